@@ -27,7 +27,7 @@ from prefect.runtime import flow_run
 from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, RUNNING, outcome_of
 from tasks.config.job import Job
 from tasks.console import Tally, notice
-from tasks.figures.leaderboard import LeaderboardOptions, leaderboard
+from tasks.figures.leaderboard import leaderboard
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.run.run_context import RunContext
@@ -272,7 +272,7 @@ async def show_results(job: Job) -> None:
     """Show a table with the leaderboard, if it has rows."""
     table = [
         {name: round(v, 4) if isinstance(v, float) else "" if v is None else v for name in _BOARD for v in [row[name]]}
-        for row in leaderboard(job, LeaderboardOptions()).records[:_MOST_ROWS]
+        for row in leaderboard(job).records[:_MOST_ROWS]
     ]
     if table:
         await _show(job, "leaderboard", artifacts.TableArtifact, f"Leaderboard after run {job.run_id}", table=table)

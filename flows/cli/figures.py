@@ -165,7 +165,7 @@ def figure(
       prbench figure diff names=gpt-5-high names=gpt-5-low --format csv
       prbench figure critical -o critical.xlsx
     """
-    from tasks.figures.leaderboard import LeaderboardOptions, chosen
+    from tasks.figures.leaderboard import chosen
     from tasks.figures.scope import open_scope
     from tasks.figures.shown import figure_of, parsed
     from warehouse import Warehouse
@@ -185,7 +185,7 @@ def figure(
             given["is_hard"] = True
         if by:
             is_board = "of_criteria" in shows.given
-            given |= chosen(scope, LeaderboardOptions(by=by, is_hard=is_hard))[1] if is_board else {"breakdown": by}
+            given |= chosen(scope, by)[1] if is_board else {"breakdown": by}
         if shape == "parquet":
             from flows.cli.sql import write_parquet
             from tasks.console import exact
@@ -347,7 +347,6 @@ def leaderboard(
       prbench leaderboard -o board.xlsx     with a sheet of explanations
       prbench leaderboard --debiased      scores that people's labels correct
     """
-    from tasks.figures.leaderboard import LeaderboardOptions
     from tasks.figures.leaderboard import leaderboard as ranked
 
     given = {
@@ -366,9 +365,11 @@ def leaderboard(
         from tasks.exports.board_files import refuse_other_suffix, write_board
 
         refuse_other_suffix(output)
-    choice = LeaderboardOptions(context.arguments.vintage, score, by, is_hard, is_severity, selection)
     job = context.stored_job()
-    table = ranked(job, choice)
+    table = ranked(
+        job, vintage=context.arguments.vintage, score=score, by=by, is_hard=is_hard, is_severity=is_severity,
+        selection=selection,
+    )  # fmt: skip
     if output is not None:
         click.echo(write_board(job, table, output, by).line)
     elif context.as_json:
@@ -380,10 +381,9 @@ def leaderboard(
 
 def leaderboard_of(job: "Job", vintage: str | None) -> "ResultTable":
     """Return the leaderboard of a job on its splits."""
-    from tasks.figures.leaderboard import LeaderboardOptions
     from tasks.figures.leaderboard import leaderboard as ranked
 
-    return ranked(job, LeaderboardOptions(vintage))
+    return ranked(job, vintage=vintage)
 
 
 def show_leaderboard(job: "Job", table: "ResultTable") -> None:

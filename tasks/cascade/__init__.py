@@ -148,7 +148,6 @@ class CascadeResult:
     evaluations: Sequence[Evaluation]
     front: Sequence[Evaluation]
     picked: Evaluation | None
-    bound: Bound | None
 
     @property
     def few_tasks(self) -> str:
@@ -182,9 +181,7 @@ def evaluated(
     evaluations = evaluate(paired, tried, stored.costs, resamples)
     ordered = sorted(evaluations, key=lambda each: each.expense)
     measure = "agreement" if bound is None else bound.measure
-    return CascadeResult(
-        stored, ordered, front(evaluations, measure), picked(evaluations, bound) if bound else None, bound
-    )
+    return CascadeResult(stored, ordered, front(evaluations, measure), picked(evaluations, bound) if bound else None)
 
 
 def bound_of(text: str) -> Bound:
@@ -241,17 +238,10 @@ def rows_of(parameters: Mapping[str, Any], result: CascadeResult) -> list[dict[s
 
 def figures_of(figures: Figures) -> dict[str, Any]:
     """Return the figures of a rule on one half of the tasks, by the columns that they have in the table."""
-    ranking = figures.ranking
-    estimates = {
-        "escalated_share": figures.share, "thousand_usd": figures.cost_usd, "agreement": figures.agreement,
-        "kappa": figures.kappa, "macro_f1": figures.macro_f1, "ranking_tau": ranking.tau,
-        "score_change": ranking.change,
-    }  # fmt: skip
-    flat = {
-        "n_paired": figures.n, "n_tasks": figures.n_tasks,
-        "strong_calls": figures.strong_calls, "cheap_calls": figures.cheap_calls, "changed_model": ranking.changed,
-        "n_ranked_responses": ranking.n_responses, "is_small": figures.is_small,
-    }  # fmt: skip
-    for name, (value, low, high) in estimates.items():
-        flat |= {name: value, f"{name}_ci_low": low, f"{name}_ci_high": high}
+    fields = vars(figures)
+    flat = {name: value for name, value in fields.items() if not isinstance(value, tuple) and name != "differing"}
+    flat["is_small"] = figures.is_small
+    for name, estimate in fields.items():
+        if isinstance(estimate, tuple):
+            flat |= dict(zip((name, f"{name}_ci_low", f"{name}_ci_high"), estimate, strict=True))
     return flat

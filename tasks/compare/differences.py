@@ -13,9 +13,6 @@ from tasks.rules.statistics.comparison import PairedDifference, holm, is_signifi
 from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
 from warehouse import Reader
 
-LEVEL = 0.95
-"""Coverage of the intervals."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreDifference:
@@ -141,20 +138,19 @@ def _difference(comparison: Comparison, pair: ModelRunPair, split: str, wanted: 
         return None
     tasks = complete.select("task_id", first_score="value", second_score="value_second")
     means = [math.fsum(tasks[side]) / len(tasks) for side in ("first_score", "second_score")]
-    paired = paired_difference(tasks["first_score"].to_numpy(), tasks["second_score"].to_numpy(), level=LEVEL)
+    paired = paired_difference(tasks["first_score"].to_numpy(), tasks["second_score"].to_numpy())
     both_responded = wanted.filter("has_response", "has_response_second")["task_id"]
     notes = (*pair.notes, *_notes(comparison, pair, means, paired))
     return ScoreDifference(pair, split, tasks, both_responded, len(wanted), means[0], means[1], paired, notes=notes)
 
 
 def _notes(comparison: Comparison, pair: ModelRunPair, means: Iterable[float], paired: PairedDifference) -> list[str]:
-    notes = []
-    for side, mean in zip(pair.sides, means, strict=True):
-        if comparison.clips_mean and mean < 0:
-            notes.append(
-                f"The mean of {side.name} is {mean:.3f} before clipping; the leaderboard shows 0. The difference is "
-                "of the unclipped means."
-            )
+    notes = [
+        f"The mean of {side.name} is {mean:.3f} before clipping; the leaderboard shows 0. The difference is of the "
+        "unclipped means."
+        for side, mean in zip(pair.sides, means, strict=True)
+        if comparison.clips_mean and mean < 0
+    ]
     if paired.ci_low is None:
         return notes
     if paired.n_tasks < SMALL:

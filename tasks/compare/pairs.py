@@ -1,6 +1,6 @@
 """The sides of a comparison: names, their model runs, and the pairs of runs that are compared."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from difflib import get_close_matches
@@ -160,9 +160,9 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
         ]
         for kind in kinds
     }  # fmt: skip
-    fitting = [kind for kind in kinds if all(matches[kind])]
     # A full name takes precedence over a prefix.
-    fitting = [kind for kind in fitting if set(comparison.names) <= set(known[kind])] or fitting
+    full_names = [kind for kind in kinds if set(comparison.names) <= set(known[kind])]
+    fitting = full_names or [kind for kind in kinds if all(matches[kind])]
     if not fitting:
         raise UsageError(_unfit(comparison.names, matches, known))
     if len(fitting) > 1:
@@ -216,7 +216,6 @@ def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPa
     notes, configured = [], comparison.revision if kind != "revision" else None
     if configured and configured not in {each.dataset_revision for each in meant}:
         notes.append(f"No verdict on the configured revision {configured[:12]}; another one is compared.")
-    sides: dict[str, list[Side]] = {name: [] for name in names}
     requested = [
         each
         for each in meant
@@ -225,8 +224,8 @@ def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPa
         and (not comparison.models or each.model in comparison.models)
         and (not comparison.vintage or each.vintage == comparison.vintage)
     ]
-    for side in _sides(reader, comparison.benchmark, kind, requested, names):
-        sides[side.name].append(side)
+    of_names = _sides(reader, comparison.benchmark, kind, requested, names)
+    sides = {name: [side for side in of_names if side.name == name] for name in names}
     paired = [pair for name in names[1:] for pair in _paired(kind, sides[names[0]], sides[name])]
     if not paired:
         raise PipelineError(_nothing(kind, names, sides))
@@ -251,16 +250,17 @@ def of_revision(every: Sequence[ModelRun], revision: str | None) -> Sequence[Mod
     return [each for each in every if each.dataset_revision == revision] or every
 
 
-def _grouped(kind: Kind, sides: Iterable[Side]) -> dict[Any, list[Side]]:
-    """Return the sides in groups that are equal except in the compared property."""
-    return _by(attrgetter(*(name for name in _IDENTITY if name not in _MAY_DIFFER[kind])), sides)
-
-
-def _by(key: Callable[[ModelRun], Any], sides: Iterable[Side]) -> dict[Any, list[Side]]:
+def _grouped(sides: Iterable[Side], *equal: str) -> dict[Any, list[Side]]:
+    """Return the sides in groups whose model runs have equal values of some attributes."""
     groups: dict[Any, list[Side]] = {}
     for side in sides:
-        groups.setdefault(key(side.model_run), []).append(side)
+        groups.setdefault(attrgetter(*equal)(side.model_run), []).append(side)
     return groups
+
+
+def _equal(kind: Kind) -> list[str]:
+    """Return the attributes that are equal on both sides: all except the compared property."""
+    return [name for name in _IDENTITY if name not in _MAY_DIFFER[kind]]
 
 
 def _refuse_options(comparison: Comparison, kind: Kind, every: Sequence[ModelRun]) -> None:
@@ -291,11 +291,11 @@ def _sides(
 
 
 def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> list[ModelRunPair]:
-    of_second = _grouped(kind, second)
+    of_second = _grouped(second, *_equal(kind))
     # The order of the model runs, not that of their keys.
     return [
         pair
-        for key, group in _grouped(kind, first).items()
+        for key, group in _grouped(first, *_equal(kind)).items()
         if key in of_second
         for pair in _pairs_of_group(kind, group, of_second[key])
     ]
@@ -312,11 +312,9 @@ def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[M
     if kind != "judge":
         return [_latest(kind, first, second)]
     # With the same template for both, only the judges differ.
-    by_template = [_by(attrgetter("template_hash"), sides) for sides in (first, second)]
-    shared = [template for template in by_template[0] if template in by_template[1]]
-    return [_latest(kind, *(of_side[template] for of_side in by_template)) for template in shared] or [
-        _latest(kind, first, second)
-    ]
+    by_template, of_second = (_grouped(sides, "template_hash") for sides in (first, second))
+    shared = [(group, of_second[key]) for key, group in by_template.items() if key in of_second]
+    return [_latest(kind, *both) for both in shared or [(first, second)]]
 
 
 def _latest(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> ModelRunPair:
@@ -345,8 +343,9 @@ def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> 
                 "nothing to compare: the runs worked on the same responses under the same judge configuration, "
                 "and a verdict is stored once; runs differ where their vintages do"
             )
-    equal = [name for name in _IDENTITY if name not in _MAY_DIFFER[kind]]
-    in_words = [name.removesuffix("_hash").replace("config", "configuration").replace("_", " ") for name in equal]
+    in_words = [
+        name.removesuffix("_hash").replace("config", "configuration").replace("_", " ") for name in _equal(kind)
+    ]
     return f"nothing to compare: {' and '.join(names)} share no combination of {', '.join(in_words)}"
 
 
@@ -359,7 +358,7 @@ def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> lis
         PipelineError: there is no verdict yet.
     """
     every = [each for each in of_revision(model_runs(reader, benchmark), revision) if each.is_by_judge]
-    groups = _grouped(kind, _sides(reader, benchmark, kind, every)).values()
+    groups = _grouped(_sides(reader, benchmark, kind, every), *_equal(kind)).values()
     comparable_sides = [
         [side for side in group if any(
             other.name != side.name and other.model_run.model_run_id != side.model_run.model_run_id for other in group

@@ -148,26 +148,18 @@ def decision(by_trial: Sequence[float]) -> str:
     return f"{' and '.join(met)} of {counted(len(by_trial), 'trial')}"
 
 
-def figure(size: float | None) -> str | None:
+def figure(size: float) -> str:
     """Return three decimals, or one digit where three decimals would show 0."""
-    if size is None:
-        return None
     return f"{size:.3f}" if size >= 0.0005 or size == 0 else f"{size:.1g}"
 
 
-def p_value(value: float | None) -> str | None:
-    """Return a p-value with three decimals."""
-    if value is None:
-        return None
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
 def _p_in_words(value: float) -> str:
-    shown = p_value(value)
-    # A value that rounds to the significance level may be on either side of it.
-    if value != ALPHA and shown == f"{ALPHA:.3f}":
-        shown = f"{'<' if value < ALPHA else '>'} {shown}"
-    return f"p {shown}" if shown and shown[0] in "<>" else f"p = {shown}"
+    """Return a p-value with three decimals; one that rounds to the significance level with its side of it."""
+    if value < 0.001:
+        return "p < 0.001"
+    shown = f"{value:.3f}"
+    sign = "=" if value == ALPHA or shown != f"{ALPHA:.3f}" else "<" if value < ALPHA else ">"
+    return f"p {sign} {shown}"
 
 
 Row = dict[str, Any]

@@ -13,78 +13,67 @@ from tasks.figures.columns import Row, Rows
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart: the name of the function that draws it (`tasks.report.drawing.charts`), its rows, and its options."""
+    """A chart: its heading among the figure's charts, the function that draws it, its rows, and its options.
 
+    `kind` is the name of the function in `tasks.report.drawing.charts`.
+    """
+
+    title: str
     kind: str
     rows: Rows
     how: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Plot:
-    """A chart of a figure, with the heading that distinguishes it from the figure's other charts."""
-
-    title: str
-    chart: Chart
+Charts = Callable[[Rows], list[Chart]]
+"""A declaration: returns charts of a figure's rows."""
 
 
-Draw = Callable[..., Chart]
-"""Returns a chart of rows and named options."""
+def _charts(
+    kind: str, by: str = "", what: str = "", *, known: str = "", rows: Callable[[Rows], Rows] | None = None, **how: Any
+) -> Charts:
+    """Declare charts of one kind.
 
+    Args:
+        kind: the function that draws them.
+        by: the column with a chart for each value, in the order of the rows. With `split`, hard splits, which are a
+            part of full ones, are left out, and each judge has charts of its own: no chart mixes judges, and one whose
+            judge is not chosen on the page is hidden there.
+        what: the subject of the charts, if there are several or others beside them.
+        known: rows without a value in this column are left out.
+        rows: selects rows, or adds columns to them.
+        how: options of the chart, by name; a function gets all drawn rows of the figure.
+    """
 
-def _chart(kind: str, rows: Rows, **how: Any) -> Chart:
-    return Chart(kind, rows, how)
+    def charts(of_figure: Rows) -> list[Chart]:
+        shown = rows(of_figure) if rows else of_figure
+        shown = [row for row in shown if row[known] is not None] if known else shown
+        shown = on_full_splits(shown) if by == "split" else shown
+        given = {name: option(shown) if callable(option) and shown else option for name, option in how.items()}
+        return [Chart(title, kind, group, given) for title, group in _groups(shown, by, what).items()]
+
+    return charts
 
 
 intervals, bars, scatter, heat, over_time, control, certainty, diagonal = (
-    partial(_chart, kind)
+    partial(_charts, kind)
     for kind in ("intervals", "bars", "scatter", "heat", "over_time", "control", "certainty", "diagonal")
 )
 
 
+def _groups(rows: Rows, by: str, what: str) -> dict[str, list[Row]]:
+    """Return the title of each chart with its rows."""
+    judges = [row.get("judged_by", row.get("judge_config")) for row in rows] if by == "split" else [""] * len(rows)
+    has_several = len(set(judges)) > 1
+    groups: dict[str, list[Row]] = {}
+    for row, judge in zip(rows, judges, strict=True):
+        parts = (what, row[by] if by else "", f"judged by {judge}" if has_several else "")
+        groups.setdefault(", ".join(filter(None, parts)), []).append(row)
+    return groups
+
+
 def on_full_splits(rows: Rows) -> Rows:
     """Return the rows on full splits, of which hard splits are a part; all rows if there are only hard splits."""
-    return [row for row in rows if not row["is_hard"]] or rows
-
-
-def by_value(rows: Rows, column: str, draw: Draw, **how: Any) -> list[Plot]:
-    """Return a chart for each value of a column, in the order of the rows."""
-    values = names_in_order(rows, column)
-    return [Plot(value, draw([row for row in rows if row[column] == value], **how)) for value in values]
-
-
-def by_split(rows: Rows, draw: Draw, what: str = "", known: str = "", **how: Any) -> list[Plot]:
-    """Return a chart for each full split, and for each judge if there are several (`by_judge_and_split`).
-
-    Rows without a value in the column `known` are left out.
-    """
-    known_rows = [row for row in rows if row[known] is not None] if known else rows
-    return by_judge_and_split(on_full_splits(known_rows), draw, what, **how)
-
-
-def by_judge_and_split(rows: Rows, draw: Draw, what: str = "", judge: str = "judge_config", **how: Any) -> list[Plot]:
-    """Return a chart for each split, and for each judge if there are several: no chart mixes judges.
-
-    A chart whose judge is not chosen on the page is hidden there.
-
-    Args:
-        rows: with `split`, and a column for the judge if judges matter.
-        draw: returns a chart of the rows of one split and judge, and of `how`.
-        what: the subject of the charts, if a split has several.
-        judge: the column of the judge.
-        how: options of the chart, by name.
-    """
-    groups: dict[tuple[Any, str], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row.get(judge), row["split"]), []).append(row)
-    has_several = len({judge_config for judge_config, _ in groups}) > 1
-    return [
-        Plot(
-            (f"{what}, {split}" if what else split) + (f", judged by {judge_config}" if has_several else ""),
-            draw(of_group, **how),
-        )
-        for (judge_config, split), of_group in groups.items()
-    ]
+    return [row for row in rows if not row.get("is_hard")] or rows
 
 
 def names_in_order(rows: Rows, column: str) -> list[Any]:
@@ -92,7 +81,37 @@ def names_in_order(rows: Rows, column: str) -> list[Any]:
     return list(dict.fromkeys(row[column] for row in rows))
 
 
+def order_of(column: str) -> Callable[[Rows], list[Any]]:
+    """Return an option: the names in a column, in the order of the figure's rows, so that all charts share colours."""
+    return partial(names_in_order, column=column)
+
+
+def sorted_names(column: str) -> Callable[[Rows], list[Any]]:
+    """Return an option: the names in a column, in alphabetical order."""
+    return lambda rows: sorted(names_in_order(rows, column))
+
+
 def range_of(rows: Rows, *columns: str) -> Sequence[float]:
     """Return the lowest and the highest value of some columns; 0 and 1 if there is none."""
     values = [row[column] for row in rows for column in columns if row[column] is not None]
     return (min(values), max(values)) if values else (0.0, 1.0)
+
+
+def at_least(low: float, high: float, *columns: str) -> Callable[[Rows], tuple[float, float]]:
+    """Return an option: an axis from `low` to `high`, or further if values of these columns are beyond."""
+
+    def covered(rows: Rows) -> tuple[float, float]:
+        least, most = range_of(rows, *columns)
+        return min(low, least), max(high, most)
+
+    return covered
+
+
+def around_zero(column: str) -> Callable[[Rows], tuple[float, float, float]]:
+    """Return an option: the range of a column's values around 0, as wide on both sides."""
+
+    def around(rows: Rows) -> tuple[float, float, float]:
+        most = max((abs(row[column]) for row in rows if row[column] is not None), default=0.0) or 1.0
+        return -most, 0.0, most
+
+    return around

@@ -132,20 +132,16 @@ def cell(column: Column, row: Row) -> str:
 
 
 def _figure(kind: str, value: float) -> str:
+    """Return a number with digits in groups of three."""
     if kind == "coverage":
         return coverage_text(value)
+    digits = number(100 * value if kind == "share" else value, f"z,.{_DECIMALS[kind]}f")
     if kind == "share":
-        return _number(100 * value, _DECIMALS[kind]) + "%"
-    digits = _number(value, _DECIMALS[kind])
+        return f"{digits}%"
     if kind in {"usd", "price"}:
         return f"−${digits[1:]}" if digits.startswith("−") else f"${digits}"
     is_positive = value > 0 and digits.strip("0.") != ""
     return f"+{digits}" if kind == "signed" and is_positive else digits
-
-
-def _number(value: float, decimals: int) -> str:
-    """Return a number with digits in groups of three."""
-    return number(value, f"z,.{decimals}f")
 
 
 def _text(value: Any) -> str:

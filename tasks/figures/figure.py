@@ -1,13 +1,13 @@
 """Figures (with the source of their rows, columns and charts), pages of figures, and placeholders in their texts."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, Literal
 
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.figures.charts import Plot
+from tasks.figures.charts import Chart, Charts
 from tasks.figures.columns import Column, Rows, small_notes
 from tasks.rules.records import ScoreDefinition
 
@@ -18,7 +18,7 @@ whole warehouse, whatever the splits (runs, checks, judges on their control sets
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: a query gives the rows, `plots` draws them, `columns` lists them.
+    """A figure: a query gives the rows, `charts` draws them, `columns` lists them.
 
     Attributes:
         name: also the name of the CSV and SQL files, and of the anchor in the page.
@@ -26,9 +26,9 @@ class Figure:
         says: an explanation in a sentence or two; `$score` and similar placeholders are replaced by the names of a
             benchmark's scores (`words`), and a reference to its paper is added (`Benchmark.figure_sources`).
         columns: the table of numbers.
-        plots: the charts; none for a figure that is a table only.
+        charts: declarations of its charts; none for a figure that is a table only.
         empty: the text if there are no rows.
-        is_table: true if the table is shown first, and not folded away below the charts.
+        is_table: true if the table is not folded away below the charts.
         query: the query below `sql/figures/` of the rows, if it has another name than the figure; several
             figures may share it.
         relation: the mart or view of the rows, with all its columns, if there is no query.
@@ -46,7 +46,7 @@ class Figure:
     title: str
     says: str
     columns: tuple[Column, ...]
-    plots: Callable[[Rows], Sequence[Plot]] | None = None
+    charts: Charts | Sequence[Charts] = ()
     empty: str = "There is nothing to show here yet."
     is_table: bool = False
     query: str = ""
@@ -60,6 +60,11 @@ class Figure:
     is_optional: bool = False
     reach: Reach = "tasks"
 
+    def drawn(self, rows: Rows) -> list[Chart]:
+        """Return the charts of these rows."""
+        declared = (self.charts,) if callable(self.charts) else self.charts
+        return [chart for charts in declared for chart in charts(rows)]
+
     def notes_on(self, rows: Rows) -> list[str]:
         """Return sentences about these rows."""
         return [*(self.notes(rows) if self.notes and rows else ()), *small_notes(self.columns, rows)]
@@ -68,6 +73,11 @@ class Figure:
         """Return the rows of a figure that needs only the job from its scope, and no published data."""
         assert self.compute is not None
         return self.compute(SimpleNamespace(job=job), {**self.given, **given})
+
+
+def pooled(*figures: Figure) -> tuple[Figure, ...]:
+    """Return figures that pool all tasks, so that a report of some splits leaves them out."""
+    return tuple(replace(figure, reach="pooled") for figure in figures)
 
 
 def not_computed(*names: str) -> Callable[[Rows], list[str]]:

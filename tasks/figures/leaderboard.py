@@ -1,7 +1,6 @@
 """The leaderboards of a job: their figures and rows."""
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,54 +20,50 @@ _OF_RUBRICS = {"category", "severity"}
 """Breakdowns of every rubric; others are of tasks, or of labels that are stored with their subject."""
 
 
-@dataclass(frozen=True)
-class LeaderboardOptions:
-    """The choice of a leaderboard.
+def leaderboard(
+    job: Job, *, vintage: str | None = None, score: str | None = None, by: str | None = None, is_hard: bool = False,
+    is_severity: bool = False, selection: str | None = None,
+) -> ResultTable:  # fmt: skip
+    """Return a leaderboard on the job's data-set revision.
 
-    `vintage` is None for the latest of each model, or `all`; `score` is None for the default one; `by` is a breakdown.
-    `selection` is the id of a hard selection, or its beginning, or `latest`; `is_hard` means the latest of each field.
-    """
-
-    vintage: str | None = None
-    score: str | None = None
-    by: str | None = None
-    is_hard: bool = False
-    is_severity: bool = False
-    selection: str | None = None
-
-
-def leaderboard(job: Job, choice: LeaderboardOptions) -> ResultTable:
-    """Return the chosen leaderboard on the job's data-set revision.
+    Args:
+        job: its splits, models and judges count.
+        vintage: None for the latest of each model; `all` for every one.
+        score: None for the default one.
+        by: a breakdown.
+        is_hard: the latest hard selection of each field instead of the splits.
+        is_severity: the shares of critical criteria instead of scores.
+        selection: the id of a hard selection, or its beginning, or `latest`.
 
     Raises:
         UsageError: the benchmark has no such score or breakdown, or the warehouse no such selection.
     """
     with Warehouse(job.warehouse).reader() as reader:
-        scope = open_scope(job, reader, choice.vintage, is_hard=choice.is_hard, score=choice.score)
-        if choice.selection is not None:
-            return _on_selection(scope, choice.selection)
-        figure, given = chosen(scope, choice)
+        scope = open_scope(job, reader, vintage, is_hard=is_hard, score=score)
+        if selection is not None:
+            return _on_selection(scope, selection)
+        figure, given = chosen(scope, by, is_severity=is_severity)
         return ResultTable(*reader.table(scope.query_of(figure, given)))
 
 
-def chosen(scope: Scope, choice: LeaderboardOptions) -> tuple[Figure, dict[str, Any]]:
-    """Return the figure of a leaderboard, and the parameters of its query.
+def chosen(scope: Scope, by: str | None, *, is_severity: bool = False) -> tuple[Figure, dict[str, Any]]:
+    """Return the figure of a leaderboard, and the parameters of its query; arguments as in `leaderboard`.
 
     Raises:
         UsageError: the benchmark has no such breakdown.
     """
-    benchmark, breakdown = scope.benchmark, choice.by or "all"
+    benchmark, breakdown = scope.benchmark, by or "all"
     common = (each for each in benchmark.common_breakdowns if each != "severity" or benchmark.severities)
     breakdowns = [*common, *benchmark.own_breakdowns]
-    if choice.by is not None and choice.by not in breakdowns:
-        raise UsageError(f"--by {choice.by}: no such breakdown; {benchmark.name} has {', '.join(breakdowns)}")
-    if choice.is_severity and not benchmark.severities:
+    if by is not None and by not in breakdowns:
+        raise UsageError(f"--by {by}: no such breakdown; {benchmark.name} has {', '.join(breakdowns)}")
+    if is_severity and not benchmark.severities:
         raise UsageError(f"--risk: {benchmark.name} has no weight classes, so no criterion is marked as critical")
-    if choice.is_severity:
+    if is_severity:
         return CRITICAL, {}
     key = {"benchmark": benchmark.name, "dataset_revision": scope.revision, "kind": breakdown}
     of_criteria = breakdown in _OF_RUBRICS or bool(scope.reader.select("criterion_labels", "distinct kind", **key))
-    return LEADERBOARD, {"breakdown": breakdown, "of_criteria": of_criteria, "is_hard": choice.is_hard}
+    return LEADERBOARD, {"breakdown": breakdown, "of_criteria": of_criteria, "is_hard": scope.is_hard}
 
 
 def _on_selection(scope: Scope, selection: str) -> ResultTable:
@@ -84,20 +79,19 @@ def _on_selection(scope: Scope, selection: str) -> ResultTable:
         what = f"fits {len(matches)} selections" if matches else "is not a selection"
         raise UsageError(f"--selection {selection}: {what} of this data set; there are {', '.join(known) or 'none'}")
     given = {name: scope.values[name] for name in ("splits", "models", "judges", "vintage", "score")}
-    records = _scores_on(scope.reader, {**given, "selections": matches}, scope.values["bar"])
     labels = {tuple(each[name] for name in JUDGE_CONFIG): each["judge_config"] for each in scope.judge_configs}
-    named = [
-        {"judge_config": labels.get(tuple(record[name] for name in JUDGE_CONFIG), record["judge"]), **record}
-        | {"score_name": given["score"], "selections": matches}
-        for record in records
+    board = [
+        {"judge_config": labels.get(tuple(row[name] for name in JUDGE_CONFIG), row["judge"]), **row}
+        for row in _scores_on(scope.reader, {**given, "selections": matches}, scope.values["bar"])
     ]
-    return ResultTable(list(named[0]) if named else [], [tuple(record.values()) for record in named])
+    return ResultTable([*_COLUMNS], [tuple(row[name] for name in _COLUMNS) for row in board])
 
 
-_FIGURES = (
-    "mean_score", "ci_low", "ci_high", "raw_mean_score", "raw_ci_low", "raw_ci_high", "is_small", "mean_lower",
-    "mean_upper", "n_tasks", "n_tasks_full", "n_tasks_wanted", "is_complete", "coverage", "is_below_bar",
-    "model_config_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial", "vintage", "n_trials",
+_COLUMNS = (
+    "judge_config", "split", "model", "mean_score", "ci_low", "ci_high", "raw_mean_score", "raw_ci_low", "raw_ci_high",
+    "is_small", "mean_lower", "mean_upper", "n_tasks", "n_tasks_full", "n_tasks_wanted", "is_complete", "coverage",
+    "is_below_bar", "model_config_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial",
+    "vintage", "n_trials", "score_name", "selections",
 )  # fmt: skip
 
 
@@ -115,17 +109,17 @@ def _scores_on(reader: Reader, parameters: dict[str, Any], bar: float) -> list[d
         (row["split"], row["model_run_id"]): np.array(row["task_values"], dtype=np.float64)
         for row in reader.rows(sql.read("queries/hard_subset/values"), given)
     }
-    records = []
+    rows = []
     # The equations of leaderboards (`intermediate/scores/mean_scores.sql`), on the selections' tasks of each split.
     for score in reader.rows(sql.read("queries/hard_subset/scores"), parameters):
         own = values.get((score["split"], score["model_run_id"]), np.empty(0))[:, None]
         low, high = (None if math.isnan(end) else float(end) for end in mean_intervals(own)[0])
-        row = score | {
+        rows.append(score | {
             "raw_ci_low": low, "raw_ci_high": high,
             # The ends are clipped as the mean is.
             "ci_low": None if low is None else max(low, score["mean_floor"]),
             "ci_high": None if high is None else max(high, score["mean_floor"]),
-            "is_small": bool(few_to_rest_on(own)[0]), "is_below_bar": score["coverage"] < bar,
-        }  # fmt: skip
-        records.append({name: row[name] for name in ("split", "model", *_FIGURES)})
-    return records
+            "is_small": bool(few_to_rest_on(own)[0]), "is_below_bar": score["coverage"] < bar, **given,
+            "score_name": given["score"],
+        })  # fmt: skip
+    return rows

@@ -51,19 +51,12 @@ def filled(
     Raises:
         KeyError: a parameter of the query is not given.
     """
-    parts = sql.tokens(assembled(query, columns_of, steps))
+    text = query if " " in query else _stored(query)
+    parts = sql.tokens(sql.with_ctes(text, {**(steps or {}), **_steps(text, columns_of)}))
     for i, (sign, name) in enumerate(pairwise(parts)):
         if sign == "$":
             parts[i : i + 2] = "", literal(values[name.rstrip()]) + name[len(name.rstrip()) :]
     return "".join(parts)
-
-
-def assembled(
-    query: str, columns_of: Callable[[str], Sequence[str]] | None = None, steps: Mapping[str, str] | None = None
-) -> str:
-    """Return a query with its steps before it; arguments are those of `filled`."""
-    text = query if " " in query else _stored(query)
-    return sql.with_ctes(text, {**(steps or {}), **_steps(text, columns_of)})
 
 
 def _stored(name: str) -> str:

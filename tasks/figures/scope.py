@@ -8,7 +8,7 @@ ran.
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 from typing import Any
@@ -46,6 +46,21 @@ def entry_key(entry: Mapping[str, Any]) -> str:
 def judge_config_key(judge_config: Mapping[str, Any]) -> str:
     """Return the key of a judge configuration in files and addresses."""
     return digest("judging", *(judge_config[column] for column in JUDGE_CONFIG))[:_HEX]
+
+
+def side_by_side(
+    first: Sequence[str], second: Sequence[str]
+) -> Callable[[Iterable[Mapping[str, Any]]], list[dict[str, Any]]]:
+    """Return a function that adds the address of a page with two responses, at the row's criterion if it has one.
+
+    `first` and `second` are the row's columns with the sampling (model, its hash, vintage) of each response.
+    """
+
+    def address(row: Mapping[str, Any]) -> str:
+        both = (dict(zip(SAMPLING, (row[name] for name in side), strict=True)) for side in (first, second))
+        return task_address(row["task_id"], next(both), next(both), row.get("criterion_id"))
+
+    return lambda rows: [{**row, "address": address(row)} for row in rows]
 
 
 def criterion_key(criterion_id: str) -> str:
@@ -96,12 +111,6 @@ class Scope:
     steps_given: Mapping[str, Any] = field(default_factory=dict)
     known: dict[Any, Any] = field(default_factory=dict, compare=False)
 
-    def once(self, key: Any, work: Callable[[], Any]) -> Any:
-        """Return the result of work that is done once for all figures that show it."""
-        if key not in self.known:
-            self.known[key] = work()
-        return self.known[key]
-
     def has_rows(self, table: str) -> bool:
         """Return whether a table has rows on the benchmark and the revision."""
         query = f"select 1 from {table} where benchmark = ? and dataset_revision = ? limit 1"
@@ -117,8 +126,6 @@ class Scope:
             **self.given_members,
             "is_hard": self.is_hard,
             "vintage": self.vintage,
-            "models": list(self.job.named_models or ()),
-            "judges": list(self.job.named_judges or ()),
             "graders": [],
             "selections": [each["selection_id"] for each in self.selections],
             "own_hard_splits": [each["split"] for each in self.selections],
@@ -135,7 +142,7 @@ class Scope:
 
     @cached_property
     def given_members(self) -> dict[str, Any]:
-        """The parameters that select the tasks of the report."""
+        """The parameters that select the tasks, models and judges of the report."""
         return _members(self.job, self.benchmark, self.revision)
 
     @cached_property
@@ -231,34 +238,17 @@ def open_scope(
     The latest is that of the judge configuration that is shown first: other graders may have only earlier ones.
     """
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
-    named = score_or(benchmark.primary_score, score, benchmark).score_name
-    given = _members(job, benchmark, data.revision) | {
-        "models": list(job.named_models or ()),
-        "judges": list(job.named_judges or ()),
-        "vintage": vintage,
-    }
+    score_or(benchmark.primary_score, score, benchmark)  # refuses an unknown one
+    given = _members(job, benchmark, data.revision) | {"vintage": vintage}
     judged = labelled_judge_configs(reader.rows(filled("scope/judge_configs", given)))
-    first = first_judge_config(job, benchmark, judged)
-    given |= {
-        "shown_judge_configs": Rows.of(judged, (*JUDGE_CONFIG, "judge_config")),
-        "main": first and first["judge_config"],
-    }
+    scope = Scope(
+        job, benchmark, data.revision, reader, (), tuple(judged), tuple(changes), tuple(living), vintage, is_hard,
+        score, *steps,
+    )  # fmt: skip
+    given |= {"shown_judge_configs": Rows.of(judged, (*JUDGE_CONFIG, "judge_config")), "main": scope.main}
     entries = reader.rows(filled("scope/entries", given))
-    return Scope(
-        job=job,
-        benchmark=benchmark,
-        revision=data.revision,
-        reader=reader,
-        changes=tuple(changes),
-        living=tuple(living),
-        vintage=vintage,
-        is_hard=is_hard,
-        score=named if score else None,
-        steps=steps[0],
-        steps_given=steps[1],
-        entries=tuple(with_labels(entries, "entry", "model", (("vintage", "{}"), ("model_config_hash", "{:.8}")))),
-        judge_configs=tuple(judged),
-    )
+    labels = (("vintage", "{}"), ("model_config_hash", "{:.8}"))
+    return replace(scope, entries=tuple(with_labels(entries, "entry", "model", labels)))
 
 
 def labelled_judge_configs(judge_configs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -279,12 +269,14 @@ def labelled_judge_configs(judge_configs: Iterable[Mapping[str, Any]]) -> list[d
 
 
 def _members(job: Job, benchmark: Benchmark, revision: str) -> dict[str, Any]:
-    """Return the data set, its requested splits (all if empty), and the hard ones among them."""
+    """Return the data set, its requested splits, models and judges (all if empty), and all hard splits."""
     return {
         "benchmark": benchmark.name,
         "revision": revision,
         "splits": list(job.settings.dataset.splits),
         "hard_splits": sorted(benchmark.hard_splits.values()),
+        "models": list(job.named_models or ()),
+        "judges": list(job.named_judges or ()),
     }
 
 

@@ -1,8 +1,9 @@
 """The selection of the hard subset of each field, stored as a new version, with its stability."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +14,6 @@ import sql
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.config.settings import Settings
 from tasks.rules.errors import PipelineError
 from tasks.rules.hardness import (
     BORDER,
@@ -23,10 +23,9 @@ from tasks.rules.hardness import (
     jaccard,
     leave_one_out,
     select_hardest,
-    selection_id,
     wanted_size,
 )
-from tasks.rules.identity import BASE_VINTAGE
+from tasks.rules.identity import BASE_VINTAGE, digest
 from tasks.rules.text.numbers import coverage_text
 from tasks.run.judge_configs import judge_configs
 from tasks.run.writing import StageReport
@@ -35,45 +34,37 @@ from warehouse import Reader, Warehouse
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class TaskScore:
-    """A model's score of a task (the mean over its complete trials), and the score in each of them."""
-
-    value: float
-    by_trial: Mapping[int, float]
-
-
-Panel = Mapping[str, Mapping[str, TaskScore]]
-"""Model label -> task id -> score, of the tasks with a complete trial of the model."""
+Panel = Mapping[str, Mapping[str, tuple[float, Mapping[int, float]]]]
+"""Model label -> task id -> its score (the mean over its complete trials), and the score in each of them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Universe:
-    """The tasks of a field with a complete trial of every model of a panel.
+class _Selection:
+    """The hardest tasks of a field, of those with a complete trial of every model of the panel.
 
     `models` are sorted. `scores` has, for each task in the order of the ids, a score of each model; `trials` has the
     scores in each trial, shape (n_tasks, n_models, n_trials), with NaN if a model has fewer trials than another. In a
     trial that is complete only for other tasks, a task has the mean over its own trials.
     """
 
-    field: str
+    identity: str
     models: tuple[str, ...]
     scores: Mapping[str, tuple[float, ...]]
     trials: NDArray[np.float64]
+    selected: list[Selected]
 
 
-def admitted_tasks(reader: Reader, benchmark: str, revision: str, splits: tuple[str, ...]) -> dict[str, set[str]]:
-    """Return the ids of the admitted tasks of the splits, by field."""
+def _admitted_tasks(reader: Reader, job: Job) -> dict[str, set[str]]:
+    """Return the ids of the admitted tasks of the job's splits, by field, in the order of the fields."""
+    key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
     fields: dict[str, set[str]] = defaultdict(set)
-    for row in reader.select(
-        "tasks", "field, task_id, splits", benchmark=benchmark, dataset_revision=revision, is_admitted=True
-    ):
-        if row["field"] is not None and not set(splits).isdisjoint(row["splits"]):
+    for row in reader.select("tasks", "field, task_id, splits", **key, is_admitted=True):
+        if row["field"] is not None and not set(job.data.splits).isdisjoint(row["splits"]):
             fields[row["field"]].add(row["task_id"])
     return fields
 
 
-def read_panel(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -> Panel:
+def _read_panel(reader: Reader, job: Job, benchmark: Benchmark) -> Panel:
     """Return the primary scores of the panel's models under the judge configuration that selects.
 
     If a label had several configurations, the one that was sampled last counts.
@@ -81,14 +72,12 @@ def read_panel(reader: Reader, job: Job, benchmark: Benchmark, revision: str) ->
     Raises:
         HardSubsetError: several judges could select, or a model of the panel has no complete task.
     """
-    ranking_id = _ranking_id(reader, job, benchmark, revision)
+    parameters = {"ranking": _ranking_id(reader, job, benchmark), "score": benchmark.primary_score.score_name}
     panel = job.settings.hard_subset.panel
-    scores: dict[str, dict[str, TaskScore]] = defaultdict(dict)
-    parameters = {"ranking": ranking_id, "score": benchmark.primary_score.score_name}
+    scores: dict[str, dict[str, tuple[float, dict[int, float]]]] = defaultdict(dict)
     for row in reader.rows(sql.read("queries/hard_subset/selecting_scores"), parameters):
-        scores[row["model"]][row["task_id"]] = TaskScore(
-            row["value"], dict(zip(row["complete_trials"], row["trial_values"], strict=True))
-        )
+        by_trial = dict(zip(row["complete_trials"], row["trial_values"], strict=True))
+        scores[row["model"]][row["task_id"]] = row["value"], by_trial
     if panel == "all":
         return scores
     unknown = [model for model in panel if model not in scores]
@@ -97,46 +86,46 @@ def read_panel(reader: Reader, job: Job, benchmark: Benchmark, revision: str) ->
     return {model: scores[model] for model in panel}
 
 
-def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -> int:
+def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
     """Return the key of the ranking that selects: under the first configured judge, or under the only one."""
     columns = "distinct ranking_id, vintage, judge, judge_config_hash, template_hash, grading, judge_trial"
-    rankings = reader.select("intermediate.model_runs", columns, benchmark=benchmark.name, dataset_revision=revision)
+    key = {"benchmark": benchmark.name, "dataset_revision": job.data.revision}
+    rankings = reader.select("intermediate.model_runs", columns, **key)
     configured = judge_configs(job, benchmark)
+    may_be_any = bool(job.named_judges) or not configured
     if job.named_judges:
         rankings = [row for row in rankings if row["judge"] in job.named_judges]
     as_configured = [row for config in configured for row in rankings if row.items() >= config.columns.items()]
-    if configured and not job.named_judges:
-        rankings = as_configured
+    possible = rankings if may_be_any else as_configured
     # If every model is sampled nightly, only nights' vintages exist.
-    stored, vintage = {row["vintage"] for row in rankings}, job.vintage
+    stored, vintage = {row["vintage"] for row in possible}, job.vintage
     if vintage == BASE_VINTAGE and stored and BASE_VINTAGE not in stored:
         vintage = job.night if job.night and job.night in stored else max(stored)
-    rankings, as_configured = ([row for row in rows if row["vintage"] == vintage] for rows in (rankings, as_configured))
-    if configured and not job.named_judges:
-        rankings = as_configured[:1]
-    if not rankings:
+    possible, as_configured = ([row for row in rows if row["vintage"] == vintage] for rows in (possible, as_configured))
+    if not possible:
         of_whom = f"--judge {job.named_judges[0]}" if job.named_judges else "the configured judge"
         raise HardSubsetError(f"no verdict of {of_whom} is stored; run `prbench judge` first")
-    names = sorted({row["judge"] for row in rankings})
+    names = sorted({row["judge"] for row in (possible if may_be_any else possible[:1])})
     if len(names) > 1:
         raise HardSubsetError(
             f"verdicts of several judges are stored ({', '.join(names)}); name the one to use with --judge"
         )
     # A judge's first repetition selects.
-    first = [row for row in (as_configured or rankings) if row["judge"] in names and row["judge_trial"] == 1]
-    rankings = first[:1] if as_configured else first or rankings
+    first = [row for row in (as_configured or possible) if row["judge"] in names and row["judge_trial"] == 1]
+    rankings = first[:1] if as_configured else first or possible
     if len(rankings) > 1:
         raise HardSubsetError(f"{names[0]} is stored with several configurations; configure the one to use")
     return int(rankings[0]["ranking_id"])
 
 
-def universe_of(field: str, task_ids: set[str], panel: Panel, settings: Settings) -> Universe:
-    """Return the admitted tasks of a field that have a complete trial of every model of the panel.
+def _select_field(job: Job, field: str, task_ids: set[str], panel: Panel) -> _Selection:
+    """Select among the admitted tasks of a field that have a complete trial of every model of the panel.
 
     Raises:
         HardSubsetError: there is no panel, or too few tasks are complete.
     """
-    models = tuple(sorted(panel))
+    settings, models = job.settings, tuple(sorted(panel))
+    size = wanted_size(len(task_ids), settings.hard_subset.share, field)
     if not models:
         raise HardSubsetError("no model of the panel has a complete task")
     complete = sorted(task_ids.intersection(*(panel[model] for model in models)))
@@ -148,67 +137,60 @@ def universe_of(field: str, task_ids: set[str], panel: Panel, settings: Settings
             f"{len(complete)} of {len(task_ids)} tasks are complete for all {len(models)} models "
             f"({coverage_text(coverage)}, {name} is {bar:.1%})"
         )
-    scores = {task: tuple(panel[model][task].value for model in models) for task in complete}
-    return Universe(field, models, scores, _trials(panel, models, complete))
+    scores = {task: tuple(panel[model][task][0] for model in models) for task in complete}
+    of_data = (settings.benchmark, job.data.revision, field, sorted(scores.items()))
+    identity = digest("selection", *of_data, models, size)
+    return _Selection(identity, models, scores, _trials(panel, models, complete), select_hardest(scores, size))
 
 
 def _trials(panel: Panel, models: tuple[str, ...], tasks: list[str]) -> NDArray[np.float64]:
-    trials_of = [sorted({trial for task in tasks for trial in panel[model][task].by_trial}) for model in models]
+    trials_of = [sorted({trial for task in tasks for trial in panel[model][task][1]}) for model in models]
     trials = np.full((len(tasks), len(models), max(map(len, trials_of), default=0)), np.nan)
     for j, (model, of_model) in enumerate(zip(models, trials_of, strict=True)):
         for i, task in enumerate(tasks):
-            score = panel[model][task]
-            trials[i, j, : len(of_model)] = [score.by_trial.get(trial, score.value) for trial in of_model]
+            value, by_trial = panel[model][task]
+            trials[i, j, : len(of_model)] = [by_trial.get(trial, value) for trial in of_model]
     return trials
 
 
-def stability_rows(universe: Universe, size: int) -> list[Row]:
-    """Return a row for each task of the universe, hardest first: its probability of selection by a resampled panel.
+def _stability_rows(selection: _Selection) -> list[Row]:
+    """Return a row for each task that was chosen from, hardest first: its probability of selection by resampled panels.
 
     The columns are those of `hard_stability` except the selection's key.
     """
-    ranked = select_hardest(universe.scores, len(universe.scores))
-    shares = inclusion_probabilities(universe.trials, size)
-    probabilities = dict(zip(universe.scores, map(float, shares), strict=True))
-    low, high = BORDER
+    size, scores = len(selection.selected), selection.scores
+    shares = dict(zip(scores, map(float, inclusion_probabilities(selection.trials, size)), strict=True))
     return [
         {
-            "task_id": task.task_id,
-            "mean_score": task.mean_score,
-            "is_selected": task.rank <= size,
-            "inclusion_probability": probabilities[task.task_id],
-            "is_border": low <= probabilities[task.task_id] <= high,
+            "task_id": task.task_id, "mean_score": task.mean_score, "is_selected": task.rank <= size,
+            "inclusion_probability": shares[task.task_id], "is_border": BORDER[0] <= shares[task.task_id] <= BORDER[1],
         }
-        for task in ranked
-    ]
+        for task in select_hardest(scores, len(scores))
+    ]  # fmt: skip
 
 
-def overlap_rows(universe: Universe, selected: frozenset[str], official: Mapping[str, frozenset[str]]) -> list[Row]:
+def _overlap_rows(selection: _Selection, official: str | None, members: frozenset[str]) -> list[Row]:
     """Return the overlaps of the selection with those of the panel without one model, and with the data set's own.
 
     The columns are those of `hard_overlaps` except the selection's key. A selection without one model uses the tasks of
-    the whole panel's universe. Tasks of the data set's own split outside the universe are left out; a split with none
-    or all of the universe has no row.
+    the whole panel's selection. Tasks of the data set's own split that were not chosen from are left out; a split with
+    none or all of those that were has no row.
 
     Args:
-        official: split name -> task ids.
+        selection: the selection of a field.
+        official: the data set's own hard split of the field, with its members.
     """
-    rows = []
-    if len(universe.models) > 1:
-        others = leave_one_out(universe.scores, len(selected))
-        rows = [_overlap("leave_one_out", *each, selected) for each in zip(universe.models, others, strict=True)]
-    for split, members in official.items():
-        within = members & universe.scores.keys()
-        if 0 < len(within) < len(universe.scores):
-            rows.append(_overlap("official", split, within, selected))
-    return rows
-
-
-def _overlap(kind: str, compared_with: str, other: frozenset[str], selected: frozenset[str]) -> Row:
-    return {
-        "kind": kind, "compared_with": compared_with, "n_selected": len(selected), "n_compared": len(other),
-        "n_shared": len(selected & other), "jaccard": jaccard(selected, other),
-    }  # fmt: skip
+    selected, scores, others = frozenset(each.task_id for each in selection.selected), selection.scores, {}
+    if len(selection.models) > 1:
+        without = zip(selection.models, leave_one_out(scores, len(selected)), strict=True)
+        others = {("leave_one_out", model): tasks for model, tasks in without}
+    if official and 0 < len(within := members & scores.keys()) < len(scores):
+        others["official", official] = within
+    return [
+        {"kind": kind, "compared_with": name, "n_selected": len(selected), "n_compared": len(other),
+         "n_shared": len(selected & other), "jaccard": jaccard(selected, other)}
+        for (kind, name), other in others.items()
+    ]  # fmt: skip
 
 
 def in_words(n_border: int, overlaps: Sequence[Row]) -> str:
@@ -224,70 +206,49 @@ def in_words(n_border: int, overlaps: Sequence[Row]) -> str:
     return words
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """The stored selections: the current ones, the number of border tasks by selection, and the computed overlaps."""
-
-    latest: set[str]
-    n_border: dict[str, int]
-    overlaps: set[tuple[str, str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Selection:
-    identity: str
-    universe: Universe
-    selected: list[Selected]
-
-    @property
-    def task_ids(self) -> frozenset[str]:
-        return frozenset(each.task_id for each in self.selected)
-
-
 def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
     """Select for every field of the job's revision, by the primary score under one judge configuration.
 
-    The universe is the admitted tasks of the chosen splits that are complete for every model of the panel. A field
-    whose universe is too small, or has too low a coverage, is refused: with `must_select` as an error, else as a
-    warning. The same data gives the same selection id, and no new rows. Stability is measured once per selection.
+    The tasks to choose from are the admitted ones of the chosen splits that are complete for every model of the panel.
+    A field with too few of them, or too low a coverage, is refused: with `must_select` as an error, else as a warning.
+    The same data gives the same selection id, and no new rows. Stability is measured once per selection.
 
     Raises:
         PipelineError: a field is refused, or several judge configurations could select.
     """
-    benchmark, data = load_benchmark(job.settings.benchmark), job.data
-    warehouse = Warehouse(job.warehouse)
-    report = StageReport("select-hard")
+    benchmark, warehouse, report = load_benchmark(job.settings.benchmark), Warehouse(job.warehouse), StageReport(_STAGE)
     with warehouse.reader() as reader:
-        fields = admitted_tasks(reader, benchmark.name, data.revision, data.splits)
-        official = {}  # by field, the tasks of the data set's own hard split; none if it is not stored
-        for field, split in benchmark.hard_splits.items():
-            key = {"benchmark": benchmark.name, "dataset_revision": data.revision, "split": split}
-            members = reader.select("split_members", "task_id", **key)
-            official[field] = {split: frozenset(row["task_id"] for row in members)}
-        stored = _stored(reader)
-        try:
-            panel = read_panel(reader, job, benchmark, data.revision)
-        except HardSubsetError as error:
-            if must_select:
-                raise PipelineError(f"select-hard: {error}") from error
-            report.warnings.append(f"no hard subset: {error}")
+        with _refusal(report, must_select):
+            panel = _read_panel(reader, job, benchmark)
+        if report.warnings:
             return report
-    for field, task_ids in sorted(fields.items()):
-        try:
-            selection = _select_field(job, data.revision, field, task_ids, panel)
-        except HardSubsetError as error:
-            if must_select:
-                raise PipelineError(f"select-hard: {field}: {error}") from error
-            report.warnings.append(f"no hard subset for {field}: {error}")
-            continue
-        key = {"benchmark": benchmark.name, "dataset_revision": data.revision, "field": field}
-        n_rows, words = _store(warehouse, key, selection, stored, official.get(field, {}))
-        report.rows += n_rows
-        n_complete = len(selection.universe.scores)
-        aside = "" if n_complete == len(task_ids) else f" (chosen from {n_complete})"
-        report.notes.append(f"{field}: {len(selection.selected)} of {len(task_ids)} tasks are hard{aside}, {words}")
+        for field, task_ids in sorted(_admitted_tasks(reader, job).items()):
+            with _refusal(report, must_select, field):
+                selection = _select_field(job, field, task_ids, panel)
+                rows, stability = _missing_rows(reader, job, field, selection, benchmark.hard_splits.get(field))
+                for table, of_table in rows.items():
+                    warehouse.write(table, of_table)
+                    report.rows += len(of_table)
+                n_complete = len(selection.scores)
+                aside = "" if n_complete == len(task_ids) else f" (chosen from {n_complete})"
+                n_selected = f"{len(selection.selected)} of {len(task_ids)}"
+                report.notes.append(f"{field}: {n_selected} tasks are hard{aside}, {stability}")
     warehouse.publish()
     return report
+
+
+_STAGE = "select-hard"
+
+
+@contextmanager
+def _refusal(report: StageReport, must_select: bool, field: str = "") -> Iterator[None]:
+    """Turn a selection that is refused into an error, or without `must_select` into a warning of the stage."""
+    try:
+        yield
+    except HardSubsetError as error:
+        if must_select:
+            raise PipelineError(f"{_STAGE}: {field}{field and ': '}{error}") from error
+        report.warnings.append(f"no hard subset{field and f' for {field}'}: {error}")
 
 
 def has_new_selection(job: Job) -> bool:
@@ -296,69 +257,33 @@ def has_new_selection(job: Job) -> bool:
     Raises:
         PipelineError: a field is refused, or the judge configuration to select by is not clear.
     """
-    benchmark, data = load_benchmark(job.settings.benchmark), job.data
-    with Warehouse(job.warehouse).reader() as reader:
-        fields = admitted_tasks(reader, benchmark.name, data.revision, data.splits)
-        latest = _stored(reader).latest
-        try:
-            panel = read_panel(reader, job, benchmark, data.revision)
-            selections = [_select_field(job, data.revision, *of_field, panel) for of_field in fields.items()]
-        except HardSubsetError as error:
-            raise PipelineError(str(error)) from error
-    return any(selection.identity not in latest for selection in selections)
+    with Warehouse(job.warehouse).reader() as reader, _refusal(StageReport(_STAGE), must_select=True):
+        panel = _read_panel(reader, job, load_benchmark(job.settings.benchmark))
+        latest = {row["selection_id"] for row in reader.select("intermediate.latest_selections", "selection_id")}
+        selections = [_select_field(job, *of_field, panel) for of_field in _admitted_tasks(reader, job).items()]
+        return any(selection.identity not in latest for selection in selections)
 
 
-def _stored(reader: Reader) -> _Stored:
-    latest = reader.rows("select selection_id from intermediate.latest_selections")
-    stable = reader.rows(
-        "select selection_id, count(*) filter (is_border) as n_border from hard_stability group by selection_id"
-    )
-    overlaps = reader.rows("select selection_id, kind, compared_with from hard_overlaps")
-    return _Stored(
-        {row["selection_id"] for row in latest},
-        {row["selection_id"]: row["n_border"] for row in stable},
-        {(row["selection_id"], row["kind"], row["compared_with"]) for row in overlaps},
-    )
-
-
-def _select_field(job: Job, revision: str, field: str, task_ids: set[str], panel: Panel) -> _Selection:
-    size = wanted_size(len(task_ids), job.settings.hard_subset.share, field)
-    universe = universe_of(field, task_ids, panel, job.settings)
-    selected = select_hardest(universe.scores, size)
-    basis = sorted(universe.scores.items())
-    identity = selection_id(job.settings.benchmark, revision, field, basis, universe.models, size)
-    return _Selection(identity, universe, selected)
-
-
-def _store(
-    warehouse: Warehouse, key: Row, selection: _Selection, stored: _Stored, official: dict[str, frozenset[str]]
-) -> tuple[int, str]:
-    """Write the missing rows of a selection; return the number of written rows, and its stability in words.
+def _missing_rows(
+    reader: Reader, job: Job, field: str, selection: _Selection, official: str | None
+) -> tuple[dict[str, list[Row]], str]:
+    """Return the rows of a selection that are not stored, by table, and its stability in words.
 
     Each table is completed separately: a selection may lack rows if it is from before stability was measured, from a
-    run that was killed here, or if its official split was ingested later.
+    run that was killed here, or if the data set's own hard split (`official`) was ingested later.
     """
-    key = {"selection_id": selection.identity} | key
-    n_border = stored.n_border.get(selection.identity)
-    overlaps = overlap_rows(selection.universe, selection.task_ids, official)
-    new: dict[str, list[Row]] = {
-        "hard_overlaps": [
-            row for row in overlaps if (selection.identity, row["kind"], row["compared_with"]) not in stored.overlaps
-        ]
-    }
-    if selection.identity not in stored.latest:
+    of_data = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
+    own, key = {"selection_id": selection.identity}, {"selection_id": selection.identity, **of_data, "field": field}
+    members = reader.select("split_members", "task_id", **of_data, split=official or "")
+    overlaps = _overlap_rows(selection, official, frozenset(row["task_id"] for row in members))
+    stored = [(row["kind"], row["compared_with"]) for row in reader.select("hard_overlaps", **own)]
+    new = {"hard_overlaps": [row for row in overlaps if (row["kind"], row["compared_with"]) not in stored]}
+    if not reader.select("intermediate.latest_selections", "selection_id", **own):
         # Also for a selection that was stored earlier: the one that was selected last is current.
-        models, now = selection.universe.models, datetime.now(UTC)
-        new["hard_subset"] = [
-            {
-                "task_id": task.task_id, "rank": task.rank, "mean_score": task.mean_score, "n_models": len(models),
-                "panel": list(models), "selected_at": now,
-            }
-            for task in selection.selected
-        ]  # fmt: skip
-    if n_border is None:
-        new["hard_stability"] = stability_rows(selection.universe, len(selection.selected))
-        n_border = sum(row["is_border"] for row in new["hard_stability"])
-    for table, rows in new.items():
-        warehouse.write(table, [key | row for row in rows])
-    return sum(map(len, new.values())), in_words(n_border, overlaps)
+        panel = {"n_models": len(selection.models), "panel": [*selection.models], "selected_at": datetime.now(UTC)}
+        new["hard_subset"] = [asdict(task) | panel for task in selection.selected]
+    stability = reader.select("hard_stability", "is_border", **own)
+    if not stability:
+        stability = new["hard_stability"] = _stability_rows(selection)
+    n_border = sum(row["is_border"] for row in stability)
+    return {table: [key | row for row in rows] for table, rows in new.items()}, in_words(n_border, overlaps)

@@ -35,7 +35,6 @@ CONDITION = Measure(
 LABELS = Measure(
     "f1", "intermediate.annotation_figures", "intermediate.annotation_values", f"{_TASK}, is_annotated, is_compared",
     agreement.labels_agreement, agreement.METHOD, key="comparison_id, label", group_by=("comparison_id",),
-    beside=("label",),
 )  # fmt: skip
 MEASURES = (
     SCORE,

@@ -56,11 +56,10 @@ class Measure:
         compute: figures that are computed together, and their values (`figure` is the index of a value's figure)
             -> the results of each figure.
         method: the name of the method, with a version: figures of another method are stale.
-        key: the columns that values share with figures; without any, values have `figure_id`.
+        key: the columns that values share with figures, also for `compute`; without any, values have `figure_id`.
         group_by: the columns of figures that are equal in all figures that are computed together.
         condition: selects the rows of `figures` to measure.
         of: the columns of a figure with the ids of the figures whose values it uses.
-        beside: other columns of figures for `compute`.
     """
 
     name: str
@@ -73,11 +72,10 @@ class Measure:
     group_by: tuple[str, ...] = ("figure_id",)
     condition: str = "true"
     of: tuple[str, ...] = ("figure_id",)
-    beside: tuple[str, ...] = ()
 
     def stale(self, reader: Reader, on: Steps = STORED, **where: Any) -> list[Row]:
         """Return the figures without this measure of their values; `where` narrows them by their columns."""
-        columns = dict.fromkeys((*self.group_by, *self.of, *self.beside, "figure_id", "basis"))
+        columns = dict.fromkeys((*self.group_by, *self.of, "figure_id", "basis", *filter(None, self.key.split(", "))))
         query = sql.template(
             "queries/measures/stale", figures=self.figures, columns=", ".join(f"figures.{name}" for name in columns),
             condition=" and ".join((self.condition, *(f"figures.{name} = ${name}" for name in where))),

@@ -1,10 +1,9 @@
 """The results of a warehouse for notebooks and scripts, as data frames."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from os import PathLike
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 from tasks.rules.errors import UsageError
 from tasks.rules.text.characters import did_you_mean
@@ -26,7 +25,7 @@ Format = Literal["polars", "arrow", "pandas"]
 """The kind of data frame that a method returns."""
 
 
-class Results:
+class Results(AbstractContextManager["Results"]):
     """The published results of a warehouse; created by `open_results`.
 
     Every method returns a Polars data frame, or a PyArrow table or a pandas data frame as `format` says. Each call
@@ -95,13 +94,13 @@ class Results:
         Raises:
             UsageError: there is no such score, breakdown, model, judge or vintage.
         """
-        from tasks.figures.leaderboard import LeaderboardOptions, chosen
+        from tasks.figures.leaderboard import chosen
         from tasks.figures.scope import EVERY, open_scope
 
         job = self._narrowed(models, judges, () if vintage in {None, EVERY} else (vintage,))
         with self._reader() as reader:
             scope = open_scope(job, reader, vintage, is_hard=is_hard, score=score)
-            figure, given = chosen(scope, LeaderboardOptions(by=by, is_hard=is_hard))
+            figure, given = chosen(scope, by)
             return _frame(reader, scope.query_of(figure, given), None, format)
 
     def diff(
@@ -147,12 +146,7 @@ class Results:
         """Close the database, and delete the copy from a store."""
         self._closing.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _reader(self) -> "Reader":

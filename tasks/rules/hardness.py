@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.identity import digest
 from tasks.rules.statistics.intervals import RESAMPLES, SEED, Floats
 
 _TIE_DIGITS = 12
@@ -58,11 +57,6 @@ def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> list[Sel
     # A model's score of a task is a mean over trials, so equal scores may differ in the last digits.
     hardest = sorted(means, key=lambda task: (round(means[task], _TIE_DIGITS), task))[:size]
     return [Selected(task, rank, means[task]) for rank, task in enumerate(hardest, start=1)]
-
-
-def selection_id(*basis: object) -> str:
-    """Return the id of a selection: a hash of its data and settings."""
-    return digest("selection", *basis)
 
 
 BORDER = (0.05, 0.95)
@@ -133,12 +127,11 @@ def leave_one_out(scores: Mapping[str, Sequence[float]], size: int) -> list[froz
     Returns:
         A set of `size` task ids for each model.
     """
-    n_models = len(next(iter(scores.values())))
-    selections = []
-    for left_out in range(n_models):
-        others = {task: [*values[:left_out], *values[left_out + 1 :]] for task, values in scores.items()}
-        selections.append(frozenset(each.task_id for each in select_hardest(others, size)))
-    return selections
+    others = (
+        {task: [*values[:left_out], *values[left_out + 1 :]] for task, values in scores.items()}
+        for left_out in range(len(next(iter(scores.values()))))
+    )
+    return [frozenset(each.task_id for each in select_hardest(of_others, size)) for of_others in others]
 
 
 def jaccard(one: Collection[str], other: Collection[str]) -> float:

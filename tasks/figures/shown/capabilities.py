@@ -4,7 +4,7 @@ from collections import defaultdict
 from typing import Any
 
 from tasks.figures.columns import Column, columns, ends
-from tasks.figures.figure import Figure, Page
+from tasks.figures.figure import Figure, Page, pooled
 from tasks.figures.scope import Scope, task_address
 
 MOST_CRITERIA = 25
@@ -24,8 +24,6 @@ _WEAKNESSES = Figure(
     ),
     given={"model": None, "than": None},
     empty="No weakness is confirmed.",
-    is_table=True,
-    reach="pooled",
 )  # fmt: skip
 _SCORES = Figure(
     "capability_scores",
@@ -33,7 +31,6 @@ _SCORES = Figure(
     "The score of each model in each node of the trees, with 95 % intervals over tasks.",
     (*columns("judge_config field level capability model"), *_SCORE),
     listed=lambda rows: [row for row in rows if row["level"] <= 1],
-    reach="pooled",
 )  # fmt: skip
 CANDIDATES = Figure(
     "weakness_candidates",
@@ -55,7 +52,7 @@ CAPABILITIES = Page(
     "capabilities",
     "Capabilities",
     "The abilities that criteria need, as a tree that a model described and named, and the models' scores in it.",
-    (_WEAKNESSES, _SCORES),
+    pooled(_WEAKNESSES, _SCORES),
     template="capabilities/page.html",
     needs="capability_trees",
 )

@@ -1,9 +1,7 @@
 """The page of categories: strengths and weaknesses of models by criteria and tasks, and severe mistakes."""
 
-from collections.abc import Callable
-
 from tasks.figures import charts
-from tasks.figures.charts import Plot, by_split, names_in_order, on_full_splits, range_of
+from tasks.figures.charts import Chart, Charts, at_least, names_in_order, on_full_splits, range_of
 from tasks.figures.columns import Rows, columns
 from tasks.figures.figure import Breakdown, Figure, Page, score_word
 
@@ -13,8 +11,8 @@ _CRITICAL_COLUMNS = columns(
     "n_mistakes_possible mistake_coverage responses_with_mistake_share n_responses_at_risk"
 )
 _SIDES = (
-    ("Critical criteria missed", "missed_share", "missed_ci_low", "missed_ci_high", "is_critical_small"),
-    ("Critical mistakes made", "mistake_share", "mistake_ci_low", "mistake_ci_high", "is_mistake_small"),
+    ("Critical criteria missed", "missed", "is_critical_small"),
+    ("Critical mistakes made", "mistake", "is_mistake_small"),
 )
 _SEVERITY_COLUMNS = columns(
     "judge_config split severity model met_share is_met_small met_ci_low met_ci_high n_judged n_tasks "
@@ -23,29 +21,12 @@ _SEVERITY_COLUMNS = columns(
 )
 
 
-def gravest(rows: Rows) -> list[Plot]:
-    """Return, for each split, a chart of misses and one of mistakes, the best model on top."""
-    return [
-        plot
-        for what, value, low, high, few in _SIDES
-        for plot in by_split(
-            rows, charts.intervals, what, value=value, low=low, high=high, title=what, from_zero=True, percent=True,
-            hollow=few,
-        )
-    ]  # fmt: skip
-
-
-def by_severity(rows: Rows) -> list[Plot]:
-    """Return, for each split, a chart of desired criteria and one of undesired ones."""
-    good = [row for row in rows if not row["is_detrimental"]]
-    bad = [row for row in rows if row["is_detrimental"]]
-    return [*_shares(good, "Criteria met"), *_shares(bad, "Mistakes made")]
-
-
-def _shares(rows: Rows, what: str) -> list[Plot]:
-    return by_split(
-        rows, charts.intervals, what, label="severity", name="model", value="met_share", low="met_ci_low",
-        high="met_ci_high", title=what, hollow="is_met_small", percent=True, from_zero=True,
+def _met(what: str, *, is_detrimental: bool) -> Charts:
+    """Declare the share met, for each split, of desired criteria or of undesired ones."""
+    return charts.intervals(
+        "split", what, rows=lambda rows: [row for row in rows if row["is_detrimental"] is is_detrimental],
+        label="severity", name="model", value="met_share", ends="met_ci", title=what, hollow="is_met_small",
+        percent=True, from_zero=True,
     )  # fmt: skip
 
 
@@ -56,7 +37,19 @@ CRITICAL = Figure(
     "criteria (mistakes) that they meet, with 95 % intervals over tasks. Less is better; the best model is on top. A "
     "hollow dot is based on few tasks.",
     _CRITICAL_COLUMNS,
-    gravest,
+    tuple(
+        charts.intervals(
+            "split",
+            what,
+            value=f"{side}_share",
+            ends=f"{side}_ci",
+            title=what,
+            from_zero=True,
+            percent=True,
+            hollow=few,
+        )
+        for what, side, few in _SIDES
+    ),
     listed=on_full_splits,
     breakdown="severity",
 )
@@ -67,7 +60,7 @@ SEVERITIES = Figure(
     "weight. A detrimental criterion is met if the response makes that mistake, so less is better there. A hollow dot "
     "is based on few tasks.",
     _SEVERITY_COLUMNS,
-    by_severity,
+    (_met("Criteria met", is_detrimental=False), _met("Mistakes made", is_detrimental=True)),
     listed=on_full_splits,
     breakdown="severity",
 )
@@ -79,7 +72,6 @@ _FEW = (
 )
 _MOST_DOTS = 8
 """Largest number of labels that are drawn as dots with intervals; more are drawn as a map."""
-Draw = Callable[[Rows], list[Plot]]
 
 
 def _mean(rows: Rows) -> str:
@@ -87,55 +79,25 @@ def _mean(rows: Rows) -> str:
     return f"Mean {score_word(rows[0]['score_name'])}"
 
 
-def as_dots(rows: Rows) -> list[Plot]:
-    """Return a chart for each split: under each label a dot with its interval for each model."""
-    return by_split(rows, charts.intervals, label="label", name="model", title=_mean(rows), hollow="is_small")
-
-
-def as_heat(rows: Rows, what: str = "") -> list[Plot]:
-    """Return a map for each split: a line for each label, a column for each model."""
-    return by_split(
-        rows, charts.heat, what, x="model", y="label", value="mean_score", title=_mean(rows), marked="is_small",
-        domain=range_of(on_full_splits(rows), "mean_score"),
+def _map(what: str = "") -> Charts:
+    """Declare a map for each split: a line for each label, a column for each model."""
+    return charts.heat(
+        "split", what, x="model", y="label", value="mean_score", title=_mean, marked="is_small",
+        domain=lambda rows: range_of(rows, "mean_score"),
         tips={"ci_low": "from", "ci_high": "to", "n_tasks": "Tasks"},
     )  # fmt: skip
 
 
-def as_both(rows: Rows) -> list[Plot]:
-    """Return dots with their intervals, and the same as a map."""
-    return [*as_dots(rows), *as_heat(rows, "As a map")]
+_DOTS = charts.intervals("split", label="label", name="model", title=_mean, hollow="is_small")
+"""Under each label a dot with its interval for each model."""
 
 
-def as_fits(rows: Rows) -> list[Plot]:
+def _fitting(rows: Rows) -> list[Chart]:
     """Return dots with their intervals for few labels, a map for many."""
-    return as_dots(rows) if len(names_in_order(rows, "label")) <= _MOST_DOTS else as_heat(rows)
+    return (_DOTS if len(names_in_order(rows, "label")) <= _MOST_DOTS else _map())(rows)
 
 
-def by_turns(rows: Rows) -> list[Plot]:
-    """Return a map with a line for each number of user turns."""
-    return as_heat([{**row, "label": f"{row['label']} turn{'s' if row['label'] != '1' else ''}"} for row in rows])
-
-
-def by_references(rows: Rows) -> list[Plot]:
-    """Return dots for tasks with and without reference texts."""
-    return as_dots([{**row, "label": f"{row['label']} reference texts"} for row in rows])
-
-
-def failing(rows: Rows) -> list[Plot]:
-    """Return, for each split, a map of each category's failed share, and one of the categories' shares of failures."""
-    rates = (("failure_rate", "Failure rate"), ("failure_share", "Share of all failures"))
-    return [
-        plot
-        for value, what in rates
-        for plot in by_split(
-            rows, charts.heat, what, x="model", y="label", value=value, title=what, percent=True,
-            domain=(0.0, range_of(on_full_splits(rows), value)[1]),
-            tips={"n_failed": "Failed", "n_decided": "Decided"},
-        )
-    ]  # fmt: skip
-
-
-def _breakdown(breakdown: Breakdown, name: str, label: str, plots: Draw, says: str) -> Figure:
+def _breakdown(breakdown: Breakdown, name: str, label: str, says: str, *drawn: Charts) -> Figure:
     """Return a figure of the tasks or criteria under each label of a breakdown.
 
     Its table lists what the charts show.
@@ -146,7 +108,7 @@ def _breakdown(breakdown: Breakdown, name: str, label: str, plots: Draw, says: s
         label=label,
     )
     return Figure(
-        name, breakdown.title, says, shown, plots, query="leaderboard", listed=on_full_splits,
+        name, breakdown.title, says, shown, drawn, query="leaderboard", listed=on_full_splits,
         breakdown=breakdown.kind, given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
     )  # fmt: skip
 
@@ -159,7 +121,7 @@ def own_breakdown(breakdown: Breakdown) -> Figure:
         else "Mean $score on the tasks with each label"
     )
     says = f"{what}, the easiest first; a task or criterion with several labels counts under each. {_FEW}"
-    return _breakdown(breakdown, f"breakdown_{breakdown.kind}", breakdown.title, as_fits, says)
+    return _breakdown(breakdown, f"breakdown_{breakdown.kind}", breakdown.title, says, _fitting)
 
 
 FAILURES = Figure(
@@ -173,10 +135,16 @@ FAILURES = Figure(
         *columns("judge_config split label model failure_rate failure_share", label="Category"),
         *columns("n_failed n_decided", "Criteria"),
     ),
-    failing,
+    tuple(
+        charts.heat(
+            "split", what, x="model", y="label", value=value, title=what, percent=True, domain=at_least(0, 0, value),
+            tips={"n_failed": "Failed", "n_decided": "Decided"},
+        )
+        for value, what in (("failure_rate", "Failure rate"), ("failure_share", "Share of all failures"))
+    ),
     listed=on_full_splits,
     breakdown="category",
-)
+)  # fmt: skip
 
 
 CATEGORIES = Page(
@@ -185,39 +153,40 @@ CATEGORIES = Page(
     "Where the models are strong and weak: by category of the criteria, by severity, and by kind of task.",
     (
         _breakdown(
-            Breakdown("category", "Rubric categories", of_criteria=True), "categories", "Category", as_both,
+            Breakdown("category", "Rubric categories", of_criteria=True), "categories", "Category",
             "Mean $criteria_score of a response ($criteria_formula) over the criteria of one category, with the 95 % "
             f"interval for other tasks of the same kind. The easiest category comes first. {_FEW}",
+            _DOTS, _map("As a map"),
         ),
         FAILURES,
         CRITICAL,
         SEVERITIES,
         _breakdown(
-            Breakdown("topic", "Topics", of_criteria=False), "topics", "Topic", as_heat,
-            f"Mean $score on the tasks of each topic, the easiest topic first. {_FEW}",
+            Breakdown("topic", "Topics", of_criteria=False), "topics", "Topic",
+            f"Mean $score on the tasks of each topic, the easiest topic first. {_FEW}", _map(),
         ),
         _breakdown(
-            Breakdown("decision_type", "Decision types", of_criteria=False), "decision_types", "Decision type", as_heat,
+            Breakdown("decision_type", "Decision types", of_criteria=False), "decision_types", "Decision type",
             "Mean $score by the kind of decision that the task asks about; a task with several labels counts under "
-            f"each. {_FEW}",
+            f"each. {_FEW}", _map(),
         ),
         _breakdown(
             Breakdown("economic_pathway", "Economic pathways", of_criteria=False), "economic_pathways",
-            "Economic pathway", as_heat,
+            "Economic pathway",
             "Mean $score by the economic consequence of the decision; a task with several labels counts under "
-            f"each. {_FEW}",
+            f"each. {_FEW}", _map(),
         ),
         _breakdown(
-            Breakdown("expert", "Who asks", of_criteria=False), "experts", "Who asks", as_dots,
-            f"Mean $score on questions asked by experts and by laypeople, with 95 % intervals. {_FEW}",
+            Breakdown("expert", "Who asks", of_criteria=False), "experts", "Who asks",
+            f"Mean $score on questions asked by experts and by laypeople, with 95 % intervals. {_FEW}", _DOTS,
         ),
         _breakdown(
-            Breakdown("turns", "Length of the conversation", of_criteria=False), "turns", "User turns", by_turns,
-            f"Mean $score by the number of user turns; only the last response is judged. {_FEW}",
+            Breakdown("turns", "Length of the conversation", of_criteria=False), "turns", "User turns",
+            f"Mean $score by the number of user turns; only the last response is judged. {_FEW}", _map(),
         ),
         _breakdown(
             Breakdown("reference_texts", "Reference texts", of_criteria=False), "reference_texts", "Reference texts",
-            by_references, f"Mean $score on tasks with and without reference texts. {_FEW}",
+            f"Mean $score on tasks with and without reference texts. {_FEW}", _DOTS,
         ),
     ),
     n_chosen=6,

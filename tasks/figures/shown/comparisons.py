@@ -41,7 +41,9 @@ def _part(name: str) -> Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]
 
     def rows(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         key = ("compared", *given["names"], given["of"], given["n_flips"])
-        parts: Parts = scope.once(key, lambda: _compared(scope, given))
+        if key not in scope.known:
+            scope.known[key] = _compared(scope, given)
+        parts: Parts = scope.known[key]
         return parts[name]
 
     return rows
@@ -91,7 +93,7 @@ def _others(rows: Rows) -> list[str]:
 
 _FLIPS = columns("n_gained n_lost", "Flips", n_gained="raise the score", n_lost="lower the score")
 _COMMON: dict[str, Any] = {
-    "given": {"names": (), "of": None, "n_flips": 10}, "is_table": True, "empty": "No criterion flipped.",
+    "given": {"names": (), "of": None, "n_flips": 10}, "empty": "No criterion flipped.",
 }  # fmt: skip
 DIFF = Figure(
     "diff",

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from tasks.figures import charts
-from tasks.figures.charts import Plot, by_split, by_value, names_in_order, on_full_splits
+from tasks.figures.charts import on_full_splits, order_of
 from tasks.figures.columns import Column, Kind, Rows, columns, ends
 from tasks.figures.figure import Figure, Page, score_word
-from tasks.figures.scope import task_address
+from tasks.figures.scope import side_by_side
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
 
 _TRUST = (
@@ -21,6 +21,7 @@ _EMPTY = (
     "No condition and its baseline have been judged here by the same judge in the same vintage. `conditions` in the "
     "configuration says which labels are one model."
 )
+_OF_PAIRS: dict[str, Any] = {"empty": _EMPTY, "listed": on_full_splits, "query": "condition_differences"}
 _COMPARISON = columns("judge_config split shared_model condition")
 _DIFFERENCE = (
     *columns("difference is_small"), *ends("ci"), *columns("baseline"),
@@ -38,40 +39,8 @@ def _both(name: str, kind: Kind, title: str, ratio: str = "") -> tuple[Column, .
     return (*pair, Column(ratio, "factor", "number", title)) if ratio else pair
 
 
-def whole(rows: Rows) -> list[Plot]:
-    """Return a chart for each split.
-
-    It shows a dot with its interval for each condition, beside the line of no difference.
-    """
-    return by_split(
-        rows, charts.intervals, value="difference", label="name", title=_axis(rows), zero=True, hollow="is_small"
-    )
-
-
-def by_category(rows: Rows) -> list[Plot]:
-    """Return a chart for each split: under each category a dot with its interval for each condition."""
-    return by_split(
-        rows, charts.intervals, label="label", value="difference", title=_axis(rows), hollow="is_small", name="name",
-        labels=sorted(names_in_order(rows, "label")), names=names_in_order(rows, "name"), zero=True,
-    )  # fmt: skip
-
-
 def _axis(rows: Rows) -> str:
     return f"Difference ({score_word(rows[0]['score_name'])})"
-
-
-def with_addresses(rows: Rows) -> list[dict[str, Any]]:
-    """Return the rows with the address of a page that shows both responses side by side, at the criterion."""
-    linked = []
-    for row in rows:
-        baseline = _entry(row, row["baseline_model"], row["baseline_config_hash"])
-        own = _entry(row, row["model_label"], row["model_config_hash"])
-        linked.append({**row, "address": task_address(row["task_id"], baseline, own, row["criterion_id"])})
-    return linked
-
-
-def _entry(row: Any, model: str, config_hash: str) -> dict[str, Any]:
-    return {"model": model, "model_config_hash": config_hash, "vintage": row["vintage"]}
 
 
 def on_differences(rows: Rows) -> Iterator[str]:
@@ -114,10 +83,8 @@ CONDITIONS = Page(
             "Mean $score under a condition minus that under the baseline, on the tasks with a complete trial on both "
             f"sides, before any clipping. To the right the condition is better. {_TRUST}",
             (*_COMPARISON, *_DIFFERENCE),
-            whole,
-            empty=_EMPTY,
-            listed=on_full_splits,
-            query="condition_differences",
+            charts.intervals("split", value="difference", label="name", title=_axis, zero=True, hollow="is_small"),
+            **_OF_PAIRS,
             given={"breakdown": "all"},
             notes=lambda rows: [*on_differences(rows)],
         ),
@@ -127,11 +94,12 @@ CONDITIONS = Page(
             "The same over the criteria of one category ($criteria_score: $criteria_formula). "
             f"{_TRUST}",
             (*_COMPARISON, *columns("label", label="Category"), *_DIFFERENCE),
-            by_category,
-            empty=_EMPTY,
-            listed=on_full_splits,
+            charts.intervals(
+                "split", label="label", value="difference", title=_axis, hollow="is_small", name="name",
+                is_sorted=True, names=order_of("name"), zero=True,
+            ),
+            **_OF_PAIRS,
             breakdown="category",
-            query="condition_differences",
             given={"breakdown": "category"},
             notes=lambda rows: [*on_differences(rows)],
         ),
@@ -151,10 +119,7 @@ CONDITIONS = Page(
                 *_both("n_failed", "count", "Failed"),
                 *_both("n_responses", "count", "Responses"),
             ),
-            empty=_EMPTY,
-            is_table=True,
-            listed=on_full_splits,
-            query="condition_differences",
+            **_OF_PAIRS,
             given={"breakdown": "all"},
             notes=lambda rows: [*on_responses(rows)],
         ),
@@ -171,7 +136,6 @@ CONDITIONS = Page(
                     label="Category", n_compared="Criteria: compared", n_lost="Loss: criteria",
                 ),
             ),
-            is_table=True,
             listed=on_full_splits,
         ),
         Figure(
@@ -186,21 +150,14 @@ CONDITIONS = Page(
                 *columns("task_id"),
             ),
             empty="No criterion changed.",
-            is_table=True,
             given={"n_criteria": 10},
-            listed=with_addresses,
+            listed=side_by_side(
+                ("baseline_model", "baseline_config_hash", "vintage"), ("model_label", "model_config_hash", "vintage")
+            ),
         ),
     ),
     needs="condition_differences",
 )  # fmt: skip
-
-
-def last_looks(rows: Rows) -> list[Plot]:
-    """Return the differences with their intervals, a chart for each judge."""
-    known = [row for row in rows if row["difference"] is not None]
-    return by_value(
-        known, "judge", charts.intervals, value="difference", label="comparison", title="Difference", zero=True
-    )
 
 
 STOPPING = Page(
@@ -225,7 +182,9 @@ STOPPING = Page(
                     n_tasks="Tasks: With both",
                 ),
             ),
-            last_looks,
+            charts.intervals(
+                "judge", known="difference", value="difference", label="comparison", title="Difference", zero=True
+            ),
             is_table=True,
         ),
     ),

@@ -8,7 +8,7 @@ import yaml
 
 from tasks.cascade import CascadeResult, bound_of, evaluated, figures_of, rows_of
 from tasks.figures import charts
-from tasks.figures.charts import Plot, by_split, by_value, on_full_splits
+from tasks.figures.charts import on_full_splits
 from tasks.figures.columns import Column, Rows, columns, ends
 from tasks.figures.figure import Figure, Page, not_computed, score_word
 from tasks.figures.scope import Scope
@@ -17,25 +17,19 @@ from tasks.rules.cascades.rules import When
 from tasks.rules.errors import UsageError
 from tasks.run.judge_configs import judge_configs
 
-_ENDS = ("agreement_ci_low", "agreement_ci_high")
+_EXPENSES = {
+    "thousand_usd": "USD for 1,000 verdicts", "strong_calls": "Calls of the strong judge for 1,000 verdicts",
+}  # fmt: skip
+"""Column of a rule's expense -> its title: the cost, or calls if a cost is unknown."""
 
 
-def _front(rows: Rows) -> charts.Chart:
-    has_cost = all(row["thousand_usd"] for row in rows)
-    named = [
-        # The table lists the categories.
-        {
-            **row,
-            "name": row["rule"].partition(" (")[0],
-            **{end: row["agreement"] if row[end] is None else row[end] for end in _ENDS},
-        }
-        for row in rows
-    ]
-    return charts.scatter(
-        named, x="thousand_usd" if has_cost else "strong_calls", y="agreement",
-        x_title="USD for 1,000 verdicts" if has_cost else "Calls of the strong judge for 1,000 verdicts",
-        y_title="Agreement with the strong judge", name="name", low=_ENDS[0], high=_ENDS[1], usd=has_cost,
-    )  # fmt: skip
+def _expense(rows: Rows) -> str:
+    return "thousand_usd" if all(row["thousand_usd"] for row in rows) else "strong_calls"
+
+
+def _on_front(rows: Rows) -> list[dict[str, Any]]:
+    """Return the rules that no other one beats, named without their categories, which the table lists."""
+    return [{**row, "name": row["rule"].partition(" (")[0]} for row in rows if row["is_on_front"]]
 
 
 DECISIONS = Figure(
@@ -44,7 +38,6 @@ DECISIONS = Figure(
     "Verdicts of configured cascades: the number that the first judge decided, and the reasons to ask the second "
     "judge for the others. A verdict with several reasons counts under each.",
     (*columns("judge reason decided_by n share n_failed cost_usd", judge="Cascade", n="Verdicts"),),
-    is_table=True,
     is_optional=True,
     reach="pooled",
 )
@@ -70,13 +63,16 @@ CASCADES = Page(
             "agreement, the table has all. Lines are 95 % intervals for other tasks of the same kind. Tau compares the "
             "rankings of models: 1 is the same ranking as the strong judge's.",
             (*columns("cascade rule"), *_RULES),
-            lambda rows: by_value([row for row in rows if row["is_on_front"]], "cascade", _front),
+            charts.scatter(
+                "cascade", rows=_on_front, x=_expense, x_title=lambda rows: _EXPENSES[_expense(rows)], y="agreement",
+                y_title="Agreement with the strong judge", name="name", usd=lambda rows: _expense(rows)[-3:] == "usd",
+            ),
             reach="pooled",
         ),
     ),
     has_judge=False,
     needs="cascade_rules",
-)
+)  # fmt: skip
 
 
 def evaluated_rules(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -158,7 +154,6 @@ CASCADE = Figure(
     given={"cheap": "", "strong": "", "splits": [], "bound": None, "is_all": False},
     listed=lambda rows: [row for row in rows if row["is_on_front"] or row["is_picked"]],
     notes=lambda rows: rows[0]["notes"],
-    is_table=True,
 )
 """The figures of `prbench cascade`."""
 
@@ -177,25 +172,22 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def beside_each_other(rows: Rows) -> list[Plot]:
-    """Return a chart for each split.
-
-    For each model it shows a dot with its interval: the judge's, from labels alone, and debiased.
-    """
-    estimates = [
+def _estimates(rows: Rows) -> list[dict[str, Any]]:
+    """Return, for each model, the judge's own score, that from labels alone, and the debiased one."""
+    return [
         {
-            **{key: row[key] for key in ("model", "judge_config", "split", "is_hard")},
+            **{key: row[key] for key in ("model", "judge_config", "split", "is_hard", "score_name")},
             "estimate": name, "mean": row["judge_score" if column == "judge" else column],
-            "low": row[f"{column}_ci_low"], "high": row[f"{column}_ci_high"],
+            "ci_low": row[f"{column}_ci_low"], "ci_high": row[f"{column}_ci_high"],
         }
         for row in rows
         if row["debiased"] is not None
         for column, name in _ESTIMATES.items()
     ]  # fmt: skip
-    return by_split(
-        estimates, charts.intervals, label="model", value="mean", low="low", high="high", name="estimate",
-        names=list(_ESTIMATES.values()), title=f"Mean {score_word(rows[0]['score_name'])}, before clipping",
-    )  # fmt: skip
+
+
+def _mean(rows: Rows) -> str:
+    return f"Mean {score_word(rows[0]['score_name'])}, before clipping"
 
 
 def advice(rows: Rows) -> list[str]:
@@ -248,7 +240,10 @@ DEBIASED = Page(
             "Scores corrected by labels",
             f"Mean $score of each model. {_TRUST}",
             (*columns("judge_config split model"), *_COLUMNS),
-            beside_each_other,
+            charts.intervals(
+                "split", rows=_estimates, label="model", value="mean", name="estimate",
+                names=list(_ESTIMATES.values()), title=_mean,
+            ),
             empty=_EMPTY,
             listed=on_full_splits,
             query="debiased_scores",
@@ -260,7 +255,6 @@ DEBIASED = Page(
             "Categories",
             f"The same over the criteria of one category ($criteria_score: $criteria_formula). {_TRUST}",
             (*columns("judge_config split model"), *columns("label", label="Category"), *_COLUMNS),
-            is_table=True,
             empty=_EMPTY,
             listed=on_full_splits,
             breakdown="category",

@@ -1,12 +1,10 @@
 """The page of data: tasks, rubrics, weights, and the results of checks."""
 
-from collections.abc import Callable
 from datetime import UTC
-from functools import partial
 from typing import Any
 
 from tasks.figures import charts
-from tasks.figures.charts import Plot, by_split, on_full_splits, range_of
+from tasks.figures.charts import Charts, at_least
 from tasks.figures.columns import Column, Rows, columns
 from tasks.figures.figure import Breakdown, Figure, Page
 from tasks.rules.text.numbers import counted
@@ -41,7 +39,6 @@ QUALITY = Figure(
         *columns("some_keys n_more suite"),
     ),
     empty="No check has been run yet; `prbench check` runs them.",
-    is_table=True,
     notes=_summary,
     reach="warehouse",
 )
@@ -51,7 +48,6 @@ REFUSALS = Figure(
     "Tasks that failed a check with the policy quarantine or fail. They are not sampled and have no scores.",
     (*columns("check_name"), Column("task_id", "Task"), *columns("splits policy detail")),
     empty="No task was refused.",
-    is_table=True,
     listed=lambda rows: rows[:_MOST_REFUSALS],
     notes=_reasons,
 )
@@ -71,43 +67,39 @@ _SPLITS = (
 )
 
 
-def _shares(label: str, title: str, rows: Rows, **how: Any) -> list[Plot]:
-    """Return a chart for each split: a bar for each label, as long as its share; all splits on one scale."""
-    domain = (0.0, range_of(on_full_splits(rows), "share")[1])
-    return by_split(rows, charts.bars, name=label, value="share", title=title, percent=True, domain=domain, **how)
+def _shares(of: str, name: str = "label", **how: Any) -> Charts:
+    """Declare a chart for each split: a bar for each label, as long as its share; all splits on one scale."""
+    return charts.bars(
+        "split", name=name, value="share", title=f"Share of the {of}", percent=True, domain=at_least(0, 0, "share"),
+        **how,
+    )  # fmt: skip
 
 
-of_tasks = partial(_shares, "label", "Share of the tasks", wrapped=True)
-"""Lying bars: the share of a split's tasks under each label."""
-of_criteria = partial(_shares, "label", "Share of the criteria", wrapped=True)
-"""The same of its criteria."""
+_OF_TASKS, _OF_CRITERIA = (_shares(of, wrapped=True) for of in ("tasks", "criteria"))
 
 
-def over_numbers(what: str, title: str) -> Callable[[Rows], list[Plot]]:
-    """Return a function that draws upright bars over numbers in their order; a missing number has no bar."""
+def _over_numbers(what: str, of: str = "tasks") -> Charts:
+    """Declare upright bars over numbers in their order; a missing number has no bar."""
+    return _shares(of, "number", rows=_numbered, known="number", is_upright=True, name_title=what)
 
-    def plots(rows: Rows) -> list[Plot]:
-        numbered = [{**row, "number": _number(row["label"])} for row in rows]
-        known = [row for row in numbered if row["number"] is not None]
-        ordered = sorted(known, key=lambda row: (row["is_hard"], row["split"], row["number"]))
-        return _shares("number", title, ordered, is_upright=True, name_title=what)
 
-    return plots
+def _numbered(rows: Rows) -> list[dict[str, Any]]:
+    numbered = ({**row, "number": _number(row["label"])} for row in rows)
+    return sorted(numbered, key=lambda row: (row["is_hard"], row["split"], row["number"] or 0))
 
 
 def _number(value: Any) -> float | None:
     try:
-        number = float(value)
+        return float(value)
     except (TypeError, ValueError):
         return None
-    return int(number) if number.is_integer() else number
 
 
-def _counts(breakdown: Breakdown, name: str, label: str, plots: Callable[[Rows], list[Plot]], says: str) -> Figure:
+def _counts(breakdown: Breakdown, name: str, label: str, drawn: Charts, says: str) -> Figure:
     """Return a distribution over tasks or criteria."""
     what = "criteria" if breakdown.of_criteria else "tasks"
     return Figure(
-        name, breakdown.title, says, columns(f"split label n_{what} share", label=label), plots,
+        name, breakdown.title, says, columns(f"split label n_{what} share", label=label), drawn,
         query="data/label_counts", given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
         breakdown="" if breakdown.kind in _NO_LABELS else breakdown.kind,
     )  # fmt: skip
@@ -115,7 +107,7 @@ def _counts(breakdown: Breakdown, name: str, label: str, plots: Callable[[Rows],
 
 def own_counts(breakdown: Breakdown) -> Figure:
     """Return the distribution of a kind of label that only the benchmark has."""
-    what, draw = ("criteria", of_criteria) if breakdown.of_criteria else ("tasks", of_tasks)
+    what, draw = ("criteria", _OF_CRITERIA) if breakdown.of_criteria else ("tasks", _OF_TASKS)
     says = f"The share of each split's {what} with each label; those with several labels count under each."
     return _counts(breakdown, f"labels_{breakdown.kind}", breakdown.title, draw, says)
 
@@ -133,51 +125,50 @@ DATA = Page(
             "several user turns, negative criteria or reference texts. A hard split is a part of its full split, so "
             "never add up the two.",
             _SPLITS,
-            is_table=True,
         ),
         QUALITY,
         REFUSALS,
         _counts(
-            Breakdown("topic", "Topics", of_criteria=False), "task_topics", "Topic", of_tasks,
+            Breakdown("topic", "Topics", of_criteria=False), "task_topics", "Topic", _OF_TASKS,
             "The share of each split's tasks on each topic.",
         ),
         _counts(
             Breakdown("decision_type", "Decision types", of_criteria=False), "task_decision_types", "Decision type",
-            of_tasks,
+            _OF_TASKS,
             "The kind of decision that the task asks about. A task may have several labels, so shares can add up to "
             "more than 100 %.",
         ),
         _counts(
             Breakdown("economic_pathway", "Economic pathways", of_criteria=False), "task_economic_pathways",
-            "Economic pathway", of_tasks,
+            "Economic pathway", _OF_TASKS,
             "The economic consequence of the decision. A task may have several labels.",
         ),
         _counts(
-            Breakdown("expert", "Who asks", of_criteria=False), "task_experts", "Who asks", of_tasks,
+            Breakdown("expert", "Who asks", of_criteria=False), "task_experts", "Who asks", _OF_TASKS,
             "The share of tasks that are asked as an expert would ask them.",
         ),
         _counts(
             Breakdown("turns", "User turns", of_criteria=False), "task_turns", "User turns",
-            over_numbers("User turns", "Share of the tasks"),
+            _over_numbers("User turns"),
             "The number of user turns in a conversation; only the response to the last one is judged.",
         ),
         _counts(
             Breakdown("n_criteria", "Criteria per task", of_criteria=False), "task_criteria", "Criteria",
-            over_numbers("Criteria of a task", "Share of the tasks"), "The number of criteria of a task.",
+            _over_numbers("Criteria of a task"), "The number of criteria of a task.",
         ),
         _counts(
             Breakdown("weight", "Weights", of_criteria=True), "weights", "Weight",
-            over_numbers("Weight", "Share of the criteria"),
+            _over_numbers("Weight", "criteria"),
             "The share of criteria with each weight. Criteria below 0 are mistakes that cost points; those above 0 "
             "earn points.",
         ),
         _counts(
-            Breakdown("severity", "Severities", of_criteria=True), "criterion_severities", "Severity", of_criteria,
+            Breakdown("severity", "Severities", of_criteria=True), "criterion_severities", "Severity", _OF_CRITERIA,
             "The share of criteria of each severity (weight class), most severe at both ends.",
         ),
         _counts(
             Breakdown("category", "Rubric categories", of_criteria=True), "criterion_categories", "Category",
-            of_criteria, "What the criteria ask for.",
+            _OF_CRITERIA, "What the criteria ask for.",
         ),
     ),
     own=own_counts,

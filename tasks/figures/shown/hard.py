@@ -1,9 +1,9 @@
 """The page of the hard subset: the selected tasks, the stability of the selection, and the scores on it."""
 
-from functools import partial
+from typing import Any
 
 from tasks.figures import charts
-from tasks.figures.charts import Plot, by_judge_and_split, by_value, names_in_order
+from tasks.figures.charts import names_in_order
 from tasks.figures.columns import Rows, columns
 from tasks.figures.figure import Figure, Page
 from tasks.figures.shown.overview import WHOLE
@@ -12,11 +12,6 @@ _MOST_AROUND = 8
 """Number of drawn tasks on either side of the border."""
 _SIDES = ("inside", "outside")
 _OTHERS = {"official": "", "earlier": "selected ", "leave_one_out": "without "}
-
-
-def certainty(rows: Rows) -> list[Plot]:
-    """Return a chart for each field with a dot for each task: its hardness, and the certainty of its selection."""
-    return by_value([row for row in rows if row["inclusion_probability"] is not None], "field", charts.certainty)
 
 
 def around_border(rows: Rows) -> Rows:
@@ -29,25 +24,12 @@ def around_border(rows: Rows) -> Rows:
     return near
 
 
-def border(rows: Rows) -> list[Plot]:
-    """Return a bar for each task around the border, to the left for a selected one."""
-    near = [
-        {**row, "place": _SIDES[not row["is_selected"]]}
-        for row in around_border(rows)
-        if row["from_border"] is not None
-    ]
-    return by_value(
-        near, "field", charts.bars, name="task_id", value="from_border", colour="place",
-        title="Distance of the mean score from the border",
-    )  # fmt: skip
+def _border(rows: Rows) -> list[dict[str, Any]]:
+    return [{**row, "place": _SIDES[not row["is_selected"]]} for row in around_border(rows)]
 
 
-def overlaps(rows: Rows) -> list[Plot]:
-    """Return a bar for each other selection, a chart for each field."""
-    named = [{**row, "other": f"{_OTHERS[row['kind']]}{row['compared_with']}"} for row in rows]
-    return by_value(
-        named, "field", charts.bars, name="other", value="shared_share", title="Share in both", percent=True
-    )
+def _named(rows: Rows) -> list[dict[str, Any]]:
+    return [{**row, "other": f"{_OTHERS[row['kind']]}{row['compared_with']}"} for row in rows]
 
 
 _NONE = (
@@ -72,7 +54,6 @@ _SELECTIONS = Figure(
         *columns("highest_inside lowest_outside gap n_border_inside n_border mean_inclusion n_models selected_at"),
     ),
     empty=_NONE,
-    is_table=True,
     notes=lambda rows: [f"{row['field']} was chosen with the panel {', '.join(row['panel'])}." for row in rows],
 )
 _LEADERBOARD = Figure(
@@ -84,7 +65,7 @@ _LEADERBOARD = Figure(
         "judge_config split rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
         "hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_wanted coverage met_share"
     ),
-    partial(by_judge_and_split, draw=charts.intervals),
+    charts.intervals("split"),
     empty=_NONE,
     query="leaderboard",
     given={"is_hard": True, **WHOLE},
@@ -97,7 +78,7 @@ _TASKS = Figure(
     "in between, other models might have selected otherwise. The table lists the selected tasks, and those left out by "
     "chance.",
     _TASK,
-    certainty,
+    charts.certainty("field", known="inclusion_probability"),
     empty=_NONE,
     listed=lambda rows: [row for row in rows if row["is_selected"] or row["is_border"]],
     query="hard/tasks",
@@ -108,20 +89,20 @@ _BORDER = Figure(
     "The selected tasks next to the border and the next ones outside, by the distance of their mean score from the "
     "border. Where bars are short, the order of the tasks means little.",
     _TASK,
-    border,
+    charts.bars(
+        "field", rows=_border, known="from_border", name="task_id", value="from_border", colour="place",
+        title="Distance of the mean score from the border",
+    ),
     empty=_NONE,
     query="hard/tasks",
     listed=around_border,
-)
+)  # fmt: skip
 _TOPICS = Figure(
     "hard_topics",
     "Which topics are hard",
     "The selected share of each topic's tasks, among tasks that could have been selected. Small topics vary a lot.",
     columns("field topic selected_share n_selected n_chosen_from mean_score", mean_score="Mean score"),
-    partial(
-        by_value, column="field", draw=charts.bars, name="topic", value="selected_share", title="Share selected",
-        percent=True, wrapped=True,
-    ),
+    charts.bars("field", name="topic", value="selected_share", title="Share selected", percent=True, wrapped=True),
     breakdown="topic",
     empty="There is no hard subset, or the tasks that it was chosen from are not stored.",
 )  # fmt: skip
@@ -136,9 +117,9 @@ _OVERLAPS = Figure(
         *columns("n_shared n_selected n_compared", "Tasks", n_selected="here"),
         *columns("jaccard"),
     ),
-    overlaps,
+    charts.bars("field", rows=_named, name="other", value="shared_share", title="Share in both", percent=True),
     empty="There is no other selection to compare with.",
-)
+)  # fmt: skip
 
 HARD = Page(
     "hard",

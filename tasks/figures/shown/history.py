@@ -3,18 +3,12 @@
 from typing import Any
 
 from tasks.figures import charts
-from tasks.figures.charts import Plot, by_judge_and_split
 from tasks.figures.columns import Rows, columns
 from tasks.figures.figure import Figure, Page
 
 _MOST_POINTS = 10
 """Number of vintages of a model in the table; the CSV has all."""
 _MOST_RUNS = 200
-
-
-def going_on(rows: Rows) -> list[Plot]:
-    """Return a chart for each split and judge, with the models that were sampled, or judged, more than once."""
-    return by_judge_and_split([row for row in rows if row["n_points"] > 1], charts.over_time, judge="judged_by")
 
 
 def latest_points(rows: Rows) -> Rows:
@@ -27,13 +21,6 @@ def latest_points(rows: Rows) -> Rows:
         if left[key] <= _MOST_POINTS:
             changes.append(row)
     return changes[::-1]
-
-
-def by_night(rows: Rows) -> list[Plot]:
-    """Return a bar for each night, divided by the purpose of the calls."""
-    priced = [row for row in rows if row["cost_usd"] is not None]
-    chart = charts.bars(priced, name="night", value="cost_usd", title="US dollars", colour="purpose", is_upright=True)
-    return [Plot("", chart)] if priced else []
 
 
 _HISTORY = Figure(
@@ -52,7 +39,7 @@ _HISTORY = Figure(
         judged_by="Judge",
         label="Model",
     ),
-    going_on,
+    charts.over_time("split", rows=lambda rows: [row for row in rows if row["n_points"] > 1]),
     listed=latest_points,
 )
 _COSTS = Figure(
@@ -66,10 +53,12 @@ _COSTS = Figure(
             "prompt_tokens cached_tokens completion_tokens", "Tokens", prompt_tokens="in", completion_tokens="out"
         ),
     ),
-    by_night,
+    charts.bars(
+        known="cost_usd", name="night", value="cost_usd", title="US dollars", colour="purpose", is_upright=True
+    ),
     empty="No night has made a call yet; prbench nightly and prbench serve run nights.",
     reach="warehouse",
-)
+)  # fmt: skip
 _RUNS = Figure(
     "runs",
     "Runs",
@@ -77,7 +66,6 @@ _RUNS = Figure(
     "configured minimum. The run that writes the report is not listed. The cost includes discarded attempts, but not "
     "calls of unknown price.",
     columns("started_at night command outcome responses verdicts calls cost_usd unpriced_calls minutes run_id"),
-    is_table=True,
     listed=lambda rows: rows[:_MOST_RUNS],
     reach="warehouse",
 )

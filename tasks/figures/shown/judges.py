@@ -1,11 +1,11 @@
 """The page of judges: their agreement with people, with each other and with themselves, and their drift."""
 
-from functools import partial
+from typing import Any
 
 from tasks.figures import charts
-from tasks.figures.charts import Plot, by_value, names_in_order, range_of
+from tasks.figures.charts import around_zero, at_least, names_in_order, order_of, sorted_names
 from tasks.figures.columns import Column, Row, Rows, columns
-from tasks.figures.figure import Figure, Page, not_computed
+from tasks.figures.figure import Figure, Page, not_computed, pooled
 from tasks.figures.people import against_people
 from tasks.figures.shown.corrections import DECISIONS
 
@@ -21,111 +21,34 @@ _CHARTED = {
 _DECISIONS = ("met", "partly met", "not met")
 
 
-def agreeing(rows: Rows) -> list[Plot]:
-    """Return a map of kappa for all pairs of graders, and both measures with their intervals."""
-    pairs = [{**row, "pair": _pair(row)} for row in rows if not row["is_member"]]
-    if not pairs:
-        return []
-    domain = (min(0.0, *range_of(pairs, "kappa_ci_low", "macro_f1_ci_low", "kappa")), 1.0)
-    plots = [
-        Plot(title, charts.intervals(
-            pairs, label="pair", value=measure, low=f"{measure}_ci_low", high=f"{measure}_ci_high", title=title,
-            domain=domain,
-        ))
-        for measure, title in (("kappa", "Kappa"), ("macro_f1", "Macro-F1"))
-    ]  # fmt: skip
+def _paired(rows: Rows) -> list[dict[str, Any]]:
+    return [{**row, "pair": _pair(row)} for row in rows if not row["is_member"]]
+
+
+def _both_ways(rows: Rows) -> list[dict[str, Any]]:
+    """Return a cell for each pair of graders in both orders; none for fewer than three graders."""
     sides = (("grader_a", "grader_b"), ("grader_b", "grader_a"))
-    cells = [{**row, "one": row[one], "other": row[other]} for row in pairs for one, other in sides]
-    graders = sorted({cell["one"] for cell in cells})
-    if len(graders) < 3:
-        return plots
-    heat = charts.heat(
-        cells, x="other", y="one", value="kappa", title="Kappa", domain=(0, 1), across=graders, down=graders,
-        tips={"n": "criteria"},
-    )  # fmt: skip
-    return [Plot("Kappa of each pair", heat), *plots]
+    cells = [{**row, "one": row[one], "other": row[other]} for row in _paired(rows) for one, other in sides]
+    return cells if len(names_in_order(cells, "one")) > 2 else []
 
 
-def by_variant(rows: Rows) -> list[Plot]:
-    """Return the macro-F1 of every judge with every person, for each rubric variant and grading."""
-    charted = [
+def _variants(rows: Rows) -> list[dict[str, Any]]:
+    return [
         {**row, "pair": f"{row['grader']} – {row['reference']}", "variant": f"{row['rubric']}, {row['grading']}"}
         for row in rows
     ]
-    low, _ = range_of(charted, "macro_f1_ci_low", "macro_f1")
-    chart = charts.intervals(
-        charted, label="variant", value="macro_f1", low="macro_f1_ci_low", high="macro_f1_ci_high", title="Macro-F1",
-        name="pair", names=names_in_order(charted, "pair"), hollow="is_few", domain=(min(low, 0.0), 1.0),
-    )  # fmt: skip
-    return [Plot("", chart)]
 
 
-def confusing(rows: Rows) -> list[Plot]:
-    """Return a map of the pairs of decisions for each of the first pairs of graders."""
+def _first_pairs(rows: Rows) -> list[dict[str, Any]]:
     titled = [{**row, "pair": f"{row['grader_a']} (rows) and {row['grader_b']} (columns)"} for row in rows]
     charted = names_in_order(titled, "pair")[:_MOST_PAIRS]
-    return by_value(
-        [row for row in titled if row["pair"] in charted], "pair", charts.heat, x="says_b", y="says_a", value="share",
-        title="share", domain=(0, 1), across=_DECISIONS, down=_DECISIONS, tips={"n": "criteria"}, percent=True,
-    )  # fmt: skip
+    return [row for row in titled if row["pair"] in charted]
 
 
-def by_label(rows: Rows) -> list[Plot]:
-    """Return a chart for each kind of label: under each label, kappa with its interval for the first pairs."""
-    charted = [{**row, "pair": _pair(row)} for row in rows if row["pair_rank"] <= _MOST_PAIRS]
-    low, _ = range_of(charted, "kappa_ci_low", "kappa")
-    return [
-        Plot(title, charts.intervals(
-            of_breakdown, label="label", value="kappa", low="kappa_ci_low", high="kappa_ci_high", title="Kappa",
-            labels=sorted({row["label"] for row in of_breakdown}), name="pair", names=names_in_order(charted, "pair"),
-            hollow="is_few", domain=(min(low, 0.0), 1.0),
-        ))
-        for breakdown, title in _CHARTED.items()
-        if (of_breakdown := [row for row in charted if row["breakdown"] == breakdown])
-    ]  # fmt: skip
-
-
-def reliable(rows: Rows) -> list[Plot]:
-    """Return alpha with its interval for each set of graders."""
-    low, _ = range_of(rows, "alpha_ci_low", "alpha")
-    chart = charts.intervals(
-        rows, label="grader_set", value="alpha", low="alpha_ci_low", high="alpha_ci_high",
-        title="Krippendorff's alpha", domain=(min(low, 0.0), 1.0),
-    )  # fmt: skip
-    return [Plot("", chart)]
-
-
-def lenient(rows: Rows) -> list[Plot]:
-    """Return a bar for each grader, to the right where it is more lenient than the others."""
-    title = "Says met more often than others, by"
-    return [Plot("", charts.bars(rows, name="grader", value="leniency", title=title, percent=True))]
-
-
-def favouring(rows: Rows) -> list[Plot]:
-    """Return a map of models and graders."""
-    known = [row for row in rows if row["favour"] is not None]
-    most = max((abs(row["favour"]) for row in known), default=0.0) or 1.0
-    chart = charts.heat(
-        known, x="grader", y="model", value="favour", title="Favour", diverging=True, domain=(-most, 0, most),
-        across=sorted({row["grader"] for row in known}), down=sorted({row["model"] for row in known}),
-        marked="is_small", tips={"difference": "difference", "n_tasks": "tasks"},
-    )  # fmt: skip
-    return [Plot("", chart)] if known else []
-
-
-def diagrams(rows: Rows) -> list[Plot]:
-    """Return a reliability diagram for each reference, with a line for each judge."""
-    return by_value(
-        [row for row in rows if row["breakdown"] == "all"], "reference", charts.diagonal, x="mean_probability",
-        y="met_share", n="n", name="judge", x_title="Probability of met", y_title="Really met",
-    )  # fmt: skip
-
-
-def failing(rows: Rows) -> list[Plot]:
-    """Return a bar for each judge that failed, divided by cause."""
-    failed = [row for row in rows if row["is_failure"]]
-    chart = charts.bars(failed, name="grader", value="n", title="Failed verdicts", colour="status", whole=True)
-    return [Plot("", chart)] if failed else []
+def _by_label(rows: Rows) -> list[dict[str, Any]]:
+    """Return the rows of the first pairs under each charted kind of label, with its heading."""
+    first = [{**row, "pair": _pair(row)} for row in rows if row["pair_rank"] <= _MOST_PAIRS]
+    return [{**row, "by": title} for kind, title in _CHARTED.items() for row in first if row["breakdown"] == kind]
 
 
 def by_chance(rows: Rows) -> list[str]:
@@ -151,13 +74,24 @@ _AGREEMENT = Figure(
     "met is a verdict of its own, unless it is read as binary; in the shares called met it counts half. A majority "
     "always tends to agree with its own members, so such pairs are in the table only.",
     (*_PAIR, *columns("label"), *_MEASURES, *columns("is_member")),
-    agreeing,
+    (
+        charts.heat(
+            what="Kappa of each pair", rows=_both_ways, x="other", y="one", value="kappa", title="Kappa", domain=(0, 1),
+            across=sorted_names("one"), down=sorted_names("one"), tips={"n": "criteria"},
+        ),
+        *(
+            charts.intervals(
+                what=title, rows=_paired, label="pair", value=measure, title=title,
+                domain=at_least(0, 1, "kappa_ci_low", "macro_f1_ci_low", "kappa"),
+            )
+            for measure, title in (("kappa", "Kappa"), ("macro_f1", "Macro-F1"))
+        ),
+    ),
     given={"breakdown": "all"},
     empty="No two graders have decided the same criteria. Configure a second judge, judge again, or import human "
     "labels.",
     notes=not_computed("agreement"),
-    reach="pooled",
-)
+)  # fmt: skip
 _VARIANTS = Figure(
     "variant_agreement",
     "Agreement with people, by rubric and grading",
@@ -170,30 +104,36 @@ _VARIANTS = Figure(
         "n_tasks",
         macro_f1="Macro-F1, all criteria",
     ),
-    by_variant,
+    charts.intervals(
+        rows=_variants, label="variant", value="macro_f1", title="Macro-F1", name="pair", names=order_of("pair"),
+        hollow="is_few", domain=at_least(0, 1, "macro_f1_ci_low", "macro_f1"),
+    ),
     is_optional=True,
-    reach="pooled",
-)
+)  # fmt: skip
 _CONFUSION = Figure(
     "judge_confusion",
     "Verdicts of two graders compared",
     "The verdicts of two graders on the same criteria. On the diagonal they agree. A high share off the diagonal is a "
     "bias: one grader says met when the other does not. Pairs with people come first.",
     (*_PAIR, *columns("says_a says_b n share")),
-    confusing,
+    charts.heat(
+        "pair", rows=_first_pairs, x="says_b", y="says_a", value="share", title="share", domain=(0, 1),
+        across=_DECISIONS, down=_DECISIONS, tips={"n": "criteria"}, percent=True,
+    ),
     empty="No two graders have decided the same criteria.",
-    reach="pooled",
-)
+)  # fmt: skip
 _BREAKDOWNS = Figure(
     "judge_breakdowns",
     "Agreement by label",
     "Kappa of the same graders for one label at a time, with 95 % intervals. A hollow dot is based on fewer than 50 "
     "criteria. The charts show pairs with people first, then those with most criteria; the table has all pairs.",
     (*_PAIR, *columns("breakdown label"), *_MEASURES),
-    by_label,
+    charts.intervals(
+        "by", rows=_by_label, label="label", value="kappa", title="Kappa", is_sorted=True, name="pair",
+        names=order_of("pair"), hollow="is_few", domain=at_least(0, 1, "kappa_ci_low", "kappa"),
+    ),
     empty="No two graders have decided the same criteria.",
-    reach="pooled",
-)
+)  # fmt: skip
 _RELIABILITY = Figure(
     "judge_reliability",
     "Reliability",
@@ -204,10 +144,11 @@ _RELIABILITY = Figure(
         "grader_set label n_graders alpha± unanimous_share n_voters effective_votes± effective_votes_is_small "
         "effective_votes_note n n_tasks"
     ),
-    reliable,
+    charts.intervals(
+        label="grader_set", value="alpha", title="Krippendorff's alpha", domain=at_least(0, 1, "alpha_ci_low", "alpha")
+    ),
     given={"breakdown": "all"},
-    reach="pooled",
-)
+)  # fmt: skip
 _CALIBRATION = Figure(
     "calibration",
     "Calibration of probabilities",
@@ -222,7 +163,6 @@ _CALIBRATION = Figure(
     order="judge, reference, breakdown, label",
     notes=not_computed("brier"),
     is_optional=True,
-    reach="pooled",
 )
 _DIAGRAM = Figure(
     "reliability_diagram",
@@ -230,12 +170,14 @@ _DIAGRAM = Figure(
     "The share of criteria that are really met, by the judge's probability. On the dashed line both are equal; below "
     "it the judge says met too often. The table also has the diagrams for each label.",
     columns("judge reference breakdown label bin mean_probability met_share n"),
-    diagrams,
+    charts.diagonal(
+        "reference", rows=lambda rows: [row for row in rows if row["breakdown"] == "all"], x="mean_probability",
+        y="met_share", n="n", name="judge", x_title="Probability of met", y_title="Really met",
+    ),
     relation="calibration_curve",
     order="judge, reference, breakdown, label, bin",
     is_optional=True,
-    reach="pooled",
-)
+)  # fmt: skip
 _NEIGHBOURS = Figure(
     "neighbour_effects",
     "Effect of neighbours in a call",
@@ -248,7 +190,6 @@ _NEIGHBOURS = Figure(
     order="judge, measure_of <> 'met', measure_of, compared_with, arrangement, breakdown, label",
     notes=not_computed("change"),
     is_optional=True,
-    reach="pooled",
 )
 _LENIENCY = Figure(
     "judge_leniency",
@@ -261,11 +202,10 @@ _LENIENCY = Figure(
         *columns("met_share others_met_share", "Called met", met_share="by it"),
         *columns("n"),
     ),
-    lenient,
+    charts.bars(name="grader", value="leniency", title="Says met more often than others, by", percent=True),
     relation="judge_leniency",
     order="leniency desc, grader",
     empty="No two graders have decided the same criteria.",
-    reach="pooled",
 )
 _FAVOURS = Figure(
     "judge_favours",
@@ -279,9 +219,13 @@ _FAVOURS = Figure(
         *columns("own_mean others_mean", "Mean score"),
         *columns("n_tasks n_responses"),
     ),
-    favouring,
+    charts.heat(
+        known="favour", x="grader", y="model", value="favour", title="Favour", diverging=True,
+        domain=around_zero("favour"), across=sorted_names("grader"), down=sorted_names("model"), marked="is_small",
+        tips={"difference": "difference", "n_tasks": "tasks"},
+    ),
     empty="No response has been decided in full by two graders.",
-)
+)  # fmt: skip
 _DRIFT = Figure(
     "judge_drift",
     "Drift over nights",
@@ -293,7 +237,7 @@ _DRIFT = Figure(
         *columns("first_met_share met_share", "Called met", met_share="now"),
         *columns("n_members n_decided n_failed n_lost"),
     ),
-    partial(by_value, column="grader", draw=charts.control),
+    charts.control("grader"),
     empty="No night has judged a control set yet; prbench nightly does.",
     reach="warehouse",
 )
@@ -306,8 +250,11 @@ _FAILURES = Figure(
         *columns("grader status is_failure n share n_verdicts", n="Verdicts", n_verdicts="of"),
         Column("attempts", "Calls", "count"),
     ),
-    failing,
-)
+    charts.bars(
+        rows=lambda rows: [row for row in rows if row["is_failure"]], name="grader", value="n", title="Failed verdicts",
+        colour="status", whole=True,
+    ),
+)  # fmt: skip
 
 PEOPLE = Figure(
     "people_agreement",
@@ -341,7 +288,7 @@ JUDGES = Page(
     "judges",
     "Judges",
     "The reliability of the judges: agreement with people, each other and themselves, bias, failures and drift.",
-    (_AGREEMENT, _VARIANTS, _CONFUSION, _BREAKDOWNS, _RELIABILITY, _CALIBRATION, _DIAGRAM, _NEIGHBOURS,
-     _LENIENCY, _FAVOURS, DECISIONS, _DRIFT, _FAILURES),
+    (*pooled(_AGREEMENT, _VARIANTS, _CONFUSION, _BREAKDOWNS, _RELIABILITY, _CALIBRATION, _DIAGRAM, _NEIGHBOURS,
+             _LENIENCY), _FAVOURS, DECISIONS, _DRIFT, _FAILURES),
     has_judge=False,
 )  # fmt: skip

@@ -1,9 +1,9 @@
 """The page of length and cost: scores by length of responses and by cost; an unknown price is never shown as 0."""
 
-from functools import partial
+from typing import Any
 
 from tasks.figures import charts
-from tasks.figures.charts import Plot, by_split, on_full_splits, range_of
+from tasks.figures.charts import around_zero, on_full_splits
 from tasks.figures.columns import Rows, columns, ends
 from tasks.figures.figure import Figure, Page
 from tasks.figures.shown.overview import WHOLE
@@ -12,26 +12,14 @@ from tasks.rules.text.numbers import some
 _UNKNOWN = "An unknown price is left out, not counted as 0."
 
 
-def score_by_cost(rows: Rows) -> list[Plot]:
-    """Return, for each split, a chart of score and cost, and one of the cost of a response and its judging."""
-    # A bar without one of its parts would look cheap.
-    priced = [row for row in rows if row["task_usd"] is not None]
-    parts = [
+def _parts(rows: Rows) -> list[dict[str, Any]]:
+    """Return the cost of a response and that of its judging; a bar without one of them would look cheap."""
+    return [
         {**row, "part": part, "usd": row[column]}
-        for row in priced
+        for row in rows
+        if row["task_usd"] is not None
         for part, column in (("response", "response_usd"), ("judging", "verdicts_usd"))
     ]
-    return [
-        *by_split(
-            [row for row in rows if row["response_usd"]], charts.scatter, "Score", "mean_score", x="response_usd",
-            y="mean_score", x_title="US dollars per response, log scale", y_title="Mean score", low="ci_low",
-            high="ci_high", usd=True,
-        ),
-        *by_split(
-            parts, charts.bars, "One response and its judging", name="model", value="usd", title="US dollars per task",
-            colour="part",
-        ),
-    ]  # fmt: skip
 
 
 def missing_prices(rows: Rows) -> list[str]:
@@ -50,26 +38,6 @@ def missing_prices(rows: Rows) -> list[str]:
     ]
 
 
-def cached(rows: Rows) -> list[Plot]:
-    """Return charts of the cost of a thousand verdicts of each judge, and of the cached share of its prompt tokens."""
-    charted = (
-        ("1,000 verdicts", "thousand_usd", "US dollars", False),
-        ("Prompts from the provider's cache", "cached_share", "Share of the prompt tokens", True),
-    )
-    return [
-        Plot(title, charts.bars(known, name="judged_by", value=column, title=axis, percent=percent))
-        for title, column, axis, percent in charted
-        if (known := [row for row in rows if row[column] is not None])
-    ]
-
-
-def spent(rows: Rows) -> list[Plot]:
-    """Return a bar for each model that was called, coloured by purpose."""
-    priced = [row for row in rows if row["cost_usd"]]
-    chart = charts.bars(priced, name="called_model", value="cost_usd", title="US dollars", colour="purpose")
-    return [Plot("", chart)] if priced else []
-
-
 def unpriced(rows: Rows) -> list[str]:
     """Return the models and judges whose calls are not all in the cost."""
     names = [row["called_model"] for row in rows if row["unpriced_calls"]]
@@ -85,10 +53,20 @@ COSTS = Figure(
         "judge_config split model mean_score ci_low ci_high coverage response_usd verdicts_usd task_usd n_responses "
         "n_unpriced_responses all_responses_usd"
     ),
-    score_by_cost,
+    (
+        charts.scatter(
+            "split", "Score", rows=lambda rows: [row for row in rows if row["response_usd"]], known="mean_score",
+            x="response_usd", y="mean_score", x_title="US dollars per response, log scale", y_title="Mean score",
+            usd=True,
+        ),
+        charts.bars(
+            "split", "One response and its judging", rows=_parts, name="model", value="usd",
+            title="US dollars per task", colour="part",
+        ),
+    ),
     listed=on_full_splits,
     notes=missing_prices,
-)
+)  # fmt: skip
 TOKENS = Figure(
     "response_tokens",
     "Tokens per response",
@@ -99,9 +77,8 @@ TOKENS = Figure(
         *columns("prompt_tokens cached_share completion_tokens reasoning_tokens", "Tokens"),
         *columns("mean_chars_alnum latency_s n_responses n_failed"),
     ),
-    partial(
-        by_split, draw=charts.bars, known="completion_tokens", name="model", value="completion_tokens",
-        title="Mean tokens of a response",
+    charts.bars(
+        "split", known="completion_tokens", name="model", value="completion_tokens", title="Mean tokens of a response"
     ),
     listed=on_full_splits,
 )  # fmt: skip
@@ -115,10 +92,15 @@ JUDGE_COSTS = Figure(
         *columns("prompt_tokens cached_share completion_tokens", "Tokens of a verdict"),
         *columns("thousand_usd cost_usd n_unpriced", "Cost", cost_usd="All"),
     ),
-    cached,
+    (
+        charts.bars(what="1,000 verdicts", known="thousand_usd", name="judged_by", value="thousand_usd",
+                    title="US dollars"),
+        charts.bars(what="Prompts from the provider's cache", known="cached_share", name="judged_by",
+                    value="cached_share", title="Share of the prompt tokens", percent=True),
+    ),
     empty="No verdict was made by a call; imported verdicts have no cost.",
     is_table=True,
-)
+)  # fmt: skip
 SPEND = Figure(
     "spend",
     "Cost of all calls",
@@ -129,10 +111,13 @@ SPEND = Figure(
         *columns("prompt_tokens cached_share completion_tokens", "Tokens"),
         *columns("cost_usd unpriced_calls n_runs first_day last_day"),
     ),
-    spent,
+    charts.bars(
+        rows=lambda rows: [row for row in rows if row["cost_usd"]], name="called_model", value="cost_usd",
+        title="US dollars", colour="purpose",
+    ),
     notes=unpriced,
     reach="warehouse",
-)
+)  # fmt: skip
 
 
 _SCORE = columns(
@@ -150,27 +135,11 @@ LENGTHS_AND_SCORES = Figure(
 """The figure of `prbench lengths`: both correlations in one table."""
 
 
-def by_model(rows: Rows) -> list[Plot]:
-    """Return a bar for each model."""
-    return by_split(
-        [row for row in rows if row["measure"] == "chars_alnum"], charts.bars, known="rank_correlation", name="model",
-        value="rank_correlation", title="Rank correlation of length and score",
-    )  # fmt: skip
-
-
 _FIFTHS = ("1 shortest", "2", "3", "4", "5 longest")
 
 
-def by_fifth(rows: Rows) -> list[Plot]:
-    """Return a map for each split: a line for each model, a column for each fifth of its responses."""
-    named = [{**row, "part": _FIFTHS[row["fifth"] - 1]} for row in rows]
-    most = max((abs(bound) for bound in range_of(on_full_splits(rows), "difference")), default=0.0)
-
-    return by_split(
-        named, charts.heat, x="part", y="model", value="difference", title="Difference from the model's mean",
-        diverging=True, marked="is_small", domain=(-most, 0, most), across=_FIFTHS,
-        tips={"mean_value": "Mean score", "n_responses": "Responses", "max_chars_alnum": "Letters and digits up to"},
-    )  # fmt: skip
+def _in_fifths(rows: Rows) -> list[dict[str, Any]]:
+    return [{**row, "part": _FIFTHS[row["fifth"] - 1]} for row in rows]
 
 
 LENGTHS = Page(
@@ -187,9 +156,9 @@ LENGTHS = Page(
             _SCORE,
             query="leaderboard",
             given=WHOLE,
-            plots=partial(
-                by_split, draw=charts.scatter, known="mean_score", x="mean_chars_alnum", y="mean_score",
-                x_title="Mean letters and digits of a response", y_title="Mean score", low="ci_low", high="ci_high",
+            charts=charts.scatter(
+                "split", known="mean_score", x="mean_chars_alnum", y="mean_score",
+                x_title="Mean letters and digits of a response", y_title="Mean score",
             ),
             listed=lambda rows: on_full_splits([row for row in rows if row["is_judged"]]),
         ),
@@ -201,7 +170,6 @@ LENGTHS = Page(
             "models it is only a hint and has no interval.",
             (*columns("judge_config split vintage"), *_CORRELATIONS, *columns("n", n="Models")),
             empty="This needs at least three models of one vintage.",
-            is_table=True,
             query="length_correlations",
             given={"level": "models"},
         ),
@@ -212,7 +180,11 @@ LENGTHS = Page(
             "needs a long response may be easier or harder than others. The table has 95 % intervals, but none for "
             "fewer than 10 tasks.",
             (*columns("judge_config split model"), *_CORRELATIONS, *columns("n", n="Tasks")),
-            by_model,
+            charts.bars(
+                "split", rows=lambda rows: [row for row in rows if row["measure"] == "chars_alnum"],
+                known="rank_correlation", name="model", value="rank_correlation",
+                title="Rank correlation of length and score",
+            ),
             listed=on_full_splits,
             query="length_correlations",
             given={"level": "tasks"},
@@ -228,7 +200,14 @@ LENGTHS = Page(
                 "n_responses n_tasks",
                 own_mean="Model's mean",
             ),
-            by_fifth,
+            charts.heat(
+                "split", rows=_in_fifths, x="part", y="model", value="difference",
+                title="Difference from the model's mean", diverging=True, marked="is_small",
+                domain=around_zero("difference"), across=_FIFTHS, tips={
+                    "mean_value": "Mean score", "n_responses": "Responses",
+                    "max_chars_alnum": "Letters and digits up to",
+                },
+            ),
             listed=on_full_splits,
         ),
         COSTS,

@@ -75,7 +75,6 @@ STATUS = Figure(
     ),
     compute=covered,
     given={"only_stored": False},
-    is_table=True,
 )  # fmt: skip
 SPENT = Figure(
     "spend_by_day",
@@ -87,7 +86,6 @@ SPENT = Figure(
     compute=lambda scope, given: spent(scope.job, _moment(given["since"])),
     given={"since": None},
     empty="nothing yet",
-    is_table=True,
     reach="warehouse",
 )
 LATEST = Figure(
@@ -98,7 +96,6 @@ LATEST = Figure(
     compute=lambda scope, given: latest_runs(scope.job, _moment(given["since"])),
     given={"since": None},
     empty="nothing yet",
-    is_table=True,
     reach="warehouse",
 )
 DISK = Figure(
@@ -108,7 +105,6 @@ DISK = Figure(
     columns("what n_files n_bytes"),
     compute=lambda scope, _: disk_use(scope.job),
     empty="nothing yet",
-    is_table=True,
     reach="warehouse",
 )
 BENCHMARKS = Figure(
@@ -118,6 +114,5 @@ BENCHMARKS = Figure(
     (*columns("benchmark"), Column("title", "Title"), *columns("gradings scores ranks checks hub sample")),
     compute=declared,
     notes=lambda _: ["The first grading is the default."],
-    is_table=True,
     reach="warehouse",
 )

@@ -1,13 +1,9 @@
 """The overview: the leaderboard with its uncertainty, and the latest changes."""
 
-from functools import partial
-from typing import Any
-
 from tasks.figures import charts
-from tasks.figures.charts import by_value
-from tasks.figures.columns import Column, Row, Rows, columns, ends
+from tasks.figures.columns import Column, Rows, columns, ends
 from tasks.figures.figure import Figure, Page
-from tasks.figures.scope import task_address
+from tasks.figures.scope import side_by_side
 
 WHOLE = {"breakdown": "all", "of_criteria": False}
 """The parameters of the query of leaderboards without a breakdown."""
@@ -30,18 +26,6 @@ _CHANGES = (
 
 
 _CHANGED_TASKS = columns("judge_config model task_id difference topic earlier later earlier_score later_score")
-
-
-def side_by_side(rows: Rows) -> list[dict[str, Any]]:
-    """Return the rows with the address of a page that shows the earlier and the current responses side by side."""
-    return [
-        dict(row) | {"address": task_address(row["task_id"], _sampling(row, "earlier"), _sampling(row, "later"))}
-        for row in rows
-    ]
-
-
-def _sampling(row: Row, which: str) -> dict[str, Any]:
-    return {"model": row["model_label"], "model_config_hash": row["model_config_hash"], "vintage": row[which]}
 
 
 def judged_in_groups(rows: Rows) -> list[str]:
@@ -87,7 +71,7 @@ OVERVIEW = Page(
             "one, by the same judge, on the tasks with a complete trial in both. A difference is significant if its "
             "p-value, corrected for all rows (Holm), is at most 0.05; the interval is not corrected.",
             _CHANGES,
-            partial(by_value, column="split", draw=charts.intervals, value="difference", title="Difference", zero=True),
+            charts.intervals("split", value="difference", title="Difference", zero=True),
             empty="No model has two vintages to compare. That takes two vintages that the same judge decided in the "
             "same way, with tasks that have a complete trial in both.",
             is_table=True,
@@ -99,8 +83,7 @@ OVERVIEW = Page(
             "A task's link shows the earlier and the latest responses side by side, with flipped verdicts marked.",
             _CHANGED_TASKS,
             empty="There is no significant change.",
-            is_table=True,
-            listed=side_by_side,
+            listed=side_by_side(*(("model_label", "model_config_hash", which) for which in ("earlier", "later"))),
         ),
     ),
     template="index.html",

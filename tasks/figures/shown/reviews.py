@@ -1,9 +1,9 @@
 """Labels of tasks and reviews of criteria, by models and people."""
 
 from tasks.figures import charts
-from tasks.figures.charts import Plot, by_value, names_in_order, range_of
+from tasks.figures.charts import at_least, order_of, sorted_names
 from tasks.figures.columns import Column, Rows, columns, ends
-from tasks.figures.figure import Figure, Page, not_computed
+from tasks.figures.figure import Figure, Page, not_computed, pooled
 
 _PAIR = columns("kind annotator compared_with", kind="Kind of label")
 _TRUST = (
@@ -17,12 +17,11 @@ _MEASURES = columns("precision± recall± f1± jaccard±")
 _NUMBERS = columns("n_annotated n_compared_with n_both n_tasks")
 
 
-def by_kind(rows: Rows) -> list[Plot]:
-    """Return a chart for each kind of label: under each label or average, a dot with interval for each comparison."""
-    return by_value(
-        rows, "kind", charts.intervals, label="label", value="f1", low="f1_ci_low", high="f1_ci_high", title="F1",
-        hollow="is_small", name="comparison", names=names_in_order(rows, "comparison"), domain=(0.0, 1.0),
-    )  # fmt: skip
+_BY_KIND = charts.intervals(
+    "kind", label="label", value="f1", title="F1", hollow="is_small", name="comparison", names=order_of("comparison"),
+    domain=(0.0, 1.0),
+)  # fmt: skip
+"""Under each label or average, a dot with its interval for each comparison."""
 
 
 ANNOTATIONS = Page(
@@ -30,7 +29,7 @@ ANNOTATIONS = Page(
     "Annotations",
     "The labels that models gave tasks (prbench annotate), and how far they agree with released labels and with each "
     "other.",
-    (
+    pooled(
         Figure(
             "annotators",
             "Annotators",
@@ -41,8 +40,6 @@ ANNOTATIONS = Page(
                     "kind annotator n_tasks n_annotations n_failed n_released n_used cost_usd", kind="Kind of label"
                 ),
             ),
-            is_table=True,
-            reach="pooled",
         ),
         Figure(
             "annotation_agreement",
@@ -50,8 +47,7 @@ ANNOTATIONS = Page(
             "F1 of the annotator's labels beside the released ones, or beside another annotator's. The micro average "
             f"pools all labels, the macro average is the mean over labels. {_TRUST}",
             (*_PAIR, Column("label", "Average"), *_MEASURES, *_NUMBERS),
-            by_kind,
-            reach="pooled",
+            _BY_KIND,
             query="annotations/agreement",
             given={"is_average": True},
         ),
@@ -60,8 +56,7 @@ ANNOTATIONS = Page(
             "Agreement on each label",
             f"The same for each label. {_TRUST}",
             (*_PAIR, Column("label", "Label"), *_MEASURES, *_NUMBERS),
-            by_kind,
-            reach="pooled",
+            _BY_KIND,
             query="annotations/agreement",
             given={"is_average": False},
         ),
@@ -79,52 +74,12 @@ _OUTCOMES = {
 }
 
 
-def agreeing(rows: Rows) -> list[Plot]:
-    """Return the share of agreement with its interval, over all criteria and under each label."""
-    first = [row for row in rows if row["population_id"] == rows[0]["population_id"]]
-    low, _ = range_of(first, "ci_low", "agreeing_share")
-    return by_value(
-        first, "breakdown", charts.intervals, label="label", value="agreeing_share", hollow="is_small", percent=True,
-        title="Criteria that people agree with", domain=(min(low, 0.8), 1.0),
-    )  # fmt: skip
-
-
 def populations(rows: Rows) -> list[str]:
     """Return a note on the populations that shares are estimated for, and on the one that charts show."""
     sizes = {row["population_id"]: row["n_population"] for row in rows if row["n_population"] is not None}
     listed = " and ".join(f"{size:,} criteria" for size in sizes.values())
     more = "; the charts show the first" if len(sizes) > 1 else ""
     return [*([f"Estimated for {listed}{more}."] if sizes else []), *_not_computed(rows)]
-
-
-def passing(rows: Rows) -> list[Plot]:
-    """Return a map of reviewers and checks."""
-    by_models = [row for row in rows if row["kind"] == "model"]
-    if not by_models:
-        return []
-    chart = charts.heat(
-        by_models, x="review_check", y="reviewer", value="pass_share", title="Share that passes", domain=(0, 1),
-        across=sorted({row["review_check"] for row in by_models}), down=names_in_order(by_models, "reviewer"),
-        tips={"n_criteria": "criteria"}, percent=True,
-    )  # fmt: skip
-    return [Plot("Checks by models", chart)]
-
-
-def predicting(rows: Rows) -> list[Plot]:
-    """Return, for each kind of disagreement, the difference of its rates, a dot for each reviewer and check."""
-    known = [row for row in rows if row["difference"] is not None]
-    low, high = range_of(known, "difference_ci_low", "difference_ci_high", "difference")
-    by_outcome = {title: [row for row in known if row["outcome"] == name] for name, title in _OUTCOMES.items()}
-    return [
-        Plot(title, charts.intervals(
-            of_outcome, label="review_check", value="difference", low="difference_ci_low", high="difference_ci_high",
-            title="Rate if the check fails minus rate if it passes", name="reviewer", hollow="is_small",
-            labels=sorted({row["review_check"] for row in of_outcome}), names=names_in_order(known, "reviewer"),
-            domain=(min(low, 0.0), max(high, 0.0)),
-        ))
-        for title, of_outcome in by_outcome.items()
-        if of_outcome
-    ]  # fmt: skip
 
 
 def too_few(rows: Rows) -> list[str]:
@@ -151,21 +106,22 @@ _AGREEMENT = Figure(
         *ends("ci", "share"),
         *columns("unweighted_share n_criteria n_reviews n_tasks n_population"),
     ),
-    agreeing,
+    charts.intervals(
+        "breakdown", rows=lambda rows: [row for row in rows if row["population_id"] == rows[0]["population_id"]],
+        label="label", value="agreeing_share", hollow="is_small", percent=True,
+        title="Criteria that people agree with", domain=at_least(0.8, 1.0, "ci_low", "agreeing_share"),
+    ),
     empty="No person has reviewed a sampled criterion. prbench export review writes a sheet.",
     notes=populations,
-    reach="pooled",
-)
+)  # fmt: skip
 _REVIEWERS = Figure(
     "reviewer_agreement",
     "Agreement of reviewers",
     "The share of equal decisions in a check, by reviewers of the same criteria: two of them, or all together. Kappa "
     "and alpha are agreement beyond chance: 1 is full agreement, 0 is chance. #2 marks a second repetition.",
     columns("review_check reviewer_a reviewer_b agreement± kappa± alpha± n n_tasks", alpha="Krippendorff's alpha"),
-    is_table=True,
     relation="reviewer_agreement",
     order="review_check <> 'agree', review_check, reviewer_b is not null, reviewer_a, reviewer_b",
-    reach="pooled",
 )  # fmt: skip
 _CHECKS = Figure(
     "review_checks",
@@ -174,9 +130,12 @@ _CHECKS = Figure(
     "whether it is atomic (asks for one thing), objective, self-contained, consistent with the rest of its rubric, and "
     "not given away by the request.",
     (*columns("reviewer kind review_check pass_share n_criteria n_tasks n_trials", n_trials="Repetitions"),),
-    passing,
-    reach="pooled",
-)
+    charts.heat(
+        what="Checks by models", rows=lambda rows: [row for row in rows if row["kind"] == "model"], x="review_check",
+        y="reviewer", value="pass_share", title="Share that passes", domain=(0, 1), across=sorted_names("review_check"),
+        tips={"n_criteria": "criteria"}, percent=True,
+    ),
+)  # fmt: skip
 _PREDICTIONS = Figure(
     "review_predictions",
     "What checks predict",
@@ -191,13 +150,18 @@ _PREDICTIONS = Figure(
         *ends("difference_ci"),
         *columns("odds_ratio± auc± n_criteria n_failing n_tasks"),
     ),
-    predicting,
+    charts.intervals(
+        "outcome", rows=lambda rows: [{**row, "outcome": _OUTCOMES[row["outcome"]]} for row in rows],
+        known="difference", label="review_check", value="difference",
+        title="Rate if the check fails minus rate if it passes", name="reviewer", hollow="is_small",
+        is_sorted=True, names=order_of("reviewer"),
+        domain=at_least(0, 0, "difference_ci_low", "difference_ci_high", "difference"),
+    ),
     relation="review_predictions",
     order="outcome, reviewer, auc desc nulls last, review_check",
     empty="No reviewed criterion has verdicts of two graders, or both a person's and a model's review.",
     notes=too_few,
-    reach="pooled",
-)
+)  # fmt: skip
 _OBJECTIONS = Figure(
     "review_objections",
     "Criteria with objections",
@@ -206,10 +170,8 @@ _OBJECTIONS = Figure(
     "negatively with the rest of its task).",
     columns("task_id title severity reviewer review_check explanation better_wording findings"),
     given={"n_criteria": None},
-    is_table=True,
     listed=lambda rows: rows[:_MOST_LISTED],
     empty="No criterion has an objection.",
-    reach="pooled",
 )
 
 FAILURES = Figure(
@@ -226,7 +188,7 @@ REVIEWS = Page(
     "Reviews",
     "The quality of the rubrics: people's agreement with criteria, criteria that fail the checks of models, and the "
     "disagreement on such criteria.",
-    (_AGREEMENT, _REVIEWERS, _CHECKS, _PREDICTIONS, _OBJECTIONS),
+    pooled(_AGREEMENT, _REVIEWERS, _CHECKS, _PREDICTIONS, _OBJECTIONS),
     has_judge=False,
     needs="criterion_reviews",
 )

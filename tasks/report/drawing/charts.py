@@ -41,22 +41,12 @@ def a_line_for(name: str | Sequence[str], height: int) -> dict[str, Any]:
     return {"line": name, "lineHeight": height}
 
 
-def hue(name: str, order: Sequence[Any] | None = None) -> alt.Color:
-    """Return a colour for each name, with a legend above the chart."""
-    return alt.Color(**_named(name, order))
-
-
-def sign(name: str, order: Sequence[Any] | None = None) -> alt.Shape:
-    """Return a sign for each name, in one legend with its colour (`hue` of the same names)."""
-    return alt.Shape(**_named(name, order))
-
-
-def _named(name: str, order: Sequence[Any] | None) -> dict[str, Any]:
-    # Colours and signs share one legend only if the names are listed, not just sorted; `assets/charts.js` sets the
-    # legend's columns.
+def named(channel: Any, name: str, order: Sequence[Any] | None = None) -> Any:
+    """Return a colour or a sign for each name, with a legend above the chart; both of the same names share it."""
+    # They share it only if the names are listed, not just sorted; `assets/charts.js` sets the legend's columns.
     scale = alt.Scale(domain=list(order) if order else alt.Undefined)
     legend = alt.Legend(orient="top", labelLimit=220, symbolOpacity=1)
-    return {"shorthand": f"{name}:N", "title": None, "scale": scale, "legend": legend}
+    return channel(f"{name}:N", title=None, scale=scale, legend=legend)
 
 
 def points(base: alt.Chart, hollow: str | None, size: float) -> list[alt.Chart]:
@@ -80,6 +70,11 @@ def wrapped_axis() -> alt.Axis:
     )  # fmt: skip
 
 
+def name_tips(titles: Mapping[str, str]) -> list[alt.Tooltip]:
+    """Return the tooltips of names: column -> title."""
+    return [alt.Tooltip(f"{column}:N", title=title) for column, title in titles.items()]
+
+
 def number_tips(titles: Mapping[str, str], percent: bool = False) -> list[alt.Tooltip]:
     """Return the tooltips of numbers: column -> title."""
     form = ".1%" if percent else ",.3~f"
@@ -96,11 +91,10 @@ def intervals(
     rows: Rows,
     *,
     value: str = "mean_score",
-    low: str = "ci_low",
-    high: str = "ci_high",
+    ends: str = "",
     title: str = "Mean score",
     label: str = "model",
-    labels: Sequence[Any] | None = None,
+    is_sorted: bool = False,
     name: str | None = None,
     names: Sequence[Any] | None = None,
     domain: Sequence[float] | None = None,
@@ -111,13 +105,16 @@ def intervals(
 ) -> alt.TopLevelMixin:
     """Return a dot with its interval for each label, one below the other; `zero` draws the line of no difference.
 
-    With `name` there is one for each name under each label. `labels` (by default as in the rows) and `names` are in the
-    order of display; models have the order of the page. A dot is hollow where the column `hollow` is true. Without a
-    `domain`, the charts of a figure share one axis over all chosen values, which begins at 0 with `from_zero`.
+    With `name` there is one for each name under each label. Labels are in the order of the rows, or sorted; `names` are
+    in the order of display; models have the order of the page. A dot is hollow where the column `hollow` is true.
+    Without a `domain`, the charts of a figure share one axis over all chosen values, which begins at 0 with
+    `from_zero`.
     """
+    low, high = _ends(rows, value, ends)
     chart = chart_of(rows, label, name, value, low, high, hollow)
     axis = wrapped_axis() if name else alt.Axis(labelLimit=180)
-    base = chart.encode(y=alt.Y(f"{label}:N", title=None, sort=list(labels or names_in_order(rows, label)), axis=axis))
+    labels = names_in_order(rows, label)
+    base = chart.encode(y=alt.Y(f"{label}:N", title=None, sort=sorted(labels) if is_sorted else labels, axis=axis))
     # In both layers, because the page leaves out a layer without a chosen value.
     along: dict[str, Any] = {
         "title": title, "scale": alt.Scale(domain=list(domain) if domain else alt.Undefined, zero=False),
@@ -130,14 +127,20 @@ def intervals(
     )
     if name:
         offset = alt.YOffset(f"{name}:N", sort=list(names) if names else alt.Undefined)
-        base, marks = (each.encode(yOffset=offset, color=hue(name, names)) for each in (base, marks))
-        marks = marks.encode(shape=sign(name, names))
+        base, marks = (each.encode(yOffset=offset, color=named(alt.Color, name, names)) for each in (base, marks))
+        marks = marks.encode(shape=named(alt.Shape, name, names))
     rule = base.mark_rule(strokeWidth=1.5 if name else 2).encode(x=alt.X(f"{low}:Q", **along), x2=f"{high}:Q")
     nothing = [chart.mark_rule(strokeDash=[4, 3], color="gray").encode(x=alt.datum(0))] if zero else []
     lines = a_line_for([label, name], _STEP) if name else a_line_for(label, _ROW_HEIGHT)
     shared = {} if domain else {"domain": [value, low, high], "zero": from_zero or zero}
     layers = (*nothing, rule, *points(marks, hollow, 45 if name else 70))
     return alt.layer(*layers).properties(usermeta=lines | shared)
+
+
+def _ends(rows: Rows, value: str, ends: str = "") -> tuple[str, str]:
+    """Return the columns of an interval's ends: with this prefix, or the value's own, else `ci_low` and `ci_high`."""
+    stem = ends or (f"{value}_ci" if f"{value}_ci_low" in rows[0] else "ci")
+    return f"{stem}_low", f"{stem}_high"
 
 
 def bars(
@@ -165,19 +168,18 @@ def bars(
     if domain:
         values["scale"] = alt.Scale(domain=list(domain))
     names["sort"] = names_in_order(rows, name)
-    tips = [alt.Tooltip(f"{name}:N", title=name_title or name), *number_tips({value: title}, percent)]
-    chart: alt.Chart = chart_of(rows, name, value, colour).mark_bar().encode(tooltip=tips)
+    titles = ({colour: colour} if colour else {}) | {name: name_title or name}
+    chart: alt.Chart = chart_of(rows, name, value, colour).mark_bar()
+    chart = chart.encode(tooltip=[*name_tips(titles), *number_tips({value: title}, percent)])
     if colour:
-        chart = chart.encode(color=hue(colour))
-        tips.insert(0, alt.Tooltip(f"{colour}:N", title=colour))
+        chart = chart.encode(color=named(alt.Color, colour))
     if is_upright:
         if all(isinstance(row[name], int | float) for row in rows):
             names["axis"] = alt.Axis(labelAngle=0, labelOverlap="greedy")
         return chart.encode(x=alt.X(**names), y=alt.Y(**values)).properties(height=180)
     axis = wrapped_axis() if wrapped else alt.Axis(labelLimit=180)
-    lying = alt.Y(**names, axis=axis) if name_title is None else alt.Y(**names)
     line = a_line_for(name, _WRAPPED_HEIGHT if wrapped else _ROW_HEIGHT)
-    return chart.encode(y=lying, x=alt.X(**values)).properties(usermeta=line)
+    return chart.encode(y=alt.Y(**names, axis=axis), x=alt.X(**values)).properties(usermeta=line)
 
 
 def scatter(
@@ -187,8 +189,6 @@ def scatter(
     y: str,
     x_title: str,
     y_title: str,
-    low: str,
-    high: str,
     name: str = "model",
     usd: bool = False,
 ) -> alt.TopLevelMixin:
@@ -199,6 +199,7 @@ def scatter(
     """
     scale = alt.Scale(type="log", padding=30, nice=False) if usd else alt.Scale(zero=False, padding=30, nice=False)
     axis = alt.Axis(tickCount=5, format="$,.2~r", grid=False) if usd else alt.Axis(tickCount=5)
+    low, high = _ends(rows, y)
     base = chart_of(rows, name, x, y, low, high).encode(
         x=alt.X(f"{x}:Q", title=x_title, scale=scale, axis=axis),
         y=alt.Y(f"{y}:Q", title=y_title, scale=alt.Scale(zero=False)),
@@ -304,13 +305,12 @@ def over_time(rows: Rows) -> alt.TopLevelMixin:
         timed, "first_response_at", "label", "vintage", "mean_score", "ci_low", "ci_high", "n_tasks", "changed",
         "is_drifted", "line", "is_alone",
     ).encode(x=across)  # fmt: skip
-    of_model = base.encode(color=hue("label"))
+    of_model = base.encode(color=named(alt.Color, "label"))
     of_line = of_model.encode(detail="line:N")
     tips = [
-        alt.Tooltip("label:N", title="model"),
-        alt.Tooltip("vintage:N", title="vintage"),
+        *name_tips({"label": "model", "vintage": "vintage"}),
         *number_tips({"mean_score": _SCORE, "ci_low": "from", "ci_high": "to", "n_tasks": "tasks"}),
-        alt.Tooltip("changed:N", title="new"),
+        *name_tips({"changed": "new"}),
     ]
     # All rows are in each layer: one without any could not find the ends of its axes. A screen reader reads each row
     # once, from its dot.
@@ -358,11 +358,8 @@ def control(rows: Rows) -> alt.TopLevelMixin:
         "agreement:Q", title="Agreement", scale=alt.Scale(domain=[lowest, 1.0], nice=True, zero=False),
         axis=alt.Axis(format=".0%"),
     )  # fmt: skip
-    tips = [
-        alt.Tooltip("night:N", title="night"),
-        *number_tips({"agreement": "agreement", "lower_limit": "limit", "centre": "expected"}, percent=True),
-        alt.Tooltip("cause:N", title="below"),
-    ]
+    numbers = {"agreement": "agreement", "lower_limit": "limit", "centre": "expected"}
+    tips = [*name_tips({"night": "night"}), *number_tips(numbers, percent=True), *name_tips({"cause": "below"})]
     dots = dated.encode(y=up, tooltip=tips)
     return alt.layer(
         _across(base, "min_agreement", "configured minimum", nights),
@@ -400,10 +397,10 @@ def certainty(rows: Rows) -> alt.TopLevelMixin:
     dots = base.mark_point(filled=True, size=45, opacity=0.75).encode(
         x=alt.X("mean_score:Q", title="Mean score over the panel", scale=alt.Scale(zero=False, padding=10)),
         y=alt.Y("inclusion_probability:Q", title="Selected by share of panels", axis=alt.Axis(format=".0%")),
-        color=hue("side", _SIDES),
-        shape=sign("side", _SIDES),
+        color=named(alt.Color, "side", _SIDES),
+        shape=named(alt.Shape, "side", _SIDES),
         tooltip=[
-            alt.Tooltip("task_id:N", title="task"), alt.Tooltip("topic:N", title="topic"),
+            *name_tips({"task_id": "task", "topic": "topic"}),
             *number_tips({"rank": "rank", "mean_score": "mean score"}),
             *number_tips({"inclusion_probability": "selected by"}, percent=True),
         ],

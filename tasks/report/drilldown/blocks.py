@@ -114,7 +114,7 @@ def _program() -> str:
     sources = [*Path(__file__).parent.glob("*.py"), *queries]
     texts = [path.read_text(encoding="utf-8") for path in sorted(sources)]
     libraries = [version("pyromark"), version("nh3"), version("duckdb"), version("isal")]
-    return hashlib.sha256("\n".join([*texts, *(model.text for model in sql.models()), *libraries]).encode()).hexdigest()
+    return hashlib.sha256("\n".join([*texts, *map(repr, sql.models()), *libraries]).encode()).hexdigest()
 
 
 def _batches(blocks: Sequence[Block]) -> Iterator[list[Block]]:

@@ -1,8 +1,8 @@
 """Responses as HTML: Markdown without raw HTML and images, reduced to harmless elements.
 
 There are three protections, each sufficient alone: every `<` is removed before parsing, so only the parser creates
-elements; the HTML is cleaned by a list of allowed elements (unless it has only plain ones, which cleaning would not
-change); and the pages' policy runs no inline script and loads nothing from other sites.
+elements; the HTML is cleaned by a list of allowed elements; and the pages' policy runs no inline script and loads
+nothing from other sites.
 """
 
 import re
@@ -17,11 +17,11 @@ _LESS, _BANG = "\ufdd0", "\ufdd1"
 """Replace `<`, and the sign that turns a link into an image, during parsing and cleaning: code points that Unicode
 reserves for use within a program, and that no text has."""
 _OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH
-_PLAIN = {"p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "code", "em", "strong", "del"}
-"""Elements that cleaning does not change, if they have no attributes."""
-_PLAIN_TAGS = _PLAIN | {f"/{name}" for name in _PLAIN}
 _CLEANER = nh3.Cleaner(
-    tags=_PLAIN | {"pre", "table", "thead", "tbody", "tr", "th", "td", "a", "hr", "br"},
+    tags={
+        "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "code", "em", "strong", "del", "pre",
+        "table", "thead", "tbody", "tr", "th", "td", "a", "hr", "br",
+    },
     attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
     url_schemes={"http", "https", "mailto"},
     url_relative="deny",
@@ -48,16 +48,9 @@ def as_html(text: str) -> str | None:
         raise
     if len(html) > _MOST_HTML or _depth(html) > _MOST_DEPTH:
         return None
-    clean = html if _is_plain(html) else _CLEANER.clean(html)
+    clean = _CLEANER.clean(html)
     lowered = _HEADING.sub(lambda match: f"<{match[1]}h{min(6, int(match[2]) + _HEADING_LEVELS_ABOVE)}>", clean)
     return lowered.replace(_LESS, "&lt;").replace(_BANG, "!")
-
-
-def _is_plain(html: str) -> bool:
-    """Return whether cleaning would not change the parser's HTML: it has only allowed elements without attributes."""
-    rest = html.replace("&amp;", "").replace("&gt;", "")
-    is_text_plain = not any(sign in rest for sign in "&\0\r\xa0")
-    return is_text_plain and _PLAIN_TAGS.issuperset(each.partition(">")[0] for each in html.split("<")[1:])
 
 
 def _depth(html: str) -> int:

@@ -95,13 +95,9 @@ def page_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
     None if the figure is left out, because it has no rows; in a report of some splits, a figure that is pooled over all
     tasks only states that it is left out.
     """
-    says = Template(figure.says).substitute(words(scope.benchmark))
-    if source := scope.benchmark.figure_sources.get(figure.name):
-        says += f" See {source}."
     if scope.narrowed_to and figure.reach == "pooled":
         empty = f"Measured over all splits at once, but this report shows only {scope.narrowed_to}."
-        nothing = PageFigure(replace(figure, empty=empty), says, "", 0, [], [], 0, Markup(""))
-        return None if figure.is_optional else nothing
+        return None if figure.is_optional else served(replace(figure, empty=empty), (), scope.benchmark)
     query = scope.query_of(figure)
     columns, values = scope.reader.table(query)
     rows: Rows = [dict(zip(columns, row, strict=True)) for row in values]
@@ -109,34 +105,29 @@ def page_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
         return None
     site.write(f"figures/{figure.name}.csv", as_csv(columns, rows))
     site.write(f"figures/{figure.name}.sql", f"{query};\n")
-    plots, notes = _charts(figure, rows)
+    shown = served(figure, rows, scope.benchmark)
+    plots, blank = _charts(figure, rows)
+    notes = [*shown.notes, *([f"Not drawn, because no value is known: {', '.join(blank)}."] if blank else [])]
     if rows and figure.breakdown in scope.annotated:
         notes.append(scope.annotated[figure.breakdown])
     if scope.narrowed_to and figure.reach == "warehouse":
         notes.append(f"This covers the whole warehouse, not only {scope.narrowed_to}.")
-    listed = figure.listed(rows) if figure.listed else rows
-    return PageFigure(
-        figure, says, query, len(rows), plots, notes, len(listed),
-        table(figure.name, figure.columns, listed) if rows else Markup(""),
-    )  # fmt: skip
+    return replace(shown, query=query, n_rows=len(rows), plots=plots, notes=notes)
 
 
 def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:
     """Return a figure with given rows, for a page without files."""
-    listed = figure.listed(rows) if figure.listed else rows
-    notes = figure.notes_on(rows)
-    shown = table(figure.name, figure.columns, listed) if listed else Markup("")
     says = Template(figure.says).substitute(words(benchmark))
-    return PageFigure(figure, says, "", len(listed), [], notes, len(listed), shown)
+    if source := benchmark.figure_sources.get(figure.name):
+        says += f" See {source}."
+    listed = figure.listed(rows) if figure.listed else rows
+    shown = table(figure.name, figure.columns, listed) if rows else Markup("")
+    return PageFigure(figure, says, "", len(listed), [], figure.notes_on(rows), len(listed), shown)
 
 
 def _charts(figure: Figure, rows: Rows) -> tuple[list[tuple[str, Markup]], list[str]]:
-    """Return a figure's charts with their titles, and notes; a chart without a value has a note only."""
-    if not rows:
-        return [], []
+    """Return a figure's charts with their titles, and the titles of those without a value, which are not drawn."""
     with debug_mode(False):  # no validation here, which takes as long as all else; the tests do it
-        charts = [(plot.title, specification(plot.chart)) for plot in (figure.plots(rows) if figure.plots else [])]
-    notes = figure.notes_on(rows)
-    if blank := [title or figure.title for title, chart in charts if not shows_anything(chart)]:
-        notes.append(f"Not drawn, because no value is known: {', '.join(blank)}.")
-    return [(title, as_json(chart)) for title, chart in charts if shows_anything(chart)], notes
+        charts = [(chart.title, specification(chart)) for chart in figure.drawn(rows)]
+    blank = [title or figure.title for title, chart in charts if not shows_anything(chart)]
+    return [(title, as_json(chart)) for title, chart in charts if shows_anything(chart)], blank

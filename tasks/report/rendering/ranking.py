@@ -61,11 +61,9 @@ def rankings(scope: Scope) -> list[Ranking]:
     ranked = []
     for label, rows in by_judge_config.items():
         # The paper's scores by this judge, with the benchmark's default grading, in its first trial.
-        is_usual = (judges[label]["grading"], judges[label]["judge_trial"]) == (
-            scope.benchmark.grading,
-            1,
-        )
-        called = called_names(judges[label]["judge_config_hash"], scope.job.settings.judges) if is_usual else set()
+        own = judges[label]
+        is_usual = (own["grading"], own["judge_trial"]) == (scope.benchmark.grading, 1)
+        called = called_names(own["judge_config_hash"], scope.job.settings.judges) if is_usual else set()
         references = [each for each in scope.benchmark.references if each.judge in called]
         ranked.append(ranking_of(rows, references, leaders(rows, hard, label, is_part=is_part), labels))
     return ranked
@@ -127,9 +125,7 @@ def order_of(rows: Rows, labels: Iterable[str]) -> list[str]:
     for row in rows:
         if row["rank"] is not None and not row["is_own_hard"]:
             ranks[row["model"]].append(row["rank"])
-    return sorted(
-        labels, key=lambda name: sum(ranks[name]) / len(ranks[name]) if name in ranks else float("inf")
-    )  # fmt: skip
+    return sorted(labels, key=lambda name: sum(ranks[name]) / len(ranks[name]) if name in ranks else math.inf)
 
 
 def leaders(rows: Rows, hard: set[str], judge_config: str, *, is_part: bool = False) -> str:

@@ -44,27 +44,16 @@ _SAME = 1e-9
 _TAILS = (0.025, 0.975)
 
 
-@dataclass(frozen=True)
-class RankingAgreement:
-    """Kendall's tau-b of the rankings by cascade and strong judge, and the largest change in a model's mean score.
+Ranking = tuple[Estimate, Estimate, str | None, int]
+"""Kendall's tau-b of the rankings by cascade and strong judge; the largest change in a model's mean score, and that
+model; and the number of responses with a verdict on each criterion under both, which it uses.
 
-    Unknown with fewer than two models, or if no response has all its criteria. It uses the responses with a verdict on
-    each criterion under both.
-    """
-
-    tau: Estimate = UNKNOWN
-    change: Estimate = UNKNOWN
-    changed: str | None = None
-    n_responses: int = 0
-    n_tasks: int = 0
-
-    @property
-    def is_small(self) -> bool:
-        """True if it rests on too few tasks for reliable intervals."""
-        return self.n_tasks < intervals.SMALL
+Unknown with fewer than two models, or if no response has all its criteria.
+"""
+_UNRANKED: Ranking = (UNKNOWN, UNKNOWN, None, 0)
 
 
-def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indices) -> RankingAgreement:
+def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indices) -> Ranking:
     """Return the ranking under a rule, by both judges' scores of the responses with all criteria under the rule.
 
     Args:
@@ -77,7 +66,7 @@ def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indic
     strong = _means_by_task(paired, np.where(np.isnan(values), np.nan, paired.strong), here)
     known = ~np.isnan(strong)
     if not known.any():
-        return RankingAgreement()
+        return _UNRANKED
     scores = _means_by_task(paired, values, here)
     counts = weights @ known
     sampled_scores, strong_sampled = (
@@ -97,7 +86,7 @@ def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indic
         most = int(np.nanargmax(np.abs(means)))
         change = estimate(means[most], intervals.mean_intervals(changes[:, most : most + 1], sampled=sampled)[0])
         changed = paired.models[most]
-    return RankingAgreement(estimate(tau, ends), change, changed, n_responses, int(known.any(axis=1).sum()))
+    return estimate(tau, ends), change, changed, n_responses
 
 
 def kendall_tau(one: Floats, other: Floats) -> Floats:
@@ -153,34 +142,37 @@ class Costs:
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of a rule on some tasks.
+    """The figures of a rule on some tasks, by the names of their columns.
 
     Attributes:
-        n: criteria that the rule can be replayed on.
+        n_paired: criteria that the rule can be replayed on.
         n_tasks: tasks.
         differing: number of tasks with a verdict other than the strong judge's, or a missing one.
-        share: share of escalated criteria, from 0 to 1.
+        escalated_share: share of escalated criteria, from 0 to 1.
         strong_calls, cheap_calls: for 1,000 verdicts; None without criteria.
-        cost_usd: of 1,000 verdicts.
+        thousand_usd: cost of 1,000 verdicts.
         agreement, kappa, macro_f1: of the rule's verdicts with those of the strong judge.
-        ranking: the agreement of the rankings of models.
+        ranking_tau, score_change, changed_model, n_ranked_responses: see `Ranking`.
     """
 
-    n: int
+    n_paired: int
     n_tasks: int
     differing: int
-    share: Estimate
+    escalated_share: Estimate
     strong_calls: float | None
     cheap_calls: float
-    cost_usd: Estimate
+    thousand_usd: Estimate
     agreement: Estimate
     kappa: Estimate
     macro_f1: Estimate
-    ranking: RankingAgreement
+    ranking_tau: Estimate
+    score_change: Estimate
+    changed_model: str | None
+    n_ranked_responses: int
 
     def measured(self, measure: str) -> Estimate:
         """Return the figure for a bound: agreement, kappa or ranking."""
-        return {"agreement": self.agreement, "kappa": self.kappa, "ranking": self.ranking.tau}[measure]
+        return {"agreement": self.agreement, "kappa": self.kappa, "ranking": self.ranking_tau}[measure]
 
     @property
     def is_small(self) -> bool:
@@ -215,13 +207,13 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Co
             figures.append(_nothing(candidate))
             continue
         share = estimate(sums[:, i].sum() / n, shares[i])
-        calls = 1_000 * float(share.value or 0.0), 1_000.0 * _n_cheap(candidate)
-        n_cheap, cost = _n_cheap(candidate), UNKNOWN
+        strong_calls, n_cheap, cost = 1_000 * float(share.value or 0.0), _n_cheap(candidate), UNKNOWN
         if costs.strong_usd is not None and not (n_cheap and costs.cheap_usd is None):
             cost = share.times(1_000 * costs.strong_usd, 1_000 * n_cheap * (costs.cheap_usd or 0.0))
         values = np.where(replay.counted, replay.values, np.nan)
-        ranked = _ranking(paired, values, sampled[:_RANKING_RESAMPLES], here)
-        figures.append(Figures(n, n_tasks, int(differing[i]), share, *calls, cost, *agreed[i], ranked))
+        of_verdicts = (*agreed[i], *_ranking(paired, values, sampled[:_RANKING_RESAMPLES], here))
+        n_differing = int(differing[i])
+        figures.append(Figures(n, n_tasks, n_differing, share, strong_calls, 1_000.0 * n_cheap, cost, *of_verdicts))
     return figures
 
 
@@ -310,7 +302,7 @@ def _n_cheap(candidate: CandidateRule) -> int:
 
 
 def _nothing(candidate: CandidateRule) -> Figures:
-    return Figures(0, 0, 0, UNKNOWN, None, 1_000.0 * _n_cheap(candidate), *(UNKNOWN,) * 4, RankingAgreement())
+    return Figures(0, 0, 0, UNKNOWN, None, 1_000.0 * _n_cheap(candidate), *(UNKNOWN,) * 4, *_UNRANKED)
 
 
 @dataclass(frozen=True)
@@ -329,8 +321,8 @@ class Evaluation:
         """
         figures, when = self.chosen_on, self.candidate.when
         conditions = 0 if when is None else when.n_conditions
-        if figures.cost_usd.value is not None:
-            return figures.cost_usd.value, 0.0, conditions
+        if figures.thousand_usd.value is not None:
+            return figures.thousand_usd.value, 0.0, conditions
         calls = np.inf if figures.strong_calls is None else figures.strong_calls
         return calls, figures.cheap_calls, conditions
 

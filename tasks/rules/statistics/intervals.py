@@ -9,7 +9,7 @@ evidence.md shows why.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -364,11 +364,5 @@ def repeated_interval(scores: Sequence[float]) -> tuple[float, float, float] | N
         return None
     mean = sum(scores) / n
     spread = math.sqrt(sum((score - mean) ** 2 for score in scores) / (n - 1))
-    half = _upper_quantile(n - 1) * spread / math.sqrt(n)
+    half = float(student_quantile(0.975, np.asarray(n - 1.0))) * spread / math.sqrt(n)
     return mean, mean - half, mean + half
-
-
-@cache
-def _upper_quantile(degrees: int) -> float:
-    """Return the 97.5 % quantile of Student's t; cached, because many figures share few numbers of repetitions."""
-    return float(student_quantile(0.975, np.asarray(float(degrees))))

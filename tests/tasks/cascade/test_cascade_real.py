@@ -182,10 +182,10 @@ def test_every_rule_has_the_figures_that_are_counted_from_the_files(
     # A fifth of the rules, of every kind: counting one takes a second.
     for each in result.evaluations[::5]:
         wanted, by_key = expected(each, strong, cheap, rubrics), each.held_out
-        assert wanted.pop("n") == by_key.n
+        assert wanted.pop("n") == by_key.n_paired
         assert {
-            "share": by_key.share.value, "agreement": by_key.agreement.value, "kappa": by_key.kappa.value,
-            "change": by_key.ranking.change.value, "tau": by_key.ranking.tau.value,
+            "share": by_key.escalated_share.value, "agreement": by_key.agreement.value, "kappa": by_key.kappa.value,
+            "change": by_key.score_change.value, "tau": by_key.ranking_tau.value,
         } == pytest.approx(wanted), each.candidate.name  # fmt: skip
 
 
@@ -193,7 +193,7 @@ def test_each_interval_holds_its_figure_and_the_picked_rule_is_the_cheapest_that
     result: CascadeResult,
 ) -> None:
     for each in result.evaluations:
-        for figure in (each.held_out.agreement, each.held_out.kappa, each.held_out.share):
+        for figure in (each.held_out.agreement, each.held_out.kappa, each.held_out.escalated_share):
             if figure.low is not None and figure.value is not None and figure.high is not None:
                 assert figure.low - 1e-9 <= figure.value <= figure.high + 1e-9, each.candidate.name
     assert result.picked is not None

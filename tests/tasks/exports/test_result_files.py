@@ -15,7 +15,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.exports.board_files import write_board
 from tasks.exports.data_set import USUAL, export_data_sets
-from tasks.figures.leaderboard import LeaderboardOptions, leaderboard
+from tasks.figures.leaderboard import leaderboard
 from tasks.ingest import ingest
 from tasks.rules.errors import UsageError
 from tasks.rules.records import ResultTable
@@ -23,10 +23,9 @@ from tests.kit import copied, job_on, row, rows_in, written
 from tests.tasks.exports.conftest import CANARY, TASKS
 
 FORMULA = '=HYPERLINK("http://x","y")'
-CHOICES = [
-    LeaderboardOptions(), LeaderboardOptions(vintage="all"), LeaderboardOptions(is_severity=True),
-    LeaderboardOptions(is_hard=True),
-    *(LeaderboardOptions(by=by) for by in load_benchmark("prbench").common_breakdowns),
+CHOICES: list[dict[str, Any]] = [
+    {}, {"vintage": "all"}, {"is_severity": True}, {"is_hard": True},
+    *({"by": by} for by in load_benchmark("prbench").common_breakdowns),
 ]  # fmt: skip
 
 
@@ -46,12 +45,12 @@ def lines(path: Path) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
-def test_every_leaderboard_column_is_explained(choice: LeaderboardOptions, inspected: Job, tmp_path: Path) -> None:
-    table = leaderboard(inspected, choice)
+def test_every_leaderboard_column_is_explained(choice: dict[str, Any], inspected: Job, tmp_path: Path) -> None:
+    table = leaderboard(inspected, **choice)
     if not table.rows:
         # Without a hard subset or enough labels, the table is empty but has the same columns.
         table = ResultTable(table.columns, [(None,) * len(table.columns)])
-    write_board(inspected, table, tmp_path / "board.csv", choice.by)
+    write_board(inspected, table, tmp_path / "board.csv", choice.get("by"))
 
     heading, *explained = lines(tmp_path / "board-columns.csv")
     assert ["column", "meaning"] == heading

@@ -20,7 +20,7 @@ import tasks.results
 from tasks.bundles.stores import open_location
 from tasks.config.job import Job
 from tasks.exports.tables import publish
-from tasks.figures.leaderboard import LeaderboardOptions, leaderboard
+from tasks.figures.leaderboard import leaderboard
 from tasks.results import Results, open_results
 from tasks.rules.errors import UsageError
 from tests.kit import Patch, admitted, job_on, one_line, written
@@ -78,10 +78,10 @@ def test_what_is_no_single_reading_query_is_refused(results: Results, query: str
 
 
 def test_the_leaderboard_is_that_of_the_command(results: Results, world_job: Job) -> None:
-    assert leaderboard(world_job, LeaderboardOptions()).records == results.leaderboard().to_dicts()
+    assert leaderboard(world_job).records == results.leaderboard().to_dicts()
     by_category = results.leaderboard(by="category", judges=["strict-judge"], models=["birch-2"], format="arrow")
     narrowed = world_job.model_copy(update={"named_models": ("birch-2",), "named_judges": ("strict-judge",)})
-    assert leaderboard(narrowed, LeaderboardOptions(by="category")).records == by_category.to_pylist()
+    assert leaderboard(narrowed, by="category").records == by_category.to_pylist()
     assert by_category.num_rows > 1
 
 

@@ -39,15 +39,15 @@ def test_every_figure_is_what_its_sql_gives_and_its_charts_are_valid(name: str, 
             assert figure is None or {column.name for column in figure.columns} <= set(columns), path.name
             if name == "world":  # a browser draws the charts of the other world
                 assert rows or path.stem == "cascade_decisions", f"{path.stem} has no rows to look at"
-                for plot in figure.plots(rows) if rows and figure and figure.plots else []:
-                    altair_chart(plot.chart).to_dict()  # raises if the chart is invalid
+                for plot in figure.drawn(rows) if rows and figure else []:
+                    altair_chart(plot).to_dict()  # raises if the chart is invalid
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [figure.name for figure in CATEGORIES.figures])
 def test_no_chart_shows_two_judges_or_splits_or_a_hard_split_beside_its_full_one(name: str, scope: Scope) -> None:
     rows = rows_of(FIGURES[name], scope)
-    plots = FIGURES[name].plots(rows)  # type: ignore[misc]
+    plots = FIGURES[name].drawn(rows)
 
     titles = [plot.title for plot in plots]
     assert all(1 == len({each["judge_config"] for each in drawn([plot])}) for plot in plots)
@@ -61,13 +61,13 @@ def test_no_chart_shows_two_judges_or_splits_or_a_hard_split_beside_its_full_one
 
 def drawn(plots: list[Any]) -> list[Row]:
     """The rows of all charts."""
-    return [each for plot in plots for each in specification(plot.chart)["data"]["values"]]
+    return [each for plot in plots for each in specification(plot)["data"]["values"]]
 
 
 def test_no_chart_of_cost_shows_a_model_without_a_price_or_people(scope: Scope) -> None:
     unpriced = {IMPORTED_MODEL, *(each.label for each in CONTENDERS if each.usd_per_mtok is None)}
     rows = rows_of(FIGURES["costs"], scope)
-    shown = drawn(FIGURES["costs"].plots(rows))  # type: ignore[misc]
+    shown = drawn(FIGURES["costs"].drawn(rows))
 
     assert {each["model"] for each in rows} - unpriced == {each["model"] for each in shown}
     assert all(each["usd" if "part" in each else "response_usd"] > 0 for each in shown)
@@ -99,7 +99,7 @@ def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(t
         "odd": (None, 2, None, None),
     } == {each["model"]: tuple(each[name] for name in columns) for each in rows}  # fmt: skip
     assert (True, True, True) == (notes[0].endswith("odd."), notes[1].endswith("free."), "of dear " in notes[2])
-    assert ["dear"] == [each["model"] for each in drawn(FIGURES["costs"].plots(rows)[:1])]  # type: ignore[misc]
+    assert ["dear"] == [each["model"] for each in drawn(FIGURES["costs"].drawn(rows)[:1])]
 
 
 def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> N
     assert (1.0, None, None) == (cost["response_usd"], cost["verdicts_usd"], cost["task_usd"])
     columns = ("thousand_usd", "cost_usd", "n_unpriced", "cached_share")
     assert (None, None, 2, None) == tuple(judge[name] for name in columns)
-    assert [] == FIGURES["judge_costs"].plots([judge])  # type: ignore[misc]
+    assert [] == FIGURES["judge_costs"].drawn([judge])
 
 
 def test_around_the_border_are_the_last_inside_and_the_first_outside() -> None:
