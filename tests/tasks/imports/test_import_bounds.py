@@ -27,6 +27,8 @@ from tasks.rules.errors import PipelineError
 from tests.kit import imported, job_on, one_line, rows_in, write_jsonl
 from tests.tasks.imports.conftest import ingested
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:

@@ -33,6 +33,7 @@ def test_sums_of_normal_values_cross_the_thresholds_as_often_as_asked(n_tasks: i
     assert pytest.approx(alpha, abs=4 * np.sqrt(alpha / 40_000)) == crossed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_tasks", "block", "of"), [(4_951, 50, 190), (10_001, 100, 1), (100_001, 1_000, 1)])
 def test_a_small_last_block_does_not_evade_the_thresholds(n_tasks: int, block: int, of: int) -> None:
     alpha = 0.05 / of
