@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from tasks.rules.text.numbers import counted
-
 SUITES = ("ingest", "sample", "judge")
 """The stages with checks, in the order of the pipeline."""
 
@@ -111,9 +109,8 @@ def weight_class_known(classes: list[str]) -> Iterator[Expectation]:
 
 def criteria_per_task(fewest: int, most: int | None = None) -> Iterator[Expectation]:
     """Yield the expectation that the number of criteria of a rubric is within the bounds."""
-    at_least = f"at least {counted(fewest, 'criterion', 'criteria')}"
-    meaning = f"a task has {at_least if most is None else f'{fewest} to {most} criteria'}"
-    yield _of_rubrics("criteria_per_task", meaning, "ExpectColumnValuesToBeBetween",
+    number = f"{fewest} or more" if most is None else f"{fewest} to {most}"
+    yield _of_rubrics("criteria_per_task", f"a task has {number} criteria", "ExpectColumnValuesToBeBetween",
                       column="n_criteria", min_value=fewest, max_value=most)  # fmt: skip
 
 
