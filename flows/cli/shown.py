@@ -149,7 +149,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
         raise UsageError(f"--than {than}: name a model other than {model}")
     if unknown := [each for each in (model, than) if each and each not in known]:
         raise UsageError(f"{unknown[0]}: no such model; models with capability scores: {', '.join(known)}")
-    # People's labels count here too.
+    # Without --judge, all judges with weaknesses, people included.
     judges = job.named_judges or tuple(row["judge"] for row in judge_rows)
     parts = {"weaknesses": "weaknesses", "examples": "weakness_examples", "compared": "weakness_candidates"}
     given = {"model": model, "than": than, "n_examples": n_examples}
@@ -228,7 +228,7 @@ def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: 
         parts = {"comparisons": "diff", "categories": "diff_categories", "tasks": "diff_tasks", "flips": "diff_flips"}
         given = {**own, "names": names, "of": of}
         return show_parts(context, job, parts, given, nothing="There is nothing to compare.")
-    # Only models are compared by labels.
+    # Labels correct differences of models only.
     are_flips_given = click.get_current_context().get_parameter_source("n_flips") is ParameterSource.COMMANDLINE
     others = {"--of": of not in {None, "model"}, "--flips": are_flips_given, "--model": context.arguments.models}
     if option := next((option for option, is_given in others.items() if is_given), None):
