@@ -74,7 +74,7 @@ def _publish_spend(job: Job) -> None:
 _WRITERS = (Path(tasks.__file__).parent / "report", Path(tasks.__file__).parent / "benchmarks", sql.FOLDER / "report")
 _SOURCES = {".py", ".js", ".css", ".html", ".sql"}
 _NOT_SHOWN = {"runs", "alerts", "alert_deliveries"}
-"""Tables to which every run adds rows; only the list of runs shows them."""
+"""Tables to which every run adds rows, but which only the list of runs shows."""
 _SETTINGS_NOT_SHOWN = {"alerts", "limits"}
 """Settings that change nothing in a report."""
 _FILE = "report-basis.txt"

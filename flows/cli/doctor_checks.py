@@ -57,7 +57,7 @@ def examine(job: Job, *, may_call: bool = False) -> list[SetupFinding]:
 
 
 def examine_broken(error: ConfigurationError) -> list[SetupFinding]:
-    """Return all problems of a broken configuration, and those found in the rest of it."""
+    """Return all problems of a broken configuration, and the problems found in its valid part."""
     # Passed checks are left out: a default may replace a broken value.
     rest = [] if error.job is None else [each for each in _of_job(error.job, may_call=False) if each.is_ok is False]
     return [

@@ -1,8 +1,8 @@
 """The commands that show figures; their options are the figures' parameters.
 
 A command names its shared options in `@command`, its own ones with click's decorators, and its help in the docstring.
-The function refuses options that do not apply, and shows figures; all its options are passed to every figure with a
-parameter of that name.
+The function refuses options that do not apply, and shows figures; each option is passed to every figure that has a
+parameter of its name.
 """
 
 from collections.abc import Mapping

@@ -221,10 +221,10 @@ def known_names() -> list[tuple[str, str]]:
 
 
 def run_sql(database: Path, query: str) -> ResultTable:
-    """Return the result of a query on the published database, which it can neither change nor leave.
+    """Return the result of a query, which can read nothing but the published database and change nothing.
 
     Raises:
-        PipelineError: DuckDB refuses the query; the message is its own.
+        PipelineError: DuckDB refuses the query; the message is DuckDB's.
     """
     with _opened(database, query) as connection, ThreadPoolExecutor(1) as pool:
         # DuckDB ignores Ctrl-C while it computes rows, so it runs in a thread.

@@ -160,7 +160,8 @@ class _UniqueKeys(yaml.SafeLoader):
 def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> tuple[dict[str, Any], list[str]]:
     """Return the document with a benchmark's own settings instead of the shared ones, and the problems of own settings.
 
-    With a problem, the document has no own settings. `wanted` is the benchmark; None: the one that the document names.
+    If there are problems, the document has only the shared settings. `wanted` is the benchmark; None: the one that the
+    document names.
 
     Raises:
         UsageError: there is no such benchmark, or the document has no data set for it.
