@@ -57,7 +57,7 @@ def _validated(expectations: Mapping[int, Expectation], frame: Any) -> Any:
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     import great_expectations as gx
 
-    # It logs the path of its temporary folder.
+    # Great Expectations logs the path of its temporary folder.
     logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = gx.data_context.types.base.ProgressBarsConfig(globally=False)
@@ -67,7 +67,7 @@ def _validated(expectations: Mapping[int, Expectation], frame: Any) -> Any:
         if kind is None:
             raise RuntimeError(f"{each.check}: Great Expectations has no {each.kind}")
         suite.add_expectation(kind(**each.arguments, severity=each.severity, meta={"place": index}))
-    # It hashes all its input, and texts take long.
+    # Great Expectations hashes all its input, and texts take long.
     batch = context.data_sources.pandas_default.read_dataframe(frame.drop(columns=["key", "note"], errors="ignore"))
     return batch.validate(suite, result_format={"result_format": "COMPLETE"})
 

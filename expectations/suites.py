@@ -52,7 +52,7 @@ def where(column: str, value: str) -> dict[str, Any]:
 
 
 def where_not(column: str, value: str) -> dict[str, Any]:
-    """Return a `row_condition`: check only the rows with another value; a missing one does not count."""
+    """Return a `row_condition`: check only the rows with another value, not those without one."""
     differs = where(column, value) | {"operator": "!="}
     is_there = {"type": "nullity", "column": {"name": column}, "is_null": False}
     return {"type": "and", "conditions": [differs, is_there]}

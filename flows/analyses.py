@@ -78,14 +78,14 @@ async def neighbours_flow(job: Job, retry_failed: bool = False) -> list[StageRep
 
 
 async def _measured(job: Job, reports: list[StageReport]) -> list[StageReport]:
-    """Return the reports with that of an update of the measures, if there are new rows."""
+    """Update the measures if there are new rows, and return all reports, that of the update included."""
     return [*reports, await call(aggregate_flow, job)] if any(report.rows for report in reports) else reports
 
 
 async def _ask(job: Job, analysis: Analysis, what: str, retry_failed: bool) -> list[StageReport]:
     """Call the analysts for all missing items, in batches, and return the report; no report if nothing is missing.
 
-    Messages call the rows `what`, a plural.
+    `what` is the plural noun for the rows in messages.
     """
     warehouse = Warehouse(job.warehouse)
 

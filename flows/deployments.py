@@ -173,7 +173,7 @@ def _end_with_runner() -> None:
     """
     if deployment.id is None:
         return
-    # At the end of a process, DuckDB's binding prints lines about objects that Prefect's threads still hold.
+    # Hide the lines that DuckDB's binding prints at exit about objects that Prefect's threads still hold.
     atexit.register(lambda: os.dup2(os.open(os.devnull, os.O_WRONLY), 2))
     if lock := os.environ.get(RUNS_LOCK):
         fcntl.flock(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600), fcntl.LOCK_SH)
@@ -189,7 +189,7 @@ def _end_with_runner() -> None:
 
 
 def _job(**given: Any) -> Job:
-    """Return the job of a flow's parameters; empty ones are not given."""
+    """Return the job for a flow's parameters; an empty parameter counts as not given."""
     _end_with_runner()
     given["trial_numbers"] = given.pop("trials", None)
     types: dict[str, Any] = {"config": Path, "warehouse": Path}
@@ -204,7 +204,7 @@ def _done(flow_name: str, retry_failed: bool = False, **given: Any) -> State[Any
 
 
 def _state(execution: Execution) -> State[Any]:
-    """Return the state in Prefect of a run that has ended."""
+    """Return the Prefect state of a run that has ended."""
     if execution.was_interrupted:
         return state_of(INTERRUPTED, STOPPED)
     alerts = [alert["line"] for alert in execution.alerts]
@@ -262,7 +262,7 @@ async def _serve(job: Job, arguments: Arguments, name: str | None) -> None:
     with Warehouse(job.warehouse).only_one(f"serve-{first}", wait=False):
         folder.mkdir(mode=0o700, exist_ok=True)
         os.environ[RUNS_LOCK] = str(folder / f"{first}-runs.lock")
-        # If a restart paused the schedules, they would stay paused after a failed start.
+        # Schedules that are paused at shutdown would stay paused if the next start failed.
         runner = PatientRunner(pause_on_shutdown=False)
         for each in deployments:
             await runner.aadd_deployment(each)
@@ -273,7 +273,7 @@ async def _serve(job: Job, arguments: Arguments, name: str | None) -> None:
             await asyncio.shield(serving)
         except asyncio.CancelledError:
             notice("stopping: runs in progress end first and keep what they finished; Ctrl-C again does not wait")
-            await runner.cancel_all()  # Prefect's own end kills them
+            await runner.cancel_all()  # wait for the runs: Prefect's own shutdown kills them
             serving.cancel()
             await asyncio.gather(serving, return_exceptions=True)
             raise
@@ -288,7 +288,7 @@ async def _register(job: Job, arguments: Arguments, name: str | None, work_pool:
     Raises:
         UsageError: deployments of these names belong to another warehouse or benchmark, or there is no such work pool.
     """
-    # Relative paths of the configuration are relative to the folder of the command, as in a run that starts here.
+    # Workers start runs in this folder, so relative paths in the configuration mean the same as here.
     deployments = await _deployments(job, arguments, name, job_variables={"working_dir": str(Path.cwd())})
     async with get_client() as client:
         try:
@@ -303,7 +303,7 @@ async def _register(job: Job, arguments: Arguments, name: str | None, work_pool:
 
 
 async def _deployments(job: Job, arguments: Arguments, name: str | None, **options: Any) -> list[RunnerDeployment]:
-    """Return the deployments with their registered names, else plain names, else names with the warehouse.
+    """Return the deployments under their registered names, else plain names, else names with the warehouse.
 
     Raises:
         UsageError: all these names belong to another warehouse or benchmark.
@@ -346,7 +346,7 @@ async def _named(job: Job, arguments: Arguments, suffix: str, **options: Any) ->
 
 
 async def _owner(deployments: list[RunnerDeployment]) -> str | None:
-    """Return the owner of the deployments registered under these names, another owner first; None: there are none."""
+    """Return the owner of the registered deployments with these names, preferably another one; None: there are none."""
     owner = None
     async with get_client() as client:
         for each in deployments:
@@ -366,7 +366,7 @@ def _served(parameters: dict[str, Any]) -> str:
 
 
 def at_this_server(command: str, job: Job) -> str:
-    """Return a Prefect command for this server.
+    """Return a Prefect command with the address and the secret of this server.
 
     Without an address, Prefect would start a server that requires no secret.
     """

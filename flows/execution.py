@@ -58,7 +58,7 @@ class Execution:
 
     @property
     def has_nothing(self) -> bool:
-        """True if it failed because no call succeeded, so that a leaderboard would show nothing new."""
+        """True if the run failed because no call succeeded: a leaderboard would show nothing new."""
         return self.outcome == outcomes.FAILED and outcomes.no_call_succeeded(self.reports)
 
     @property
@@ -151,7 +151,7 @@ def _run(job: Job, name: str, retry_failed: bool) -> list[StageReport]:
 
     if not has_work(job, name, retry_failed=retry_failed):
         return without_work(job, name)
-    server = server_of(job)  # a server that must be started starts while the libraries load
+    server = server_of(job)  # if the server must be started, it starts while the libraries load
     flow = resolve_name(FLOWS[name].path)
     from flows.recorded import UNRECORDED, run_recorded
 
@@ -171,7 +171,7 @@ _QUIET = {
     "GX_ANALYTICS_ENABLED": "false",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "HF_UPDATE_DOWNLOAD_COUNTS": "0",
-    # The command reports failures itself, in one line; with -v in full.
+    # The command reports failures itself: in one line, or in full with -v.
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
     # Prefect's services log every event and log line that they cannot send; the command reports a lost server once.
     "PREFECT_LOGGING_INTERNAL_LEVEL": "CRITICAL",
@@ -216,7 +216,7 @@ def mark_killed(job: Job) -> list[dict[str, Any]]:
 
 
 def _cost_usd_of_killed(job: Job, row: Mapping[str, Any]) -> float | None:
-    """Return the cost of a killed run; None if all records of it may be lost with a damaged ledger."""
+    """Return the cost of a killed run; None if all its calls may be lost with a damaged ledger."""
     cost_usd = total_cost_usd(job, row["run_id"])
     is_lost = not cost_usd and was_damaged_since(job.warehouse / LEDGER, row["started_at"].timestamp())
     return None if is_lost else cost_usd
@@ -245,7 +245,7 @@ def run_row(
 ) -> dict[str, Any]:
     """Return the current row of a run.
 
-    The numbers of responses and verdicts come from the reports of its stages, or from the tables if it was cut short.
+    The numbers of responses and verdicts come from the stages' reports, or from the tables if the run was cut short.
     """
     used, runtime = used_by(job), sys.modules.get("prefect.runtime")
     deployed = runtime.flow_run.name if runtime is not None and runtime.flow_run.id is not None else None
@@ -265,7 +265,7 @@ def run_row(
         "run_id": job.run_id, "night": job.night, "outcome": outcome,
         "command": f"prbench serve: {deployed}" if deployed else " ".join(["prbench", *sys.argv[1:]]),
         "config": json.dumps(config, sort_keys=True), "git_commit": _git_commit(), "started_at": started_at,
-        # The clock may have been set back since.
+        # The clock may have been set back during the run.
         "ended_at": ended_at and max(ended_at, started_at),
         "calls": used.calls, "prompt_tokens": used.prompt_tokens, "completion_tokens": used.completion_tokens,
         "cached_tokens": used.cached_tokens if used.cached_share is not None else None,
@@ -275,7 +275,7 @@ def run_row(
 
 
 def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
-    """Return the job of a row of `runs`, on the warehouse of another job; its data set is looked up only once.
+    """Return the job that a row of `runs` records, on the warehouse of `job`; the same data set is not looked up again.
 
     Raises:
         ValueError: another version of the code wrote the row, or another program.
@@ -286,7 +286,7 @@ def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
     narrowed = {name: value for name, value in selection.items() if name in SELECTION}
     settings, own = Settings.model_validate(config), job.settings
     of_run = Job(settings=settings, warehouse=job.warehouse, run_id=row["run_id"], night=row["night"], **narrowed)
-    # A revision covers the whole data set, whichever splits are chosen; without a choice the splits are unknown.
+    # All splits share one revision. A run on all splits does not name them, so `job` must be on all splits too.
     splits = settings.dataset.splits
     of_splits = own.dataset.model_copy(update={"splits": splits})
     if (own.benchmark, of_splits) == (settings.benchmark, settings.dataset) and (splits or not own.dataset.splits):
@@ -309,7 +309,7 @@ def _git_commit() -> str | None:
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ECHO_S = 1.0
-"""`uv run` may repeat a Ctrl-C that the terminal sent to both: a second signal so soon is the same one."""
+"""`uv run` may pass on a Ctrl-C that the terminal sent to both processes: a second signal so soon is the same one."""
 Result = TypeVar("Result")
 
 
@@ -317,8 +317,8 @@ def run_interruptibly(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result
     """Run a coroutine to its end; SIGINT, SIGTERM or SIGHUP cancels it, and a second signal ends the wait.
 
     It runs on an event loop in another thread. In the main thread, the handlers of Python and Prefect would raise at
-        any point of the loop, where an exception can get lost or end up in a group. A signal that is ignored (`nohup`)
-        stays ignored.
+    any point of the loop, where an exception can get lost or end up in a group. A signal that is ignored (`nohup`)
+    stays ignored.
 
     Raises:
         asyncio.CancelledError: it was cancelled.

@@ -92,7 +92,7 @@ def skip_night(job: Job, why: str) -> Execution:
 
 
 def _of_killed(job: Job) -> list[Alert]:
-    """Return alerts for nights that were killed since the last one, since they could not send any."""
+    """Return alerts for nights that were killed since the last one: a killed night sends none itself."""
     warehouse = Warehouse(job.warehouse)
     with warehouse.writing(notice):
         warehouse.verify()
@@ -161,7 +161,7 @@ _JUDGE_COLUMNS = ("model", "model_config_hash", "judge", "judge_config_hash", "t
 _NAMED_OTHERWISE = {
     "model": "second_model", "judge": "second_judge", "judge_trial": "second_judge_trial", "n_wanted": "n_tasks_wanted",
 }  # fmt: skip
-"""Figure of an alert -> its name in a comparison."""
+"""Name of a value in an alert -> its name in a comparison."""
 
 
 def comparisons(job: Job) -> list[dict[str, Any]]:
@@ -200,13 +200,13 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
 
 
 def _pairs(job: Job, reader: Reader, night: str | None) -> list[dict[str, Any]]:
-    """Return the model runs of a vintage (`night`) that have an earlier vintage to be compared with."""
+    """Return the model runs of a vintage (`night`) that can be compared with an earlier vintage."""
     given = {"benchmark": job.settings.benchmark, "revision": job.data.revision, "night": night}
     return [given | row for row in reader.rows(sql.read("queries/nightly/pairs"), given) if row["last_vintage"]]
 
 
 def _differences(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the differences of one model's vintage (`night`) to the one before under one judge, by split."""
+    """Return the differences between one model's vintage (`night`) and the one before, under one judge, by split."""
     narrowed = job.model_copy(update={"named_models": (row["model"],), "named_judges": (row["judge"],)})
     nights = (row["last_vintage"], row["night"])
     comparison = comparison_of(narrowed, nights, "vintage", score=None, is_hard=False, vintage=None)

@@ -42,7 +42,7 @@ Batch = Callable[[RunContext], Awaitable[StageReport]]
 """A call of a Prefect task, made later in the context of the run."""
 
 UNRECORDED = threading.Event()
-"""Set if nothing is recorded: because the user switched it off, or the server was lost."""
+"""Set if the run is not recorded: the user switched recording off, or the server was lost."""
 STOPPED = "Stopped; finished work is kept, and the same run continues from here."
 _LOOK_EVERY_S, _RENEW_EVERY_S = 3.0, 5.0
 _MOST_LINES, _NAMED = 3, 3
@@ -134,7 +134,7 @@ def reported(work: Work[Arguments, Result]) -> Work[Arguments, Result]:
 
 
 def state_of(outcome: str, message: str, data: Any = None) -> State[Any]:
-    """Return the final state in Prefect of a run with an outcome."""
+    """Return the final Prefect state of a run with this outcome."""
     ending = ENDINGS[outcome]
     return State(type=StateType(ending.state_type), name=ending.state_name, message=message, data=data)
 
@@ -188,7 +188,7 @@ async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
                 with Warehouse(job.warehouse).reader() as reader:
                     rows = reader.select("runs", "run_id, outcome", run_id=names)
                 ended = {row["run_id"]: row["outcome"] for row in rows if row["outcome"] != RUNNING}
-            for run in shown:  # runs shown as running that have ended: killed, or Prefect's server was lost
+            for run in shown:  # those in `ended` were killed, or Prefect's server was lost
                 for outcome in [ended[tag] for tag in run.tags if tag in ended]:
                     state = state_of(outcome, f"Ended unrecorded: {outcome}. The next run does the missing work.")
                     await client.set_flow_run_state(run.id, state, force=True)
@@ -220,7 +220,7 @@ def run_name() -> str:
 
 
 def warehouse_name(folder: Path) -> str:
-    """Return the name of a warehouse: of its folder, or of the one that the default folder `warehouse/data` is in."""
+    """Return the name of a warehouse: that of its folder, or of the folder around the default `warehouse/data`."""
     parts = folder.parts[:-2] if folder.parts[-2:] == ("warehouse", "data") else folder.parts
     return parts[-1].strip("/") or "root"
 
@@ -294,7 +294,7 @@ async def progress_shown(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[
             text = f"{stage}: {done} of {total}" + (f", {failed} failed" if failed else "")
             share = 100.0 * done / total
             try:
-                if bar is None:  # without a key, only the page of its run shows it
+                if bar is None:  # without a key: only the page of the run shows it
                     bar = await artifacts.acreate_progress_artifact(share, description=text)
                 else:
                     await artifacts.aupdate_progress_artifact(bar, share, description=text)

@@ -33,10 +33,10 @@ def write_report(
         folder: the report folder, in which each benchmark has a folder of its name; None: the configured one.
         vintage: the vintage to show; None: the latest of each model; `all`. The shown vintage, or the latest ones, are
             compared with the ones before.
-        is_of_run: this is the report at the end of a run, on everything stored: the hash of its inputs is stored.
+        is_of_run: true for the report on everything stored, at the end of a run; the hash of its inputs is stored too.
 
     Raises:
-        UsageError: the folder holds something else.
+        UsageError: the folder holds something other than a report.
         WarehouseBusy: another machine writes the warehouse.
         WarehouseError: nothing is published yet.
     """
@@ -47,7 +47,7 @@ def write_report(
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader():
         pass  # refuses a warehouse without published data before a folder is created
-    # It stores costs and reads the ledger, which two machines cannot open at once. A read-only folder is only read.
+    # Storing costs opens the ledger, which two machines must not do at once. A read-only folder is only read.
     can_write = os.access(job.warehouse, os.W_OK)
     with warehouse.only_machine(notice) if can_write else nullcontext(), only_writer(folder or job.report_folder):
         _publish_spend(job)
@@ -74,7 +74,7 @@ def _publish_spend(job: Job) -> None:
 _WRITERS = (Path(tasks.__file__).parent / "report", Path(tasks.__file__).parent / "benchmarks", sql.FOLDER / "report")
 _SOURCES = {".py", ".js", ".css", ".html", ".sql"}
 _NOT_SHOWN = {"runs", "alerts", "alert_deliveries"}
-"""Tables to which every run adds rows; only the list of runs shows them."""
+"""Tables to which every run adds rows, but which only the list of runs shows."""
 _SETTINGS_NOT_SHOWN = {"alerts", "limits"}
 """Settings that change nothing in a report."""
 _FILE = "report-basis.txt"
@@ -86,7 +86,7 @@ def is_up_to_date(job: Job) -> bool:
     folder, above = job.report_index.parent, job.report_folder / "index.html"
     try:
         noted = (folder / _FILE).read_text(encoding="ascii").strip()
-        # The files first: that takes milliseconds.
+        # Check the files first: that takes milliseconds.
         return above.is_file() and is_whole(folder) and noted == basis_of(whole_of(job))
     except (OSError, ValueError):
         return False
@@ -116,7 +116,7 @@ def of_all_splits(job: Job) -> Job:
 def basis_of(job: Job) -> str:
     """Return a hash of the published data without runs, the configuration, and the code that writes reports."""
     stored = Warehouse(job.warehouse).published_parts(but=_NOT_SHOWN)
-    # Replies that are deleted from the ledger leave the report too.
+    # A report no longer shows replies that were deleted from the ledger.
     deletions = str(deletion_mark(job.warehouse / LEDGER))
     shown = job.settings.model_dump_json(exclude=_SETTINGS_NOT_SHOWN)
     given = [shown, job.data.revision, job.vintage, deletions, *stored]

@@ -49,8 +49,8 @@ async def run_batches(
 ) -> StageReport:  # fmt: skip
     """Run the batches of a stage that makes calls, and check the new rows.
 
-    `what` is the plural of the stage's rows, `totals` are the calls by model; `first` runs alone, before the others.
-    `retry_failed`: the batches include failed work.
+    `what` is the plural of the stage's rows, `totals` are the calls by model; the batches in `first` run one by one,
+    before the others. `retry_failed`: the batches include failed work.
     """
     started_s = time.monotonic()
     report = StageReport(stage)
@@ -199,7 +199,7 @@ async def aggregate_flow(job: Job) -> StageReport:
 @flow(name="select-hard", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def select_hard_flow(job: Job, must_select: bool = True) -> StageReport:
-    """Select the hard subset of each field, and compute the intervals of the leaderboard on a new one."""
+    """Select the hard subset of each field; if one is new, compute the intervals of its leaderboard."""
 
     def work() -> StageReport:
         report = select_hard(job, must_select=must_select)

@@ -90,7 +90,7 @@ def _look(job: Job, block: TaskBlock, passed: dict[tuple[str, ...], int]) -> int
 
 
 def _concluded(job: Job, n_looks: int, n_blocks: int) -> StageReport:
-    """Store the scores that rest on a random part, and return a report on settled comparisons and skipped responses."""
+    """Store the scores on a random part of the tasks; return a report on settled comparisons and skipped responses."""
     warehouse = Warehouse(job.warehouse)
     wanted, plan, progress = _plan(job)
     report = StageReport("stopping", rows=n_looks)
@@ -115,8 +115,8 @@ def _concluded(job: Job, n_looks: int, n_blocks: int) -> StageReport:
 def last_looks(job: Job) -> list[dict[str, Any]]:
     """Return the last look at each nightly model against its earlier nights; none if nights do not use `stopping`.
 
-    For a model with a look only the last look is valid: its results decided how many tasks all other comparisons of
-    the night rest on.
+    For a model with a look only the last look is valid: the looks decided on how many tasks all its other comparisons
+    of the night rest.
     """
     stopping = job.settings.stopping
     if stopping is None or stopping.pairs != EARLIER_NIGHTS:

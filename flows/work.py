@@ -71,7 +71,7 @@ def _may_select(at: Look) -> bool:
 def _has_capabilities(at: Look) -> bool:
     """Return whether any capability must be described, named, grouped or measured.
 
-    The flow refuses a job that is not ready.
+    If the job is not ready this raises, so that the flow starts and refuses the job.
     """
     refuse_unready(at.job)
     return (
@@ -144,7 +144,7 @@ FLOWS = {
 
 
 def has_work(job: Job, name: str, *, retry_failed: bool = False) -> bool:
-    """Return whether a flow has work, from published data and configuration; if this misses work, it is not done."""
+    """Return whether a flow has work, from published data and configuration; work that this misses is not done."""
     kinds = FLOWS[name].work
     try:
         with Warehouse(job.warehouse).reader() as reader:

@@ -17,7 +17,7 @@ _AT_ONCE_BYTES = 64 * 2**20
 
 
 def fill_up(path: Path) -> None:
-    """Extend a DuckDB file to the number of blocks in its header: DuckDB cuts off unused blocks, as can damage."""
+    """Extend a DuckDB file to the number of blocks in its header: DuckDB cuts off unused blocks, and so can damage."""
     with path.open("r+b") as file:
         n_blocks, block_bytes = _blocks(np.frombuffer(file.read(_HEADERS * _HEADER_BYTES), dtype=np.uint64))
         n_bytes = _HEADERS * _HEADER_BYTES + n_blocks * block_bytes
@@ -61,7 +61,7 @@ def _blocks(headers: NDArray[np.uint64]) -> tuple[int, int]:
 
 
 def _are_sound(blocks: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return for each block whether its first word is the checksum of the others."""
+    """Return for each block whether its first word is the checksum of its other words."""
     with np.errstate(over="ignore"):  # the checksum is modulo 2**64
         checksums = np.bitwise_xor.reduce(blocks[:, 1:] * _FACTOR, axis=1) ^ _SEED
     sound: NDArray[np.bool_] = (checksums == blocks[:, 0]) | ~blocks.any(axis=1)

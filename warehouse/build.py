@@ -21,7 +21,7 @@ STORAGE_VERSION = "v1.2.0"
 """The oldest DuckDB that can open the published file."""
 
 _EMPTY: dict[str, bytes] = {}
-"""The last empty database of this process, by its stamp: building it takes as long as publishing some thousand rows."""
+"""The last empty database of this process, by its stamp; building it takes as long as publishing thousands of rows."""
 
 
 def put_empty(building: Path) -> None:
@@ -35,9 +35,9 @@ def put_empty(building: Path) -> None:
 
 @contextmanager
 def opened(building: Path, n_bytes: int = 0) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database file, new or existing, for one transaction on parts of `n_bytes`; its name is `building`.
+    """Open a database file, new or existing, as `building`, for one transaction on parts of `n_bytes` in total.
 
-    A statement that commits by itself costs more than the work it does.
+    If each statement committed by itself, commits would cost more than the work.
     """
     with engine(building.with_suffix(".tmp.spill")) as connection:
         connection.execute(f"set memory_limit = {quoted(memory(n_bytes))}")
@@ -119,7 +119,7 @@ def build(standing: Standing, building: Path, missing: Names) -> dict[Kind, int]
 
 
 def _load_parts(connection: duckdb.DuckDBPyConnection, standing: Standing, missing: Names) -> dict[str, bool]:
-    """Load the missing parts; return the tables that have any, each with whether models read any of the new rows."""
+    """Load the missing parts; return the name of each table that has any, with whether models read its new rows."""
     loaded = {}
     for table in in_order():
         paths = [part.path for part in standing[table.name] if (table.name, part.name) in missing]
@@ -165,7 +165,7 @@ class Derivation:
         """Load the rows of JSON Lines files, one file a table.
 
         A file may also replace a model that is built as a table; that model is then not computed. A column that a file
-        lacks is NULL. `same` holds the columns with one value for all rows, which no file contains.
+        lacks is NULL. `same` maps columns that no file contains to the one value that all rows have.
 
         Raises:
             WarehouseError: a file contains something other than rows of its table.

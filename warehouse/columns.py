@@ -119,7 +119,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "rule": (_TEXT, "The rule in words; `cheap alone` escalates no criterion, `strong alone` all."),
     "is_on_front": (_FLAG, "True if no other rule is cheaper and agrees more, on the tasks for choosing rules."),
     "is_picked": (_FLAG, "True for the cheapest rule within the given bound."),
-    "n_paired": (_INT, "Decided by the strong judge, and replayable under the rule: number of criteria of responses."),
+    "n_paired": (_INT, "Number of criteria that the strong judge decided and on which the rule can be replayed."),
     "escalated_share": (_REAL, "Share of the criteria that are escalated."),
     "strong_calls": (_REAL, "Calls of the strong judge for 1,000 verdicts."),
     "cheap_calls": (_REAL, "Calls of the cheap judge for 1,000 verdicts."),

@@ -4,8 +4,8 @@ A concurrent reader sees every row exactly once. New parts are written into a ne
 switches to them, and the replaced files are deleted when no reader can need them any more. After a kill at any moment
 either the old or the new parts are current; the next compaction removes leftovers.
 
-A row in `removals` excludes the response and all rows that depend on it, if they were made before the removal; later
-rows of the cell count. A text may be too large to read, so the parts with it are rewritten at once.
+A row in `removals` excludes the response and all rows that depend on it, if they were made before the removal; rows
+made later stay. A removed text may be too large to read, so its parts are rewritten at once.
 """
 
 import hashlib
@@ -96,7 +96,7 @@ def _runs(parts: Sequence[Part], large_rows: int) -> Iterator[list[Part]]:
 def _delete_replaced(folder: Path, manifest: Manifest, grace_s: float) -> None:
     """Delete files that were replaced long ago and leftovers of a killed compaction; update the manifest.
 
-    The manifest forgets which parts the merged ones replaced: the list of parts, written since, names the merged ones.
+    The manifest then omits the names of replaced parts: the list of parts, written since, names the merged ones.
     """
     due = [path for path, moment_s in manifest.retired.items() if moment_s + grace_s <= time.time()]
     for path in due:
@@ -119,7 +119,7 @@ def _delete_replaced(folder: Path, manifest: Manifest, grace_s: float) -> None:
 
 
 _GROUP_ROWS = 122_880
-"""Rows of a row group, DuckDB's own size; fewer where they are large."""
+"""Number of rows in a row group, as in DuckDB; fewer if rows are large."""
 _GROUP_BYTES = 64 * 2**20
 _BATCH_ROWS = 16_384
 _LARGE_GROUP_BYTES = 4 * _GROUP_BYTES
@@ -144,7 +144,7 @@ def _positions(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, p
 
 
 def rewritten(table: StoredTable, parts: Sequence[Part], folder: Path, gone: Mapping[str, pa.Array]) -> Part:
-    """Write the rows of parts as one part, without those at the positions `gone` (by the part's name)."""
+    """Write the rows of parts as one part, without those at the positions `gone` (by part name)."""
     folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / f".{uuid.uuid4().hex}.tmp"
     try:
@@ -167,7 +167,7 @@ def _rows(table: StoredTable, parts: Sequence[Part], given_way: Mapping[str, pa.
         gone = given_way.get(part.name)
         with pq.ParquetFile(part.path, memory_map=True) as file:
             first = 0
-            # One row at a time where some are huge, so that no two of those are in memory at once.
+            # One row at a time if some are huge, so that no two huge rows are in memory at once.
             groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
             has_huge = any(group.total_byte_size > _LARGE_GROUP_BYTES for group in groups)
             for batch in file.iter_batches(batch_size=1 if has_huge else _BATCH_ROWS):

@@ -22,7 +22,7 @@ class WarehouseError(Exception):
 
 
 class WarehouseBusy(WarehouseError):
-    """Another process holds a lock on the same warehouse that excludes this one."""
+    """Another process holds a lock on the same warehouse that excludes this process."""
 
 
 class WarehouseOutdated(WarehouseError):

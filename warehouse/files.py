@@ -32,7 +32,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
     Raises:
         FileNotFoundError: there is none.
         Unsound: it has changed since, or is not such a document.
-        WarehouseError: it may not be read; its content is unknown.
+        WarehouseError: it cannot be read, so its content is unknown.
     """
     try:
         document = json.loads(path.read_bytes())
@@ -93,7 +93,7 @@ def is_whole(path: Path) -> bool:
     """Return whether a part exists and its content has the hash in its name.
 
     Raises:
-        WarehouseError: it may not be read; its content is unknown.
+        WarehouseError: it cannot be read, so its content is unknown.
     """
     try:
         with path.open("rb") as file:

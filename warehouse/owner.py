@@ -124,7 +124,7 @@ class Owner:
                     "it, run this command there, or use another --warehouse"
                 )
         tell(f"{where} no longer writes here; this machine takes over in {self.settling_s:.0f} s")
-        # If several machines take over at once, the last writer stays; the others see that at their next read.
+        # If several machines take over at once, the last writer is the owner; the others see that at their next read.
         self.write_file()
         self.sleep(self.settling_s)
 
@@ -169,7 +169,7 @@ class Owner:
             try:
                 return {"host": "another machine", **json.loads(content)}
             except (ValueError, TypeError):
-                return {"host": "another machine", "content": content}  # this must change, or it is taken over
+                return {"host": "another machine", "content": content}  # taken over unless its content changes
         return None
 
     def write_file(self) -> None:

@@ -53,7 +53,7 @@ class Manifest:
 
     Attributes:
         generation: number of the last compaction.
-        merged: the current merged parts by name: generation, and the replaced parts that `list.json` may still name.
+        merged: the current merged parts by name, with generation, and replaced parts that `list.json` may still name.
         retired: replaced files that may still exist, by path in the table's folder, with the Unix time of the switch.
     """
 
@@ -70,7 +70,7 @@ def read_manifest(folder: Path) -> Manifest:
     """
     try:
         manifest = Manifest(**read_sealed(folder / MANIFEST))
-        # Named files are read, and deleted after they are replaced.
+        # Files that the manifest names are read, and later deleted, so they must be in this folder.
         if all(map(_IN_FOLDER.fullmatch, [*manifest.merged, *manifest.retired])):
             return manifest
         why = "it names a file that is not a part in this folder"
@@ -94,8 +94,8 @@ def generation_folder(folder: Path, generation: int) -> Path:
 def replace_parts(folder: Path, runs: Sequence[Sequence[Part]], write: Callable[[Sequence[Part], Path], Part]) -> None:
     """Write one new part for each run of parts, and switch the table to the new parts by one rename of the manifest.
 
-    A kill leaves the old or the new parts. The old files stay for the grace period, and compaction deletes them. The
-    caller holds the publish lock.
+    After a kill either the old or the new parts are current. The old files stay for the grace period, and compaction
+    deletes them. The caller holds the publish lock.
     """
     if not runs:
         return
@@ -115,7 +115,7 @@ def replace_parts(folder: Path, runs: Sequence[Sequence[Part]], write: Callable[
 
 
 class PartStore:
-    """The parts of every stored table in the folder of a warehouse, one folder a table, and its database's path.
+    """The parts of every stored table in a warehouse, one folder for each table, and the path of its database.
 
     A part's name is `<milliseconds>-<content hash>.parquet`: sorted names are the order of writing, and the same
     content is not written twice. Compaction replaces many parts by merged ones.

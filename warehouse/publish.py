@@ -64,7 +64,7 @@ def aside(root: Path, path: Path, sub: str = "") -> str:
 
 
 def listing_of(store: PartStore) -> Listing | None:
-    """Return the expected parts: by their list, or by the last database if the list is missing or damaged."""
+    """Return the expected parts, from their list, or from the last database if the list is missing or damaged."""
     try:
         listing = read_list(store.root)
     except Unsound as error:
@@ -94,7 +94,7 @@ def gone_from(standing: Standing, listing: Listing | None) -> Names:
 def manifest_of_files(folder: Path) -> Manifest:
     """Return a manifest in which all existing merged parts are current.
 
-    Replaced parts, and parts that were merged, are then current beside them, which does not change what is read.
+    The parts that they replaced are then current too, which does not change the rows that readers get.
     """
     generations = {path.name: int(path.parent.name[1:]) for path in sorted(folder.glob("g[0-9]*/*.parquet"))}
     merged = {name: {"generation": generation, "replaces": []} for name, generation in generations.items()}
@@ -102,7 +102,7 @@ def manifest_of_files(folder: Path) -> Manifest:
 
 
 def manifests_damaged(store: PartStore, listing: Listing | None) -> Iterator[tuple[str, str]]:
-    """Yield each table whose manifest is damaged, or missing although merged parts should be current; and the problem.
+    """Yield each table whose manifest is damaged, or missing although merged parts should be current, with the problem.
 
     Merged parts without a manifest may also be leftovers of a killed compaction; the list does not name those.
     """
@@ -157,7 +157,7 @@ def restore_rows(store: PartStore, standing: Standing, gone: Names) -> None:
             held = {part for table, part in last.parts if table == table_name} if last else set()
             left = [part.path for part in standing[table_name] if held & {part.name, *part.replaces}]
             for rows, is_decided in _lost_rows(connection, TABLES[table_name], left) if held else ():
-                # A decided row precedes those of later parts; any other row follows those of earlier parts.
+                # A decided row must precede those of later parts; any other row must follow those of earlier parts.
                 store.put_back(table_name, rows, lost[0 if is_decided else -1].partition("-")[0])
                 n_rows += rows.num_rows
             done = f"{n_rows} rows were restored from the last published database"
@@ -206,7 +206,7 @@ def damage_of(store: PartStore) -> list[str]:
 def publish(store: PartStore, *, must_rebuild: bool = False, must_verify: bool = False) -> bool:
     """Bring the database up to date with the parts, and return whether that changed it.
 
-    With `must_rebuild` it is built from the parts even where adding to it would do. Every part is verified before it is
+    With `must_rebuild` it is built from the parts even if adding to it would do. Every part is verified before it is
     read; with `must_verify`, all current parts and the manifests are verified. Damaged files are set aside, and their
     rows restored as far as the last database has them (`pop_notices` has the report). The caller holds the publish
     lock.
@@ -250,8 +250,8 @@ def _publish(store: PartStore, listing: Listing | None, *, must_rebuild: bool, m
     base: Names = set()
     if published and published < everything:
         # Adding the missing parts gives the same rows as a build from all parts if no new part precedes a published
-        # one of its table, and no removal or retraction changes. Where an import was retracted, a new response may
-        # replace one of it, which changes the verdicts that count.
+        # one of its table, and no removal or retraction changes. After a retraction, a new response may replace a
+        # retracted one, which changes the verdicts that count.
         new = everything - published
         tables = {table for table, _ in new}
         has_retractions = any(table == "retractions" for table, _ in published)
@@ -268,7 +268,7 @@ def _publish(store: PartStore, listing: Listing | None, *, must_rebuild: bool, m
 def _swap_in(store: PartStore, standing: Standing, base: Names, gone: Names, listing: Listing | None) -> None:
     """Build the database beside the old one, note what it was built from, and swap it in.
 
-    It begins as a copy of the old one if the parts in that (`base`) are part of it.
+    With `base`, the parts in the old one, it begins as a copy of that; if `base` is empty, it begins empty.
     """
     from warehouse.blocks import fill_up  # importing NumPy takes long for commands that only read
 
@@ -280,7 +280,7 @@ def _swap_in(store: PartStore, standing: Standing, base: Names, gone: Names, lis
     n_rows = build(standing, building, everything - base)
     fill_up(building)
     sync(building)
-    # Tables with lost parts, and kinds with earlier losses, are expected to have as many rows as before.
+    # In tables with lost parts, and for kinds of rows with earlier losses, as many rows as before are expected.
     tables, rows = {table for table, _ in gone}, {kind: (n, n) for kind, n in n_rows.items()}
     for kind, (n, should) in listing.rows.items() if listing else ():
         if kind[0] in tables or n < should:

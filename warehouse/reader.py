@@ -64,7 +64,8 @@ class Reader:
     def select(self, relation: str, columns: str = "*", *, order: str = "all", **where: Any) -> list[dict[str, Any]]:
         """Return the rows of one table or view whose columns have these values.
 
-        A list allows each of its values; None finds NULL. Relation, columns and order are text of our own.
+        A list allows each of its values; None finds NULL. Relation, columns and order become SQL unchanged: pass no
+        text of users.
         """
         conditions = [
             f"{name} in (select unnest(${name}))" if isinstance(value, list) else f"{name} is not distinct from ${name}"
@@ -184,7 +185,7 @@ def is_damaged(database: Path) -> bool:
 
 
 def stamp() -> str:
-    """Return a hash that changes with the contracts, the models and DuckDB (whose hashes are keys)."""
+    """Return a hash that changes with the contracts, the models and DuckDB (whose hash function makes keys)."""
     tables = sorted(TABLES.values(), key=lambda table: table.name)
     macros = [sql.read(f"warehouse/{name}") for name in ("macros", "counts_as_judge")]
     texts = [duckdb.__version__, *macros, *(table.text for table in tables)]

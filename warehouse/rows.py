@@ -69,7 +69,7 @@ def quoted(text: object) -> str:
 BATCH = "import_batch"
 REMOVALS, BY_MOMENT = "removals", "created_at"
 REPLACED = "replaced_rows"
-"""The table of the rows (`part`, `part_row`) that another row with the same key replaces."""
+"""The table that lists the rows (`part`, `part_row`) that another row with the same key replaces."""
 
 
 def rests_on_response(table: StoredTable) -> bool:
@@ -104,7 +104,7 @@ def standing_order(table: StoredTable) -> str:
 
 
 def standing_rows(table: StoredTable, view: str, columns: str) -> str:
-    """Return the query for the current rows of a view of parts, one a key."""
+    """Return the query for the current rows of a view of parts, one for each key."""
     key = ", ".join(table.key)
     rank = f"row_number() over (partition by {key} order by {standing_order(table)})"
     return f"select {columns} from {view} qualify {rank} = 1"
@@ -162,7 +162,7 @@ def load(connection: duckdb.DuckDBPyConnection, table: StoredTable, paths: Seque
         rows += f" and (part, part_row) not in (from {REPLACED})"
     if holds(connection, f"select 1 from {table.name}"):
         connection.execute(f"create or replace temp table incoming as {rows}")
-        # Drop incoming rows that do not replace a decision, then the rows that the others replace.
+        # Drop incoming rows whose key has a stored decision, then the stored rows that the others replace.
         same = " and ".join(f"stored.{column} = incoming.{column}" for column in table.key)
         if table.keeps == "decided":
             stands = f"select 1 from {table.name} as stored where {same} and {decided('stored.')}"
@@ -174,7 +174,7 @@ def load(connection: duckdb.DuckDBPyConnection, table: StoredTable, paths: Seque
 
 
 def _not_retracted(connection: duckdb.DuckDBPyConnection, table: StoredTable, standing: Standing) -> str:
-    """Return the condition that leaves out retracted imports and the rows on their responses."""
+    """Return the condition that leaves out retracted imports, and rows about their responses."""
     if (BATCH not in table.columns and table.name not in _ON_RESPONSES) or not holds(connection, RETRACTED):
         return "true"
     condition = f"({BATCH} is null or {BATCH} not in ({RETRACTED}))" if BATCH in table.columns else "true"

@@ -20,20 +20,20 @@ from warehouse.publish import damage_of, listing_of, publish
 from warehouse.reader import Reader, is_damaged, published_parts, stamp, stamp_of
 
 _REST = 20
-"""Periodic publishing takes at most one part in this many of the running time."""
+"""The time between two periodic publications, in multiples of the time that publishing takes."""
 
 _MARKS = (FILE, DATABASE)
-"""The files that mark a folder as a warehouse; the copied database alone is enough."""
+"""The files that mark a folder as a warehouse; a copied database alone is enough."""
 _BEFORE_MARKS = {"parts", "living", "prefect"}
-"""Further names that a new warehouse may have if its process was killed before it had a mark."""
+"""Further names that a new warehouse may have if its process was killed before it wrote a mark."""
 _PROCESS = "process-"
 """Prefix of the life signs of processes that write."""
 
 
 def content_of(folder: Path) -> list[str]:
-    """Return the names in a folder, if it exists, except those that an empty one may have.
+    """Return the names in a folder, if it exists, except those that an empty folder may contain.
 
-    These are hidden files, locks and `lost+found`.
+    The latter are hidden files, locks and `lost+found`.
     """
     names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
     return [name for name in names if not name.startswith(".") and not name.endswith(".lock") and name != "lost+found"]
@@ -57,7 +57,7 @@ class Warehouse:
         self._published_at_s, self._publishing_took_s = time.monotonic(), 0.0
 
     def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> str | None:
-        """Write rows as one immutable part (see `PartStore.write`); they are read after the next `publish`.
+        """Write rows as one immutable part (see `PartStore.write`); they can be read after the next `publish`.
 
         Raises:
             WarehouseBusy: another machine writes this warehouse.

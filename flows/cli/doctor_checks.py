@@ -36,7 +36,7 @@ _CONNECT_S = 3.0
 
 @dataclass(frozen=True)
 class SetupFinding:
-    """The result of one check; `is_ok` None: unknown. `is_damage`: stored data is damaged."""
+    """The result of one check; `is_ok` is None if unknown, `is_damage` is true if stored data is damaged."""
 
     subject: str
     is_ok: bool | None
@@ -57,7 +57,7 @@ def examine(job: Job, *, may_call: bool = False) -> list[SetupFinding]:
 
 
 def examine_broken(error: ConfigurationError) -> list[SetupFinding]:
-    """Return all problems of a broken configuration, and those found in the rest of it."""
+    """Return all problems of a broken configuration, and the problems found in its valid part."""
     # Passed checks are left out: a default may replace a broken value.
     rest = [] if error.job is None else [each for each in _of_job(error.job, may_call=False) if each.is_ok is False]
     return [
@@ -109,7 +109,7 @@ def check_models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
         route = str((target.name, target.api_base, target.headers))
         if route not in routes:
             routes[route] = target, _finding(_model, f"{each.kind.replace('_', ' ')} {target.name}", target)
-    # The keys for calls from a cluster are there.
+    # Calls from a cluster use the keys on the cluster, which cannot be tested from here.
     is_here = settings.calls.where == "here" or settings.calls.address == "local"
     yield from (
         _called(job, list(routes.values())) if may_call and is_here else (finding for _, finding in routes.values())
@@ -117,11 +117,11 @@ def check_models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
 
 
 def _called(job: Job, models: Sequence[tuple[Target, SetupFinding]]) -> Iterator[SetupFinding]:
-    """Call each model that passed and is not embedded, and yield the findings on all models with the results."""
+    """Call each model that passed and is not embedded; yield the findings on all models, calls included."""
     called = [target for target, finding in models if finding.is_ok is not False and not target.is_embedded]
     if called:
         notice(f"calling {counted(len(called), 'model')}, 1 call of 1 token each (--no-call leaves them out)")
-    # A ledger must not be opened by two machines.
+    # Two machines must not open the same ledger.
     ledger, is_elsewhere = job.warehouse / LEDGER, Warehouse(job.warehouse).elsewhere()
     probed = iter(asyncio.run(probe(called, ledger if ledger.is_dir() and not is_elsewhere else None, job.run_id)))
     for target, finding in models:

@@ -55,7 +55,7 @@ def import_(context: Context, retract: str | None) -> int:
 def _write_import(
     context: Context, sources: Sequence[Path], work: Callable[["Job"], list["StageReport"]], **allowed: Any
 ) -> int:
-    """Do an import as a run, and show its result; what cannot be read is refused before (see `refuse_early`)."""
+    """Do an import as a run, and show its result; input that cannot be read is refused first (see `refuse_early`)."""
     from tasks.imports.files import refuse_early
 
     refuse_early(context.job, sources, **allowed)

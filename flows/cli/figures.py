@@ -1,4 +1,4 @@
-"""Figures on the command line: those of commands, a list of all, and any one in any format."""
+"""Figures on the command line: those that commands show, a list of all, and any single one in any format."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence

@@ -121,7 +121,7 @@ def check(context: Context, only_list: bool, accept: bool) -> int:
 
 
 def _show_accepted(context: Context) -> int:
-    """Print configuration lines that accept the tasks left out now: they no longer cause exit code 3 or an alert."""
+    """Print configuration lines that accept the tasks left out now, which then cause no exit code 3 and no alert."""
     from warehouse import Warehouse
 
     query = "select task_id, string_agg(detail, '; ' order by check_name) as why from quarantine "

@@ -84,7 +84,7 @@ _PATH = click.Path(path_type=Path)
 SHOWS, ACTS, RUNS = ("json", "verbose"), ("json", "quiet", "verbose"), ("json", "quiet", "verbose", "no-prefect")
 """Output options of a command that shows results, of one that does something and reports it, and of one that runs."""
 ANY_LOCATION, WAREHOUSE = ("config", "warehouse", "benchmark"), ("config", "warehouse")
-"""Place options of a command about one benchmark, and of one about a whole warehouse."""
+"""Location options of a command about one benchmark, and of a command about a whole warehouse."""
 EVALUATED = ("split", "model", "judge", "trials", "limit", "vintage", "night")
 """Selection options of a command that samples and judges."""
 CALLS = ("retry-failed", "replace-lost", "max-usd", "max-tokens", "stop-at")
@@ -197,8 +197,8 @@ def command(
 ) -> Callable[[Function], click.Command]:
     """Make a function a command with these shared options, which it receives as a `Context`, its first argument.
 
-    `of` is the command's group, if any. `texts` replaces the help of options with a special meaning here. The
-    `settings` are click's.
+    `of` is the command's group, if any. `texts` replaces the help of options that have a special meaning for this
+    command. The `settings` are click's.
     """
 
     def decorate(function: Function) -> click.Command:

@@ -36,7 +36,7 @@ FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown")
 def show(columns: Sequence[str], rows: Rows, file_format: str, output: Path | None = None) -> None:
     """Write rows in a text format to a file or to standard output.
 
-    Formats for machines are exact to the character, except on a terminal.
+    On a terminal, control characters are made visible; elsewhere formats for machines are exact.
     """
     if file_format == "table" and output is None:
         show_table(columns, rows)
@@ -111,7 +111,7 @@ def show_table(
             VisibleConsole(width=_WITHOUT_LIMIT).print(table)
             return
         width = console.measure(table, options=console.options.update(width=_WITHOUT_LIMIT))
-        # Where columns may be left out, cells stay whole; otherwise texts may be folded between words.
+        # If columns may be left out, cells are not wrapped; otherwise they may be wrapped between words.
         if (width.minimum if n_least is None else width.maximum) <= console.width:
             console.print(table)
             if n_shown < len(columns):

@@ -137,7 +137,7 @@ def _lines(planned: "Planned") -> Iterator[str]:
 
 
 def _prepare(job: "Job") -> "Execution | None":
-    """Load the data set if it is not loaded yet, and return that execution."""
+    """Load the data set if it is not loaded yet, and return the result of that run; None: it was loaded already."""
     from flows.execution import execute
     from tasks.console import notice
     from tasks.plan.plan import is_prepared, prepare
@@ -183,7 +183,7 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
     if since is not None and not (with_spend or with_runs):
         raise click.UsageError("--since is for --spend and --runs; add one of them")
     if with_spend or with_runs or with_disk:
-        # These tables cover the whole warehouse, and partly unpublished data.
+        # These tables cover the whole warehouse, and some also unpublished data.
         for option in EVALUATED:
             if getattr(context.arguments, f"{option}s" if option in {"split", "model", "judge"} else option):
                 raise click.UsageError(f"--{option} does not apply to --spend, --runs and --disk; leave it out")
@@ -194,7 +194,7 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
         present(context, figures, {key: figure.of_job(context.job, since=since) for key, figure in figures.items()})
         return 0
     job = context.stored_job(checked=("split", "model", "judge"))
-    # On other data than the configured data set, configured work is not wanted.
+    # Configured work is wanted on the configured data set only.
     is_other = job is not context.job
     _notice_vintages(context.arguments, job, is_other=is_other)
     return show_parts(

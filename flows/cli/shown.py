@@ -1,8 +1,8 @@
 """The commands that show figures; their options are the figures' parameters.
 
 A command names its shared options in `@command`, its own ones with click's decorators, and its help in the docstring.
-The function refuses options that do not apply, and shows figures; all its options are passed to every figure with a
-parameter of that name.
+The function refuses options that do not apply, and shows figures; each option is passed to every figure that has a
+parameter of its name.
 """
 
 from collections.abc import Mapping
@@ -149,7 +149,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
         raise UsageError(f"--than {than}: name a model other than {model}")
     if unknown := [each for each in (model, than) if each and each not in known]:
         raise UsageError(f"{unknown[0]}: no such model; models with capability scores: {', '.join(known)}")
-    # People's labels count here too.
+    # Without --judge, all judges with weaknesses, people included.
     judges = job.named_judges or tuple(row["judge"] for row in judge_rows)
     parts = {"weaknesses": "weaknesses", "examples": "weakness_examples", "compared": "weakness_candidates"}
     given = {"model": model, "than": than, "n_examples": n_examples}
@@ -228,7 +228,7 @@ def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: 
         parts = {"comparisons": "diff", "categories": "diff_categories", "tasks": "diff_tasks", "flips": "diff_flips"}
         given = {**own, "names": names, "of": of}
         return show_parts(context, job, parts, given, nothing="There is nothing to compare.")
-    # Only models are compared by labels.
+    # Labels correct differences of models only.
     are_flips_given = click.get_current_context().get_parameter_source("n_flips") is ParameterSource.COMMANDLINE
     others = {"--of": of not in {None, "model"}, "--flips": are_flips_given, "--model": context.arguments.models}
     if option := next((option for option, is_given in others.items() if is_given), None):

@@ -166,7 +166,7 @@ def _show(context: Context, name: str, file_format: str, output: Path | None) ->
             with Warehouse(job.warehouse).reader() as reader:
                 matches[f"figure {name}"] = open_scope(job, reader).query_of(figure)
         except (PipelineError, WarehouseError):
-            # Without data a figure has no SQL; a table or query of that name has.
+            # A figure has no SQL if nothing is stored, but a table or query of the same name does.
             if not matches:
                 raise
     if not matches:
@@ -221,10 +221,10 @@ def known_names() -> list[tuple[str, str]]:
 
 
 def run_sql(database: Path, query: str) -> ResultTable:
-    """Return the result of a query on the published database, which it can neither change nor leave.
+    """Return the result of a query, which can read nothing but the published database and change nothing.
 
     Raises:
-        PipelineError: DuckDB refuses the query; the message is its own.
+        PipelineError: DuckDB refuses the query; the message is DuckDB's.
     """
     with _opened(database, query) as connection, ThreadPoolExecutor(1) as pool:
         # DuckDB ignores Ctrl-C while it computes rows, so it runs in a thread.
@@ -279,7 +279,7 @@ def _opened(database: Path, query: str) -> Iterator["duckdb.DuckDBPyConnection"]
                 raise UsageError("SQL: the query is empty")
             yield connection
     except duckdb.Error as error:
-        # Without the quoted line and the caret below it, which are useless in a one-line message.
+        # Leave out the quoted line and the caret below it: they are useless in a one-line message.
         text = re.split(r"\n+LINE \d+: ", str(error))[0]
         raise PipelineError(f"SQL: {' '.join(text.split())}") from error
 

@@ -1,4 +1,4 @@
-"""The page Compare: the choices in its form, and the figures of the chosen comparison, those of `prbench diff`."""
+"""The page Compare: the choices in its form, and the figures of the chosen comparison, as in `prbench diff`."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -180,7 +180,7 @@ def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, 
 def _adapted(
     figure: Figure, kinds: Mapping[str, Any], without: Collection[str] = (), more: Sequence[Column] = ()
 ) -> Figure:
-    """Return a figure with other kinds of columns, `without` some columns, and with `more` columns."""
+    """Return a figure with `kinds` for some columns, `without` some columns, and with `more` columns."""
     shown = (replace(each, kind=kinds.get(each.name, each.kind)) for each in figure.columns if each.name not in without)
     return replace(figure, columns=(*shown, *more))
 

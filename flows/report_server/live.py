@@ -35,7 +35,7 @@ _scored = itemgetter("model_label", *_SCORED)
 
 
 def ranking_so_far(job: Job, reader: Reader) -> list[Row]:
-    """Return the leaderboard, without models without a scored task.
+    """Return the leaderboard of the models with a scored task.
 
     Values without a stored interval are newer than the last aggregation; their intervals are computed here, by the same
     function, and clipped as the mean is.
@@ -159,7 +159,7 @@ class LiveView:
 
 _OLD = timedelta(minutes=5)
 _LEVELS = {"done": "good", "failed": "bad", "killed": "bad"}
-"""Outcome -> colour; others are warnings."""
+"""Outcome -> colour; all others have that of a warning."""
 _MOST_ALERTS = 20
 RANKING = replace(
     LEADERBOARD,

@@ -141,7 +141,7 @@ class Pages(SimpleHTTPRequestHandler):
     def end_headers(self) -> None:
         """Add headers: no guessed types, no cached report, no access by other sites."""
         self.send_header("X-Content-Type-Options", "nosniff")
-        # The report's data are scripts, which any site could load.
+        # The report's data are scripts, which any site could load without this header.
         self.send_header("Cross-Origin-Resource-Policy", "same-origin")
         # Another site could put a page in a frame and steal clicks; the pages' own policy cannot forbid that.
         self.send_header("Content-Security-Policy", "frame-ancestors 'none'")

@@ -160,7 +160,8 @@ class _UniqueKeys(yaml.SafeLoader):
 def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> tuple[dict[str, Any], list[str]]:
     """Return the document with a benchmark's own settings instead of the shared ones, and the problems of own settings.
 
-    With a problem, the document has no own settings. `wanted` is the benchmark; None: the one that the document names.
+    If there are problems, the document has only the shared settings. `wanted` is the benchmark; None: the one that the
+    document names.
 
     Raises:
         UsageError: there is no such benchmark, or the document has no data set for it.
@@ -188,7 +189,7 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> tu
 def _own_settings(
     document: dict[str, Any], common: dict[str, Any], where: str
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Return the settings for single benchmarks, and their problems. All are checked before the night."""
+    """Return the settings for single benchmarks, and the problems of all of them, not only of the chosen one."""
     own = document.get(_OWN) or {}
     if not isinstance(own, dict) or not all(isinstance(settings, dict) for settings in own.values()):
         raise UsageError(f"{where}: {_OWN}: must map each benchmark to its settings; see prbench.example.yaml")
@@ -284,14 +285,14 @@ def night_of(nightly: Nightly, now: datetime) -> str:
 def begin_of(nightly: Nightly, now: datetime) -> datetime:
     """Return the schedule's last time at or before a moment, in the schedule's time zone."""
     local = now.astimezone(ZoneInfo(nightly.timezone))
-    # The search leaves out its first minute.
+    # The search excludes the minute that it starts from.
     after = local.replace(second=0, microsecond=0) + timedelta(minutes=1)
     begun: datetime = next(CronSim(nightly.cron, after, reverse=True))
     return begun
 
 
 def stop_time(text: str, now: datetime) -> datetime:
-    """Return the next moment of a time such as `06:30` in the zone of `now`, or that of a date with time.
+    """Return the next moment of a time such as `06:30` in the zone of `now`, or the moment of a date with a time.
 
     Raises:
         UsageError: the text is neither, or the moment has passed.

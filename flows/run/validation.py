@@ -28,7 +28,7 @@ _PYDANTIC_WORDS = ("constrained-", "dict[", "tuple[", "literal[")
 class ConfigurationError(UsageError):
     """All problems of a configuration.
 
-    `where` names the file, and `job` is the job of its valid rest; None: the rest is not enough for one.
+    `where` names the file. `job` is the job from the valid part of its settings; None: that part is not enough for one.
     """
 
     def __init__(self, where: str, problems: Sequence[str], job: Job | None = None) -> None:
@@ -46,7 +46,7 @@ def sound_settings(document: dict[str, Any]) -> tuple[Settings | None, list[str]
         return settings, _contradictions(settings)
     except ValidationError as error:
         errors = error.errors(include_url=False, include_input=False)
-    # Unknown keys first: a mistyped key explains a missing one. One branch of a union is enough.
+    # Unknown keys first: a mistyped key explains a missing one. Of the branches of a union, one problem is enough.
     errors.sort(key=lambda problem: problem["type"] != _UNKNOWN_KEY)
     by_key = {_path(problem["loc"]): problem for problem in reversed(errors)}
     problems = [_in_words(key, by_key[key]) for key in dict.fromkeys(_path(problem["loc"]) for problem in errors)]
@@ -73,7 +73,7 @@ def _contradictions(settings: Settings) -> list[str]:
 
 
 def _unstoppable(settings: Settings) -> list[str]:
-    """Return the problems of `stopping` with the other settings."""
+    """Return the problems that `stopping` has with the other settings."""
     stopping, labels = settings.stopping, [model.label for model in settings.models]
     if stopping is None:
         return []
@@ -94,7 +94,7 @@ def _without(document: dict[str, Any], errors: Sequence[ErrorDetails]) -> dict[s
     """Return a document without its broken parts, and without `stopping` if that depends on one."""
     broken = {problem["loc"][0] for problem in errors if problem["loc"]}
     broken |= {"stopping"} if broken & {"models", "judges"} else set()
-    # The data set is the only required key.
+    # The data set is the only required key, so a broken one is replaced.
     return {"dataset": {"source": "sample"}} | {key: part for key, part in document.items() if key not in broken}
 
 
@@ -122,7 +122,7 @@ def _path(location: Sequence[int | str]) -> str:
 
 
 def impossible(job: Job) -> list[str]:
-    """Return the problems with the benchmark: it, a check or a field is unknown, or a template is missing."""
+    """Return the problems with the benchmark: an unknown benchmark, check or field, or a missing template."""
     problems: list[str] = []
     looks: list[Callable[[Benchmark], object]] = [
         lambda benchmark: policies_of(job, expectations_of(benchmark)),
@@ -161,10 +161,10 @@ def refuse_every_vintage(job: Job) -> None:
 
 
 def refuse_unknown_names(job: Job) -> None:
-    """Refuse a given model, judge or vintage that calls cannot be made for.
+    """Refuse a given model, judge or vintage for which no calls can be made.
 
     Raises:
-        UsageError: all vintages, a model neither configured nor with imported responses, or an unknown judge.
+        UsageError: the vintage is `all`, a model is neither configured nor imported, or a judge is unknown.
     """
     refuse_every_vintage(job)
     unknown = set(job.named_models or ()) - {model.label for model in job.settings.models}

@@ -76,7 +76,7 @@ class PrefectServer:
         return is_up
 
     def _is_up(self) -> bool:
-        """Return whether the server responds; a refusal counts, because its clients will report it."""
+        """Return whether the server responds; a refusal is a response too: the server's clients will report it."""
         handlers = [urllib.request.ProxyHandler({})] if self.secret else []  # the own server is never behind a proxy
         try:
             with urllib.request.build_opener(*handlers).open(f"{self.url}/health", timeout=5):
@@ -88,7 +88,7 @@ class PrefectServer:
 
 
 HELD: dict[Path, BinaryIO] = {}
-"""Folder -> lock that this process holds as a user of its server."""
+"""Folder -> lock that this process holds as a user of the folder's server."""
 _own_urls: set[str] = set()
 
 
@@ -170,7 +170,7 @@ def _address(folder: Path, *, is_locked: bool) -> dict[str, str]:
     except (FileNotFoundError, ValueError):
         return {}
     if address["machine"] != this_machine().kernel:
-        os.utime(folder / "server.lock")  # by the clock of the file system
+        os.utime(folder / "server.lock")  # takes the present time from the clock of the file system
         age_s = (folder / "server.lock").stat().st_mtime - (folder / ADDRESS).stat().st_mtime
         if is_locked or age_s < FRESH_S:
             raise NoServerError(f"the server of this data folder runs on {address['host']}")
@@ -222,7 +222,7 @@ def secret_path(folder: Path) -> Path:
 def _secret_file(folder: Path) -> BinaryIO:
     path = secret_path(folder)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # It never exists with another mode, and is not a link to another file.
+    # The file has this mode from its creation, and is never a link to another file.
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
@@ -236,7 +236,7 @@ def _secret_file(folder: Path) -> BinaryIO:
 
 
 def settings_files() -> list[Path]:
-    """Return the files from which Prefect would read settings here, which may name a server."""
+    """Return the files from which Prefect would read its settings here; they may name a server."""
     home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
     own = [Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml"), Path("prefect.toml")]
     shared = [path for path in (Path(".env"), Path("pyproject.toml")) if path.is_file()]

@@ -28,7 +28,7 @@ _NAMES = {HOST, "localhost", "[::1]"}
 """The names of this machine in a Host header."""
 _PORT = re.compile(r":\d*\Z")
 _SETTINGS = {
-    # At its end Prefect would log the events that it could not store.
+    # On shutdown Prefect would log the events that it could not store.
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
     # Fewer and larger writes: thousands of task runs otherwise stall its SQLite database.
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "200",
@@ -60,7 +60,7 @@ def is_from_here(hosts: Sequence[str], origins: Sequence[str]) -> bool:
 
 
 class OnlyFromHere:
-    """An application that refuses requests with a foreign name or from a foreign page, which Prefect accepts."""
+    """An application that refuses requests with a foreign name or from a foreign page; Prefect would accept them."""
 
     def __init__(self, app: App) -> None:
         self._app = app
