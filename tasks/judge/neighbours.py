@@ -56,7 +56,7 @@ def group_judges(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
 
 
 def missing(job: Job, reader: Reader, *, retry_failed: bool = False) -> list[Arranged]:
-    """Return what arrangements lack on the sample, without those that lack nothing."""
+    """Return the missing verdicts of each arrangement on the sample; complete arrangements are left out."""
     wanted = missing_work.wanted_tasks(job, reader)
     given = {**wanted.key, "tasks": list(wanted.task_ids), "number": job.n_responses}
     sampled = [row["response_id"] for row in reader.rows(sql.read("queries/neighbours/sampled_responses"), given)]
@@ -107,7 +107,7 @@ async def judge_arrangement(job: Job, context: RunContext, arranged: Arranged) -
     with context.warehouse.reader() as reader:
         wanted = await asyncio.to_thread(missing_work.wanted_tasks, job, reader)
     label = arranged.judge_config.judge.label
-    # A label of their own, so that a row is none of the judge's verdicts.
+    # A label of its own gives these verdicts other ids than the judge's verdicts.
     own = {"label": f"{label} ({arranged.arrangement})", "mode": "live"}
     owner = replace(arranged.judge_config, judge=arranged.judge_config.judge.model_copy(update=own))
     live = replace(arranged.judge_config, judge=arranged.judge_config.judge.model_copy(update={"mode": "live"}))
