@@ -154,7 +154,7 @@ class Model(Endpoint):
         return data
 
     def problems(self) -> Iterator[str]:
-        """Yield the problems of any model, and settings of calls if none are made."""
+        """Yield the problems of any model, and settings for calls of a model that is never called."""
         yield from super().problems()
         if self.is_imported and self != Model.model_construct(name=self.label, label=self.label, source=self.source):
             yield "a model with `source: imported` is never called, so it has a `label` and nothing else"
@@ -182,7 +182,7 @@ class Analyst(Endpoint):
     timeout_s: Annotated[float, Field(gt=0)] = 600.0
 
     def problems(self) -> Iterator[str]:
-        """Yield the problems of any model, and batches if its route has none."""
+        """Yield the problems of any model, and `mode: batch` if its route has no batches."""
         yield from super().problems()
         if self.mode == "batch" and (not self.name.startswith(BATCH_PREFIXES) or self.api != "chat"):
             yield f"`mode: batch` is for chat names that begin with {' or '.join(BATCH_PREFIXES)}"
@@ -198,7 +198,7 @@ class Embedding(Analyst):
     """An embedding model for phrases."""
 
     def problems(self) -> Iterator[str]:
-        """Yield the problems of any model, and settings of conversations."""
+        """Yield the problems of any model, and settings that are only for conversations."""
         yield from super().problems()
         if self.api != "chat" or self.stream or self.mode != "live" or self.trials != 1:
             yield "`api`, `stream`, `mode` and `trials` are not settings of an embedding model"
@@ -306,7 +306,7 @@ class Judge(Analyst):
         return {"name": "cascade", **data}
 
     def problems(self) -> Iterator[str]:
-        """Yield the problems of any model, and a confidence that its calls cannot have."""
+        """Yield the problems of any model, and settings that do not fit this kind of judge."""
         yield from super().problems()
         if self.logprobs and (self.api != "chat" or self.mode == "batch"):
             yield "`logprobs` is for `api: chat` and `mode: live`"
@@ -332,7 +332,7 @@ class Judge(Analyst):
 
     @property
     def least_probability(self) -> float:
-        """The probability from which on a decision is met."""
+        """The lowest probability at which a decision is met."""
         return 0.5 if self.threshold is None else self.threshold
 
     @property

@@ -159,7 +159,7 @@ class Calls(Strict):
     senders: Size | Literal["auto"] = "auto"
 
     def problems(self) -> Iterator[str]:
-        """Yield settings of Ray without Ray."""
+        """Yield settings of Ray if calls are made without it."""
         for name in ("address", "senders"):
             if self.where == "here" and getattr(self, name) != "auto":
                 yield f"`{name}` belongs to `where: ray`"

@@ -59,7 +59,7 @@ class ContextFit:
         return self._surely_holds(prompt) or self._beside(prompt) >= 0
 
     def after_refusal(self, messages: Sequence[Message], text: str) -> "ContextFit":
-        """Return this with half of the limit, after the judge has refused a prompt with this response as too long."""
+        """Return a fit with half of the limit, because the judge refused a prompt with this response as too long."""
         was = self.count(judge_prompt(self.template, messages, text, ""))
         return replace(self, prompt_tokens=min(was, self.prompt_tokens or was) // 2)
 

@@ -184,7 +184,7 @@ class ResponseJudge:
                 await self._judge_in_chunks(refused, text, fit.after_refusal(of.messages, text))
 
     async def _judge_criterion(self, judged: JudgedCriterion, text: str) -> str | None:
-        """Judge one criterion: fill the template, make the call, read the reply, and hand on the verdict to be stored.
+        """Judge one criterion: fill the template, make the call, read the reply, and pass on the verdict.
 
         `text` is the response, or the evidence in its chunks. Return `CONTEXT_LENGTH` if it is too long for the judge.
         """
@@ -325,7 +325,7 @@ class ResponseJudge:
         self._finish(judged, replace(last, status=CONTEXT_LENGTH, error=f"{cause}; {_HINT}", paid=paid), None)
 
     def _finish(self, judged: JudgedCriterion, reply: Reply, verdict: Verdict | None) -> None:
-        """Hand on a finished criterion. A failure spends only its last reply: the others can be used again."""
+        """Pass a finished criterion to `done`. A failure spends only its last reply: the others can be used again."""
         judged.reply = replace(sum_usage([*judged.earlier_replies, reply], reply), paid=reply.paid)
         judged.verdict = verdict
         self.done(judged)

@@ -35,7 +35,7 @@ class Arranged(NamedTuple):
 
     @property
     def n_calls(self) -> int:
-        """The number of calls that are needed at most; those that a run has made are free."""
+        """The largest number of calls that are needed; calls that a run has already made are free."""
         return sum(len(pieces_of(of_response)) for of_response in by_response(self.criteria))
 
 
@@ -90,7 +90,7 @@ def missing(job: Job, reader: Reader, *, retry_failed: bool = False) -> list[Arr
 def _arranged(
     criteria: Sequence[CriterionToJudge], arrangement: str, judge_config: JudgeConfig, job: Job
 ) -> Iterator[CriterionToJudge]:
-    """Yield criteria in the order of an arrangement, with its pieces."""
+    """Yield criteria in the order of an arrangement, each with its piece."""
     size = 1 if arrangement == ALONE else judge_config.piece_size or 1
     for of_response in by_response(criteria):
         ordered = list(of_response)

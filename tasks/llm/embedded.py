@@ -23,7 +23,7 @@ CONTEXT_TOKENS = 8192
 _COUNTING_S = 60.0
 _WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 API_KEY = secrets.token_urlsafe(32)
-"""With this key only this process gets responses, no other user of the machine and no web page."""
+"""The server responds only to requests with this key: not to other users of the machine, nor to web pages."""
 _starting = threading.Lock()
 _started: Any = None
 

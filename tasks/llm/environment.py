@@ -183,7 +183,7 @@ def _forms(value: str) -> list[str]:
         return [value]
     forms = {value}
     data = value.encode(errors="surrogateescape")
-    for offset in range(3):  # bytes before it, modulo 3; characters shared with them are left out
+    for offset in range(3):  # number of bytes before it, modulo 3; characters shared with those are left out
         encoded = base64.b64encode(bytes(offset) + data).decode()[(0, 2, 3)[offset] : (offset + len(data)) * 8 // 6]
         forms |= {encoded, encoded.replace("+", "-").replace("/", "_")}
     for _ in range(2):

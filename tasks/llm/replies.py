@@ -205,7 +205,7 @@ def _counts(usage: Any, prompt: str, reply: str) -> dict[str, Any]:
 
 
 def _count(value: Any) -> int | None:
-    """Return a number of tokens from a provider; None if no call can use that many."""
+    """Return a number of tokens from a provider; None if it is no plausible number."""
     return value if is_count(value) and 0 <= value <= _MOST_TOKENS else None
 
 

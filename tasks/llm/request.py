@@ -172,7 +172,7 @@ def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
     if target.is_embedded:
         return _FREE
     entry = _table_entry(target.name)
-    if target.parameters.get("api") == DECISIONS:  # a model that also chats has separate prices for them
+    if target.parameters.get("api") == DECISIONS:  # a model that also chats has separate prices for decisions
         entry = entry | {
             name.removesuffix(_OF_DECISIONS): entry[name] for name in entry if name.endswith(_OF_DECISIONS)
         }

@@ -98,7 +98,7 @@ def measured_per_call(reader: Reader, table: str, **identity: Any) -> PerCall:
 
 
 def counted_per_call(per_call: PerCall, target: Target, prompts: Sequence[str]) -> PerCall:
-    """Return the mean tokens of a call; if none were measured, those of its prompt are counted on some prompts."""
+    """Return the mean tokens of a call; if none were measured, count the tokens of some prompts."""
     if per_call.prompt is not None or not prompts:
         return per_call
     return replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)

@@ -123,7 +123,7 @@ def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
 
 
 def _by_judge_and_model(planned: Sequence[tuple[Planned, Cells]]) -> list[tuple[Planned, Cells]]:
-    """Return one row for all trials of a judge."""
+    """Return the rows with all trials of a judge on a model combined into one row."""
     by_judge: dict[tuple[str, ...], list[tuple[Planned, Cells]]] = {}
     for each, cells in planned:
         by_judge.setdefault((each.label, each.cascade, each.model), []).append((each, cells))
@@ -222,7 +222,7 @@ def _verdicts(
         conversation, text = conversations[response["task_id"]], response["text"]
         # One prompt for each criterion, or one for each chunk of the response and a last one.
         around = _prompt_around(judge_config, conversation) + rubrics.get(response["task_id"], "")
-        if fit is not None and piece_size > 1 and not fit.holds(around + text):  # then one by one
+        if fit is not None and piece_size > 1 and not fit.holds(around + text):  # then judged one by one
             counts[each.response_id], around = each.n_criteria, _prompt_around(judge_config, conversation)
         chunks = [] if fit is None else fit.usual_chunks(conversation.messages, text)
         of_response = [around + chunk for chunk in chunks] + [around] if len(chunks) > 1 else [around + text]

@@ -34,7 +34,7 @@ _SPAN = (0.05, 0.5, 0.95)
 
 @dataclass
 class Needed:
-    """The number of tasks, from the first on, that each comparison of a model needs in each random order; by model."""
+    """By model: how many tasks, from the first on, each of its comparisons needs in each random order."""
 
     n_orders: int
     of_model: dict[str, list[tuple[dict[str, int], Floats]]] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Needed:
 
 @dataclass(frozen=True)
 class Expected:
-    """The expected number: the median over random orders, and the range of 90 % of them."""
+    """An expected number: the median over random orders, and the range of 90 % of them."""
 
     median: float
     low: float

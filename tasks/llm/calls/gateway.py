@@ -55,7 +55,7 @@ def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def arguments_of(parameters: Mapping[str, Any], more: Mapping[str, Any], moved: Collection[str] = ()) -> dict[str, Any]:
-    """Return our parameters in LiteLLM's form: without our own and `moved` ones, with `more`, and with secrets."""
+    """Return LiteLLM's arguments: our parameters without the `moved` ones, plus `more`, with secrets filled in."""
     sent = {name: value for name, value in parameters.items() if name not in _OWN and name not in moved}
     headers = {name: filled_in(value) for name, value in (parameters.get("headers") or {}).items()}
     return {**filled_in_secrets({**sent, **more}), **({"extra_headers": headers} if headers else {})}
@@ -163,7 +163,7 @@ _LIKELY_REPLY_TOKENS = 500
 
 @dataclass(frozen=True)
 class Gateway:
-    """The maker of calls: each reply is from the ledger or from the model.
+    """Makes calls: each reply comes from the ledger or from the model.
 
     The steps of an attempt are: admission by the limiter, a lock on the call among all processes, the call, the ledger.
     A reply is never returned before it is durable. For one reply it makes at most `attempts` attempts; retries begin
@@ -217,7 +217,7 @@ class Gateway:
             is_too_late = time.time() + wait_s >= stop_at_s or time.monotonic() + wait_s - started_s >= deadline_s
             if not reply.may_pass or number == self.attempts or is_too_late:
                 break
-            if not requested_s:  # the limiter handles a wait that the provider requests, for all calls
+            if not requested_s:  # the limiter handles requested waits, for all calls
                 await asyncio.sleep(wait_s)
         return replies
 

@@ -80,7 +80,7 @@ class Entry:
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The entry in the order of `COLUMNS`."""
+        """The entry's values in the order of `COLUMNS`."""
         return (
             *(getattr(self, name) for name in _OWN), self.reply.status, int(self.is_final),
             *(getattr(self.reply, name) for name in _REPLY), *(getattr(self.reply.prices, name) for name in _PRICES),

@@ -28,7 +28,7 @@ _FILE_PARTS = ("", "-wal", "-shm")
 _POLL_S, _UNNOTICED_S = 0.05, 1.0
 _REMEDY = "make room for it and run again"
 MOST_CHECKED_BYTES = 256 << 20
-"""A file up to this size is checked for damage when it is opened; a larger one after a failed read."""
+"""A file up to this size is checked for damage when it is opened; a larger one only after a failed read."""
 _PAGE_BYTES, _ENTRY_BYTES, _AT_ONCE = 4096, 200, 1_000
 """Bytes of a page, smallest size of a call, and number of rows of a damaged file that are read at once."""
 _MARK_AT, _N_MARKS = 68, 2**31
@@ -185,7 +185,7 @@ def _connected(path: Path) -> sqlite3.Connection:
     """Return a connection for writing; a commit is on the disk when it returns, even if the machine loses power."""
     connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30)
     try:
-        # Affects only a new file: the space of removed replies can be freed step by step.
+        # Works only on a new file: it lets the space of removed replies be freed step by step.
         connection.execute("pragma auto_vacuum = incremental")
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = full")
@@ -207,7 +207,8 @@ def _connected(path: Path) -> sqlite3.Connection:
 def _new_file(path: Path, as_: Path) -> Iterator[sqlite3.Connection]:
     """Yield a new file, to be filled in the block.
 
-    It gets its name at the end, so that a file of that name is always complete; an earlier kill leaves no such file.
+    It gets its name at the end, so that a file of that name is always complete; after an earlier kill there is no such
+    file.
     """
     new = path.with_name(f"new-{path.name}")
     _remove(new)

@@ -95,7 +95,7 @@ class Ledger:
     def _put(self, statements: Sequence[Statement]) -> "Future[None]":
         self.refuse_if_broken()
         done: Future[None] = Future()
-        done.set_running_or_notify_cancel()  # it is written even if no caller waits
+        done.set_running_or_notify_cancel()  # so that it is written even if its caller no longer waits
         self._writes.put((statements, done))
         return done
 
@@ -209,7 +209,7 @@ class KeptReply:
 
 @contextlib.contextmanager
 def kept_replies(folder: Path) -> Iterator[LedgerReader]:
-    """Yield the reader of the replies of the ledger in a folder."""
+    """Yield a reader of the ledger in a folder, which counts as in use until the block ends."""
     with files.in_use(folder), contextlib.closing(LedgerReader(files.ledger_path(folder))) as reader:
         yield reader
 

@@ -35,7 +35,7 @@ _CLIENT_PORT = 10001
 """The port of `ray://HOST`, Ray's default."""
 _CONNECT_WITHIN_S = 10.0
 _N_TRIES = "3"
-"""Attempts to connect to a listening server: Ray prints a line for each refused token."""
+"""Number of attempts to connect to a listening server: Ray prints a line for each refused token."""
 _LOCAL_STORE_BYTES = 128 << 20
 """Memory for messages above 100 kB; by default Ray takes a third of the memory."""
 _SETTINGS = {
