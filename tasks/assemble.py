@@ -26,7 +26,7 @@ from warehouse import Reader, Warehouse
 
 
 def assemble(job: Job) -> StageReport:
-    """Write the messages of every wanted task without any; reference texts precede their user turn.
+    """Write the messages of every wanted task that has none; reference texts precede their user turn.
 
     It reads no rows with the scratchpad or the canary, so these are never sent.
     """

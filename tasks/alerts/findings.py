@@ -205,7 +205,8 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 def alert_id(job: Job, alert: Alert) -> str:
     """Return the id of an alert of a job's night, the same for an equal finding of a repeated night.
 
-    A failed or skipped run is new each time. Data quality is the same every night until the data changes.
+    A failed or skipped run has a new id each time. A finding about data quality has the same id every night until the
+    data changes.
     """
     of = {"failure": job.run_id, "skipped": job.run_id, "quality": ""}.get(alert.kind, job.night or job.run_id)
     facts = json.dumps(alert.facts, sort_keys=True)

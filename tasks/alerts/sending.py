@@ -217,8 +217,8 @@ def _send(service: Callable[[Any], Any], message: Message, timeout_s: float) -> 
     if plugin is None:
         raise NotDelivered("Apprise does not know such an address, or lacks a package for it", may_pass=False)
     plugin.redirects = False  # even if its address allows them
-    plugin.optional = False  # a failure is a failure
-    plugin.socket_connect_timeout = plugin.socket_read_timeout = 2 * timeout_s  # the attempt ends before
+    plugin.optional = False  # so that a failure is reported
+    plugin.socket_connect_timeout = plugin.socket_read_timeout = 2 * timeout_s  # the attempt ends earlier
     plugin.verify_certificate = plugin.verify_certificate and (os.environ.get("SSL_CERT_FILE") or True)
     apprise = Apprise(asset=asset)
     apprise.add(plugin)

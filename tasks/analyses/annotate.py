@@ -87,7 +87,7 @@ def refuse_unready(job: Job) -> None:
 
 
 def _items(job: Job, wanted: WantedTasks, reader: Reader, annotator: Analyst) -> list[Item]:
-    """Return a call for each vocabulary, task and trial; fields without labels of a kind are left out."""
+    """Return an item for each vocabulary, task and trial; fields without labels of a kind are left out."""
     fields = {row["task_id"]: row["field"] for row in reader.select("tasks", "task_id, field", **wanted.key)}
     conversations = assembled(reader, wanted)
     return [

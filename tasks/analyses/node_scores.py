@@ -46,7 +46,7 @@ class Grown:
         return weaknesses.leaves_under(self.parents)
 
     def sums(self, right: Floats, weights: Floats) -> TaskSums:
-        """Return a model's criteria by task and leaf."""
+        """Return a model's criteria, summed by task and leaf."""
         return weaknesses.task_sums(right, weights, self.tasks, self.leaves, (len(self.selection), len(self.under)))
 
 
@@ -65,7 +65,7 @@ def measure(job: Job) -> StageReport:
             warehouse.write("capability_measures", [{**common, **row, **now} for row in measured])
             of_method = {"method": METHOD, **now}
             warehouse.write("weakness_candidates", [{**common, **row, **of_method} for row in candidates])
-            # Last, because it says which of the rows count.
+            # Written last: only rows of an analysis that is listed here count.
             warehouse.write("capability_analyses", [{**common, **of_method}])
             n_confirmed = sum(row["is_confirmed"] for row in candidates)
             report.notes.append(f"{config['judge']}: {n_confirmed} of {len(candidates)} candidates confirmed")
@@ -76,7 +76,7 @@ def measure(job: Job) -> StageReport:
 
 
 def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the judge configurations without an analysis of the current data, each with that analysis's id."""
+    """Yield the judge configurations without an analysis of the current data, each with the missing analysis's id."""
     done = {
         (*(row[name] for name in _KEY), row["analysis_id"])
         for row in reader.select("capability_analyses", **key, method=METHOD)

@@ -251,7 +251,7 @@ def _store(warehouse: Warehouse, row_of_tree: Row, tree: Tree, members: Sequence
         ]
     warehouse.write("capability_members", of_nodes)
     warehouse.write("capability_node_rows", nodes)
-    # Last, because it says which tree is current.
+    # Written last, because it marks which tree is current.
     warehouse.write("capability_trees", [{**row_of_tree, **created}])
 
 

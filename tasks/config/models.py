@@ -32,7 +32,7 @@ def secrets_in(address: str, name: str) -> Iterator[str]:
     """Yield the problems of an address that contains a literal secret; `name` is the setting's name."""
     parts = urlsplit(address)
     if "@" in parts.netloc:
-        # HTTP clients refuse it together with a key in a header.
+        # HTTP clients refuse a user or password in an address together with a key in a header.
         yield f"`{name}` holds a user or password; send it as a header with ${{NAME}} for its value"
     for key, value in parse_qsl(parts.query):
         if is_secret_name(key) and not REFERENCE.fullmatch(value):
@@ -45,7 +45,7 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def problems(self) -> Iterator[str]:
-        """Yield the problems of these settings, except those of their types."""
+        """Yield the problems of these settings, except values of the wrong type."""
         yield from ()
 
     @model_validator(mode="after")
@@ -107,7 +107,7 @@ class Endpoint(Strict):
             yield f"`{path}` is a secret; put it in the environment and write ${{NAME}} here"
         yield from secrets_in(self.api_base or "", "api_base")
         if self.name.startswith("aiohttp_openai/"):
-            # Its client neither refuses redirects nor bounds bodies.
+            # LiteLLM's client for these names neither refuses redirects nor bounds bodies.
             yield "names that begin with aiohttp_openai/ are not supported; use openai/ or hosted_vllm/"
         for name in sorted(_RESERVED & {*self.params, *getattr(self, "fallback", {})}):
             yield f"`{name}` cannot be given as a parameter; the pipeline sets it itself"
@@ -118,7 +118,7 @@ class Endpoint(Strict):
         ):
             yield "`stream`, `seed` and `thinking_budget_tokens` are for `api: chat`"
         if self.name.startswith("hosted_vllm/") and self.thinking_budget_tokens is not None:
-            # LiteLLM converts it to an effort, so different budgets would send the same request.
+            # LiteLLM converts the budget to an effort, so different budgets would send the same request.
             yield "`thinking_budget_tokens` is not sent to hosted_vllm/ models; give `reasoning_effort`"
 
     @property
@@ -154,7 +154,7 @@ class Model(Endpoint):
         return data
 
     def problems(self) -> Iterator[str]:
-        """Yield the problems of any model, and settings of calls if none are made."""
+        """Yield the problems of any model, and settings for calls of a model that is never called."""
         yield from super().problems()
         if self.is_imported and self != Model.model_construct(name=self.label, label=self.label, source=self.source):
             yield "a model with `source: imported` is never called, so it has a `label` and nothing else"
@@ -182,7 +182,7 @@ class Analyst(Endpoint):
     timeout_s: Annotated[float, Field(gt=0)] = 600.0
 
     def problems(self) -> Iterator[str]:
-        """Yield the problems of any model, and batches if its route has none."""
+        """Yield the problems of any model, and `mode: batch` if its route has no batches."""
         yield from super().problems()
         if self.mode == "batch" and (not self.name.startswith(BATCH_PREFIXES) or self.api != "chat"):
             yield f"`mode: batch` is for chat names that begin with {' or '.join(BATCH_PREFIXES)}"
@@ -198,7 +198,7 @@ class Embedding(Analyst):
     """An embedding model for phrases."""
 
     def problems(self) -> Iterator[str]:
-        """Yield the problems of any model, and settings of conversations."""
+        """Yield the problems of any model, and settings that are only for conversations."""
         yield from super().problems()
         if self.api != "chat" or self.stream or self.mode != "live" or self.trials != 1:
             yield "`api`, `stream`, `mode` and `trials` are not settings of an embedding model"
@@ -250,7 +250,7 @@ class Escalation(Strict):
 
 
 class Cascade(Strict):
-    """A first and a second judge: their labels; in a judge that is ready for use, the judges."""
+    """A first and a second judge: labels in the configuration file, replaced by the judges when it is read."""
 
     first: "str | Judge"
     then: "str | Judge"
@@ -258,7 +258,7 @@ class Cascade(Strict):
 
     @property
     def members(self) -> "tuple[Judge, Judge]":
-        """The first and the second judge of a cascade that is ready for use."""
+        """The first and the second judge, after their labels were replaced."""
         assert isinstance(self.first, Judge)
         assert isinstance(self.then, Judge)
         return self.first, self.then
@@ -270,9 +270,9 @@ class Judge(Analyst):
     `grading` is one of the benchmark's; null: its first. `rubric` is the wording of the criteria: `original`, or a
     variant (`examples_removed`, `augmented`). Both are part of a verdict's identity. `explanation_chars` bounds the
     explanation in the reply's schema. `context_tokens` is the judge's context, prompt and reply together; null:
-    LiteLLM's value, else the length that the judge refuses. A longer report is searched chunk by chunk, if the
-    benchmark has a template for that. It is not part of a verdict's identity: a decided verdict stays, however its
-    report was read. `logprobs` requests the log-probabilities of the reply's tokens, which give a verdict's
+    LiteLLM's value, else the length that the judge refuses. A longer response is searched chunk by chunk, if the
+    benchmark has a template for that. The context is not part of a verdict's identity: a decided verdict stays, however
+    its response was read. `logprobs` requests the log-probabilities of the reply's tokens, which give a verdict's
     `confidence`. It changes no reply, so it is not part of the identity of a call or of the judge.
 
     `kind: decisions` is a decision model: it gives a probability for each criterion and no text. A probability at or
@@ -306,7 +306,7 @@ class Judge(Analyst):
         return {"name": "cascade", **data}
 
     def problems(self) -> Iterator[str]:
-        """Yield the problems of any model, and a confidence that its calls cannot have."""
+        """Yield the problems of any model, and settings that do not fit this kind of judge."""
         yield from super().problems()
         if self.logprobs and (self.api != "chat" or self.mode == "batch"):
             yield "`logprobs` is for `api: chat` and `mode: live`"
@@ -332,7 +332,7 @@ class Judge(Analyst):
 
     @property
     def least_probability(self) -> float:
-        """The probability from which on a decision is met."""
+        """The lowest probability at which a decision is met."""
         return 0.5 if self.threshold is None else self.threshold
 
     @property

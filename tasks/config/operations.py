@@ -111,7 +111,7 @@ class Receiver(Strict):
     apprise: Address | None = None
 
     def problems(self) -> Iterator[str]:
-        """Yield a number of receivers other than one, and an address that is a secret."""
+        """Yield a problem if there is not exactly one receiver, or if an address is a literal secret."""
         given = [name for name in _KINDS if getattr(self, name) is not None]
         if len(given) != 1:
             yield f"is one of {', '.join(_KINDS)}, not {' and '.join(given) or 'none'}"

@@ -106,7 +106,7 @@ class Dataset(Strict):
             yield "source hub needs `revision` (a commit) and `splits` (or `files`)"
         for name in ("files", "revision"):
             if self.source != "hub" and getattr(self, name):
-                yield f"`{name}` belongs to source hub; of files each is a split, and their revision is their content"
+                yield f"`{name}` belongs to source hub; with files, each is a split, and the revision is their content"
         if self.files and (strange := set(self.splits) - set(self.files)):
             yield f"`splits` names {min(strange)!r}, for which `files` has no file"
         if self.source in {"hub", "sample"} and self.prompts:
@@ -159,14 +159,14 @@ class Calls(Strict):
     senders: Size | Literal["auto"] = "auto"
 
     def problems(self) -> Iterator[str]:
-        """Yield settings of Ray without Ray."""
+        """Yield settings of Ray if calls are made without it."""
         for name in ("address", "senders"):
             if self.where == "here" and getattr(self, name) != "auto":
                 yield f"`{name}` belongs to `where: ray`"
 
 
 class Quality(Strict):
-    """Policies by check name, and the ids of accepted tasks, whose quarantine is known."""
+    """The policies of checks, by name, and the ids of accepted tasks, whose quarantine is known."""
 
     policies: dict[str, Policy] = Field(default_factory=dict)
     accepted: tuple[str, ...] = ()
@@ -207,11 +207,11 @@ class Settings(Strict):
     `warehouse` is the folder of the data, relative to the configuration file (null: `PRBENCH_WAREHOUSE`, or the
     default). A judge that a cascade names works only within the cascade, and is removed from `judges`. `majorities` are
     named sets of at least three judges whose majority vote is a grader. `conditions` lists the labels that are one
-    model under several conditions; `aggregate` replaces the stored ones only if the key is present. `rubric_writer` is
-    the model that rewrites criteria for judges with `rubric: augmented`. `annotator` labels tasks, `reviewer` checks
-    criteria: one model each, or a list of them. `capabilities` names the models for capabilities. Without `stopping`,
-    all tasks are evaluated. `prefect: off` switches recording off; it does not affect results, so it is not stored with
-    them.
+    model under several conditions; `aggregate` replaces the stored conditions only if the key is present.
+    `rubric_writer` is the model that rewrites criteria for judges with `rubric: augmented`. `annotator` labels tasks,
+    `reviewer` checks criteria: one model each, or a list of them. `capabilities` names the models for capabilities.
+    Without `stopping`, all tasks are evaluated. `prefect: off` switches recording off; it does not affect results, so
+    it is not stored with them.
     """
 
     benchmark: str = "prbench"

@@ -14,7 +14,7 @@ from tasks.rules.text.characters import visible
 class VisibleConsole(Console):
     """A console on standard output or standard error.
 
-    It replaces invisible characters (`visible`). Replace them before where the width of a text matters.
+    It makes hidden characters visible (`visible`). Where the width of a text matters, do so before.
     """
 
     def __init__(self, *, stderr: bool = False, **options: Any) -> None:

@@ -33,14 +33,14 @@ class CascadeJudge:
             return {each.criterion.criterion_id: each for each in outcomes}
 
         first = [await judged_by(judge, criteria) for judge in self.first]
-        criteria = [row for row in criteria if row.is_missing]  # pieces are judged whole
+        criteria = [row for row in criteria if row.is_missing]  # the first judge gets whole pieces
         why = {row.criterion_id: self._reasons(row, [of[row.criterion_id] for of in first]) for row in criteria}
         escalated = [row for row in criteria if why[row.criterion_id]]
         then = await judged_by(self.then, [replace(row, call_index=n) for n, row in enumerate(escalated)])
         for key, reasons in why.items():
             judged = [of[key] for of in (*first, then) if key in of]
             replies = [each.reply for each in judged if each.reply is not None]
-            if len(replies) < len(judged):  # one was not called, so nothing is decided
+            if len(replies) < len(judged):  # one was not called: no decision
                 done(replace(judged[0], reply=None))
                 continue
             at, by = (-1, self.then) if reasons else (0, self.first[0])

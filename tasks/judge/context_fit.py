@@ -59,14 +59,14 @@ class ContextFit:
         return self._surely_holds(prompt) or self._beside(prompt) >= 0
 
     def after_refusal(self, messages: Sequence[Message], text: str) -> "ContextFit":
-        """Return half of the limit, since the judge has refused a prompt with this response as too long."""
+        """Return a fit with half of the limit, because the judge refused a prompt with this response as too long."""
         was = self.count(judge_prompt(self.template, messages, text, ""))
         return replace(self, prompt_tokens=min(was, self.prompt_tokens or was) // 2)
 
     def step_of(self, criterion: str) -> int:
         """Return the number of tokens that are reserved for a criterion.
 
-        It is the same for most criteria, so that they share the chunks of a response.
+        It is rounded up to the same number for most criteria, so that they share the chunks of a response.
         """
         return -(-self.count(criterion) // _STEP_TOKENS) * _STEP_TOKENS
 
@@ -90,7 +90,7 @@ class ContextFit:
     def usual_chunks(self, messages: Sequence[Message], text: str) -> list[str]:
         """Return the chunks in which a response is searched for a criterion of usual length.
 
-        The only chunk is the whole response if that fits.
+        If the whole response fits, it is the only chunk.
         """
         step_tokens = self.step_of("usual")
         common = judge_prompt(self.template, messages, text, "")

@@ -37,7 +37,8 @@ class CriterionToJudge:
     """A criterion of one response to a conversation (`messages`), which a judge decides.
 
     For a judge of groups `piece` holds the hashes of the criteria that are decided in the same call, in order;
-    `call_index` numbers the pieces of a rubric. A criterion of a piece that is not `is_missing` has its verdict.
+    `call_index` numbers the pieces of a rubric. A criterion of a piece that is not `is_missing` already has its
+    verdict.
     """
 
     response_id: str
@@ -70,8 +71,8 @@ class JudgedCriterion:
     """A criterion with the outcome of its judging; `reply` is None before the last call, or if no call is made.
 
     `earlier_replies` are those of the calls before the last one, `evidence` is what was found in each chunk of this
-    round, and `searches` are all searched chunks with their replies and evidence. `decision` holds a cascade's columns,
-    `in_call` those that say which criteria of a group were in the call.
+    round, and `searches` are all searched chunks with their replies and evidence. `decision` holds the columns of a
+    cascade; `in_call` those of a group: the number of criteria in the call, and the position of this one.
     """
 
     criterion: CriterionToJudge
@@ -90,7 +91,7 @@ WholeCall = tuple[Call | None, int]
 
 
 def by_response(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
-    """Return the criteria of each response together; they are given in the order of their responses."""
+    """Return the criteria grouped by response; those of one response must follow each other."""
     return [list(group) for _, group in groupby(criteria, key=lambda row: row.response_id)]
 
 
@@ -125,13 +126,13 @@ class CriterionJudge:
         self, reply_spec: ReplySpec[object], prompt: str, cell: str, priority: tuple[int, ...] = (), *,
         is_live: bool = False,
     ) -> Call:  # fmt: skip
-        """Return the call of the judge with a prompt; one that `is_live` is in no batch if the judge allows that."""
+        """Return the judge's call with a prompt; with `is_live` it is made outside batches if the judge allows that."""
         judge, trial = self.judge_config.judge, self.judge_config.judge_trial
         call = call_with(judge, self.target, reply_spec, prompt, cell, trial, self.vintage, priority)
         return replace(call, is_batched=call.is_batched and not (is_live and call.allows_live))
 
     def unjudged(self, row: CriterionToJudge, *earlier: Reply, **in_call: int) -> JudgedCriterion:
-        """Return a criterion under the identity of its verdict, before it is judged; `in_call` as in the class."""
+        """Return a criterion before it is judged, with the id of its verdict; `in_call` as in `JudgedCriterion`."""
         return JudgedCriterion(row, self.verdict_id(row), list(earlier), in_call=in_call)
 
     def are_whole(self, criteria: Sequence[CriterionToJudge]) -> list[bool]:
@@ -147,17 +148,17 @@ class CriterionJudge:
         return judge_prompt(self.judge_config.template, criterion.messages, text, criterion.criterion_text)
 
     def whole_calls(self, criteria: Sequence[CriterionToJudge]) -> Iterator[WholeCall]:
-        """Yield the calls for criteria of a response that one prompt with all of it decides; each with their number."""
+        """Yield the calls for criteria whose prompt can hold the whole response, each with its number of criteria."""
         for each in compress(criteria, self.are_whole(criteria)):
             yield self.call(self.reply_spec, self.prompt(each.response_text, each), self.verdict_id(each)), 1
 
     async def judge_response(self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done) -> None:
-        """Judge criteria of one response, and hand on each as soon as it is decided, has failed, or is not called."""
+        """Judge criteria of one response; pass each to `done` as soon as it is decided, failed, or not called."""
         await ResponseJudge(self, priority, done).judge([self.unjudged(row) for row in criteria])
 
 
 _NOT_CALLED = "not called"
-_HINT = "if the judge's context is longer or shorter than it is taken for, set `context_tokens`"
+_HINT = "if the judge's context has another size than assumed, set `context_tokens`"
 _WORTH_A_ROUND = 0.75
 """A further round is worth its calls if the last one left at most this share of the evidence."""
 
@@ -183,7 +184,7 @@ class ResponseJudge:
                 await self._judge_in_chunks(refused, text, fit.after_refusal(of.messages, text))
 
     async def _judge_criterion(self, judged: JudgedCriterion, text: str) -> str | None:
-        """Judge one criterion: fill the template, make the call, read the reply, and hand on the verdict to be stored.
+        """Judge one criterion: fill the template, make the call, read the reply, and pass on the verdict.
 
         `text` is the response, or the evidence in its chunks. Return `CONTEXT_LENGTH` if it is too long for the judge.
         """
@@ -205,8 +206,8 @@ class ResponseJudge:
     ) -> tuple[list[JudgedCriterion], list[JudgedCriterion]]:
         """Work on criteria; return those that are too long for the judge, and those that are not finished.
 
-        The first goes alone, so that the provider has what they share in its cache when the others follow. If it is
-        too long, so are the others.
+        The first goes alone, so that the provider has the common part of the prompts in its cache when the others
+        follow. If it is too long, so are the others.
         """
 
         async def outcome(judged: JudgedCriterion) -> str | None:
@@ -254,7 +255,7 @@ class ResponseJudge:
     async def _search(self, judged: JudgedCriterion, chunk: Chunk, fit: ContextFit) -> str | None:
         """Search a chunk for evidence on a criterion; return None, or the status of the failure.
 
-        Any failure but `CONTEXT_LENGTH` ends the criterion.
+        Any failure but `CONTEXT_LENGTH` fails the criterion.
         """
         prompt = evidence_prompt(
             fit.evidence_template, judged.criterion.messages, judged.criterion.criterion_text,
@@ -295,7 +296,7 @@ class ResponseJudge:
     async def _condense(
         self, judged: JudgedCriterion, fit: ContextFit, notes: str, step_tokens: int, n_chunks: int, round_: int
     ) -> bool:
-        """Search the evidence itself; return False if the criterion has failed by that."""
+        """Search the evidence itself; return False if that failed the criterion."""
         try:
             chunks = await asyncio.to_thread(fit.chunks_of, judged.criterion.messages, notes, step_tokens, round_)
         except NoRoom as reason:
@@ -324,7 +325,7 @@ class ResponseJudge:
         self._finish(judged, replace(last, status=CONTEXT_LENGTH, error=f"{cause}; {_HINT}", paid=paid), None)
 
     def _finish(self, judged: JudgedCriterion, reply: Reply, verdict: Verdict | None) -> None:
-        """Hand on a finished criterion. A failure spends only its last reply: the others can be used again."""
+        """Pass a finished criterion to `done`. A failure spends only its last reply: the others can be used again."""
         judged.reply = replace(sum_usage([*judged.earlier_replies, reply], reply), paid=reply.paid)
         judged.verdict = verdict
         self.done(judged)
@@ -347,7 +348,7 @@ class VerdictRows(PartWriter):
         self.gateway = context.gateway(report.stage, judge_config.judge.label)
 
     def write(self, judged: JudgedCriterion) -> None:
-        """Write a verdict, or the failure that replaces it, and its evidence; count one whose calls were not made."""
+        """Write a verdict, or the failure that replaces it, and its evidence; without a call, count it as skipped."""
         if judged.reply is None:
             self.report.skipped += 1
             return

@@ -41,7 +41,7 @@ class PieceEntry:
     replies: list[Reply] = field(default_factory=list)
 
     def summed(self, deciding: Reply) -> Reply:
-        """Return a reply with the usage of all."""
+        """Return the deciding reply with the usage of all replies."""
         return replace(sum_usage(self.replies, deciding, with_tokens=True), prices=deciding.prices)
 
 
@@ -49,9 +49,10 @@ class GroupJudge(CriterionJudge):
     """A judge that decides the criteria of a piece of a rubric in one call."""
 
     async def judge_response(self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done) -> None:
-        """Judge the pieces of one response, each given whole, and hand on each missing criterion as it ends.
+        """Judge the pieces of one response, each given whole; pass each missing criterion to `done` when it ends.
 
-        The first piece goes alone, so that the provider has what they share in its cache.
+        The first piece goes alone, so that the provider has the common part of the prompts in its cache when the others
+        follow.
         """
         first, *others = pieces_of(criteria)
         await self._judge_piece(first, priority, done)
@@ -60,7 +61,7 @@ class GroupJudge(CriterionJudge):
     def whole_calls(self, criteria: Sequence[CriterionToJudge]) -> Iterator[WholeCall]:
         """Yield the calls for pieces that fit into the judge's context, with the number of their missing criteria.
 
-        None stands for a call that the ledger decides, or whose further attempt is live.
+        None stands for a call that needs no batch: the ledger decides it, or its next attempt is live.
         """
         for piece in pieces_of(criteria):
             if (call := self._call(piece)) is not None:
@@ -138,7 +139,7 @@ class GroupJudge(CriterionJudge):
     def entries_of(self, call: Call, history: History, piece: Sequence[CriterionToJudge]) -> list[PieceEntry]:
         """Return what a call's attempts gave for each criterion of its piece, with its share of tokens and cost.
 
-        Calls for a control set are made for its members alone.
+        The cost of a call for a control set is shared by the members of the set alone.
         """
         n_criteria = len(piece)
         is_sharing = [row.is_missing or self.vintage == BASE_VINTAGE for row in piece]
@@ -185,9 +186,9 @@ def pieces_of(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudg
 
 
 def _shares(attempt: Entry, n_shares: int, cell: str) -> list[Reply]:
-    """Return an attempt's reply in shares of its cost and tokens. They were used for one row (`cell`).
+    """Return an attempt's reply `n_shares` times, each with an equal share of its cost and tokens.
 
-    For other rows they are free. An attempt without a reply used no tokens, unless they are known.
+    The shares are 0 unless the attempt was made for this `cell`. Unknown tokens of a failed attempt count as 0.
     """
     reply, factor = attempt.reply, int(attempt.cell == cell)
     used = {name: getattr(reply, name) for name in _TOKENS}

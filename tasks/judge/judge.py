@@ -18,7 +18,7 @@ from warehouse import Warehouse
 
 
 def plan_verdicts(job: Job, *, retry_failed: bool) -> list[tuple[JudgeConfig, list[MissingVerdicts]]]:
-    """Return for each judge configuration the responses without all of its verdicts."""
+    """Return for each judge configuration the responses that lack verdicts."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
         return [
@@ -61,8 +61,8 @@ async def judge_criteria(
 ) -> None:
     """Judge criteria, given in the order of their responses, by a judge or a cascade, and write the verdicts.
 
-    The criteria of one response go out together. Earlier batches by `batch_index`, and in them earlier responses, go
-    first, so that calls about one conversation follow each other. `vintage` is that of `CriterionJudge`.
+    The criteria of one response go out together. Calls go out in the order of `batch_index`, then of responses, so that
+    those about one conversation follow each other. `vintage` is that of `CriterionJudge`.
     """
     gateway, judge_config, cascade = rows.gateway, rows.judge_config, rows.judge_config.cascade
     judge: CriterionJudge | CascadeJudge
@@ -87,11 +87,11 @@ async def judge_each_response(
 async def judge_by_provider_batches(
     job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: Sequence[str], *, retry_failed: bool
 ) -> StageReport:
-    """Submit the calls of missing verdicts that no batch has yet, and collect the batches that have ended.
+    """Submit the calls of missing verdicts that are in no batch yet, and collect the batches that have ended.
 
-    The replies are in the ledger then, where `judge_responses` finds them. Calls of a batch that goes on when the
-    waiting ends stay missing until a later run. A response that is too long for the judge needs calls that depend on
-    others, which no batch can hold; `judge_responses` makes them if the judge allows live calls.
+    The collected replies are then in the ledger, where `judge_responses` finds them. Calls of a batch that is still
+    running when the wait ends stay missing until a later run. A response that is too long for the judge needs calls
+    that depend on others, which no batch can hold; `judge_responses` makes them if the judge allows live calls.
     """
     gateway = context.gateway("judge", judge_config.judge.label)
     judge = await judge_of(gateway, judge_config, judge_config)

@@ -35,7 +35,7 @@ class Arranged(NamedTuple):
 
     @property
     def n_calls(self) -> int:
-        """The number of calls that are needed at most; those that a run has made are free."""
+        """The largest number of calls that are needed; calls that a run has already made are free."""
         return sum(len(pieces_of(of_response)) for of_response in by_response(self.criteria))
 
 
@@ -56,7 +56,7 @@ def group_judges(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
 
 
 def missing(job: Job, reader: Reader, *, retry_failed: bool = False) -> list[Arranged]:
-    """Return what arrangements lack on the sample, without those that lack nothing."""
+    """Return the missing verdicts of each arrangement on the sample; complete arrangements are left out."""
     wanted = missing_work.wanted_tasks(job, reader)
     given = {**wanted.key, "tasks": list(wanted.task_ids), "number": job.n_responses}
     sampled = [row["response_id"] for row in reader.rows(sql.read("queries/neighbours/sampled_responses"), given)]
@@ -90,7 +90,7 @@ def missing(job: Job, reader: Reader, *, retry_failed: bool = False) -> list[Arr
 def _arranged(
     criteria: Sequence[CriterionToJudge], arrangement: str, judge_config: JudgeConfig, job: Job
 ) -> Iterator[CriterionToJudge]:
-    """Yield criteria in the order of an arrangement, with its pieces."""
+    """Yield criteria in the order of an arrangement, each with its piece."""
     size = 1 if arrangement == ALONE else judge_config.piece_size or 1
     for of_response in by_response(criteria):
         ordered = list(of_response)
@@ -107,7 +107,7 @@ async def judge_arrangement(job: Job, context: RunContext, arranged: Arranged) -
     with context.warehouse.reader() as reader:
         wanted = await asyncio.to_thread(missing_work.wanted_tasks, job, reader)
     label = arranged.judge_config.judge.label
-    # A label of their own, so that a row is none of the judge's verdicts.
+    # A label of its own gives these verdicts other ids than the judge's verdicts.
     own = {"label": f"{label} ({arranged.arrangement})", "mode": "live"}
     owner = replace(arranged.judge_config, judge=arranged.judge_config.judge.model_copy(update=own))
     live = replace(arranged.judge_config, judge=arranged.judge_config.judge.model_copy(update={"mode": "live"}))

@@ -23,7 +23,7 @@ CONTEXT_TOKENS = 8192
 _COUNTING_S = 60.0
 _WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 API_KEY = secrets.token_urlsafe(32)
-"""The server responds only to this process, to no other user of the machine and no web page."""
+"""The server responds only to requests with this key: not to other users of the machine, nor to web pages."""
 _starting = threading.Lock()
 _started: Any = None
 
@@ -67,7 +67,7 @@ def count_tokens(text: str) -> int:
     Raises:
         PipelineError: the server cannot count them.
     """
-    import httpx  # not before it is needed
+    import httpx  # imported only when needed
 
     headers, address = {"Authorization": f"Bearer {API_KEY}"}, f"{_server().listening_address}/tokenize"
     try:
@@ -83,9 +83,9 @@ def count_tokens(text: str) -> int:
 async def decisions(text: str, questions: Sequence[Mapping[str, Any]]) -> Any:
     """Return the model's decisions on a text, in LiteLLM's form: probabilities of the first token of a reply.
 
-    Each question is a call of its own, with the text first, so that the server's cache serves it.
+    Each question is a call of its own, with the text first, so that the server's cache serves the text.
     """
-    import httpx  # not before they are needed
+    import httpx  # imported only when needed
     from litellm.types.decisions import OpenAIDecisionResponse
 
     given, n_prompt, n_reply = [], 0, 0

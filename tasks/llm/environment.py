@@ -35,7 +35,7 @@ def _read_env_file() -> None:
     if file is not None:
         from dotenv import dotenv_values  # a dependency of LiteLLM
 
-        # Prefect's recording of a run must not depend on an earlier look-up of a key.
+        # Prefect's settings are left out: recording of a run must not depend on whether a key was looked up before.
         for name, value in dotenv_values(file).items():
             if value is not None and not name.startswith("PREFECT_"):
                 os.environ.setdefault(name, value)
@@ -63,7 +63,7 @@ _OTHERS = {
     "bedrock": "AWS_ACCESS_KEY_ID", "sagemaker": "AWS_ACCESS_KEY_ID", "sagemaker_chat": "AWS_ACCESS_KEY_ID",
     "vertex_ai": "GOOGLE_APPLICATION_CREDENTIALS",
 }  # fmt: skip
-"""Provider -> a variable without the usual name `PROVIDER_API_KEY`; these providers may get their keys elsewhere."""
+"""Provider -> its variable, if not named `PROVIDER_API_KEY` as usual; these providers may get their keys elsewhere."""
 
 
 def set_key(provider: str) -> str | None:
@@ -183,7 +183,7 @@ def _forms(value: str) -> list[str]:
         return [value]
     forms = {value}
     data = value.encode(errors="surrogateescape")
-    for offset in range(3):  # preceding bytes modulo 3; characters that depend on other bytes are left out
+    for offset in range(3):  # number of bytes before it, modulo 3; characters shared with those are left out
         encoded = base64.b64encode(bytes(offset) + data).decode()[(0, 2, 3)[offset] : (offset + len(data)) * 8 // 6]
         forms |= {encoded, encoded.replace("+", "-").replace("/", "_")}
     for _ in range(2):

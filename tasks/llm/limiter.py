@@ -43,7 +43,7 @@ class Budget:
         """Reserve the highest possible usage of a call; False if it has to wait for other calls to release theirs.
 
         Raises:
-            BudgetSpent: the call can never fit, or its usage is unbounded; from then on, for every call.
+            BudgetSpent: the call can never fit, or its usage is unbounded; after that, every call raises it.
         """
         if not self.is_spent and self._fits(most, self._reserved_usd, self._reserved_tokens):
             self._reserved_usd += most.usd or 0.0
@@ -212,9 +212,9 @@ class TimeIsUp(NotCalled):
 class Limiter:
     """The admission of calls by concurrency, requests and tokens per minute, health of endpoints, and budget.
 
-    Calls wait by endpoint and priority; of all open endpoints, the one with the lowest priority number is next. From
+    Calls wait by endpoint and priority; among open endpoints, the call with the lowest priority number is next. From
     `stop_at_s` (wall-clock time) no call is admitted, and waiting ones are refused; calls in flight finish. `too_late`
-    counts the refused ones, `n_instead_of_batch` live calls that are meant for provider batches.
+    counts the refused ones, `n_instead_of_batch` the live calls that were meant for provider batches.
     """
 
     concurrency: int

@@ -24,7 +24,7 @@ def litellm() -> Any:
     library.telemetry = False
     # An unsupported parameter must be an error, not be dropped silently.
     library.drop_params = False
-    # Counting tokens for a Llama would ask the hub for its tokenizer six times, for half a minute if there is none.
+    # Counting tokens for a Llama would ask the hub six times for a tokenizer, which takes half a minute if it has none.
     library.disable_hf_tokenizer_download = True
     price = library.response_cost_calculator
     library.response_cost_calculator = lambda **call: price(**call) if _must_price.get() else None
@@ -32,7 +32,7 @@ def litellm() -> Any:
 
 
 def collect_seldom() -> None:
-    """Collect garbage after 50,000 new objects instead of 700, which takes a sixth of the time of imports."""
+    """Collect garbage after 50,000 new objects; the default of 700 takes a sixth of the time of imports."""
     gc.set_threshold(50_000)
 
 
@@ -42,8 +42,8 @@ def warm_up() -> None:
     litellm()
     for name in ("fastapi", "pandas"):
         importlib.import_module(name)
-    # Objects of imports stay, so the collector should skip them. At the end it must not: DuckDB's binding prints pages
-    # about objects that still exist then.
+    # Imported objects stay, so the collector skips them. At exit it must not: DuckDB's binding would print pages about
+    # objects that still exist.
     gc.freeze()
     atexit.register(gc.unfreeze)
 
@@ -64,7 +64,7 @@ def make_known(name: str) -> None:
 def spare_work(*, must_price: bool) -> None:
     """Skip LiteLLM's unused work after the calls of this task, a fifth of the time of a call.
 
-    It is the data for its loggers and, unless `must_price`, the cost of the call.
+    The skipped work prepares data for loggers and, unless `must_price`, computes the cost of the call.
     """
     litellm()
     _must_price.set(must_price)

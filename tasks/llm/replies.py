@@ -118,7 +118,7 @@ def _chat_outcome(choice: Any) -> tuple[str, str | None, str | None]:
 
 
 def _kept(text: str) -> tuple[str, str | None, str | None]:
-    """Return the outcome of a text in a form that may be stored: without our secrets."""
+    """Return the outcome of a reply's text, which may be stored: without our secrets, and not too large."""
     text = redacted(storable(text), is_reply=True)
     if len(text.encode()) > MOST_TEXT_BYTES:
         return TOO_LARGE, None, f"the text of the reply is larger than {MOST_TEXT_BYTES >> 20} MiB"
@@ -136,7 +136,7 @@ def from_response(response: Any, _: Body) -> Reply:
 
 
 def _response_outcome(response: Any, reason: str | None) -> tuple[str, str | None, str | None]:
-    """Return the outcome of a response that is incomplete for a reason, or complete."""
+    """Return the outcome of a response; `reason` says why it is incomplete, None if it is complete."""
     if reason == "content_filter":
         return REFUSED, None, "the provider's content filter stopped the reply"
     if reason is not None:
@@ -173,7 +173,7 @@ def from_result(api: str | None, result: Any, body: Body) -> Reply:
 def from_decisions(result: Any, body: Body) -> Reply:
     """Return the reply in LiteLLM's result of decisions, without its cost and time; its text is JSON with `answers`.
 
-    The decisions are those in the received body where they stand there, else those that LiteLLM made of it.
+    The decisions are those in the received body if it has them, else those in LiteLLM's result.
     """
     usage, raw = getattr(result, "usage", None), body.decisions
     own = result.model_dump_json(include={"answers"}) if raw is None else raw.decode(errors="replace")
@@ -197,7 +197,7 @@ def _name(value: Any) -> str | None:
 
 
 def _counts(usage: Any, prompt: str, reply: str) -> dict[str, Any]:
-    """Return the figures in a report of usage, by its names for the prompt's and the reply's."""
+    """Return the token counts in a report of usage; `prompt` and `reply` are its names for their tokens."""
     counts = {"prompt_tokens": getattr(usage, prompt, None), "completion_tokens": getattr(usage, reply, None)}
     counts["cached_tokens"] = getattr(getattr(usage, f"{prompt}_details", None), "cached_tokens", None)
     counts["reasoning_tokens"] = getattr(getattr(usage, f"{reply}_details", None), "reasoning_tokens", None)
@@ -205,7 +205,7 @@ def _counts(usage: Any, prompt: str, reply: str) -> dict[str, Any]:
 
 
 def _count(value: Any) -> int | None:
-    """Return a number of tokens from a provider; None if no call can have used it."""
+    """Return a number of tokens from a provider; None if it is no plausible number."""
     return value if is_count(value) and 0 <= value <= _MOST_TOKENS else None
 
 
@@ -272,7 +272,7 @@ _KEY_REFUSED = re.compile(
 )
 """Messages of some providers about a wrong key with HTTP 400, and of libraries about a missing one."""
 _NO_REPLY = frozenset({"TransportError", "ClientError", "APIConnectionError", "OSError"})
-"""Classes (of httpx, aiohttp, openai, Python) that mean that no complete reply came; their status is invented."""
+"""Exceptions (of httpx, aiohttp, openai, Python) for a reply that did not come completely; their status is invented."""
 _NO_CONNECTION = frozenset({"ConnectError", "ClientConnectorError", "ConnectionRefusedError"})
 _TRACE = re.compile(r"\s*Traceback \(most recent call last\)")
 """Start of the traceback in a message of LiteLLM."""

@@ -100,12 +100,12 @@ class Target:
 
 @dataclass(frozen=True)
 class Call:
-    """A wanted reply of a model.
+    """A request to a model.
 
     `cell` is the id of the reply's row; `priority` orders waiting calls, lowest first. A call that `is_batched` is made
     by a provider's batch, and individually only after it failed there, if it `allows_live` calls. If its row was
     removed, replies until `not_before_s` (wall-clock time) do not count for it, nor do those of attempts up to number
-    `after_attempt`. `questions` are sent to a decision model with the only message.
+    `after_attempt`. `questions` are sent to a decision model along with the only message.
     """
 
     target: Target
@@ -172,7 +172,7 @@ def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
     if target.is_embedded:
         return _FREE
     entry = _table_entry(target.name)
-    if target.parameters.get("api") == DECISIONS:  # a model that also chats has these prices beside those of chats
+    if target.parameters.get("api") == DECISIONS:  # a model that also chats has separate prices for decisions
         entry = entry | {
             name.removesuffix(_OF_DECISIONS): entry[name] for name in entry if name.endswith(_OF_DECISIONS)
         }

@@ -75,7 +75,7 @@ def is_count(value: Any) -> TypeGuard[int]:
 
 _PIECE_BYTES = 1 << 16
 _TELLS_FIGURES = re.compile(rb'"usage"\s*:\s*[^n\s]|"finish_reason"\s*:\s*[^n\s]')
-"""Marks of an event of a stream with a usage or a finish reason; in all other events these are null."""
+"""Marks a stream's event with a usage or a finish reason; in all other events both are null."""
 _MOST_LINES = 500_000
 """Largest number of lines of a stream, two or three per event. LiteLLM keeps about 4 KB for each event."""
 
@@ -84,17 +84,17 @@ class ReplyTooLarge(Exception):
     """The reply is larger than the limit."""
 
     def __init__(self, most_bytes: int) -> None:
-        super().__init__(f"the reply is larger than {most_bytes >> 20} MiB or has too many pieces; it was not read on")
+        super().__init__(f"the reply is larger than {most_bytes >> 20} MiB or has too many pieces; reading stopped")
 
 
 class Body:
-    """A body that is counted, and passed on cleaned; its finish reason and usage are kept.
+    """The body of a response: its bytes are counted, it is passed on cleaned, and its finish reason is kept.
 
-    One that `may_be_cut` (a file of JSON lines, the results of a batch) ends at the bound, so that no paid result
+    A body that `may_be_cut` (a file of JSON lines, the results of a batch) ends at the bound, so that no paid result
     before it is lost; then it `is_over`. `is_completion` is true for the shape of OpenAI's chat completions: their
     original `finish_reason` is kept, because LiteLLM replaces a missing or unknown one by `stop`. `decisions` is the
     original body of a decision model; LiteLLM gets it without the decisions, because it matches them by their order,
-    and fails for all if it cannot read one.
+    and fails on all of them if it cannot read one.
     """
 
     def __init__(self, most_bytes: int, encoding: str = "", *, may_be_cut: bool = False) -> None:
@@ -113,7 +113,7 @@ class Body:
         """Yield the bytes to pass on for a piece from the connection.
 
         Raises:
-            TooLarge: it is larger than the limit.
+            ReplyTooLarge: the body is larger than the limit.
         """
         for piece in self._inflated(raw):
             self._n_bytes += len(piece)
@@ -157,7 +157,7 @@ class Body:
         return text if clean is content else json.dumps(clean).encode()
 
     def look_at(self, content: Any) -> None:
-        """Keep the finish reason and usage of a completion, or of a part of one."""
+        """Keep the finish reason of a completion, or of a part of one."""
         choices = content.get("choices") if isinstance(content, dict) else None
         if isinstance(choices, list):
             self.is_completion = True
@@ -189,7 +189,7 @@ class EventBody(Body):
 
 
 def whole(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], Body]:
-    """Return a completion that came in another way, cleaned, and the equivalent body."""
+    """Return a completion from a batch's file, cleaned, and its body as if it had come by a call."""
     clean, body = cleaned(dict(content)), Body(0)
     body.look_at(clean)
     return clean, body
@@ -214,7 +214,7 @@ class Redirected(PipelineError):
 
 @dataclass
 class Exchange:
-    """One call over HTTP: its limits, and facts about it that a library may hide.
+    """One call over HTTP: its limits, and what a library may hide of it.
 
     `n_results` is the number of calls with a line in a batch's file. `status` is that of the last response.
     """

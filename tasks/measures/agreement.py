@@ -36,7 +36,7 @@ _UNLABELLED = (
 
 
 def pair_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Return the agreement of two graders, from the counts of their pairs of decisions on a task."""
+    """Return the agreement of two graders, from the counts of their pairs of decisions on each task."""
     tables, task = _empty(figures, values)
     a, b = ((2 * values[name]).astype(np.int64) for name in ("value_a", "value_b"))
     np.add.at(tables, (task, values["figure"], a, b), values["n"])
@@ -44,7 +44,7 @@ def pair_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Results]
 
 
 def set_reliability(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Return the agreement of a set of graders, from the coincidences of decisions on a task."""
+    """Return the agreement of a set of graders, from the coincidences of decisions on each task."""
     tables, task = _empty(figures, values)
     for a, one in enumerate(_DECISIONS):
         for b, other in enumerate(_DECISIONS[a:], a):
@@ -54,7 +54,7 @@ def set_reliability(figures: Sequence[Row], values: Columns) -> Iterator[Results
 
 
 def _empty(figures: Sequence[Row], values: Columns) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return empty tables (n_tasks, n_figures, labels, labels), and the task of each value."""
+    """Return tables of zeros (n_tasks, n_figures, labels, labels), and the index of each value's task."""
     tasks, task = np.unique(values["task"], return_inverse=True)
     return np.zeros((len(tasks), len(figures), len(_DECISIONS), len(_DECISIONS))), task
 
@@ -119,7 +119,7 @@ def review_share(_: Sequence[Row], values: Columns) -> Iterator[Results]:
 
 
 def check_prediction(_: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Return the prediction of disagreement by a check, from the counts of both on a task.
+    """Yield how well a check predicts disagreement, from the counts of both on each task.
 
     Every figure is NULL if fewer than `FEWEST_OTHERS` tasks have a criterion that fails (or passes) the check, or if
     fewer criteria in sum have (or lack) the outcome.

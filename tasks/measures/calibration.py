@@ -1,4 +1,4 @@
-"""Measures of judges of groups and of probabilities: calibration, and the changes by other criteria in a call."""
+"""Measures of judges: calibration of their probabilities, and changes of verdicts by other criteria in a call."""
 
 from collections.abc import Iterator, Sequence
 

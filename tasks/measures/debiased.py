@@ -24,7 +24,7 @@ from tasks.rules.statistics.debiased import (
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """A figure with its tasks in their order, with and without the judge, or the reason for no debiased score."""
+    """A figure: tasks, the judge's values, values corrected with and without the judge, or why there are none."""
 
     tasks: NDArray[Any]
     judged: NDArray[np.float64]

@@ -74,7 +74,7 @@ class Measure:
     of: tuple[str, ...] = ("figure_id",)
 
     def stale(self, reader: Reader, on: Steps = STORED, **where: Any) -> list[Row]:
-        """Return the figures without this measure of their values; `where` narrows them by their columns."""
+        """Return the figures whose current values are not measured yet; `where` selects figures by their columns."""
         columns = dict.fromkeys((*self.group_by, *self.of, "figure_id", "basis", *filter(None, self.key.split(", "))))
         query = sql.template(
             "queries/measures/stale", figures=self.figures, columns=", ".join(f"figures.{name}" for name in columns),

@@ -41,8 +41,8 @@ class Planned:
 
     `cost_usd` is None if lengths were not measured; `cost_usd_low` and `cost_usd_high` then use the lengths that
     `assumed` names. Without a price all are None. `judged_before` describes the calls of a judge that repeat verdicts
-    under another template, `cascade` the cascade that calls a judge and its number of criteria. `model` is the model
-    whose responses a judge reads.
+    under another template, `cascade` describes which judge of which cascade it is. `model` is the model whose responses
+    a judge reads.
     """
 
     purpose: str
@@ -98,7 +98,7 @@ def measured_per_call(reader: Reader, table: str, **identity: Any) -> PerCall:
 
 
 def counted_per_call(per_call: PerCall, target: Target, prompts: Sequence[str]) -> PerCall:
-    """Return the figures of a call, with the mean tokens of some prompts if none were measured."""
+    """Return the mean tokens of a call; if none were measured, count the tokens of some prompts."""
     if per_call.prompt is not None or not prompts:
         return per_call
     return replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)

@@ -66,9 +66,9 @@ class JudgeCalls(NamedTuple):
         """Return the number of calls.
 
         Args:
-            n_criteria: missing criteria by response.
-            n_prompts: calls for each of them.
-            to_come: criteria of responses that are not sampled yet.
+            n_criteria: missing criteria by response (pieces, for a judge of groups).
+            n_prompts: calls for each of these, by response.
+            to_come: the same number for responses that are not sampled yet.
         """
         known = {each: self.again.get(each, 0) for each in n_criteria}
         new = sum((n - known[each]) * n_prompts[each] for each, n in n_criteria.items())
@@ -87,7 +87,7 @@ def plan(job: Job) -> list[Planned]:
 
 
 def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
-    """Return the same, each with its missing cells, if it belongs to a model, or to a judge of one."""
+    """Return the rows of `plan`, each with its missing cells; only rows of a model, or of a judge on one, have any."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
         conversations = missing_work.conversations_of(reader, wanted, wanted.task_ids)
@@ -123,14 +123,14 @@ def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
 
 
 def _by_judge_and_model(planned: Sequence[tuple[Planned, Cells]]) -> list[tuple[Planned, Cells]]:
-    """Return one row for all trials of a judge."""
+    """Return the rows with all trials of a judge on a model combined into one row."""
     by_judge: dict[tuple[str, ...], list[tuple[Planned, Cells]]] = {}
     for each, cells in planned:
         by_judge.setdefault((each.label, each.cascade, each.model), []).append((each, cells))
     rows: list[tuple[Planned, Cells]] = []
     for of_row in by_judge.values():
         trials = [each for each, _ in of_row]
-        # The notes are those of a trial with calls.
+        # The notes are those of the trial with the most calls.
         row = estimate.summed(max(trials, key=lambda trial: trial.calls), trials)
         rows.append((row, [cell for _, cells in of_row for cell in cells]))
     return rows
@@ -168,7 +168,7 @@ def plan_neighbours(job: Job) -> list[Planned]:
 
 
 def _analysis_calls(reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence[Item], note: str) -> Planned:
-    """Return the calls of an analyst about items."""
+    """Return the calls of an analyst for some items."""
     target, by = target_of(analyst), analysis.by
     prices = prices_of(target, of_batch=analyst.mode == "batch")
     identity = {by: analyst.label, f"{by}_config_hash": target.config_hash}
@@ -222,7 +222,7 @@ def _verdicts(
         conversation, text = conversations[response["task_id"]], response["text"]
         # One prompt for each criterion, or one for each chunk of the response and a last one.
         around = _prompt_around(judge_config, conversation) + rubrics.get(response["task_id"], "")
-        if fit is not None and piece_size > 1 and not fit.holds(around + text):  # then one by one
+        if fit is not None and piece_size > 1 and not fit.holds(around + text):  # then judged one by one
             counts[each.response_id], around = each.n_criteria, _prompt_around(judge_config, conversation)
         chunks = [] if fit is None else fit.usual_chunks(conversation.messages, text)
         of_response = [around + chunk for chunk in chunks] + [around] if len(chunks) > 1 else [around + text]
@@ -256,7 +256,7 @@ def _verdicts(
 def _listed_criteria(
     wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, task_ids: Collection[str]
 ) -> dict[str, str]:
-    """Return about as much text as the criteria in one call of a judge of groups, by task; nothing for other judges."""
+    """Return, by task, about the text of the criteria in one call of a judge of groups; empty for other judges."""
     if judge_config.piece_size is None or not task_ids:
         return {}
     titles: dict[str, list[str]] = {}
@@ -302,8 +302,9 @@ def judges_to_call(
     """Return the judges to call for verdicts: the judge itself, or both judges of a cascade.
 
     A missing verdict that is stored as a failure of the second judge needs one call of that judge; the first judge's
-    replies are in the ledger. The share of the others that goes to the second judge is that of the cascade's stored
-    verdicts; without any, the share by its rule among the first judge's stored verdicts; else all are assumed.
+    replies are in the ledger. For the other criteria, the share that goes to the second judge is that of the cascade's
+    stored verdicts; without any, the share that its rule escalates of the first judge's stored verdicts; else all are
+    assumed to go there.
     """
     cascade = judge_config.cascade
     if cascade is None:
@@ -316,7 +317,7 @@ def judges_to_call(
     }  # fmt: skip
     rows = reader.rows(sql.read("queries/plan/failed_second"), given) if missing else []
     again = {row["response_id"]: row["n_criteria"] for row in rows}
-    # A call for several criteria is in the ledger for certain if the second judge failed on all that is missing.
+    # If the second judge failed on all missing criteria, a first judge's call for several of them is in the ledger.
     decided = again if cascade.first[0].piece_size is None else {
         each.response_id: each.n_calls for each in missing if again.get(each.response_id) == each.n_criteria
     }  # fmt: skip
@@ -348,7 +349,7 @@ def _share(reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig) -> tu
         escalated = [
             bool(reasons_to_escalate(cascade.when, row["first_values"], row["confidence"], row)) for row in rows
         ]
-        return sum(escalated) / len(rows), f"as its rule says of stored verdicts of {first.judge.label}"
+        return sum(escalated) / len(rows), f"by its rule on the stored verdicts of {first.judge.label}"
     return 1.0, "assumed, because no stored verdict shows the share"
 
 

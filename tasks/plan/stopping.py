@@ -34,13 +34,13 @@ _SPAN = (0.05, 0.5, 0.95)
 
 @dataclass
 class Needed:
-    """The number of first tasks that each comparison needs in each random order; by model."""
+    """By model: how many tasks, from the first on, each of its comparisons needs in each random order."""
 
     n_orders: int
     of_model: dict[str, list[tuple[dict[str, int], Floats]]] = field(default_factory=dict)
 
     def add(self, comparison: PlannedComparison, n_tasks: Floats) -> None:
-        """Add the number of tasks that a comparison needs from its models."""
+        """Add the number of tasks that a comparison needs, to each of its models."""
         positions = {task_id: position for position, task_id in enumerate(comparison.order)}
         for label in comparison.labels:
             self.of_model.setdefault(label, []).append((positions, n_tasks))
@@ -57,7 +57,7 @@ class Needed:
 
 @dataclass(frozen=True)
 class Expected:
-    """The expected number: the median over random orders, and the range of 90 % of them."""
+    """An expected number: the median over random orders, and the range of 90 % of them."""
 
     median: float
     low: float
@@ -110,7 +110,7 @@ def plan_stopping(job: Job) -> tuple[list[ExpectedComparison], list[ExpectedCall
 
 
 def _history(comparisons: StoppingPlan, wanted: WantedTasks, reader: Reader) -> list[dict[str, float]]:
-    """Return for each comparison the differences by task; for earlier nights, those of a model's last two values."""
+    """Return for each comparison the differences by task; for earlier nights, between a model's last two values."""
     columns = comparisons.judge_config.columns
     given = {
         "benchmark": wanted.benchmark.name, "judge": columns["judge"], "grading": columns["grading"],

@@ -1,4 +1,4 @@
-"""Judge templates: shipped ones, by name and version, or a file of the user's."""
+"""Judge templates: shipped ones, by name and version, or a user's own file."""
 
 from collections.abc import Sequence
 from functools import cache

@@ -184,8 +184,8 @@ RUBRIC, NUMBER = "<<rubric>>", "<<number>>"
 def rubric_prompt(template: str, turns: Sequence[Message], rubric: Sequence[tuple[str, str]], index: int) -> str:
     """Return a marked template filled with turns, a whole rubric and, last, one criterion of it.
 
-    The part that all criteria of a rubric share comes first. `rubric` has a word on each criterion, such as desired or
-    not, and its text; `index` is that of the criterion, from 0.
+    The part that all criteria of a rubric share comes first. `rubric` has for each criterion a word (desired or not)
+    and its text; `index` is the criterion's, from 0.
     """
     criterion = rubric[index][1]
     texts = [*(content for _, content in turns), *(text for _, text in rubric)]
@@ -211,7 +211,7 @@ def naming_prompt(template: str, phrases: Sequence[str], taken: Sequence[str]) -
 
 
 def _listed(marker: str, kind: str, entries: Sequence[tuple[str, str]], all_of_them: str) -> str:
-    """Return entries (a name or none, and a text), each after a line with the marker; the last line has it too."""
+    """Return entries (a name or none, and a text), each after a line with the marker; a last such line follows."""
     lines = [
         f"[{marker} {kind} {number} of {len(entries)}{name and f': {name}'}]\n{text}\n"
         for number, (name, text) in enumerate(entries, start=1)

@@ -63,7 +63,7 @@ def parse_evidence(reply: str, *, omits_think_tag: bool = False) -> tuple[str, .
 
 
 def shown(evidence: Sequence[Sequence[str]], n_chunks: int, round_: int, *, is_indented: bool = False) -> str:
-    """Return the findings of a round by chunk: the text that replaces a report of `n_chunks` chunks in the last call.
+    """Return the text that replaces a report of `n_chunks` chunks in the last call: the round's findings by chunk.
 
     With `is_indented` all lines of a quotation after the first are indented, so that none looks like a chunk's name.
     """
@@ -82,7 +82,7 @@ _BORDERS = (
     re.compile(r"[.!?\u2026][\"'\u201d\u2019)\]]*\s+|[\u3002\uff01\uff1f]|\n"),
     re.compile(r"\s+"),
 )
-"""The ends of a paragraph, of a sentence or line (also of a table or of code), and of a word; they belong to it."""
+"""The ends of a paragraph, a sentence or line (also of a table or of code), and a word; an end stays with its text."""
 
 
 class NoRoom(ValueError):

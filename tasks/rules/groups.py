@@ -24,9 +24,9 @@ from tasks.rules.verdict import (
 )
 
 MOST_QUESTIONS = 128
-"""The questions that LiteLLM allows in one request to a decision model."""
+"""The number of questions that LiteLLM allows in one request to a decision model."""
 ENTRIES = "verdicts"
-"""The key of the entries where a reply must be an object, as structured output wants it."""
+"""The key of the entries where a reply must be an object, as structured output requires."""
 GROUP_REMINDER = "Reply again with only the JSON array, with one object for each criterion."
 Entry = Verdict | VerdictError
 """What was read of a reply about one criterion."""
@@ -36,7 +36,7 @@ _OF_VALUE = {status: word for word, status in WORDS.items()}
 
 
 def group_format(explanation_chars: int | None, grading: str) -> dict[str, Any]:
-    """Return the structured output to request for several criteria: that for one, with a number, in a list."""
+    """Return the structured output to request for several criteria: a list of that for one, with a number."""
     shape = reply_format(explanation_chars, grading)
     entry = shape["json_schema"]["schema"]
     entry["properties"] = {"number": {"type": "integer"}, **entry["properties"]}
@@ -101,7 +101,7 @@ def parse_only(reply: str, grading: str, *, omits_think_tag: bool = False) -> Ve
 
 
 def _read(given: Sequence[tuple[Any, Any]], wanted: Sequence[Any], read: Any) -> list[Entry]:
-    """Return what `read` makes of the only entry of each wanted key, or why there is nothing."""
+    """Return what `read` makes of the entry of each wanted key; an error if there is not exactly one."""
     by_key: dict[Any, list[Any]] = {}
     for key, entry in given:
         by_key.setdefault(key, []).append(entry)

@@ -76,8 +76,8 @@ def inclusion_probabilities(
     task's score is the mean over the drawn models of the mean over their drawn trials.
 
     Ties go by the tasks' order, as in `select_hardest`: every task's scores are first raised by 1e-12 for each position
-    in the order, which does not change in means and makes all of them different. Scores of rubrics with whole weights
-    up to 10 cannot differ by so little.
+    in the order, which makes all means different. Scores of rubrics with whole weights up to 10 cannot differ by so
+    little.
 
     A panel of one model with one trial cannot be resampled: the probabilities are 0 and 1, which means that they are
     unknown, not that the selection is certain. Few models give few different panels (ten for three models).

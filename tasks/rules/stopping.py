@@ -109,7 +109,7 @@ _LEAST_STEP = 0.01
 """Smallest distance between the last two looks, as a share of the tasks; otherwise the earlier one is left out."""
 _MOST_NODES = 400
 _NODES_OF_STEP = 1.5
-"""Smallest number of nodes per standard deviation of the finest step: two thirds of them lose precision."""
+"""Smallest number of nodes per standard deviation of the finest step; two thirds of this number lose precision."""
 
 
 def mixture(n_tasks: Floats, alpha: float, n_planned: int) -> Floats:

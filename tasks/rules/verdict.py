@@ -61,8 +61,8 @@ class VerdictError(ValueError):
 class Verdict:
     """A decided verdict: `status` is met, partial or unmet, `value` 1, 0.5 or 0.
 
-    `probability` is the expected value that a decision model gives: the probability of met, and half of that of
-    partly met. `confidence` is the probability of the value that was chosen. Each is None where it is not known.
+    `probability` is the expected value that a decision model gives: the probability of met, plus half the probability
+    of partly met. `confidence` is the probability of the value that was chosen. Each is None where it is not known.
     """
 
     status: str

@@ -1,4 +1,4 @@
-"""Calls and the reading of their replies, with a reminder if one cannot be read; analyses, one call and row each."""
+"""Calls, the reading of their replies, and a reminder after an unreadable one; analyses, with one call for each row."""
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
@@ -74,7 +74,7 @@ def call_with(
 
 
 async def run_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
-    """Run some work at the same time, and return the results in order; if one fails, the others are cancelled."""
+    """Run coroutines at the same time, and return their results in order; if one fails, cancel the others."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(each) for each in work]
     return [task.result() for task in tasks]
@@ -92,10 +92,10 @@ def _read(reply: Reply, reply_spec: ReplySpec[Parsed]) -> tuple[Reply, Parsed | 
 
 
 def sum_usage(replies: Sequence[Reply], deciding: Reply, *, with_tokens: bool = False) -> Reply:
-    """Return the deciding reply of some, with the attempts and the cost of all, and on request with their tokens.
+    """Return the deciding one of some replies, with the attempts and the cost of all and, `with_tokens`, their tokens.
 
-    The cost is unknown if that of a call with a reply is; a call without one counts as far as its cost is known. A
-    number of tokens is unknown if one of them is; prices are given only if they are the same for all.
+    The cost is unknown if it is unknown for any call with a reply; a call without one counts only if its cost is known.
+    A sum of tokens is unknown if one of its numbers is; prices are kept only if they are the same for all.
     """
     without_reply = {CONTEXT_LENGTH, TIMEOUT, PROVIDER_ERROR, REDIRECTED, TOO_LARGE}
     is_known = all(reply.cost_usd is not None for reply in replies if reply.status not in without_reply)
@@ -115,9 +115,9 @@ Columns = Mapping[str, Any]
 class Item:
     """A task, criterion or phrase that an analyst is called for.
 
-    `row_id` is the key of its row, a hash of all that the row depends on. `columns` are those of the row that are known
-    before the call, with NULL for what a reply says. `prompt` gives the text that is sent. The prompts of a `group`
-    begin alike: its first call goes alone, so that the provider has the beginning in its cache when the others follow.
+    `row_id` is the key of its row, a hash of all that the row depends on. `columns` are the row's columns before the
+    call, with NULL for those that a reply fills. `prompt` returns the text to send. The prompts of a `group` begin
+    alike: its first call goes alone, so that the provider has the beginning in its cache when the others follow.
     """
 
     row_id: str
@@ -150,7 +150,7 @@ class Analysis:
         return analysts
 
     def missing(self, job: Job, reader: Reader, *, retry_failed: bool = False) -> dict[str, list[Item]]:
-        """Return the items of each analyst, by label, without a row, or with a failed one that is to be retried."""
+        """Return, by label of the analyst, the items without a row, or with a failed row that is to be retried."""
         wanted = wanted_tasks(job, reader)
         finished = {
             row[self.key]
@@ -167,7 +167,7 @@ class Analysis:
         return any(self.missing(job, reader, retry_failed=retry_failed).values())
 
     def changed_analysts(self, job: Job, reader: Reader) -> list[dict[str, Any]]:
-        """Return the rows of `analysts` whose configuration has changed since they were last called."""
+        """Return new rows of `analysts`, for those whose configuration has changed since they were last called."""
         key = {"benchmark": job.settings.benchmark, "purpose": self.stage}
         query = "select analyst, analyst_config_hash from analysts where benchmark = ? and purpose = ?"
         stored = {row["analyst"]: row["analyst_config_hash"] for row in reader.rows(query, list(key.values()))}

@@ -20,8 +20,8 @@ from warehouse import Reader, Warehouse
 class CoverageCell:
     """One model's cells in one trial: its responses (no `judge`), or its verdicts by one judge in one judge trial.
 
-    `wanted` are the cells of all tasks, as on the leaderboard. `due` are those that a run can fill: all of them, or for
-    a model that is imported those of its responses. `skipped` are empty cells that are not wanted, because the
+    `wanted` are the cells of all tasks, as on the leaderboard. `due` are those that a run can fill: all of them or, for
+    an imported model, those of its imported responses. `skipped` are empty cells that are not wanted, because the
     comparisons of the model are decided (`stopping`).
     """
 
@@ -53,16 +53,16 @@ class CoverageCell:
 
     @property
     def due_share(self) -> float:
-        """Done / due, which the coverage bar of a run is for; 1 where nothing is due."""
+        """Done / due, which a run's coverage bar applies to; 1 where nothing is due."""
         return self.done / self.due if self.due else 1.0
 
 
 def coverage(job: Job, *, only_stored: bool = False) -> list[CoverageCell]:
     """Return the coverage matrix of a job.
 
-    It has responses by model and trial, and verdicts by model, trial, judge and judge trial. Models that only imported
-    responses have are in it where they are named, or no model is configured. With `only_stored` it is about the models
-    and judges that something stored has, instead of the configured ones.
+    It has responses by model and trial, and verdicts by model, trial, judge and judge trial. Models that have only
+    imported responses are included if they are named, or if no model is configured. With `only_stored` the matrix has
+    the models and judges of stored rows instead of the configured ones.
     """
     if only_stored:
         job = job.model_copy(update={"settings": job.settings.model_copy(update={"models": (), "judges": ()})})
@@ -81,7 +81,7 @@ class _Matrix:
     def __init__(self, job: Job, reader: Reader, only_stored: bool) -> None:
         self._job, self._reader, self._only_stored = job, reader, only_stored
         self._wanted = wanted_tasks(job, reader)
-        # The vintages that count, the one that matters most first.
+        # The vintages that count, in order of preference.
         of_night = only_stored and job.night is not None
         self._vintages = list(dict.fromkeys((job.night, job.vintage))) if of_night else job.vintages
         tasks = reader.select("tasks", task_id=list(self._wanted.task_ids), **self._wanted.key)
@@ -94,7 +94,7 @@ class _Matrix:
         due = self._due(responses)
         cells = self._cells(due, None, responses)
         configured = [judge_config.columns for judge_config in judge_configs(self._job, self._wanted.benchmark)]
-        # Stored ones that are not configured, unless judges are named and theirs is not among them.
+        # Stored judge configurations that are not configured; if judges are named, only theirs.
         of_others = {"is_any_source": self._only_stored, "judges": list(self._job.named_judges or ())}
         for each in configured + self._rows("stored_judge_configs", **of_others):
             of_judge = self._cells(due, each, self._stored(each, self._wanted.task_ids))
@@ -107,7 +107,7 @@ class _Matrix:
         return self._reader.rows(sql.read(f"queries/run/{query}"), of)
 
     def _counting_models(self) -> dict[str, tuple[str, set[str]]]:
-        """Return by model label the vintage of its responses that count, and their configuration hashes."""
+        """Return, by model label, the vintage and the configuration hashes of the responses that count."""
         job, hashes = self._job, model_hashes(self._job)
         models = {each.label: (job.vintage_of(each), {hashes[each.label], IMPORTED}) for each in job.settings.models}
         if not self._only_stored:
@@ -131,10 +131,11 @@ class _Matrix:
         ]  # fmt: skip
 
     def _due(self, responses: Iterable[_Row]) -> _Due:
-        """Return how many responses and verdicts are due, by model and trial: those of all wanted tasks.
+        """Return, by model and trial, how many responses and verdicts are due.
 
-        If all responses of a model are imported, no others are due. A model that is configured as imported has none due
-        in a trial without imports. A run judges only the trials that it wants; all stored ones are shown.
+        Of a sampled model those of all wanted tasks are due; of an imported one only those of its imported responses,
+        so none in a trial without imports. With `only_stored`, those of the stored responses are due, in all trials
+        unless trials are named.
         """
         job, size = self._job, (len(self._n_criteria), sum(self._n_criteria.values()))
         sampled = [model.label for model in job.settings.models if not model.is_imported]

@@ -21,7 +21,7 @@ from tasks.rules.verdict import TERNARY
 def target_of(endpoint: Endpoint) -> Target:
     """Return the target of a configured model's calls."""
     price = None if endpoint.price is None else Prices(**endpoint.price.model_dump(), price_table="configuration")
-    # Settings that distinguish its replies beside name, address and parameters; unset ones are left out.
+    # Settings other than name, address and parameters that distinguish its replies; unset ones are left out.
     identity: dict[str, Any] = {"omits_think_tag": True} if endpoint.omits_think_tag else {}
     if isinstance(endpoint, Model) and endpoint.system_prompt is not None:
         identity["system_prompt"] = endpoint.system_prompt
@@ -38,9 +38,9 @@ def model_hash(model: Model) -> str:
 
 
 def judge_target(judge: Judge) -> Target:
-    """Return the target of a judge's calls. The shape of its replies, its rubric and groups are part of its identity.
+    """Return the target of a judge's calls; its identity includes the judge's rubric, groups and shape of replies.
 
-    A cascade's is that of its second judge, under an identity of its own: that of both judges and of its rule.
+    A cascade has the target of its second judge, with an identity of its own, made of both judges and its rule.
     """
     has_threshold = judge.is_decision_model and judge.grading != TERNARY
     own: dict[str, Any] = {
@@ -75,8 +75,8 @@ class JudgeConfig:
     """A judge with all settings that distinguish its verdicts.
 
     With `evidence_template`, responses that are too long for the judge are searched for evidence chunk by chunk;
-    without, they are a failure (`context_length`). A cascade's configuration holds those of its judges; its template is
-    that of the second one.
+    without it, they are a failure (`context_length`). A cascade's configuration holds those of its judges; its template
+    is that of the second one.
     """
 
     judge: Judge
@@ -90,7 +90,7 @@ class JudgeConfig:
 
     @property
     def piece_size(self) -> int | None:
-        """The criteria that the judge, or a cascade's first one, decides in one call; None if each by itself."""
+        """The number of criteria that the judge, or a cascade's first one, decides in a call; None: each by itself."""
         return self.cascade.first[0].piece_size if self.cascade else self.judge.piece_size
 
     @property
@@ -108,7 +108,7 @@ def judge_configs(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
 
 
 def first_judge_config(job: Job, benchmark: Benchmark, stored: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the stored configuration of the first configured judge, else one of its label, else the first one."""
+    """Return the first configured judge's stored configuration, else one with a configured label, else the first."""
     configured = [judge_config.columns for judge_config in judge_configs(job, benchmark)]
     by_label = [{"judge": columns["judge"]} for columns in configured]
     fitting = (each for wanted in (*configured[:1], *by_label, {}) for each in stored if wanted.items() <= each.items())
@@ -118,7 +118,7 @@ def first_judge_config(job: Job, benchmark: Benchmark, stored: Sequence[Mapping[
 def configs_of(judge: Judge, benchmark: Benchmark) -> list[JudgeConfig]:
     """Return the configurations of a judge, one for each judge trial.
 
-    A cascade has one, whose template's identity is that of both judges if theirs differ.
+    A cascade has one; if the templates of its judges differ, its template's identity is made of both.
     """
     grading = judge.grading or benchmark.grading
     if judge.is_decision_model:  # a threshold is part of the identity where it counts

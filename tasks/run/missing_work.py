@@ -31,7 +31,7 @@ PASSING = ("timeout", "provider_error", "parse_error", "empty")
 class WantedTasks:
     """The part of a data set that a job is about: `task_ids` are the wanted tasks, in order.
 
-    `left_out` are the tasks that are not wanted of a model, by its label, because its comparisons are decided.
+    `left_out` has, by model label, the tasks that are not wanted because all comparisons of the model are decided.
     """
 
     benchmark: Benchmark
@@ -90,7 +90,8 @@ Cell = tuple[str, int]
 def missing_responses(job: Job, wanted: WantedTasks, reader: Reader, model: Model, *, retry_failed: bool) -> list[Cell]:
     """Return the cells of a model that have no response, or a failed one that is to be tried again.
 
-    An imported response of the same label, trial and vintage fills its cell; a model that has no others misses none.
+    An imported response of the same label, trial and vintage fills its cell. A model that is only imported has no
+    missing cells.
     """
     if model.is_imported:
         return []
@@ -104,7 +105,7 @@ def missing_responses(job: Job, wanted: WantedTasks, reader: Reader, model: Mode
 
 
 class MissingVerdicts(NamedTuple):
-    """A response without all verdicts under a judge configuration: the number of missing ones, and of their calls."""
+    """A response that lacks verdicts under a judge configuration: how many verdicts are missing, in how many calls."""
 
     response_id: str
     model: str
@@ -115,12 +116,12 @@ class MissingVerdicts(NamedTuple):
 def missing_verdicts(
     job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, *, retry_failed: bool
 ) -> list[MissingVerdicts]:
-    """Return the responses without all verdicts under a judge configuration.
+    """Return the responses that lack verdicts under a judge configuration.
 
     Responses to one task follow each other, so that the common part of their prompts is in the provider's cache; equal
     ones are neighbours, since they are judged by the same calls.
 
-    Imported responses are judged like sampled ones where their model is configured or named, or none is either.
+    Imported responses are judged too if their model is configured or named, or if no model is.
     """
     named, hashes = job.named_models, model_hashes(job)
     values = {
@@ -155,7 +156,7 @@ def wanted_rubrics(job: Job) -> list[str]:
 
 
 class UnwordedCriterion(NamedTuple):
-    """A criterion that a rubric variant has no wording of."""
+    """A criterion without a wording in a rubric variant."""
 
     task_id: str
     criterion_id: str
@@ -177,7 +178,7 @@ def unworded_criteria(
 def imported_models(job: Job, wanted: WantedTasks, reader: Reader) -> list[str]:
     """Return the labels of imported responses that belong to the job without being configured.
 
-    Those are the ones it names; all, where it neither names nor configures a model.
+    They are the labels that the job names, or all if it neither names nor configures a model.
     """
     if job.named_models is None and job.settings.models:
         return []
@@ -251,7 +252,7 @@ class PlannedComparison:
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a comparison: its last look, block 0 where there is none, and the decision of that look."""
+    """The progress of a comparison: the block of its last look (0: no look yet), and the decision of that look."""
 
     comparison: PlannedComparison
     block: int = 0
@@ -264,13 +265,13 @@ class Progress:
 
     @property
     def n_tasks(self) -> int:
-        """The tasks that its last look rests on, with those that have no value."""
+        """The number of tasks in its last look, including those without a value."""
         return self.comparison.rule.ends[self.block - 1] if self.block else 0
 
 
 @dataclass(frozen=True)
 class StoppingPlan:
-    """All comparisons of a job; `stopping_id` changes with anything that they rest on."""
+    """All comparisons of a job; `stopping_id` changes with anything that they depend on."""
 
     judge_config: JudgeConfig
     score_name: str
@@ -278,7 +279,7 @@ class StoppingPlan:
     stopping_id: str
 
     def progress(self, reader: Reader) -> list[Progress]:
-        """Return the progress of each comparison, by stored data; a decision is final."""
+        """Return the progress of each comparison, from its stored looks; a decision is final."""
         looks = reader.select("stopping_looks", order="block", stopping_id=self.stopping_id)
         last = {(row["model"], row["vintage"], row["compared_model"], row["compared_vintage"]): row for row in looks}
         return [
@@ -298,7 +299,7 @@ def stopping_plan(job: Job, wanted: WantedTasks, reader: Reader) -> StoppingPlan
     sides = {model.label: ComparedModel(model.label, model_hash(model), job.vintage_of(model)) for model in models}
     if stopping.pairs == EARLIER_NIGHTS:
         given = key | judged[0].columns | {"score": score}
-        # None outside a night.
+        # Outside a night, no model is compared.
         nightly = [sides[model.label] for model in models if job.night and model.resample == "nightly"]
         pairs = _with_earlier_nights(nightly, fields, f"{stopping.seed} {job.night}", given, reader)
     else:
@@ -341,7 +342,7 @@ _Pair = tuple[ComparedModel, ComparedModel, tuple[str, ...]]
 def _with_earlier_nights(
     nightly: Sequence[ComparedModel], fields: Mapping[str, str], seed: str, given: Mapping[str, Any], reader: Reader
 ) -> list[_Pair]:
-    """Return each nightly model with its own earlier values as the other side, on the tasks that have one."""
+    """Return pairs of each nightly model and its own earlier values, on the tasks that have one."""
     pairs: list[_Pair] = []
     for tonight in nightly:
         values = earlier_values(reader, given, tonight)

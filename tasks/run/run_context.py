@@ -85,7 +85,7 @@ def _called(job: Job, chosen: Collection[Callee], kinds: Collection[str], *, ret
         rubrics = {each for each in wanted_rubrics(job) if unworded_criteria(wanted, reader, each, **again)}
         judged = judge_configs(job, wanted.benchmark) if any(each.kind == JUDGE for each in chosen) else []
         verdicts = {each.judge.label for each in judged if missing_verdicts(job, wanted, reader, each, **again)}
-    # A judge also has calls for what is sampled and reworded before it.
+    # A judge also has calls for the responses and wordings that this run makes before it.
     if MODEL in kinds and responses:
         verdicts |= {judge.label for judge in settings.judges}
     if RUBRIC_WRITER in kinds:
@@ -124,7 +124,7 @@ async def states_written(job: Job, pool: SenderPool) -> AsyncIterator[None]:
 
 
 def sender_states(warehouse: Warehouse) -> list[dict[str, Any]]:
-    """Return the senders of all runs in progress: `run_id`, and what `SenderState` has."""
+    """Return the senders of all runs in progress: `run_id`, and the fields of `SenderState`."""
     rows = []
     for run_id in warehouse.living_runs():
         with suppress(FileNotFoundError):  # a run without senders, or one that ends at this instant
@@ -171,7 +171,7 @@ class RunContext:
         """The purposes and labels whose calls may be for lost rows; without a label, of all models."""
         self.ledger = Ledger(job.warehouse / LEDGER, self.warehouse.why_lost)
         self.senders: SenderPool | None = None
-        """The processes that make the attempts; None if this process does."""
+        """The processes that make the attempts; None if this process makes them."""
         calls = job.settings.calls
         if calls.where != "here":
             n_senders = None if calls.senders == "auto" else calls.senders
@@ -188,7 +188,7 @@ class RunContext:
         )  # fmt: skip
 
     def is_held_back(self, purpose: str, label: str) -> bool:
-        """Return whether a call is withheld: its row may be lost to damage, and nobody requested it again."""
+        """Return whether calls are held back: their rows may be lost to damage, and nobody requested them again."""
         return bool({(purpose, label), (purpose, None)} & self._held)
 
     def add_notices(self, report: StageReport) -> None:
@@ -196,8 +196,8 @@ class RunContext:
         held = sorted(label or "all models" for purpose, label in self._held if purpose == report.stage)
         if held and report.skipped:
             report.warnings.append(
-                f"{', '.join(held)}: {report.skipped} calls not made, since damage took such rows and their "
-                "replies are not in the ledger; `prbench run --replace-lost` makes these calls"
+                f"{', '.join(held)}: {report.skipped} calls not made, because damage destroyed such rows and "
+                "their replies are not in the ledger; `prbench run --replace-lost` makes these calls"
             )
         limiter = self.limiters[report.stage]
         # Stages that call the same endpoint, one after the other or side by side, report on it once.
@@ -217,10 +217,10 @@ class RunContext:
             report.warnings.append(f"stopped at {stopped_at:%H:%M} UTC, the stop time; finished work is kept")
 
     async def submit_and_collect(self, target: Target, calls: Sequence[Call], report: StageReport) -> None:
-        """Submit the calls that no batch has yet, and collect the batches that have ended, for the stage of a report.
+        """Submit the calls that are in no batch yet, and collect the batches that have ended, for a report's stage.
 
-        The replies are in the ledger then. Calls of a batch that goes on when the waiting ends stay missing until a
-        later run.
+        The collected replies are then in the ledger. Calls of a batch that is still running when the wait ends stay
+        missing until a later run.
         """
         limiter = self.limiters[report.stage]
         run_id, wait_s = self._job.run_id, self._job.settings.limits.batch_wait_s
@@ -261,7 +261,7 @@ def _endpoint_notices(limiter: Limiter) -> Iterator[str]:
 
 
 _open: dict[str, RunContext] = {}
-"""By run id, for stages that Prefect calls inside a run: a flow takes no such object as its parameter."""
+"""The open contexts by run id, for the stages of a run: a Prefect flow cannot get such an object as a parameter."""
 _used: dict[str, Totals] = {}
 
 
@@ -274,9 +274,9 @@ def used_by(job: Job) -> Totals:
 async def open_run_context(
     job: Job, kinds: Collection[str] = CALLED_KINDS, *, retry_failed: bool = False
 ) -> AsyncIterator[RunContext]:
-    """The context of a run while the block lasts; an inner block shares the outer one's.
+    """Open the context of a run until the block ends; an inner block shares the outer one's.
 
-    `kinds` are the kinds of models that are called in the block, for failed work too with `retry_failed`.
+    `kinds` are the kinds of models that are called in the block; with `retry_failed` also for failed work.
 
     Raises:
         UsageError: the key of a model that is to be called is not set; or there is a cap, and the highest cost of a
@@ -309,8 +309,8 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS, *, retry_fai
 
     Raises:
         UsageError: a variable that the configuration refers to is not set, or the key of a model that is to be called;
-            or there is a cap, and the highest cost of a call is not known for a model; or LiteLLM cannot ask
-            it for decisions.
+            or there is a cap, and the highest cost of a call is not known for a model; or LiteLLM cannot ask a model
+            for decisions.
     """
     if job.settings.calls.where == "ray":
         refuse_without_ray()
@@ -346,7 +346,7 @@ def unbounded(job: Job, kinds: Collection[str] = CALLED_KINDS, *, in_usd: bool =
 
 
 def refuse_uninstalled(job: Job) -> None:
-    """Refuse an embedded model that is not installed: an installed package brings none.
+    """Refuse an embedded model that is not installed: the package of this project does not bring it.
 
     It is needed even if it is not called: its weights are part of the identity of its responses and verdicts.
 

@@ -38,4 +38,4 @@ STAGES = {
         {"criterion_capabilities": None, "phrase_embeddings": None, "capability_names": None},
     ),
 }
-"""By name. The calls of all but `sample` and `judge` are under the judges' limits, together with the judges' own."""
+"""By name. The calls of all stages except `sample` share the judges' limits."""

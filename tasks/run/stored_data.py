@@ -20,12 +20,12 @@ def on_stored_data(job: Job, named: Mapping[str, Sequence[str]]) -> Job:
     """Return the job on stored data: as configured, or on the only stored revision, with a notice.
 
     `named` are the names that the command line gives, by option. The configured splits belong to the configured
-    revision; of another one, those that are named count, or all. Where nothing is published yet, the job stays as it
+    revision; of another revision, the named splits count, or all. Where nothing is published yet, the job stays as it
     is.
 
     Raises:
-        UsageError: something else is stored, and it is not clear which is meant; or nothing stored or configured has a
-            name that is given.
+        UsageError: something else is stored, and it is not clear which is meant; or a given name is neither stored nor
+            configured.
     """
     warehouse = Warehouse(job.warehouse)
     if not warehouse.database.exists():
@@ -43,7 +43,7 @@ def _stored(reader: Reader) -> list[dict[str, Any]]:
 
 
 def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[str, ...]) -> tuple[Job, str]:
-    """Return the job, and a remark about it."""
+    """Return the job on a stored revision, and a remark about the choice."""
     benchmark, folder = job.settings.benchmark, job.warehouse
     own = [row for row in stored if row["benchmark"] == benchmark]
     wrong: PipelineError | None = None
@@ -52,8 +52,8 @@ def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[st
         configured = job.data
         lacking = f"{folder} has nothing of {configured.name} (revision {configured.revision[:_SHOWN]})"
         if any(row["dataset_revision"] == configured.revision for row in own):
-            # A sample without responses, as after `prbench plan`, does not hide the only data with some: the sample is
-            # the default if no data set was chosen. While a run is in progress, its responses may still come.
+            # A sample without responses, as after `prbench plan`, does not hide the only data with responses: the
+            # sample is the default if no data set was chosen. While a run is in progress, its responses may still come.
             lacking, what = f"{folder} has no response to {configured.name}", " with responses"
             shown = [row for row in own if row["n_responses"]]
             is_chosen = splits or job.settings.dataset.source != "sample" or Warehouse(folder).living_runs()
@@ -84,9 +84,9 @@ def stored_in_words(job: Job) -> str:
 
 
 def nothing_of_vintage(job: Job, option: str, label: str) -> str | None:
-    """Return a sentence if no response of a vintage is stored of the job's data, with a hint at stored ones.
+    """Return a message if the job's data has no response of a vintage, with a hint at stored ones.
 
-    None if one is stored.
+    None if it has one.
     """
     key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
     with Warehouse(job.warehouse).reader() as reader:
@@ -120,7 +120,7 @@ def _on(job: Job, row: Mapping[str, Any], splits: tuple[str, ...]) -> Job:
 
 
 def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]) -> None:
-    """Refuse a name that neither the configuration nor anything stored of the revision has."""
+    """Refuse a name that is neither configured nor stored in the revision."""
     if not any(named.values()):
         return
     key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
@@ -141,7 +141,7 @@ def _refuse_others(option: str, names: Sequence[str], known: Sequence[str]) -> N
 _STORED = {
     "split": "split_members", "model": "responses", "vintage": "responses", "judge": "intermediate.model_runs",
 }  # fmt: skip
-"""Option -> the relation with the column that it chooses."""
+"""Option -> the relation with a column of its name, which holds the stored names."""
 
 
 def _names(reader: Reader, option: str, key: Mapping[str, str]) -> list[str]:
@@ -158,7 +158,7 @@ def near(name: str, known: Iterable[str]) -> str:
 
 
 def refuse_unknown_graders(job: Job, **named: Sequence[str]) -> None:
-    """Refuse a name that no stored grader has, a judge, a person or a majority; `named` has them by their option.
+    """Refuse a name that no stored grader (judge, person or majority) has; `named` has the names by option.
 
     Raises:
         UsageError: one is unknown.

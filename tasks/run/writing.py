@@ -26,15 +26,15 @@ def usage_columns(reply: Reply) -> dict[str, Any]:
 
 
 NO_CALL = usage_columns(Reply("", attempts=0))
-"""The same columns of a row that no call was made for."""
+"""The same columns for a row without a call."""
 
 
 class PartWriter:
     """Collects finished rows of one table and writes them as parts: when there are many, when they get old, at the end.
 
-    The end also comes when the block is left by an interruption. When a failed row is on disk, its calls
-    are spent: a later try does not use them. `report` counts the rows. The rows of `first` are always written before,
-    so that no row is on disk without those that it depends on.
+    They are also written when an interruption ends the block. When a failed row is on disk, its calls are spent: a
+    later try does not use them. `report` counts the rows. The rows of the writer `first` are always written before
+    them, so that no row is on disk without the rows that it depends on.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class PartWriter:
         self._since_s = time.monotonic()
 
     def add(self, row: Mapping[str, Any], reply: Reply, label: str = "") -> None:
-        """Add a finished row with the reply that it was made from; `label` is that of its progress."""
+        """Add a finished row with the reply that it was made from; its progress is shown under `label`."""
         self._rows.append(row)
         if row["status"] not in DECIDED_STATUSES:
             self._paid += reply.paid
@@ -85,8 +85,8 @@ class StageReport:
     """Rows that a stage made, failures by status, cost (None if any price is unknown), and what people should know.
 
     `is_below_bar` is set when data quality or coverage fell below the configured bar, `is_at_budget` when the cap ended
-    the work, `is_at_stop_time` when the time did, `has_failed` when a part of it ended with an error and the rest went
-    on. `skipped` are cells that no call was made for, `stopped` says of which models no more calls were made, and why.
+    the work, `is_at_stop_time` when the stop time did, `has_failed` when a part of it ended with an error and the rest
+    went on. `skipped` are cells without a call, `stopped` says for which models calls were stopped, and why.
     """
 
     stage: str
@@ -124,7 +124,7 @@ class StageReport:
         self.add_messages(other)
 
     def add_messages(self, other: "StageReport") -> None:
-        """Add the notes and warnings of another report on this one's rows, such as that of a check."""
+        """Add the notes and warnings of another report on this one's rows, such as a check's report."""
         self.notes += other.notes
         self.warnings += other.warnings
         self.stopped += other.stopped

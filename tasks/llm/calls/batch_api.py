@@ -23,7 +23,7 @@ _UNPROCESSED = frozenset({"batch_expired", "batch_cancelled"})
 _LISTED = 100
 _CUSTOM_ID = re.compile(rb'"custom_id"\s*:\s*"(\w+)"')
 _HEAD_BYTES = 1000
-"""Length of the part of an unread line that is searched for the id of its request."""
+"""Number of bytes at the start of an unreadable line that are searched for the id of its request."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class BatchState:
 
 
 class NotNow(PipelineError):
-    """The provider did not respond, or may respond differently later."""
+    """A temporary failure: the provider did not respond, or may accept the same request later."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class BatchApi:
         self._provider, _, self._model = target.name.partition("/")
 
     def line(self, custom_id: str, messages: Messages, parameters: Mapping[str, Any]) -> str:
-        """Return the line of one request in a batch's file, with its parameters as they are sent."""
+        """Return a request as a line of a batch's file, with the parameters as they are sent."""
         beside = {"extra_headers", "api_key"}
         arguments = {name: value for name, value in chat_arguments(parameters).items() if name not in beside}
         extra = arguments.pop("extra_body", {})
@@ -92,7 +92,7 @@ class BatchApi:
         return str(batch.id)
 
     async def find(self, submission: str) -> str | None:
-        """Return the batch of a submission, which may be unrecorded here; None if the provider has none."""
+        """Return the id of a submission's batch, which may not be recorded here; None if the provider has none."""
         after = None
         while True:
             page = await self._request(litellm().alist_batches(after=after, limit=_LISTED, **self._common))
@@ -141,13 +141,13 @@ class BatchApi:
             try:
                 return await request
             except Exception as error:
-                failure = failure_of(under_way.fault or error)  # an error that a library converted says less
+                failure = failure_of(under_way.fault or error)  # libraries may hide the original error
                 kind = NotNow if failure.passes else PipelineError
                 raise kind(f"{self._target.endpoint_name}: batches: {failure.error}") from error
 
     @property
     def _common(self) -> dict[str, Any]:
-        # Independent of the route of single calls: for some routes LiteLLM runs batches itself, call by call.
+        # Always OpenAI's route: for some other routes of single calls, LiteLLM runs batches itself, call by call.
         address = {"api_base": filled_in(self._target.api_base)} if self._target.api_base else {}
         key = {"api_key": os.environ.get(f"{self._provider.upper()}_API_KEY") or "none"}
         if "api_key" in self._target.parameters:

@@ -1,7 +1,7 @@
 """Calls by provider batches: submitted once, followed across runs, their replies written to the ledger.
 
 A submission is recorded before it is sent, so that a crash in between is detected and no call is submitted twice.
-States are only added, never changed; the last one in their order is current.
+States are only added, never changed; the one that is furthest in their order is current.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ from tasks.llm.transport import whole
 from tasks.rules.errors import PipelineError
 
 _MOST_REQUESTS, _MOST_BYTES = 20_000, 100 << 20
-"""Half of OpenAI's limit for one batch."""
+"""Half of OpenAI's limits for one batch."""
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.5, 60.0
 
 
 class SubmittedCall(NamedTuple):
-    """A call in a batch: its key, its row, and the parameters that are sent with the messages."""
+    """A call in a batch: its key, the id of its row, and the parameters that are sent with the messages."""
 
     call_key: str
     cell: str
@@ -110,7 +110,7 @@ class BatchOutcome:
 class Batching:
     """The batches of one target.
 
-    Only one process of the warehouse at a time submits missing calls. After `stop_at_s` (wall-clock time) no batch is
+    Only one process of the warehouse submits missing calls at a time. After `stop_at_s` (wall-clock time) no batch is
     submitted or waited for. Submission is given up when it fails for `outage_s`.
     """
 
@@ -144,14 +144,14 @@ class Batching:
             self._reservations.count_as_used()
         if held_back:
             outcome.notes.append(f"{len(held_back)} calls were not submitted, because they could exceed the budget")
-            with suppress(BudgetSpent):  # the budget is spent if one of them could never fit
+            with suppress(BudgetSpent):  # marks the budget as spent if one could never fit
                 for most in (most_of(call, call.parameters()) for call in held_back):
                     if self._budget.reserve(most):
                         self._budget.release(most, NOTHING)
         return outcome
 
     async def _collect(self, held_back: Sequence[Call], outcome: BatchOutcome, wait_s: float) -> Sequence[Call]:
-        """Wait for batches to end; submit the calls held back when batches and live calls release what they reserved.
+        """Wait for batches to end; submit the calls held back as soon as other calls release their reservations.
 
         Returns:
             The calls that did not fit into the budget.
@@ -161,7 +161,7 @@ class Batching:
             open_ = self._submissions.open(self._target.endpoint_name)
             running = {each.name: note for each in open_ if (note := await self._poll(each, outcome)) is not None}
             if not running:
-                self._reservations.count_as_used()  # results collected by other processes, or missing in a batch
+                self._reservations.count_as_used()  # of calls without a result, or collected elsewhere
             left_s, may_submit = until_s - time.monotonic(), bool(held_back) and not self._budget.is_spent
             if left_s <= 0 or not (running or may_submit):
                 outcome.notes += running.values()
@@ -215,7 +215,7 @@ class Batching:
             key = call.key(parameters)
             history = self._ledger.history(key).after(call.after_attempt)
             is_tried = history.reply_for(call.cell) or history.failed_for(call.cell)
-            # Another run is making a call whose lock is held.
+            # If the lock of a call is held, another run is making that call.
             if key in away or key in lines or is_tried or self._ledger.call_locks.is_held(key):
                 continue
             if self._left_s(1.0) <= 0:
@@ -263,7 +263,7 @@ class Batching:
         await self._submissions.ended(submission, taken)
         for entry in taken:
             self._reservations.release(entry.call_key, Outcome(entry.reply).used)
-        if not has_all:  # the batch was cut short before the other calls
+        if not has_all:  # the batch ended before it made the other calls
             for key in by_key:
                 self._reservations.release(key, NOTHING)
         outcome.replies += [entry.reply for entry in taken]

@@ -1,6 +1,6 @@
-"""Calls to models: looked up in the ledger first, durable before they count, retried after temporary failures.
+"""Calls to models: looked up in the ledger first, stored before use, retried after temporary failures.
 
-The first part is one attempt: the parameters of a call in LiteLLM's form, and its outcome.
+The first half of the module makes one attempt: from a call's parameters in LiteLLM's form to its outcome.
 """
 
 import asyncio
@@ -55,16 +55,16 @@ def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def arguments_of(parameters: Mapping[str, Any], more: Mapping[str, Any], moved: Collection[str] = ()) -> dict[str, Any]:
-    """Return LiteLLM's parameters for ours: those of embeddings unchanged, others renamed or added."""
+    """Return LiteLLM's arguments: our parameters without the `moved` ones, plus `more`, with secrets filled in."""
     sent = {name: value for name, value in parameters.items() if name not in _OWN and name not in moved}
     headers = {name: filled_in(value) for name, value in (parameters.get("headers") or {}).items()}
     return {**filled_in_secrets({**sent, **more}), **({"extra_headers": headers} if headers else {})}
 
 
 Sender = Callable[[Call, Mapping[str, Any]], Awaitable[Reply]]
-"""Makes one attempt of a call with these parameters, and returns its outcome. It keeps no state, and raises only
-`NoSender`, never for a failed call. `send` makes the attempt in this process; limits, budget, ledger and retries belong
-to the gateway.
+"""Makes one attempt of a call with these parameters, and returns its outcome. It keeps no state. A failed call is a
+reply and raises nothing; only `NoSender` is raised. `send` makes the attempt in this process; limits, budget, ledger
+and retries belong to the gateway.
 """
 
 
@@ -102,7 +102,7 @@ async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mappi
     make_known(address["model"])
     common = {
         **address,
-        # `send` enforces the time limit over the whole reply; this one must only be no shorter.
+        # `send` limits the time of the whole reply; LiteLLM's own limit must only not be shorter.
         "timeout": target.timeout_s + 5,
         # Only the gateway retries; LiteLLM's own retries would be silent and long.
         "max_retries": 0,
@@ -135,7 +135,7 @@ def _joined_stream(pieces: list[Any], messages: list[dict[str, str]], *, has_usa
     # LiteLLM puts the requested name in every piece; the model that replied is in the hidden parameters.
     names = [getattr(piece, "_hidden_params", {}).get("provider_response_model") for piece in pieces]
     whole.model = next((name for name in names if name), None)
-    # LiteLLM leaves these out of the completion that it builds.
+    # LiteLLM leaves the log-probabilities out of the completion that it builds.
     choices = [piece.choices[0] for piece in pieces if piece.choices]
     content = [{"token": token, "logprob": logprob} for token, logprob in logprobs_in(choices) or ()]
     if content and whole.choices:
@@ -163,12 +163,12 @@ _LIKELY_REPLY_TOKENS = 500
 
 @dataclass(frozen=True)
 class Gateway:
-    """The maker of calls: each reply is from the ledger or from the model.
+    """Makes calls: each reply comes from the ledger or from the model.
 
     The steps of an attempt are: admission by the limiter, a lock on the call among all processes, the call, the ledger.
-    A reply is never returned before it is durable. For one reply there are at most `attempts`, the later ones within
-    `deadline_s` (None: no limit). Spend is recorded under `purpose`: sample, judge or drift. One that `is_only_ledger`
-    makes no calls.
+    A reply is never returned before it is durable. For one reply it makes at most `attempts` attempts; retries begin
+    only within `deadline_s` (None: no limit). Spend is recorded under `purpose`: sample, judge or drift. A gateway that
+    `is_only_ledger` makes no calls.
     """
 
     limiter: Limiter
@@ -200,7 +200,7 @@ class Gateway:
         return _summed_up([*failed, *replies], tried + len(replies))
 
     async def _attempts(self, call: Call, tried: int) -> list[Reply]:
-        """Make the remaining attempts after the earlier ones, and return their replies."""
+        """Make the attempts that remain after `tried` earlier ones, and return their replies."""
         replies: list[Reply] = []
         started_s = time.monotonic()
         stop_at_s, deadline_s = (math.inf if s is None else s for s in (self.limiter.stop_at_s, self.deadline_s))
@@ -217,7 +217,7 @@ class Gateway:
             is_too_late = time.time() + wait_s >= stop_at_s or time.monotonic() + wait_s - started_s >= deadline_s
             if not reply.may_pass or number == self.attempts or is_too_late:
                 break
-            if not requested_s:  # the limiter handles a wait that the provider requests, for all calls
+            if not requested_s:  # the limiter handles requested waits, for all calls
                 await asyncio.sleep(wait_s)
         return replies
 
@@ -231,7 +231,7 @@ class Gateway:
     def _before(self, call: Call) -> tuple[Reply | None, list[Reply]]:
         """Return the reply in the ledger, if there is one, and the failed attempts.
 
-        A reply with the last resort counts only if it was made for this cell.
+        A reply with the parameters of the last resort counts only if it was made for this cell.
         """
         history, last_resort = self.history(call), call.target.last_resort
         stored, failed = history.reply_for(call.cell), history.failed_for(call.cell)
@@ -268,7 +268,7 @@ class Gateway:
                 history = self._history(call, key)
                 if (stored := history.reply_for(call.cell)) is not None:
                     return stored
-                outcome = Outcome(is_lost=True)  # unless the sender comes back
+                outcome = Outcome(is_lost=True)  # replaced when the sender returns
                 outcome = Outcome(await self._send_and_record(call, parameters, key, history.next_attempt))
                 return outcome.reply
         except NoSender:
@@ -290,7 +290,7 @@ class Gateway:
 
 
 def _summed_up(replies: Sequence[Reply], n_attempts: int) -> Reply:
-    """Return the last reply, with the cost of all and their keys in the ledger."""
+    """Return the last reply, with the cost and the ledger keys of all replies."""
     paid = tuple(one for each in replies for one in each.paid)
     return replace(replies[-1], attempts=n_attempts, cost_usd=total_usd(replies), paid=paid)
 
@@ -335,8 +335,7 @@ def _probed(reply: Reply) -> Probed:
         return True, f"1 call of 1 token succeeded ({reply.latency_s or 0:.1f} s, {cost})"
     if failure.kind is Kind.BUSY:
         return None, f"is busy, so its key was not tried: {reply.error}"
-    # A parameter that LiteLLM does not send fails every call; a request that the server refuses has passed its key
-    # check.
+    # If LiteLLM refuses a parameter, every call fails; if the server refuses the request, it has accepted the key.
     if failure.kind in {Kind.BAD_REQUEST, Kind.DECLINED} and "UnsupportedParams" not in failure.error:
         return True, f"accepts the key, but not a call of 1 token: {reply.error}"
     return False, f"{'every call would fail' if failure.kind is Kind.FATAL else 'does not respond'}: {reply.error}"

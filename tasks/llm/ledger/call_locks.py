@@ -1,9 +1,9 @@
 """Call locks: one process of a warehouse makes a call, and the others wait for its reply.
 
 A call lock is a lock on one byte of an empty file; the byte's offset is the hash of the name. The kernel frees a lock
-when its holder ends, in whatever way. The locks belong to the opened file and not to the process (`F_OFD_SETLK`): POSIX
-locks of a process would not separate two runs in it, and closing any file object on that file would free all of them.
-Two names with the same hash only wait for each other.
+when its holder ends, however it ends. The locks belong to the opened file and not to the process (`F_OFD_SETLK`): POSIX
+locks of a process would not separate two runs in one process, and closing any file object on that file would free all
+of them. Two names with the same hash only wait for each other.
 """
 
 import asyncio

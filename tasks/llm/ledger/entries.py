@@ -1,6 +1,6 @@
 """The content of the ledger: its tables, a call and its derived values, and the spend.
 
-The spend is the sum over all attempts, with discarded ones, and stays when their entries are deleted.
+The spend is the sum over all attempts, including discarded ones; it stays when entries are deleted.
 """
 
 import hashlib
@@ -44,18 +44,18 @@ TABLES = {
 SUBMITTING, SUBMITTED, ENDED = "handing in", "handed in", "ended"
 """The states of a batch as they are stored."""
 SPENT = "insert into spent values (?, ?) on conflict do update set attempt = max(attempt, excluded.attempt)"
-"""Its values are a call key and the attempt up to which it is spent."""
+"""Its values: a call key, and the number of the last attempt that is spent."""
 ADD_SPEND = f"insert into spend values ({', '.join('?' * len(SPEND_COLUMNS))}) on conflict do update set " + ", ".join(
     f"{name} = {name} + excluded.{name}" for name in (*_COUNTS, "cost_usd")
 )
-"""Its values are those of `spend_of`."""
+"""Its values: those of `spend_of`."""
 FILL_SPEND = f"""
     insert into spend select
         run_id, date(finished_at_s, 'unixepoch'), 'unknown', model, count(*), sum(status != '{OK}'),
         sum(cost_usd is null), total(prompt_tokens), total(cached_tokens), total(completion_tokens), total(cost_usd)
     from calls group by 1, 2, 3, 4
 """
-"""The spend of a damaged file's calls, if the sums are lost; the calls do not show their purpose."""
+"""The spend of a damaged file's calls, if the sums are lost; calls do not store their purpose."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Entry:
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The entry in the order of `COLUMNS`."""
+        """The entry's values in the order of `COLUMNS`."""
         return (
             *(getattr(self, name) for name in _OWN), self.reply.status, int(self.is_final),
             *(getattr(self.reply, name) for name in _REPLY), *(getattr(self.reply.prices, name) for name in _PRICES),
@@ -129,10 +129,10 @@ def as_text(parameters: Any) -> str:
 
 @dataclass(frozen=True)
 class History:
-    """All attempts of one call, oldest first. Those up to number `spent` have become a failed row.
+    """All attempts of one call, oldest first. Attempts up to number `spent` ended in a failed row.
 
-    `late` are the numbers of attempts since the run began, by any process. Their row was missing when the run was
-    planned, so they count even if they are spent: another run has tried the same row meanwhile.
+    `late` are the numbers of the attempts that any process made since the run began. They count even if they are spent:
+    their row was missing when the run was planned, so another run has tried it meanwhile.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -168,9 +168,9 @@ class History:
         return any(entry.cell == cell for entry in self._open)
 
     def reply_for(self, cell: str) -> Reply | None:
-        """Return the reply to a call that was already made; a successful one comes before a permanent failure.
+        """Return the reply to a call that was already made; a successful one is preferred to a permanent failure.
 
-        Its cost is on the row that it was made for; for any other row it is free.
+        The cost is on the row that the call was made for; for any other row the reply is free.
         """
         final = [entry for entry in self._open if entry.is_final]
         if not final:
@@ -190,10 +190,10 @@ def total_usd(replies: Sequence[Reply]) -> float | None:
 
 
 def spend_of(entry: Entry) -> tuple[Any, ...]:
-    """Return the spend of one attempt, in the order of `SPEND_COLUMNS`; its day is that of its end, in UTC.
+    """Return the spend of one attempt, in the order of `SPEND_COLUMNS`; its day is the one on which it ended, in UTC.
 
     An attempt is failed unless it returned a text, and unpriced if its cost is unknown: without a price, or without a
-    report of its usage. An attempt that the server rejected before work cost nothing.
+    report of its usage. An attempt that the server rejected before any work cost nothing.
     """
     reply, is_unpaid = entry.reply, entry.reply.failure is not None and entry.reply.failure.is_unpaid
     day = datetime.fromtimestamp(entry.finished_at_s, UTC).date().isoformat()

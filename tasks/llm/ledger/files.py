@@ -28,7 +28,7 @@ _FILE_PARTS = ("", "-wal", "-shm")
 _POLL_S, _UNNOTICED_S = 0.05, 1.0
 _REMEDY = "make room for it and run again"
 MOST_CHECKED_BYTES = 256 << 20
-"""A file up to this size is checked for damage when it is opened; a larger one after a failed read."""
+"""A file up to this size is checked for damage when it is opened; a larger one only after a failed read."""
 _PAGE_BYTES, _ENTRY_BYTES, _AT_ONCE = 4096, 200, 1_000
 """Bytes of a page, smallest size of a call, and number of rows of a damaged file that are read at once."""
 _MARK_AT, _N_MARKS = 68, 2**31
@@ -165,7 +165,7 @@ def _repaired(path: Path) -> Path:
 
 
 def _suspected(path: Path) -> Path:
-    """Return the path of the mark of a file whose reading has failed."""
+    """Return the path of the file that marks a ledger as one whose reading has failed."""
     return path.with_suffix(".suspect")
 
 
@@ -185,7 +185,7 @@ def _connected(path: Path) -> sqlite3.Connection:
     """Return a connection for writing; a commit is on the disk when it returns, even if the machine loses power."""
     connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30)
     try:
-        # Affects only a new file: the space of removed replies can be freed step by step.
+        # Works only on a new file: it lets the space of removed replies be freed step by step.
         connection.execute("pragma auto_vacuum = incremental")
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = full")
@@ -207,7 +207,8 @@ def _connected(path: Path) -> sqlite3.Connection:
 def _new_file(path: Path, as_: Path) -> Iterator[sqlite3.Connection]:
     """Yield a new file, to be filled in the block.
 
-    It gets its name at the end, so that a file of that name is always complete; an earlier kill leaves no such file.
+    It gets its name at the end, so that a file of that name is always complete; after an earlier kill there is no such
+    file.
     """
     new = path.with_name(f"new-{path.name}")
     _remove(new)
@@ -283,7 +284,7 @@ def _n_logged(log: Path) -> int:
     """Return the number of pages in a log up to its last commit, according to its headers."""
     data = log.read_bytes() if log.exists() else b""
     heads = [data[offset : offset + 24] for offset in range(32, len(data) - _PAGE_BYTES, 24 + _PAGE_BYTES)]
-    # The others are from before the log restarted; a commit frame states the size of the file.
+    # Frames with another salt are from before the log restarted; only a commit frame states the size of the file.
     return max((n for n, head in enumerate(heads, 1) if head[8:16] == data[16:24] and any(head[4:8])), default=0)
 
 
@@ -308,7 +309,7 @@ def _finish_repair(path: Path) -> str | None:
 def _repair(path: Path, damage: str) -> None:
     """Set a damaged file aside, and replace it by one with all rows that SQLite can still read; a kill loses nothing.
 
-    The new file is complete before the old one is moved, and has a name from which the next opening can finish this.
+    The new file is complete before the old one is moved; by its name the next opening can finish the repair.
     """
     copy = path.with_name(f"copy-{path.name}")
     _remove(copy)
@@ -372,9 +373,9 @@ def _rows(damaged: sqlite3.Connection, table: str, first: int, last: int) -> Ite
 def deletion_mark(folder: Path) -> int:
     """Return the mark of deletions of a folder's ledger; 0: it has never deleted replies, or there is no ledger.
 
-    It is a number in the file, SQLite's `application_id`, that changes whenever replies are deleted. From it the
-    report, which has copies of replies, knows without reading the ledger that they must be read again. A damaged file
-    may give any number.
+    It is a number in the file, SQLite's `application_id`, that changes whenever replies are deleted. It tells the
+    report, which holds copies of replies, when to read them again, without a look into the ledger. A damaged file may
+    give any number.
     """
     try:
         with ledger_path(folder).open("rb") as file:
@@ -385,5 +386,5 @@ def deletion_mark(folder: Path) -> int:
 
 
 def set_mark(connection: sqlite3.Connection, mark: int) -> None:
-    """Set a file's mark: in the transaction that deletes replies, or to the mark of the file that this one replaces."""
+    """Set a file's mark: a new one in the transaction that deletes replies, or that of the file it replaces."""
     connection.execute(f"pragma application_id = {mark % _N_MARKS}")

@@ -32,7 +32,7 @@ _HISTORY = """
     left join calls on calls.call_key = wanted left join spent on spent.call_key = wanted
     left join logprobs on logprobs.call_key = wanted and logprobs.attempt = calls.attempt
 """
-"""One statement, because each begins and ends a read transaction."""
+"""A single statement, because each statement begins and ends a read transaction."""
 _REPLIES_FOR = f"""
     select cell, call_key, attempt, finished_at_s, coalesce(text, ''), parameters from calls
     where is_final and (text is not null or status = '{EMPTY}') and cell in (select value from json_each(?))
@@ -88,14 +88,14 @@ class Ledger:
         await asyncio.wrap_future(self._put(statements))
 
     def mark_used(self, paid: Sequence[tuple[str, int]]) -> None:
-        """Record that attempts up to these have become failed rows: they are not used for later calls."""
+        """Record that attempts up to these numbers ended in failed rows, so that later calls do not use them."""
         if paid:
             self._put([(SPENT, paid)])
 
     def _put(self, statements: Sequence[Statement]) -> "Future[None]":
         self.refuse_if_broken()
         done: Future[None] = Future()
-        done.set_running_or_notify_cancel()  # it is written even if no caller waits
+        done.set_running_or_notify_cancel()  # so that it is written even if its caller no longer waits
         self._writes.put((statements, done))
         return done
 
@@ -103,7 +103,7 @@ class Ledger:
         """Commit all queued statements and close the file."""
         self._writes.put(None)
         self._writer.join()
-        # The last writer moves its log into the file, which may belong to another machine by now.
+        # A writer that closes last moves the log into the file; it must not if another machine may own the file by now.
         closing = [self._reader.close, self._connection.close]
         for close in closing if self._why_lost() is None else reversed(closing):
             close()
@@ -142,7 +142,7 @@ class LedgerReader:
         self._path = path
         address = f"{path.absolute().as_uri()}?mode=ro"
         self._connection = sqlite3.connect(address, uri=True, check_same_thread=False, timeout=30)
-        # A row's checksum detects a damaged text, which must not make other rows unreadable.
+        # Decode damaged texts too, so that other rows stay readable; a row's checksum detects the damage.
         self._connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
         self._has_noticed = False
         self._last_row = 0
@@ -209,7 +209,7 @@ class KeptReply:
 
 @contextlib.contextmanager
 def kept_replies(folder: Path) -> Iterator[LedgerReader]:
-    """Yield the reader of the replies of the ledger in a folder."""
+    """Yield a reader of the ledger in a folder, which counts as in use until the block ends."""
     with files.in_use(folder), contextlib.closing(LedgerReader(files.ledger_path(folder))) as reader:
         yield reader
 
@@ -258,9 +258,9 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
     """Remove unneeded entries that ended before a moment (wall-clock time).
 
     They are the entries of cells whose row is decided, and spent entries of failed rows; never one whose row is not
-    stored, nor a reply of a decision model, which another threshold reads. A stored row needs no new call; but another
-    cell with the same request (the same text in a new revision of the data set, or a second trial with the same
-    response) then needs a new, paid call. The amount spent stays in the table `spend`.
+    stored, nor a decision model's reply, from which another threshold makes new verdicts. A stored row needs no new
+    call; but another cell with the same request (the same text in a new revision of the data set, or a second trial
+    with the same response) then needs a new, paid call. The amount spent stays in the table `spend`.
 
     Each step is a transaction: a kill leaves a complete ledger, and the next call of this function continues. A ledger
     that is in use is left unchanged.
@@ -293,7 +293,7 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
 
 
 def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
-    """Delete the replies for removed rows, of each cell up to a moment (wall-clock time).
+    """Delete the replies for removed rows, for each cell up to a moment (wall-clock time).
 
     Later calls would not use them anyway (`Call.not_before_s`). The amount spent stays in the table `spend`. A ledger
     that is in use is left unchanged.

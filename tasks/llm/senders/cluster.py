@@ -35,7 +35,7 @@ _CLIENT_PORT = 10001
 """The port of `ray://HOST`, Ray's default."""
 _CONNECT_WITHIN_S = 10.0
 _N_TRIES = "3"
-"""Attempts to connect to a listening server: Ray prints a line for each refused token."""
+"""Number of attempts to connect to a listening server: Ray prints a line for each refused token."""
 _LOCAL_STORE_BYTES = 128 << 20
 """Memory for messages above 100 kB; by default Ray takes a third of the memory."""
 _SETTINGS = {
@@ -49,12 +49,12 @@ _SETTINGS = {
 _START_S = 180
 """Time limit for the start of a local Ray's processes; Ray's own 30 s are too short on a busy machine."""
 _LOCAL_SETTINGS = {
-    # With it, and with the address below, every port is bound to the loopback interface.
+    # This setting and the loopback address bind every port to the loopback interface.
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_raylet_start_wait_time_s": str(_START_S),
     "RAY_gcs_server_port_wait_time_s": str(_START_S),
     "RAY_AUTH_TOKEN_PATH": None,
-    "RAY_AUTH_MODE": None,  # None unsets it: Ray then turns authentication on
+    "RAY_AUTH_MODE": None,  # None unsets it, so that Ray turns authentication on
 }
 _PREFIX, _TOKEN = "ray-", "token"
 
@@ -232,12 +232,12 @@ def versions() -> Mapping[str, str]:
 
 LIFE_SIGN_EVERY_S = 5.0
 SILENCE_S = 6 * LIFE_SIGN_EVERY_S
-"""Silence after which the driver gives up a sender: Ray needs a minute to detect a lost node."""
+"""Silence after which the driver gives up on a sender: Ray needs a minute to detect a lost node."""
 
 
 @dataclass(frozen=True)
 class Equipment:
-    """A sender's process id, its versions, and by endpoint the missing environment variables for calls to it.
+    """A sender's process id, its versions, and for each endpoint the environment variables that its calls lack.
 
     `at_s` is the time of its own clock.
     """
@@ -298,7 +298,7 @@ class SenderProcess:
     async def outcomes(self) -> tuple[float, list[tuple[int, Reply]]]:
         """Wait for finished calls, and return the time by this process's clock and the calls finished since last time.
 
-        It returns without any after some time.
+        After some time it returns even if none have finished.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(LIFE_SIGN_EVERY_S):

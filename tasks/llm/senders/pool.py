@@ -91,7 +91,7 @@ class RemoteSender:
             sent: asyncio.Future[Sent] = asyncio.wrap_future(self._process.outcomes.remote().future())
             sent.add_done_callback(
                 lambda each: each.cancelled() or each.exception()
-            )  # even if no caller waits any more
+            )  # read the error even if nobody waits for it
             for _ in range(2):
                 await asyncio.wait([sent], timeout=SILENCE_S / 2)
             if not sent.done():
@@ -202,7 +202,7 @@ class SenderPool:
     async def _free_for(self, target: Target) -> RemoteSender:
         """Return the sender with the fewest calls in progress among those with the key.
 
-        If there is none yet, wait for it.
+        If there is none yet, wait for one.
         """
         while True:
             able = [sender for sender in self.senders if target.endpoint_name not in sender.lacking]

@@ -46,7 +46,7 @@ _TAILS = (0.025, 0.975)
 
 Ranking = tuple[Estimate, Estimate, str | None, int]
 """Kendall's tau-b of the rankings by cascade and strong judge; the largest change in a model's mean score, and that
-model; and the number of responses with a verdict on each criterion under both, which it uses.
+model; and the number of responses used: those with a verdict on each criterion under both.
 
 Unknown with fewer than two models, or if no response has all its criteria.
 """
@@ -54,7 +54,7 @@ _UNRANKED: Ranking = (UNKNOWN, UNKNOWN, None, 0)
 
 
 def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indices) -> Ranking:
-    """Return the ranking under a rule, by both judges' scores of the responses with all criteria under the rule.
+    """Return the ranking under a rule, from the responses with a verdict on all criteria under the rule.
 
     Args:
         paired: criteria of some tasks.
@@ -289,7 +289,7 @@ def _tables(task_index: Indices, n_tasks: int, replay: _Replay, strong: Floats) 
 
 
 def _verdicts_f1(tables: NDArray[Any]) -> Floats:
-    """Return the macro-F1 of the verdicts; a missing verdict is no label, but misses the strong judge's."""
+    """Return the macro-F1 of the verdicts; a missing verdict counts only as a miss of the strong judge's label."""
     by_cascade, by_strong = np.asarray(tables).sum(axis=-1), np.asarray(tables).sum(axis=-2)
     n_labels = (by_cascade + by_strong > 0).sum(axis=-1)
     n_verdicts = np.maximum(1, n_labels - (by_cascade[..., _NO_VERDICT] > 0))

@@ -83,8 +83,8 @@ class Facts:
 def escalations(when: When, facts: Facts) -> dict[str, Flags]:
     """Return, for each reason to escalate, flags of the criteria that have it, shape (n_criteria,).
 
-    A failure of the first judge always escalates: of its first repetition, or of any if they are compared. Its verdict
-    is that of the first repetition.
+    A failure of the first judge always escalates: of its first repetition, or of any if they are compared. The first
+    judge's verdict is that of its first repetition.
     """
     counted = facts.first if when.disagreement else facts.first[:, :1]
     failed = np.asarray(np.isnan(counted).any(axis=1))
@@ -183,7 +183,7 @@ CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 _MOST_WEIGHTS = 12
 """Largest number of distinct weights to try; more are thinned out evenly."""
 _FEWEST_REPEATED = 0.5
-"""Share of criteria with a second verdict of the cheap judge from which disagreement is tried."""
+"""Smallest share of criteria with a second verdict of the cheap judge at which disagreement is tried."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ undefined.
 
 Measures of a check's prediction of an outcome take tables of shape (..., 2, 2): rows are cases that fail and that pass
 the check, columns cases with and without the outcome. Entries are sums of weights, because a case may fail in one
-repetition and pass in another. They work with `agreement_intervals` too.
+repetition and pass in another. These measures work with `agreement_intervals` too.
 
 Effective votes are the number of independent votes that graders with correlated errors are worth.
 
@@ -41,7 +41,7 @@ from tasks.rules.statistics.intervals import (
 Counts = NDArray[Any]
 Measure = Callable[[Floats], Floats]
 _CELLS_AT_A_TIME = 400
-"""Columns of a matrix product: table cells of figures."""
+"""Largest number of columns of a matrix product; each is a cell of a figure's table."""
 _NOTHING = 1e-12
 """A smaller share of all pairs is only a rounding error."""
 VOTES_METHOD = "effective-votes-1"
@@ -78,7 +78,7 @@ def kappa(tables: Counts) -> Floats:
 def macro_f1(tables: Counts) -> Floats:
     """Return the mean of the labels' F1, 2tp / (2tp + fp + fn), from 0 to 1; either grader may be the truth.
 
-    Over the labels that either grader used, as in scikit-learn's `f1_score(average="macro")`. NaN without cases.
+    It covers the labels that either grader used, as in scikit-learn's `f1_score(average="macro")`. NaN without cases.
 
     Args:
         tables: counts, rows by the label of one grader, columns by the other's.
@@ -93,7 +93,7 @@ def macro_f1(tables: Counts) -> Floats:
 def krippendorff_alpha(coincidences: Counts) -> Floats:
     """Return Krippendorff's alpha for nominal data ("Computing Krippendorff's Alpha-Reliability", 2011).
 
-    1 for full agreement, 0 for chance. NaN without pairs and where only one value occurs.
+    1 for full agreement, 0 for chance. NaN without pairs, or if only one value occurs.
 
     Args:
         coincidences: for each two values, the sum over units of the ordered pairs of labels divided by the unit's
@@ -144,7 +144,7 @@ def agreement_intervals(
 
     Args:
         task_tables: shape (n_tasks, n_figures, rows, columns), the tables of each task; a figure's table is their sum.
-        measures: some of this module, or others of tables.
+        measures: functions of tables, such as those of this module.
         level: nominal coverage.
         sampled: draws of these tasks, shape (n_resamples, n_tasks); computed from `resamples` and `seed` if absent.
 

@@ -14,7 +14,7 @@ from tasks.rules.statistics.intervals import Draws, Floats, quotient, ratio_inte
 BINS = 10
 """Bins of equal width, as scikit-learn's `calibration_curve` has them with `strategy="uniform"`."""
 METHOD = "calibration-3"
-"""The name of the method, stored with figures; the number grows when the method changes."""
+"""The name of the method, stored with figures; increase the number when the method changes."""
 Sums = NDArray[Any]
 
 
@@ -31,7 +31,7 @@ def reliability(sums: Sums) -> Floats:
 
 
 def resolution(sums: Sums) -> Floats:
-    """Return the part by which the bins' true shares differ from the overall one (Murphy, 1973): more is better."""
+    """Return the mean squared difference of bins' true shares from the overall share (Murphy, 1973): more is better."""
     n, _, y, *_ = np.moveaxis(sums, -1, 0)
     overall = quotient(y.sum(axis=-1), n.sum(axis=-1))
     apart = n * (np.nan_to_num(quotient(y, n)) - overall[..., None]) ** 2
@@ -45,7 +45,7 @@ def uncertainty(sums: Sums) -> Floats:
 
 
 def calibration_error(sums: Sums) -> Floats:
-    """Return the expected calibration error (Naeini et al., 2015): the mean distance of a bin's probability and truth.
+    """Return the expected calibration error (Naeini et al., 2015): the mean distance of truth and probability by bin.
 
     Noise adds to it: it is above 0 even for a calibrated judge (see `corrected_error`).
     """
@@ -56,8 +56,9 @@ def calibration_error(sums: Sums) -> Floats:
 def corrected_error(task_sums: Sums, sampled: Draws) -> Floats:
     """Return the calibration error of one figure without what noise adds to it, and low and high of its 95 % interval.
 
-    Whole tasks are drawn with replacement; as far as the mean of the draws is above the error, the error is above the
-    truth. With the sign that each bin's difference has, the error is a pooled share, whose interval moves with it.
+    Whole tasks are drawn with replacement; the error is taken to be above the truth by as much as the mean of the draws
+    is above the error. With the signs of the bins' differences fixed, the error is a pooled share; the interval of this
+    share is moved by the same amount.
 
     Args:
         task_sums: shape (n_tasks, `BINS`, 6).

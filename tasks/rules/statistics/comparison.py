@@ -56,7 +56,7 @@ def paired_difference(
         first: a value for each task, its mean over trials; a task with NaN does not count.
         second: the values of the same tasks in the same order.
         level: coverage of the interval, and 1 - the error level of the smallest detectable difference.
-        resamples: number of the bootstrap; the p-value is at least 1 / (resamples + 1).
+        resamples: number of bootstrap resamples; the p-value is at least 1 / (resamples + 1).
     """
     differences = task_differences(first, second)
     n, differing = len(differences), int(n_differing(differences[:, None])[0])

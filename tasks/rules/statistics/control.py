@@ -3,7 +3,7 @@
 The chart is Shewhart's for proportions, with one limit, because only low agreement is a fault. Its limit is not three
 standard deviations below the centre: agreement is close to 1, where the distribution is far from normal, so that up to
 3 % of a stable judge's nights would be out of control. Instead tonight's agreements are predicted from those of the
-earlier nights (beta-binomial, Jeffreys' prior), and the limit is the 0.135 % quantile of the prediction, as three
+earlier nights (beta-binomial, Jeffreys' prior), and the limit is the 0.135 % quantile of the prediction, where three
 standard deviations are in a normal distribution. The prediction includes the uncertainty of the centre.
 """
 

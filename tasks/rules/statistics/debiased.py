@@ -1,9 +1,9 @@
 """An estimate of people's mean over tasks, from a judge's verdicts on all criteria and people's labels on a part.
 
-Prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic, "Prediction-Powered Inference", Science
-2023), power-tuned (Angelopoulos, Duchi and Zrnic, "PPI++", 2023), for means over tasks of weighted sums of verdicts,
-with labels of known probability; in surveys this is a regression estimator (Saerndal, Swensson and Wretman, "Model
-Assisted Survey Sampling", 1992, chapter 6). evidence.md shows the coverage of its intervals.
+The method is prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic, "Prediction-Powered
+Inference", Science 2023), power-tuned (Angelopoulos, Duchi and Zrnic, "PPI++", 2023), for means over tasks of weighted
+sums of verdicts, with labels of known probability; in surveys this is a regression estimator (Saerndal, Swensson and
+Wretman, "Model Assisted Survey Sampling", 1992, chapter 6). evidence.md shows the coverage of its intervals.
 
 A task's value is `offset + sum of contribution * value` over its verdicts. People's label of a verdict is predicted by
 `constant of its sign + power * judge`. A task's corrected value is that prediction for all its verdicts, plus
@@ -30,7 +30,7 @@ FEWEST_LABELLED_TASKS = 15
 FEWEST_EFFECTIVE = 12
 """Smallest equivalent number of equally important labels for a figure."""
 _FEWEST_OF_SIGN = 10
-"""Smallest number of labels of a sign for its own constant."""
+"""Smallest number of labels of weights of one sign for a constant of their own."""
 _PSEUDO_ERRORS = 2.0
 """Errors that are added, in twice as many labels, to estimate the spread if few errors are observed."""
 _MANY_ERRORS = 6.0
@@ -259,8 +259,8 @@ def _effective(importance: Floats) -> float:
 def _extra_variance(residual: Floats, importance: Floats) -> float:
     """Return the possible extra variance of the sum of corrections from unobserved rare errors.
 
-    The interval of Agresti and Coull (1998) adds two cases of each kind to estimate the spread of a share. This adds
-    two errors, decreasing to none at ten observed errors.
+    The interval of Agresti and Coull (1998) adds two cases of each kind to estimate the spread of a share. This adds up
+    to two errors: the fewer, the more are observed, and none from six observed errors on.
     """
     total, effective = float(importance.sum()), _effective(importance)
     if effective <= 0.0:

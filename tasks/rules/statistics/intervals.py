@@ -25,7 +25,7 @@ def known(value: Any) -> float | None:
 
 
 def quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
-    """Return the quantiles at `tails` and `1 - tails` of each row, by linear interpolation, without NaN.
+    """Return the quantiles at `tails` and `1 - tails` of each row, by linear interpolation, ignoring NaN.
 
     The rows are sorted in place.
 
@@ -73,7 +73,7 @@ def expanded_tails(n_tasks: Floats, level: float) -> Floats:
     """Return the tail probability with which a percentile interval on `n_tasks` is as wide as Student's t.
 
     Phi(-sqrt(n / (n - 1)) * t), with t the upper quantile with n - 1 degrees of freedom (Hesterberg, "What Teachers
-    Should Know About the Bootstrap", 2015). For numbers of at least two.
+    Should Know About the Bootstrap", 2015). The number of tasks must be at least two.
     """
     wider = np.sqrt(n_tasks / (n_tasks - 1.0)) * student_quantile((1.0 + level) / 2.0, n_tasks - 1.0)
     return normal_below(-wider)
@@ -218,9 +218,9 @@ METHOD = "bootstrap-t-3"
 SMALL = 50
 """Number of tasks below which the interval's coverage is not promised."""
 FEW_OTHERS = 10
-"""Number of tasks that differ from the most common value below which it is not promised either (rare mistakes)."""
+"""The same for the number of tasks that differ from the most common value (rare mistakes)."""
 FEWEST_OTHERS = 5
-"""An interval needs at least so many tasks with another value than the most common one; the spread is unknown else."""
+"""An interval needs at least this many tasks that differ from the most common value; else the spread is unknown."""
 _SAMPLED_AT_A_TIME = 1_000
 _FIGURES_AT_A_TIME = 100
 _SAME = 1e-9
@@ -229,7 +229,7 @@ _SAME = 1e-9
 
 @lru_cache(maxsize=4)
 def draws(n_tasks: int, resamples: int = RESAMPLES, seed: int = SEED) -> Draws:
-    """Return the number of draws of each task in each resample of as many tasks with replacement.
+    """Return how often each task is drawn in each resample, with as many draws as tasks, with replacement.
 
     Returns:
         Counts of shape (resamples, n_tasks), read-only. Every row sums to n_tasks.
@@ -257,8 +257,8 @@ def mean_intervals(
         values: shape (n_tasks, n_figures), NaN if a task does not count for a figure.
         level: nominal coverage.
         sampled: draws of these tasks, shape (n_resamples, n_tasks), such as the columns of these tasks from the draws
-        of a
-            whole task set; `resamples` new ones if absent. A resample without any task of a figure is left out for it.
+        of a whole task set; `resamples` new ones if absent. A resample without any task of a figure is left out for
+        that figure.
 
     Returns:
         Shape (n_figures, 2): low and high in the unit of the values, NaN for a figure with too few tasks that differ.
@@ -299,7 +299,7 @@ def ratio_intervals(
         chosen_each = each[:, chosen]
         resampled = studentised(numerators[:, chosen], denominators[:, chosen], differing[chosen], weights)
         low, high = resampled.ends(level)
-        # A mean is not searched outside the range of its values.
+        # The interval stays within the range of the tasks' values.
         ends[chosen, 0] = np.maximum(low, np.nanmin(chosen_each, axis=0))
         ends[chosen, 1] = np.minimum(high, np.nanmax(chosen_each, axis=0))
     return ends
@@ -351,7 +351,7 @@ def few_to_rest_on(values: Floats) -> NDArray[np.bool_]:
 
 
 def repeated_interval(scores: Sequence[float]) -> tuple[float, float, float] | None:
-    """Return mean, low and high (95 %) of a repeated evaluation, by Student's t with one degree of freedom fewer.
+    """Return mean, low and high (95 %) of a repeated evaluation, by Student's t (repetitions - 1 degrees of freedom).
 
     Args:
         scores: a score for each repetition.

@@ -98,8 +98,8 @@ _HEX = 13
 def group_errors(groups: NDArray[np.int64], squared_errors: Floats, wanted: NDArray[np.int64]) -> Floats:
     """Return the expected squared error of verdicts of some groups, from labels of such verdicts.
 
-    A group's rate is shrunk towards that of all labels, and that towards `PRIOR_ERROR`, as if there were ten more
-    labels.
+    A group's rate is shrunk towards the rate of all labels, and the latter towards `PRIOR_ERROR`, as if there were ten
+    more labels.
 
     Args:
         groups: the group of each label, as a number from 0.

@@ -38,8 +38,8 @@ Flags = NDArray[np.bool_]
 def is_for_selection(task_id: str) -> bool:
     """Return whether a task is for selecting weaknesses, not for confirming them.
 
-    It is decided by a hash of the id, so about half of the tasks are, and a task never changes sides when other tasks
-    are added or for another model.
+    A hash of the id decides, so about half of the tasks are for selecting, and a task stays on its side for every model
+    and when other tasks are added.
     """
     return int(digest("weaknesses", _SEED, task_id)[:8], 16) % 2 == 0
 
@@ -124,8 +124,8 @@ def task_sums(right: Floats, weights: Floats, tasks: Ints, leaves: Ints, shape: 
 class Contrast:
     """A model compared with another one on the same criteria or, if `other` is None, with its own other criteria.
 
-    The other criteria are those of the same task outside the node, without the node's own: a large node would otherwise
-    be compared with itself. Within a task, below all criteria and below the other criteria mean the same.
+    The other criteria are those of the same task outside the node: a large node would otherwise be compared mostly with
+    itself. Within a task, a node below the other criteria is also below all criteria, and vice versa.
     """
 
     model: TaskSums
@@ -274,9 +274,9 @@ def _tested(contrast: Contrast, inside: Floats, outside: Floats, alpha: float) -
 
 
 def _below(first: Floats, second: Floats, by_chance: float) -> Below:
-    """Return the difference of the second and the first.
+    """Return the difference, second minus first.
 
-    The p-value is half of the two-sided one, for a negative difference, or the one by chance if that is larger.
+    The p-value is one-sided, for a negative difference: half of the two-sided one, or `by_chance` if that is larger.
     """
     measured = paired_difference(first, second)
     if measured.p_value is None or measured.difference is None:
@@ -286,7 +286,7 @@ def _below(first: Floats, second: Floats, by_chance: float) -> Below:
 
 
 def _least_p_values(differences: Floats) -> Floats:
-    """Return one-sided p-values by Student's t, lower bounds of those of `paired_difference`.
+    """Return one-sided p-values by Student's t, which are lower bounds of those of `paired_difference`.
 
     Returns:
         NaN if too few tasks differ for the t-test.
@@ -306,7 +306,7 @@ def _least_p_values(differences: Floats) -> Floats:
 
 
 def _aptest(contrast: Contrast, under: Floats, selected: Sequence[int], alpha: float) -> list[int]:
-    """Return the best fitting ones of nested selected nodes.
+    """Return, of nested selected nodes, those that fit best.
 
     A node is weak as a whole, and replaces the weak nodes in it, if its remainder is weak too: significantly, and at
     least half as weak as they are. Otherwise they alone explain its weakness, and it is left out.

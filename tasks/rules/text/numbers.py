@@ -38,7 +38,7 @@ def true_minus(text: str) -> str:
 
 
 _NAMED = 4
-"""Number of names in a note; it counts the others."""
+"""Number of names in a note; the others are only counted."""
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -64,8 +64,8 @@ def rank_notes(boards: Sequence[Rows]) -> Iterator[str]:
         yield f"Ranks compare only the tasks with a complete trial for every ranked model{of}{so}."
     if unranked:
         yield (
-            f"No rank: {some(unranked)}. Ranked is who has a score on at least half as many tasks as the model with "
-            "the most, and on tasks that all ranked models have."
+            f"No rank: {some(unranked)}. A model is ranked if it has a score on at least half as many tasks as the "
+            "model with the most, and on tasks that all ranked models have."
         )
 
 
