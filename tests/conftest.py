@@ -36,7 +36,13 @@ pytest_plugins = ["tests.worlds"]
 # No Prefect server records the runs of these tests; tests about Prefect enable it (`recording`).
 os.environ["PRBENCH_PREFECT"] = "off"
 
-_FIRST = ("test_golden.py", "test_provider_batches.py", "test_pipeline.py", "test_cascades.py", "test_recorded_runs.py")
+_FIRST = {
+    f"test_{name}.py"
+    for name in (
+        "golden", "recorded_runs", "pipeline", "groups", "nights", "provider_batches", "stopping", "serve", "pages",
+        "pool", "pages_in_browser", "cascades", "kills", "overview", "damage", "increments",
+    )
+}  # fmt: skip
 """Files that take minutes: they start first, so that no process still runs one of them at the end."""
 _SLOW = {"browser", "prefect_api", "world_job", "hostile_job", "research_job"}
 """Fixtures with a browser, a Prefect server, or a made-up warehouse for reports."""

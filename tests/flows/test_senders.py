@@ -51,6 +51,7 @@ def test_a_run_on_senders_goes_on(command: Command, provider: FaultServer) -> No
     assert [{"r": 2 * N_TASKS, "v": 2 * N_CRITERIA}] == stored
 
 
+@pytest.mark.long
 def test_doctor_starts_senders_and_names_what_they_lack(command: Command, monkeypatch: Patch) -> None:
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
     models = [{"name": "mistral/mistral-small-latest"}]

@@ -14,7 +14,7 @@ from tests.tasks.report.drilldown.drilled import numbers
 
 pytestmark = pytest.mark.slow
 NAMES = [f"{page.name}.html" for page in (*PAGES, *NAVIGATED, TASK)]
-OTHERS = [f"{name}.html" for name in ("index", "categories", "data", "judges", "hard", "history", "verdicts")]
+OTHERS = [f"{name}.html" for name in ("index", "categories", "data", "verdicts")]
 IN_THE_DARK = [("world_site", name) for name in ("index.html", "tasks.html", "task.html")]
 _BROKEN = (
     "[...document.querySelectorAll('.sources a, .date')].filter((one) => one.getClientRects().length > 1)"
