@@ -115,8 +115,8 @@ def _concluded(job: Job, n_looks: int, n_blocks: int) -> StageReport:
 def last_looks(job: Job) -> list[dict[str, Any]]:
     """Return the last look at each nightly model against its earlier nights; none if nights do not use `stopping`.
 
-    For a model with a look only the last look is valid: the looks decided on how many tasks all its other comparisons
-    of the night rest.
+    If a model has a look, no other comparison of it in that night is valid, because the looks decided on how many
+    tasks it was evaluated.
     """
     stopping = job.settings.stopping
     if stopping is None or stopping.pairs != EARLIER_NIGHTS:

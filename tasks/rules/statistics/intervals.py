@@ -202,7 +202,7 @@ def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
     total = others[0][which] if others else np.broadcast_to(weights.sum(axis=1), moved.shape)
     crossed, squared = (others[2], others[1][which]) if len(others) > 1 else (moved, total)
     with np.errstate(divide="ignore", invalid="ignore"):
-        off = moved / total  # NaN without any of the figure's tasks, and so are all results
+        off = moved / total  # NaN if the resample has none of the figure's tasks; so is all below
         # The spread around the resample's own ratio, expanded.
         squares += off * (off * squared - 2 * crossed)
         np.maximum(squares, _NO_SPREAD, out=squares)
