@@ -75,7 +75,7 @@ _OUTCOMES = {
 
 
 def populations(rows: Rows) -> list[str]:
-    """Return a note on the populations that shares are estimated for, and on the one that charts show."""
+    """Return notes: how large the populations are that shares are estimated for, and which of them the charts show."""
     sizes = {row["population_id"]: row["n_population"] for row in rows if row["n_population"] is not None}
     listed = " and ".join(f"{size:,} criteria" for size in sizes.values())
     more = "; the charts show the first" if len(sizes) > 1 else ""
