@@ -129,7 +129,7 @@ def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
         raise Damaged(f"{path}: is not a {' or '.join(formats)}; check the path")
     version, stated = document.get("version"), document.pop("sha256", None)
     if checked(int, version, path) > VERSION:
-        raise Damaged(f"{path}: is of version {version}, which this program does not know; use the newer program")
+        raise Damaged(f"{path}: is of version {version}, which this version of prbench does not know; use a newer one")
     if (stated is not None or version == VERSION) and stated != _hash_of(document):
         raise Damaged(f"{path}: was changed: it does not have the hash that it states; use another copy")
     document = document if version == VERSION else _of_november(document)

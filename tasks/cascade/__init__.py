@@ -156,7 +156,7 @@ class CascadeResult:
         n_tasks = len(self.stored.paired.tasks)
         if n_tasks // 2 >= SMALL:
             return ""
-        return f"Warning: rules made from {n_tasks // 2} tasks are unreliable; below {SMALL} so are their intervals."
+        return f"Warning: rules made from {n_tasks // 2} tasks are unreliable; so are intervals below {SMALL} tasks."
 
 
 def evaluated(
@@ -176,7 +176,7 @@ def evaluated(
         both = f"{parameters['cheap']} and {parameters['strong']}"
         raise UsageError(
             f"{both} have both judged criteria of {len(paired.tasks)} tasks; "
-            f"a cascade is evaluated from {FEWEST_TASKS} tasks on, in two halves"
+            f"to evaluate a cascade, {FEWEST_TASKS} tasks or more are needed"
         )
     tried = candidates(paired.of_tasks(for_choosing(paired.tasks)), has_repetitions=stored.has_repetitions)
     evaluations = evaluate(paired, tried, stored.costs, resamples)

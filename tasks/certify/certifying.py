@@ -215,7 +215,7 @@ def verified_digest(path: Path, published: str | None) -> str:
             actual = hashlib.sha256(before).hexdigest()
         stated = content[-_DIGEST_HEX:]
     if stated != actual.encode():
-        raise Damaged(f"{path}: is damaged or not a certificate: its digest is another one; get it again")
+        raise Damaged(f"{path}: is damaged or not a certificate: its digest does not match; get it again")
     if published is not None and published.strip().lower() != actual:
         raise Damaged(f"{path}: is not the published certificate: its digest is {actual}, not {published.strip()}")
     return actual

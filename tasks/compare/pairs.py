@@ -341,7 +341,7 @@ def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> 
         if any(side.model_run.model_run_id in same for name in names[1:] for side in sides[name]):
             return (
                 "nothing to compare: the runs worked on the same responses under the same judge configuration, "
-                "and a verdict is stored once; runs differ where their vintages do"
+                "and a verdict is stored once; compare runs of different vintages"
             )
     in_words = [
         name.removesuffix("_hash").replace("config", "configuration").replace("_", " ") for name in _equal(kind)

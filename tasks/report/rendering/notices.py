@@ -93,7 +93,7 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
         )
         yield Notice("warn", f"{text}: {_models(parts, rows)}", "#leaderboard")
         if any(row["ci_low"] is None for row in parts):
-            text = "Some of these have no interval: none is valid until all tasks are evaluated, or too few differ."
+            text = "Some of these have no interval: too few tasks differ, or all tasks must be evaluated first."
             yield Notice("warn", text, "#leaderboard")
     for may_hide, meaning in _HIDING.items():
         if hiding := [row for row in judged if row.get("may_hide_failures", False) is may_hide]:
