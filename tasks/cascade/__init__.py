@@ -156,7 +156,7 @@ class CascadeResult:
         n_tasks = len(self.stored.paired.tasks)
         if n_tasks // 2 >= SMALL:
             return ""
-        return f"Warning: rules made from {n_tasks // 2} tasks are unreliable; so are intervals below {SMALL} tasks."
+        return f"Warning: rules made from {n_tasks // 2} tasks are unreliable; below {SMALL} so are their intervals."
 
 
 def evaluated(

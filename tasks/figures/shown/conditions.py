@@ -169,11 +169,11 @@ STOPPING = Page(
             "stopped_comparisons",
             "Last look at each comparison",
             "Mean $score of the first model minus that of the other, on the tasks evaluated by then, in random order. "
-            "The interval holds at every look together, for all comparisons with the configured chance of any false "
-            "decision. A comparison is `different` if its interval leaves out 0, and `equal` if it lies within the "
-            "least difference; of a night, `dropped` if it lies below minus the least difference. `open` is what all "
-            "tasks did not settle. A difference that ended its own evaluation is too large on average; the one "
-            "without the bias of stopping is not.",
+            "Intervals are valid for all looks at all comparisons together, with the configured chance of any false "
+            "decision. A comparison is `different` if its interval excludes 0, and `equal` if the interval lies "
+            "within the least difference; of a night, `dropped` if it lies below minus the least difference, and "
+            "`not_dropped` if above. All others are `open`. A difference that ended its own evaluation is too large on "
+            "average; the unbiased difference is not.",
             (
                 *columns("model compared_with judge decision difference"), *ends("ci", title="Interval at every look"),
                 *columns(

@@ -134,9 +134,9 @@ def _notes_on(result: CascadeResult, cheap: str, strong: str) -> list[str]:
         f"Left out: {stored.n_strong_failed} criteria that {strong} failed on.": stored.n_strong_failed,
         f"Left out: {stored.n_without_second} criteria without a second verdict of {cheap}, from rules with "
         "disagreement.": stored.n_without_second,
-        f"{cheap} has one verdict for each criterion, so no rule uses disagreement.":
+        f"{cheap} has one verdict a criterion, so disagreement of repetitions is not tried.":
             not stored.has_repetitions,
-        f"{cheap} has no stored confidence (`logprobs: true` asks for it), so no rule uses it.":
+        f"{cheap} has no stored confidence (`logprobs: true` asks for it), so that is not tried.":
             not stored.has_confidence,
         "The cost of a judge is not known, so rules are ordered by calls of the strong judge.":
             stored.costs.cheap_usd is None,

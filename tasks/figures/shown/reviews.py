@@ -9,7 +9,7 @@ _PAIR = columns("kind annotator compared_with", kind="Kind of label")
 _TRUST = (
     "Lines are 95 % intervals for other tasks of the same kind; there is none where fewer than 5 tasks differ. A "
     "hollow dot rests on fewer than 50 tasks. "
-    "Agreement with the released labels says how far the annotated ones can be trusted where none are released."
+    "Agreement with released labels shows how far annotated labels can be trusted for tasks without released ones."
 )
 
 
