@@ -90,7 +90,7 @@ def as_number(value: Any) -> float | None:
 
 
 def as_whole_number(value: Any) -> int | None:
-    """Return a whole number (2 or 2.0) that a float represents exactly, or None."""
+    """Return a whole number (2 or 2.0) below 2^53, up to which floats are exact; None for anything else."""
     number = as_number(value)
     return int(number) if number is not None and number.is_integer() and abs(number) < 2**53 else None
 

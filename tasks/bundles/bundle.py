@@ -265,6 +265,6 @@ def read_pointer(location: Folder | Store) -> Pointer | None:
 
 
 def published_in(location: Folder | Store) -> Folder | Store:
-    """Return the location of the latest publication at a target; for an export, the location itself."""
+    """Return the location of the latest publication at a target; without a pointer there, the target itself."""
     pointer = read_pointer(location)
     return location if pointer is None else location.below(pointer.publication)

@@ -244,7 +244,7 @@ _PATTERN = re.compile(r"[*\[\]]")
 
 
 def open_location(given: str) -> Path | Store:
-    """Return the path or store of a path, or of an address such as `s3://bucket/prefix`; `file://` is a path.
+    """Return a path, or the store at an address such as `s3://bucket/prefix`; `file://` is a path.
 
     Raises:
         UsageError: the address holds keys, or its store is not known or lacks its library.

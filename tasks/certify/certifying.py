@@ -252,7 +252,7 @@ def _refuse_other_bytes(path: Path, archive: zipfile.ZipFile) -> None:
         for info in sorted(archive.infolist(), key=attrgetter("header_offset")):
             if info.header_offset != end:
                 raise ValueError(f"there are other bytes before {info.filename}")
-            # Bytes 26 to 29 of the 30-byte header are the lengths of the name and the extra field that follow (APPNOTE
+            # From byte 26 on, the 30-byte header has the lengths of the name and the extra field after it (APPNOTE
             # 4.3.7).
             file.seek(info.header_offset + 26)
             end += 30 + sum(struct.unpack("<HH", file.read(4))) + info.compress_size

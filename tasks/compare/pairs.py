@@ -106,7 +106,7 @@ class ModelRunPair:
 
     @property
     def sides(self) -> tuple[Side, Side]:
-        """Both sides."""
+        """The first and the second side."""
         return self.first, self.second
 
 

@@ -81,7 +81,7 @@ def why_no_interval(difference: ScoreDifference) -> str | None:
 
 
 def notes_on_all(result: ComparisonResult) -> list[str]:
-    """Return notes on intervals and p-values, and notes on all differences."""
+    """Return the notes on all differences together, beginning with those on intervals and p-values."""
     notes = []
     if any(each.paired.p_value is None for each in result.differences):
         notes.append(f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ.")

@@ -97,7 +97,7 @@ def _lines(page: Page) -> Iterator[Line]:
 
 
 def _holds(table: Table, words: Iterable[Word]) -> bool:
-    """Return whether a table contains text: at least two rows and columns, and no word outside its cells."""
+    """Return whether this is a real table: two rows, columns and filled cells or more, and no word outside cells."""
     used = {_box_of(word, table.cells) for word in words if _box_of(word, [table.bbox])}
     return len(table.rows) > 1 and len(table.columns) > 1 and len(used) > 1 and None not in used
 

@@ -130,7 +130,7 @@ def total_cost_usd(job: Job, run_id: str) -> float | None:
 
 
 def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
-    """Return the latest runs, or all since a moment; a run whose process has ended without an outcome is `killed`.
+    """Return the latest runs, or all runs since a moment; if a process ended without an outcome, its run is `killed`.
 
     Raises:
         WarehouseError: nothing is published.

@@ -22,7 +22,7 @@ _SEVERITY_COLUMNS = columns(
 
 
 def _met(what: str, *, is_detrimental: bool) -> Charts:
-    """Declare the share met, for each split, of desired criteria or of undesired ones."""
+    """Declare charts of the share of criteria that are met, for each split: of desired or of undesired criteria."""
     return charts.intervals(
         "split", what, rows=lambda rows: [row for row in rows if row["is_detrimental"] is is_detrimental],
         label="severity", name="model", value="met_share", ends="met_ci", title=what, hollow="is_met_small",

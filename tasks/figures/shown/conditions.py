@@ -34,7 +34,7 @@ _DIFFERENCE = (
 
 
 def _both(name: str, kind: Kind, title: str, ratio: str = "") -> tuple[Column, ...]:
-    """Return the columns of a figure under the baseline and under the condition, and of their ratio."""
+    """Return the columns of a value under the baseline and under the condition, and of the ratio of the two."""
     pair = (Column(f"baseline_{name}", "baseline", kind, title), Column(name, "condition", kind, title))
     return (*pair, Column(ratio, "factor", "number", title)) if ratio else pair
 

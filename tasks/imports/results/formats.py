@@ -349,7 +349,7 @@ _M42 = {"prompt_id", "prompt", "prompt_response", "rubrics"}
 
 
 class Format(NamedTuple):
-    """A format: functions that recognise and read its files."""
+    """A format of logs: its title, and the functions that recognise and read its files."""
 
     title: str
     is_of: Callable[[LogSource], bool]

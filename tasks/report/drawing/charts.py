@@ -24,7 +24,7 @@ _MARK_RADIUS = 5
 
 
 def chart_of(rows: Rows, *columns: str | None) -> alt.Chart:
-    """Return a chart without marks of some columns, as wide as its container; all charts build on it.
+    """Return a chart of some columns, still without marks, as wide as its container; all charts build on it.
 
     Its rows also keep the columns by which a page chooses models and judges.
     """
