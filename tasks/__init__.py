@@ -1,1 +1,1 @@
-"""The stages, and the modules that they use: the model gateway, the benchmarks, the pure rules."""
+"""The stages, and the modules that they use, such as model calls, benchmarks and pure rules."""

@@ -3,15 +3,15 @@
 A revision is the hub's commit (a branch or tag is resolved to its commit first), or the hash of the content of files.
 It is stored on every row, so rows of different revisions are never mixed.
 
-Each hub commit has its own cache folder (`dataset/hub.py`), below the usual one. Offline, or when the hub is down,
-`datasets` serves the newest revision in its cache, whatever revision was requested. A cache that was filled by other
-means is not used offline.
+Each hub commit has its own cache folder (`dataset/hub.py`) below the usual one, because offline, or if the hub is down,
+`datasets` loads the newest revision in its cache, whichever was requested. So a cache that other programs filled is not
+used offline.
 
-The scratchpad is not stored, so it cannot be sent. The canary is stored in `split_members`, separate from all texts,
-and is in no export and no report.
+The scratchpad is not stored, so it cannot be sent to a model. The canary is stored in `split_members`, apart from all
+texts, and is in no export and no report.
 
-A bad row is stored, and a check refuses it. Parsing refuses only rows that cannot become tasks; all other problems are
-left to the checks, so a refused task is in the database with the reason (`quarantine`).
+Parsing refuses only rows that cannot become tasks. All other problems are left to the checks, so that a refused task is
+in the database with the reason (`quarantine`).
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ Rows = list[dict[str, Any]]
 
 
 def ingest(job: Job) -> StageReport:
-    """Store the configured data set in the warehouse; the same revision again changes nothing.
+    """Store the configured data set in the warehouse; ingesting the same revision again changes nothing.
 
     Raises:
         PipelineError: the data set cannot be read or lacks a column; no row is stored then.
@@ -47,8 +47,9 @@ def ingest(job: Job) -> StageReport:
         if {row["split"] for row in stored} >= set(source.splits):
             return _stored(warehouse, key, source)
     by_split = {split: tasks_of(source, split, benchmark) for split in source.splits}
-    # Every task once, in order of appearance, with the number of rows of its id in a split (or of its contents).
-    # The hard splits repeat tasks of the full ones, so an id may be in two splits with the same content.
+    # Every task once, in order of appearance. `n_rows` is the largest number of rows with its id in a split, or of
+    # different contents under its id. Hard splits repeat tasks of full ones, so an id may be in two splits with the
+    # same content.
     first: dict[str, Task] = {}
     everything = [task for of_split in by_split.values() for task in of_split]
     n_rows = Counter(task_id for task_id, _ in {(task.task_id, task.content_hash) for task in everything})
@@ -96,7 +97,7 @@ _ROWS_OF_TASK: dict[str, Callable[[Task], Rows]] = {
         for criterion_id, kind, label in dict.fromkeys((c.criterion_id, *of) for c in task.criteria for of in c.labels)
     ],
 }
-"""Each table that has rows of a task -> the function that returns them."""
+"""Table -> function that returns the rows of a task in it."""
 
 
 def _reference_rows(benchmark: Benchmark) -> dict[str, Rows]:

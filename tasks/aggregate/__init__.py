@@ -1,4 +1,4 @@
-"""Aggregate: add the measures that need resampling; scores and leaderboards are SQL, built at every publishing."""
+"""Aggregate: store the measures that need resampling. Scores and leaderboards are SQL, built at every publishing."""
 
 from datetime import UTC, datetime
 
@@ -12,7 +12,7 @@ _OF_LEADERBOARDS = {SCORE.name, TRIALS.name}
 
 
 def aggregate(job: Job) -> StageReport:
-    """Publish the stored rows, and recompute changed measures: intervals of figures, agreement of graders."""
+    """Publish the stored rows, store configured majorities and conditions, and recompute measures that changed."""
     warehouse = Warehouse(job.warehouse)
     warehouse.publish()
     with warehouse.reader() as reader:
@@ -43,7 +43,7 @@ def has_stale_measures(reader: Reader, job: Job) -> bool:
 
 
 def _new_majorities(reader: Reader, job: Job) -> list[Row]:
-    """Return the configured majorities that are not stored yet, or with other members."""
+    """Return the configured majorities that are not stored, or are stored with other members."""
     benchmark = job.settings.benchmark
     stored = {row["majority"]: row["members"] for row in reader.select("grader_sets", benchmark=benchmark)}
     return [

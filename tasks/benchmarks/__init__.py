@@ -1,6 +1,6 @@
-"""The benchmarks, one module each; a module is loaded when its name is used.
+"""The benchmarks, one module each; a module is loaded when its benchmark is used.
 
-Further benchmarks may be in folders that an environment variable names (see `guide.md`).
+An environment variable can name folders with further benchmarks (see `guide.md`).
 """
 
 import os
@@ -15,9 +15,9 @@ from tasks.rules.text.characters import one_line
 
 FOLDER = Path(__file__).parent
 OWN_FOLDERS = "PRBENCH_BENCHMARKS"
-"""The environment variable, shared by all processes of a run, with folders of further benchmarks."""
+"""The environment variable that names folders of further benchmarks; all processes of a run need it."""
 _SHARED = {"base", "rows"}
-"""Modules that are not benchmarks."""
+"""Modules of this folder that are not benchmarks."""
 
 
 def benchmark_names() -> list[str]:
@@ -59,7 +59,7 @@ def load_benchmark(name: str) -> Benchmark:
         raise UsageError(f"{folder / name}.py: BENCHMARK is not a Benchmark with the name {name!r}")
 
     def beside(template: str) -> str:
-        """Return the path of a template next to the module; else the name of a shipped template."""
+        """Return the path of a template next to the module; if there is none, its name, as a shipped template."""
         return str(folder / template) if (folder / f"{template}.txt").is_file() else template
 
     return replace(
@@ -73,7 +73,7 @@ def _folders() -> dict[str, Path]:
     folders: dict[str, Path] = {}
     for named in (str(FOLDER), *filter(None, os.environ.get(OWN_FOLDERS, "").split(os.pathsep))):
         folder = from_home(named, OWN_FOLDERS)
-        # A process that a schedule starts has another working directory.
+        # Absolute, because a process that a schedule starts has another working directory.
         if not folder.is_absolute() or not folder.is_dir():
             raise UsageError(f"{OWN_FOLDERS}: {named} is not the absolute path of a folder; correct it, or unset it")
         for name in (module.name for module in iter_modules([str(folder)]) if not module.name.startswith("_")):

@@ -9,13 +9,13 @@ from tasks.rules.verdict import GRADINGS
 
 Row = Mapping[str, Any]
 ANY_FIELD = ""
-"""The key for all fields, in vocabularies that are the same for every field."""
+"""The key of a vocabulary that is the same for all fields."""
 
 BREAKDOWNS = (
     "category", "topic", "expert", "turns", "decision_type", "economic_pathway", "severity", "reference_texts",
     "subset",
 )  # fmt: skip
-"""Labels of tasks and rubrics that every benchmark has (`task_breakdowns` and `rubric_weights` of sql/intermediate)."""
+"""Kinds of labels that any benchmark can have (`task_breakdowns` and `rubric_weights` in sql/intermediate)."""
 
 
 class RowError(ValueError):
@@ -24,11 +24,11 @@ class RowError(ValueError):
 
 @dataclass(frozen=True)
 class Reference:
-    """A mean of the primary score from the benchmark's own paper; it is shown only with the same split and judge.
+    """A mean of the primary score in the benchmark's own paper; it is shown only beside the same split and judge.
 
     Attributes:
         split: the split of the data set.
-        n_tasks: its number of tasks; a sample of a split is a different one.
+        n_tasks: the number of tasks in the split; a sample of a split is another split.
         judge: the judge's name, without its provider.
         model: the evaluated model, as the paper names it.
         value: the mean score.
@@ -49,10 +49,10 @@ class Vocabulary:
 
     Attributes:
         title: the heading of the labels.
-        instruction: the annotator's instruction on the choice of a label.
-        labels: for each field (or `ANY_FIELD`), each label with a short description.
-        most_secondary: largest number of secondary labels of a task.
-        is_listed: true if the prompt lists the labels; otherwise the instruction says how they are written.
+        instruction: tells the annotator how to choose a label.
+        labels: field (or `ANY_FIELD`) -> label -> a short description of it.
+        most_secondary: the largest number of secondary labels that a task may get.
+        is_listed: true if the prompt lists the labels; otherwise the instruction says how to write them.
     """
 
     title: str
@@ -68,7 +68,7 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class ReviewReference:
-    """The share of its criteria that independent experts agree with, as the benchmark's own paper gives it.
+    """The share of a benchmark's criteria that independent experts agree with, as its own paper gives it.
 
     Attributes:
         value: the share, from 0 to 1.
@@ -86,25 +86,26 @@ class Benchmark:
     Attributes:
         columns: the columns that the rows must have.
         invariants: the checks on its tasks and criteria, each with its bounds (`expectations/README.md`).
-        gradings: the judge template of each grading, `binary` or `ternary`; the first one is the default.
-        vocabularies: for each field (or `ANY_FIELD`) and kind of label, the allowed labels. Kinds are `category` of
-            criteria, `decision_type` and `economic_pathway` of tasks, and those of `breakdowns`.
+        gradings: grading (`binary` or `ternary`) -> its judge template; the first grading is the default.
+        vocabularies: field (or `ANY_FIELD`) -> kind of label -> allowed labels. Kinds are `category` (of criteria),
+            `decision_type` and `economic_pathway` (of tasks), and those in `breakdowns`.
         annotations: kind -> the labels that a model may give a task (`prbench annotate`); labels in the data set's
             rows take precedence.
-        licence: the licence of the data set, by the hub's name for it; None if it is not known.
-        severities: each weight class's lowest and highest weight.
-        hard_splits: by field, the split of the data set that holds its own choice of hard tasks.
-        common_breakdowns: those of `BREAKDOWNS` whose labels its tasks and rubrics have.
-        breakdowns: kind -> title of the further labels of its tasks and criteria.
-        figure_sources: figure of the report -> where the benchmark's own paper shows a similar one; follows "See".
-        references: scores that the paper gives, for the report's ranking.
-        review_reference: the paper's result of reviews of its criteria, shown with the own one.
-        evidence_template: the template of requests for the evidence in a chunk of a response too long for a judge;
-            None: responses are judged whole, and one that is too long is a failure (`context_length`).
-        graded_rows: returns a reader of graded rows in the benchmark's own shape, which turns each into rows for
-            imports (none if it has no decision); rows in the imports' shape are passed on unchanged.
-        id_columns: names of the column with a row's id, in the order of preference; prompts in a separate file are
-            found by it.
+        licence: the hub's name for the licence of the data set; None if it is not known.
+        severities: weight class -> its lowest and highest weight.
+        hard_splits: field -> the split with the data set's own choice of hard tasks.
+        common_breakdowns: the kinds in `BREAKDOWNS` for which its tasks or criteria have labels.
+        breakdowns: further kinds of labels of its tasks and criteria -> their titles.
+        figure_sources: figure of the report -> where the benchmark's own paper shows a similar one; the report puts
+            "See" before it.
+        references: scores in the paper, which the report's ranking shows.
+        review_reference: the result of the reviews of criteria in the paper, shown beside your own.
+        evidence_template: the template that asks for the evidence in a chunk of a response that is too long for a
+            judge. If None, a response that is too long is a failure (`context_length`).
+        graded_rows: returns a reader that converts a graded row in the benchmark's own shape to rows for imports (none
+            if it has no decision), and passes on all other rows.
+        id_columns: possible names of the column with a row's id, the preferred one first. Prompts in a separate file
+            are found by this id.
     """
 
     name: str
@@ -151,13 +152,13 @@ class Benchmark:
 
     @property
     def own_breakdowns(self) -> dict[str, str]:
-        """Kind -> title of the labels that not every benchmark has, including annotators' labels."""
+        """Kind -> title, for kinds of labels that are not in `BREAKDOWNS`, including those of annotators."""
         own = {kind: vocabulary.title for kind, vocabulary in self.annotations.items() if kind not in BREAKDOWNS}
         return {**self.breakdowns, **{kind: title for kind, title in own.items() if kind not in self.breakdowns}}
 
     @property
     def grading(self) -> str:
-        """The grading of verdicts by default."""
+        """The default grading."""
         return next(iter(self.gradings))
 
     @property
@@ -167,10 +168,10 @@ class Benchmark:
 
     @property
     def expected_score(self) -> ScoreDefinition:
-        """The primary score with probabilities for decisions, which judges that give them have beside it."""
+        """The primary score with probabilities instead of decisions; judges that give probabilities have it too."""
         return replace(self.primary_score, score_name=f"expected_{self.primary_score.score_name}", is_primary=False)
 
     @property
     def criteria_score(self) -> ScoreDefinition:
-        """The score for some criteria of a rubric: one defined for negative weights alone, else the primary one."""
+        """The score for a part of a rubric: one that is defined for negative weights alone, else the primary one."""
         return next((score for score in self.scores if score.denominator_negative), self.primary_score)

@@ -18,16 +18,16 @@ AXES = frozenset({
     "accuracy", "completeness", "context_awareness", "communication_quality", "instruction_following",
 })  # fmt: skip
 _TAG = "tag"
-"""Kind of a tag that names no kind."""
+"""The kind of a tag that states none."""
 META_MODEL = "meta-evaluation"
-"""Label of the models whose responses physicians graded: the data does not name them."""
+"""The label for models whose responses physicians graded, because the data does not name these models."""
 
 
 def parse_row(row: Row) -> Task:
     """Return a row as a task; example tags become labels, and the theme is the field.
 
     Raises:
-        RowError: the row has no id, or a message is by neither the user nor the assistant.
+        RowError: the row has no id, or a message has another role than user or assistant.
     """
     task_id = as_text(row.get("prompt_id"))
     if task_id is None or is_blank(task_id):
@@ -61,7 +61,8 @@ def _criteria(items: Sequence[Any]) -> tuple[Criterion, ...]:
     for position, item in enumerate(map(as_mapping, items)):
         title, stored = as_text(item.get("criterion")) or "", item.get("points")
         labels = _labels(item.get("tags"))
-        # The data has no ids, and a rubric may have the same text twice. Points and tags may change.
+        # The data has no ids. An id depends on the text alone, since points and tags may change; a text may occur
+        # twice.
         content = digest("healthbench", title)[:12]
         seen[content] += 1
         criterion_id = content if seen[content] == 1 else f"{content}-{seen[content]}"
@@ -77,11 +78,11 @@ def _labels(tags: Any) -> tuple[Label, ...]:
 
 
 def graded_rows() -> Callable[[Row], Iterable[Row]]:
-    """Return a reader of meta-evaluation rows: a completion, one criterion, and each physician's decision.
+    """Return a reader of meta-evaluation rows: each has a completion, a criterion, and every physician's decision.
 
-    The completions of a prompt are numbered as trials in the order of their first appearance, and the physicians of a
-    row as graders in its order; their ids are in the explanation. Results of simple-evals are read by `prbench import
-    results`.
+    The completions of a prompt are numbered as trials, in the order of their first appearance. The physicians of a row
+    are numbered as graders, in its order; their ids are in the explanation. `prbench import results` reads results of
+    simple-evals.
     """
     trials: dict[str, dict[str, int]] = {}
 
@@ -118,7 +119,7 @@ BENCHMARK = Benchmark(
         **{key: {} for key in ("category_known", "labels_known", "unique_task_id", "unique_criterion_id")},
         **{key: {} for key in ("title_not_empty", "turns_contiguous", "prompt_not_empty")},
     },
-    # Achieved points over positive points; the mean over examples is clipped.
+    # Achieved points divided by positive points; the mean over examples is clipped.
     scores=(ScoreDefinition("score", 0.0, 1.0, 0.0, clips_mean=True, is_primary=True),),
     gradings={"binary": "healthbench_v2"},
     default_dataset_id="openai/healthbench",

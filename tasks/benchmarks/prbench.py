@@ -144,8 +144,8 @@ VOCABULARIES: dict[str, dict[str, frozenset[str]]] = {
 def parse_row(row: Mapping[str, Any]) -> Task:
     """Return a row in the hub's shape as a task.
 
-    Errors in a rubric or a conversation are kept, so that the checks find them. The author's scratchpad and the names
-        of the models that wrote earlier turns are not read.
+    Errors in a rubric or a conversation are kept, so that checks find them. The author's scratchpad, and the names of
+    models that wrote earlier turns, are not read.
 
     Raises:
         RowError: the row has no task id.
@@ -186,7 +186,7 @@ def _criterion(position: int, item: Any) -> Criterion:
     item = as_mapping(item)
     annotations = as_mapping(item.get("annotations"))
     severity = as_text(annotations.get("weight_class"))
-    # Editing leaves old weights in other classes' fields: only the field that weight_class names counts.
+    # The fields of other classes may hold old weights after edits, so only the field that weight_class names counts.
     stored = annotations.get(f"{severity.replace(' ', '_')}_weight") if severity else None
     title, category = as_text(item.get("title")) or "", as_text(annotations.get("criteria_category"))
     criterion_id = as_text(item.get("id")) or f"position-{position}"
@@ -208,7 +208,7 @@ SCORES = (
     ScoreDefinition("score", 0.0, 1.0, 0.0, clips_mean=True, is_primary=True),
     ScoreDefinition("min_normalized", -1.0, 1.0, -1.0, clips_mean=False, is_primary=False),
 )
-"""Equations 1 and 2, and 3 and 4 of the paper (appendix D)."""
+"""The scores of equations 1 and 2 and of equations 3 and 4 of the paper (appendix D)."""
 
 _PAPER, _JUDGE = "arXiv 2511.11562", "o4-mini"
 
@@ -246,7 +246,7 @@ REFERENCES = (
         for model, values in _HARD.items()
     ),
 )
-"""Measured on the first release of the data, whose tasks and criteria differ from later revisions."""
+"""Measured on the first release of the data, which differs from later revisions in tasks and criteria."""
 
 BENCHMARK = Benchmark(
     name="prbench",

@@ -12,7 +12,7 @@ from tasks.rules.text.characters import is_blank
 from tasks.rules.text.json_text import read_json
 
 ID_COLUMNS = ("sample_id", "qid")
-"""The hub's name of the id, and its name in files whose prompts are in a separate file."""
+"""Names of the id column: on the hub, and in files whose prompts are in a separate file."""
 
 AXES = frozenset({
     "Explicit Criteria", "Implicit Criteria", "Synthesis of Information", "Communication Quality",
@@ -50,7 +50,7 @@ ANNOTATIONS = {
         most_secondary=0,
     ),
 }  # fmt: skip
-"""Three labels of a task's difficulty (paper, section 3); they are in its rows, or a model gives them."""
+"""Three kinds of labels of a task's difficulty (paper, section 3); the rows have them, or a model gives them."""
 LEVELS = {kind: frozenset(vocabulary.labels[ANY_FIELD]) for kind, vocabulary in ANNOTATIONS.items()}
 
 SEVERITIES = {
@@ -65,7 +65,7 @@ SEVERITIES = {
 
 
 def parse_row(row: Row) -> Task:
-    """Return a row of the hub, or of the files with `qid`, as a task of one turn.
+    """Return a row from the hub, or from a file with `qid`, as a task of one turn.
 
     Raises:
         RowError: the row has no task id.
@@ -87,7 +87,7 @@ def parse_row(row: Row) -> Task:
 
 def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
     title, axis, stored = as_text(item.get("criterion")) or "", as_text(item.get("axis")), item.get("weight")
-    # The data has no ids, and some texts appear under two axes.
+    # The data has no ids, and some texts occur on two axes.
     criterion_id = digest("researchrubrics", title, axis)[:12]
     weight = as_number(stored)
     severity = band_of(stored, SEVERITIES)
@@ -98,8 +98,8 @@ def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
 def graded_rows() -> Callable[[Row], Iterable[Row]]:
     """Return a reader of the files that the published code writes.
 
-    They have one evaluation a row, or one task a row with all its verdicts. Evaluations do not name the axis, so for
-    two criteria with the same text the rows are taken in their order.
+    A row is one evaluation, or a task with all its verdicts. Evaluations do not name the axis, so of two criteria with
+    the same text, the first row is on the first criterion.
     """
     seen: Counter[tuple[str | None, ...]] = Counter()
 
@@ -107,7 +107,7 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
         if "final_presence" in row:
             yield from _of_compiled(row)
         elif "rubric_title" in row:
-            # Evaluations of one report name the task by its id and are binary; those of all reports are ternary.
+            # Files on a single report name the task by its id and are binary; files on all reports are ternary.
             is_of_one = "sample_id" in row and "task_name" not in row
             graded_row = {
                 **row, "task": row.get("task_name") or row.get("sample_id") or row.get("task"),
@@ -130,9 +130,9 @@ _KEY = ("task", "model", "trial", "vintage", "judge", "judge_trial", "grading", 
 
 
 def _of_compiled(row: Row) -> Iterator[Row]:
-    """Yield the verdicts on all models' reports, in the order of the rubric; a cell holds both as JSON.
+    """Yield the verdicts on all models' reports, in the order of the rubric; rubric and verdicts are cells with JSON.
 
-    They are people's verdicts unless a column `judge` names a judge: the published code writes both in the same shape.
+    They count as people's unless a column `judge` names a judge, because the published code writes both alike.
     """
     rubrics = as_list(_decoded(row, "rubrics"))
     presence = as_mapping(_decoded(row, "final_presence"))

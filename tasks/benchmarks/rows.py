@@ -1,4 +1,4 @@
-"""Readers of values in rows from JSON, Parquet, pandas or the hub: they accept any form, but no wrong content.
+"""Readers of values in rows from JSON, Parquet, pandas or the hub, in any form that these use.
 
 The module also builds tasks and criteria from rows.
 """
@@ -18,7 +18,7 @@ def criterion_from(
     criterion_id: str, position: int, title: str | None, weight: Any, *, category: str | None = None,
     severity: str | None = None, labels: Sequence[Label] = (),
 ) -> Criterion:  # fmt: skip
-    """Return a criterion; `weight` is the value in the data, a number or not."""
+    """Return a criterion; `weight` is the value in the data, which may not be a number."""
     number = as_number(weight)
     return Criterion(
         criterion_id, position, title or "", category, number,
@@ -28,7 +28,7 @@ def criterion_from(
 
 
 def band_of(weight: Any, bands: Mapping[str, tuple[float, float]]) -> str | None:
-    """Return the weight class of a weight; None for a weight outside all classes, and for one that is not a number."""
+    """Return the weight class of a weight; None if it is not a number or outside all classes."""
     number = as_number(weight)
     return next((name for name, (low, high) in bands.items() if number is not None and low <= number <= high), None)
 
@@ -37,7 +37,7 @@ def task_from(
     task_id: str, conversation: Sequence[Turn], criteria: Sequence[Criterion], *, field: str | None = None,
     labels: Sequence[Label] = (), canary: str | None = None,
 ) -> Task:  # fmt: skip
-    """Return a task; its turns are counted, since the row does not state their number."""
+    """Return a task; the number of its turns is counted."""
     messages = build_messages(conversation)
     turns = sum(role == "user" for role, _ in messages)
     rubric = [(c.criterion_id, c.title, c.weight, c.weight_text, c.category, c.labels) for c in criteria]
@@ -65,7 +65,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def as_text(value: Any) -> str | None:
-    """Return a text that can be stored, or None; a number becomes its text in JSON."""
+    """Return a value as text that can be stored; None for None and NaN."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     return storable(value if isinstance(value, str) else str(value))
@@ -77,7 +77,7 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 
 
 def as_number(value: Any) -> float | None:
-    """Return a finite number, or None: a text, a boolean, NaN and infinity are not numbers."""
+    """Return a finite number; None for anything else, such as a text, a boolean, NaN or infinity."""
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -90,7 +90,7 @@ def as_number(value: Any) -> float | None:
 
 
 def as_whole_number(value: Any) -> int | None:
-    """Return a whole number (2 or 2.0) that a float represents exactly, or None."""
+    """Return a whole number (2 or 2.0) below 2^53, up to which floats are exact; None for anything else."""
     number = as_number(value)
     return int(number) if number is not None and number.is_integer() and abs(number) < 2**53 else None
 
@@ -98,8 +98,8 @@ def as_whole_number(value: Any) -> int | None:
 def split_labels(text: str | None, vocabulary: Collection[str]) -> tuple[str, ...]:
     """Return the labels of a comma-joined list, some of which contain commas themselves.
 
-    Known labels are matched first, the longest first, from the beginning of a label; an unknown label extends to the
-    next comma, so that it is kept.
+    At the beginning of each label, known labels are tried, the longest first; if none fits, the label extends to the
+    next comma.
     """
     known = (rf"{re.escape(label)}(?= ?,|$)" for label in sorted(vocabulary, key=len, reverse=True))
     labels = re.findall(rf"\s*({'|'.join([*known, '[^,]+'])})", (text or "").strip())

@@ -1,1 +1,1 @@
-"""Bundles: files with a manifest, in folders and in any store that fsspec names."""
+"""Bundles: files with a manifest, in folders and in any store that fsspec supports."""

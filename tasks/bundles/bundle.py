@@ -1,7 +1,7 @@
 """Bundles: files in a folder or a store, and a manifest of their sizes and hashes, which is written last.
 
 Backups, exports, publications and certificates are kinds of bundles. Files without a manifest are not a bundle, so a
-killed write leaves none. The last value of a manifest is a hash of all others.
+write that is killed leaves no bundle. The last value in a manifest is a hash of all others.
 """
 
 import hashlib
@@ -29,12 +29,12 @@ Checked = TypeVar("Checked")
 
 
 class Damaged(PipelineError):
-    """Files do not match their manifest, or the manifest cannot be used; nothing was imported."""
+    """Files do not match their manifest, or the manifest cannot be used."""
 
 
 @dataclass(frozen=True)
 class File:
-    """A file of a bundle: its path in it, its size, and the SHA-256 of its content."""
+    """A file of a bundle: its path within the bundle, its size, and the SHA-256 of its content."""
 
     name: str
     n_bytes: int
@@ -43,7 +43,7 @@ class File:
 
 @dataclass(frozen=True)
 class Bundle:
-    """The content of a manifest: the kind, the files, and the entries that this kind adds."""
+    """The content of a manifest: the kind of the bundle, the files, and further entries."""
 
     kind: Kind
     files: tuple[File, ...]
@@ -51,23 +51,23 @@ class Bundle:
 
     @property
     def n_bytes(self) -> int:
-        """The bytes of all files."""
+        """The total size of the files in bytes."""
         return sum(file.n_bytes for file in self.files)
 
 
 def manifest_of(kind: Kind) -> str:
-    """Return the name of the manifest of a kind."""
+    """Return the name of the manifest of a kind of bundle."""
     return "backup.json" if kind == "backup" else MANIFEST
 
 
 def hash_of(path: Path) -> str:
-    """Return the SHA-256 of a file of this machine."""
+    """Return the SHA-256 of a local file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def file_at(path: Path, name: str) -> File:
-    """Return the entry of a file of this machine in a bundle, under a name."""
+    """Return the entry of a local file in a bundle, under this name."""
     return File(name, path.stat().st_size, hash_of(path))
 
 
@@ -80,9 +80,9 @@ def write_bundle(
     Args:
         location: the folder or store of the bundle.
         kind: one of `KINDS`.
-        files: each file with its path on this machine; None if it is at the location already.
+        files: file -> its local path; None if the file is at the location already.
         meta: further entries of the manifest.
-        name: the manifest's name, if it is not that of the kind.
+        name: the name of the manifest, if it is not the usual one of the kind.
         is_quiet: do not show progress.
     """
     location.put({file.name: path for file, path in files.items() if path is not None}, is_quiet=is_quiet)
@@ -129,7 +129,7 @@ def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
         raise Damaged(f"{path}: is not a {' or '.join(formats)}; check the path")
     version, stated = document.get("version"), document.pop("sha256", None)
     if checked(int, version, path) > VERSION:
-        raise Damaged(f"{path}: is of version {version}, which this program does not know; use the newer program")
+        raise Damaged(f"{path}: is of version {version}, which this version of prbench does not know; use a newer one")
     if (stated is not None or version == VERSION) and stated != _hash_of(document):
         raise Damaged(f"{path}: was changed: it does not have the hash that it states; use another copy")
     document = document if version == VERSION else _of_november(document)
@@ -141,10 +141,10 @@ def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
 
 
 def checked(kind: type[Checked], value: Any, path: str) -> Checked:
-    """Return a value of a manifest if it has a type; `path` is the path of the manifest.
+    """Return a value of a manifest after checking its type; `path` is that of the manifest, for messages.
 
     Raises:
-        Damaged: it is not.
+        Damaged: the value has another type.
     """
     try:
         return TypeAdapter(kind).validate_python(value, strict=kind is int)
@@ -154,9 +154,9 @@ def checked(kind: type[Checked], value: Any, path: str) -> Checked:
 
 
 def _of_november(document: dict[str, Any]) -> dict[str, Any]:
-    """Convert a manifest of version 1, in which each kind listed its files differently, to the current form.
+    """Convert a manifest of version 1 to the current form; each kind listed its files in another way.
 
-    A publication was an export with `others`.
+    A publication was an export with a list `others`.
     """
     tables = document.get("tables", ())
     lists = [document.get(name, ()) for name in ("files", "members", "others")] + [each["files"] for each in tables]
@@ -172,13 +172,13 @@ def is_inside(name: str) -> bool:
 
 
 def missing_from(location: Folder | Store, files: Iterable[File]) -> list[str]:
-    """Return the names of the files that are missing at a location, or have another size."""
+    """Return the names of the files that are missing at a location or have another size there."""
     there = location.files()
     return [file.name for file in files if there.get(file.name) != file.n_bytes]
 
 
 def is_complete(location: Folder | Store) -> bool:
-    """Return whether a location holds a publication with all files in the right size; those of November are exports.
+    """Return whether a location holds a publication (in version 1, an export) with all files in the right size.
 
     Raises:
         Damaged: its manifest cannot be used.
@@ -199,7 +199,7 @@ def verify_bundle(location: Folder | Store, bundle: Bundle) -> None:
 
 
 def fetch_bundle(location: Folder | Store, bundle: Bundle, paths: Mapping[str, Path], *, is_quiet: bool) -> None:
-    """Copy the files of a bundle to this machine, each to its path, and compare them with its manifest.
+    """Copy the files of a bundle to local paths, and compare them with its manifest.
 
     Raises:
         Damaged: one is missing or has other content.
@@ -212,7 +212,7 @@ def fetch_bundle(location: Folder | Store, bundle: Bundle, paths: Mapping[str, P
 
 @contextmanager
 def verified(location: Folder | Store, bundle: Bundle, *, is_quiet: bool) -> Iterator[Path]:
-    """Yield a folder of this machine with a bundle's verified files; for a store it is a temporary one.
+    """Yield a local folder with a bundle's verified files; if they are in a store, it is temporary.
 
     Raises:
         Damaged: one is missing or has other content.
@@ -236,7 +236,7 @@ def _refuse(location: Folder | Store, bundle: Bundle, names: list[str]) -> None:
 
 POINTER, FOLDER = "current.json", "publications"
 PUBLICATION = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
-"""The name of a publication's folder: its time, and a hash of its content."""
+"""Matches the name of a publication's folder: its time, and a hash of its content."""
 
 
 @dataclass(frozen=True)
@@ -265,6 +265,6 @@ def read_pointer(location: Folder | Store) -> Pointer | None:
 
 
 def published_in(location: Folder | Store) -> Folder | Store:
-    """Return the location of the latest publication at a target; for an export, the location itself."""
+    """Return the location of the latest publication at a target; without a pointer there, the target itself."""
     pointer = read_pointer(location)
     return location if pointer is None else location.below(pointer.publication)

@@ -1,4 +1,4 @@
-"""Stores (any file system that fsspec supports) and folders of this machine, as locations of bundles.
+"""Stores (all file systems that fsspec supports) and local folders, as locations of bundles.
 
 In S3, GCS and Azure, the write of an object is atomic.
 """
@@ -27,7 +27,7 @@ _MEGABYTE = 1_000_000
 
 
 class _Megabytes(Callback):  # type: ignore[misc]  # fsspec ships without types
-    """Count the bytes of all files; fsspec itself counts only finished files."""
+    """Counts the bytes of all files for the progress bar; fsspec itself only counts finished files."""
 
     def __init__(self, what: str, label: str) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ def in_one_line(address: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Store:
-    """A prefix in a store: the address as the user gave it, the file system of fsspec, and the path there."""
+    """A prefix in a store: the address as the user gave it, fsspec's file system, and the path in it."""
 
     address: str
     filesystem: Any
@@ -69,7 +69,7 @@ class Store:
         return self.address
 
     def below(self, name: str) -> "Store":
-        """Return a prefix within this one."""
+        """Return a prefix below this one."""
         return Store(f"{self.address}/{name}", self.filesystem, self._path(name))
 
     def files(self) -> dict[str, int]:
@@ -103,18 +103,18 @@ class Store:
             self.filesystem.pipe_file(self._path(name), content)
 
     def put(self, files: Mapping[str, Path], *, is_quiet: bool) -> None:
-        """Copy files of this machine to these names."""
+        """Copy local files to these names."""
         n_bytes = sum(path.stat().st_size for path in files.values())
         self._copy("upload", list(map(str, files.values())), list(map(self._path, files)), n_bytes, is_quiet=is_quiet)
 
     def get(self, files: Mapping[str, Path], n_bytes: int, *, is_quiet: bool) -> None:
-        """Copy the files of these names to this machine; the caller has checked that the paths are safe."""
+        """Copy the files with these names to local paths; the caller has checked that the paths are safe."""
         self._copy("download", list(map(self._path, files)), list(map(str, files.values())), n_bytes, is_quiet=is_quiet)
 
     def _copy(self, what: str, sources: list[str], targets: list[str], n_bytes: int, *, is_quiet: bool) -> None:
         """Copy files, and show the progress if they are large."""
         copy, label = self.filesystem.put if what == "upload" else self.filesystem.get, f"{self.address} (MB)"
-        # Smaller copies do not take long.
+        # No progress for small copies, which do not take long.
         totals = {label: n_bytes // _MEGABYTE} if n_bytes >= 10 * _MEGABYTE else {}
         with in_one_line(self.address), progress(what, totals, is_quiet=is_quiet):
             if sources:
@@ -149,14 +149,14 @@ class Folder:
         return self.shown or str(self.path)
 
     def below(self, name: str) -> "Folder":
-        """Return a folder within this one."""
+        """Return a folder below this one."""
         return Folder(self.path / name)
 
     def files(self) -> dict[str, int]:
         """Return the names of all files, and their sizes in bytes."""
         sizes = {}
         for path in (Path(folder, name) for folder, _, names in os.walk(self.path) for name in names):
-            with suppress(FileNotFoundError):  # another writer renamed or removed the file since it was listed
+            with suppress(FileNotFoundError):  # another writer renamed or removed the file after it was listed
                 sizes[path.relative_to(self.path).as_posix()] = path.stat().st_size
         return sizes
 
@@ -174,7 +174,7 @@ class Folder:
         write_atomically(path, content)
 
     def put(self, files: Mapping[str, Path], *, is_quiet: bool) -> None:
-        """Copy files of this machine to these names; a file that is already at its target stays."""
+        """Copy local files to these names; a file that is already at its target stays."""
         files = {name: source for name, source in files.items() if source != self.path / name}
         for name, source in files.items():
             target = self.path / name
@@ -187,7 +187,7 @@ class Folder:
             sync(folder)
 
     def get(self, files: Mapping[str, Path], n_bytes: int, *, is_quiet: bool) -> None:
-        """Copy the files of these names elsewhere on this machine; no link that leads out of the folder is followed.
+        """Copy the files with these names to other local paths; no link that leads out of the folder is followed.
 
         Raises:
             NotInside: a name is such a link.
@@ -216,7 +216,7 @@ class Folder:
 def work_folder(warehouse: Warehouse, name: str) -> Iterator[Path]:
     """Yield an empty folder on the disk of the warehouse, because other disks may lack room.
 
-    Only one caller on this machine uses a name at a time; leftovers of a killed one are removed.
+    A name is used by one caller on this machine at a time; what a killed caller left behind is removed.
     """
     folder = warehouse.root / f".{name}-{socket.gethostname()}"
     shutil.rmtree(folder, ignore_errors=True)
@@ -228,7 +228,7 @@ def work_folder(warehouse: Warehouse, name: str) -> Iterator[Path]:
 
 
 def kept_as(source: Path, target: Path) -> None:
-    """Link to a file that is replaced but never changed; copy it if the disk does not allow links."""
+    """Link to a file that is never changed in place, or copy it if the disk does not allow links."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(source, target)
@@ -244,7 +244,7 @@ _PATTERN = re.compile(r"[*\[\]]")
 
 
 def open_location(given: str) -> Path | Store:
-    """Return the path or store of a path, or of an address such as `s3://bucket/prefix`; `file://` is a path.
+    """Return a path, or the store at an address such as `s3://bucket/prefix`; `file://` is a path.
 
     Raises:
         UsageError: the address holds keys, or its store is not known or lacks its library.

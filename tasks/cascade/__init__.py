@@ -1,4 +1,4 @@
-"""Cascades evaluated: from stored verdicts of a cheap and a strong judge, what each rule to escalate would do."""
+"""Evaluation of cascades: the effect of each rule to escalate, from stored verdicts of a cheap and a strong judge."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -27,9 +27,10 @@ Row = Mapping[str, Any]
 class StoredPair:
     """The stored verdicts of two judges on the criteria that the strong judge decided.
 
-    `n_first_failed` counts those of them that the cheap judge failed on, `n_without_second` those that it was not asked
-    a second time, which are left out of rules with `disagreement`; `n_strong_failed` criteria that are left out of all
-    rules, since the strong judge failed. `notes` say which of several configurations of a judge was taken.
+    `n_first_failed` of these criteria are those that the cheap judge failed on. `n_without_second` are those without a
+    second verdict of the cheap judge, which rules with `disagreement` leave out. `n_strong_failed` are criteria that
+    all rules leave out, because the strong judge failed. `notes` say which of several configurations of a judge is
+    used.
     """
 
     paired: PairedVerdicts
@@ -47,11 +48,11 @@ def stored_pair(reader: Reader, parameters: Mapping[str, Any], configured: Colle
 
     Args:
         configured: hashes of the judge configurations that are configured now.
-        reader: of the published database.
+        reader: reads the published database.
         parameters: `benchmark`, `revision`, `cheap`, `strong` (labels), and `splits` (none: all).
 
     Raises:
-        UsageError: one of them has no verdicts, or they grade in different ways.
+        UsageError: one of the judges has no verdicts, or they grade in different ways.
     """
     judged = reader.rows(sql.read("queries/cascade/judge_configs"), parameters)
     cheap, strong = (_configs_of(judged, parameters[name], configured) for name in ("cheap", "strong"))
@@ -68,14 +69,14 @@ def stored_pair(reader: Reader, parameters: Mapping[str, Any], configured: Colle
         if len(rows) < sum(row["judge"] == label for row in judged)
     ]
     costs = Costs(_mean_usd(cheap), _mean_usd(strong))
-    # With only one known cost, rules with one judge cannot be compared with those with both.
+    # If only one cost is known, rules with one judge cannot be compared with rules with both.
     return _pair(verdicts, costs if None not in vars(costs).values() else Costs(None, None), tuple(notes))
 
 
 def _configs_of(judged: Sequence[Row], label: str, configured: Collection[str]) -> list[Row]:
-    """Return the repetitions of a judge under the configuration and template with most verdicts.
+    """Return the repetitions of a judge under the configuration and template with the most verdicts.
 
-    Of equal ones it is that which is configured now.
+    If several have the most, the one that is configured now is used.
     """
     own = [row for row in judged if row["judge"] == label]
     if not own:
@@ -118,7 +119,7 @@ def _pair(verdicts: pl.DataFrame, costs: Costs, notes: tuple[str, ...]) -> Store
 
 
 def _paired(kept: pl.DataFrame, facts: Facts) -> PairedVerdicts:
-    """Return the kept criteria, with the indices of their tasks, responses and models; nulls are NaN."""
+    """Return the kept verdicts with the indices of their tasks, responses and models; nulls become NaN."""
     tasks, task = np.unique(kept["task_id"].to_numpy().astype(str), return_inverse=True)
     response_ids = kept["response_id"].to_numpy().astype(str)
     _, response_at, response = np.unique(response_ids, return_index=True, return_inverse=True)
@@ -137,7 +138,7 @@ def _paired(kept: pl.DataFrame, facts: Facts) -> PairedVerdicts:
 
 
 FEWEST_TASKS = 4
-"""With fewer, a half would have one task or none."""
+"""With fewer tasks, a half would have one task or none."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ class CascadeResult:
 
     @property
     def few_tasks(self) -> str:
-        """A warning where a half of the tasks is small; empty where none is."""
+        """A warning if the halves of the tasks are small; else empty."""
         n_tasks = len(self.stored.paired.tasks)
         if n_tasks // 2 >= SMALL:
             return ""
@@ -167,7 +168,7 @@ def evaluated(
     Rules are made and chosen on one half of the tasks and measured on the other.
 
     Raises:
-        UsageError: there is too little that both have judged.
+        UsageError: both judges have judged criteria of too few tasks.
     """
     stored = stored_pair(reader, parameters, configured)
     paired = stored.paired
@@ -175,7 +176,7 @@ def evaluated(
         both = f"{parameters['cheap']} and {parameters['strong']}"
         raise UsageError(
             f"{both} have both judged criteria of {len(paired.tasks)} tasks; "
-            f"a cascade is evaluated from {FEWEST_TASKS} tasks on, in two halves"
+            f"to evaluate a cascade, {FEWEST_TASKS} tasks or more are needed"
         )
     tried = candidates(paired.of_tasks(for_choosing(paired.tasks)), has_repetitions=stored.has_repetitions)
     evaluations = evaluate(paired, tried, stored.costs, resamples)
@@ -188,7 +189,7 @@ def bound_of(text: str) -> Bound:
     """Return the bound that a text such as `agreement=0.95` means.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text is not a bound.
     """
     measure, _, number = text.partition("=")
     with suppress(ValueError):
@@ -205,7 +206,7 @@ _SAME_PAIR = " and ".join(f"{name} = ${name}" for name in _KEY)
 
 
 def store(root: Path, rows: Sequence[Row]) -> None:
-    """Store the rules of an evaluation (`rows_of`) with their held-out figures, and publish them; not a second time."""
+    """Store the rules of an evaluation (`rows_of`) and publish them, unless the last stored evaluation is the same."""
     warehouse = Warehouse(root)
     with warehouse.reader() as reader:
         last = f"select arg_max(evaluation_id, created_at) from {TABLE} where {_SAME_PAIR}"
@@ -228,7 +229,7 @@ def rows_of(parameters: Mapping[str, Any], result: CascadeResult) -> list[dict[s
          **figures_of(each.held_out)}
         for position, each in enumerate(result.evaluations)
     ]  # fmt: skip
-    # Without last digits, which depend on the machine.
+    # Rounded, because the last digits depend on the machine.
     rounded = [
         {name: round(each, 9) if isinstance(each, float) else each for name, each in row.items()} for row in rows
     ]
@@ -237,7 +238,7 @@ def rows_of(parameters: Mapping[str, Any], result: CascadeResult) -> list[dict[s
 
 
 def figures_of(figures: Figures) -> dict[str, Any]:
-    """Return the figures of a rule on one half of the tasks, by the columns that they have in the table."""
+    """Return the figures of a rule on one half of the tasks, by their column in the table."""
     fields = vars(figures)
     flat = {name: value for name, value in fields.items() if not isinstance(value, tuple) and name != "differing"}
     flat["is_small"] = figures.is_small

@@ -1,1 +1,1 @@
-"""Certificates: figures that others can recheck, in one file without texts."""
+"""Certificates: figures that others can recompute, in one file without texts."""

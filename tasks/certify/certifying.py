@@ -1,6 +1,6 @@
-"""Certificates: the rows from which figures are computed, without texts, with the figures and their SQL, in one file.
+"""Writing and unpacking of certificates: one file with figures, their SQL, and the rows behind them, without texts.
 
-The file is a bundle as a ZIP archive that ends with its digest, the SHA-256 of all bytes before it.
+A certificate is a bundle in a ZIP archive, which ends with its digest: the SHA-256 of all bytes before it.
 """
 
 import hashlib
@@ -30,21 +30,21 @@ from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
 from warehouse import TABLES, Reader, Warehouse, quoted
 
 INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.95}
-"""The methods of this version's intervals, as stated in the manifest."""
+"""How this version computes intervals, as stated in the manifest."""
 _OF_DATA_SET = "benchmark = $benchmark and dataset_revision = $dataset_revision"
 _ORDERS = {"responses": "response_id", "verdicts": "task_id, criterion_id, response_id, verdict_id"}
-"""The order of the rows of large tables; others are sorted by all columns, which would take too long here."""
+"""The sort order of large tables; others are sorted by all columns, which would take too long for these."""
 RUNS = "runs"
 LEADERBOARDS = ("leaderboard", "hard_leaderboard", "breakdown_leaderboard", "severity_leaderboard")
-"""The figures: these marts, whole."""
+"""The certified figures: these marts, with all their columns."""
 MODELS = (*LEADERBOARDS, "trial_scores")
-"""The models on which figures depend; intervals over trials are computed from trial scores."""
+"""The SQL models that figures depend on; trial scores give the intervals over trials."""
 SQL = "sql"
 _TABLES_OF_RUNS = ("responses", "verdicts")
-"""The tables whose rows are written by runs."""
+"""Tables with rows that runs write."""
 _LIBRARIES = ("prbench-pipeline", "duckdb", "numpy", "scipy")
 _NAME = re.compile(r"manifest\.json|(rows|figures)/[a-z_]+\.jsonl|sql/[a-z_.]+\.sql")
-"""Allowed names of members: others could lead out of the folder, or be files that a library reads."""
+"""Allowed names of members; another name could lead out of the folder, or be that of a file that a library reads."""
 _DIGEST_HEX = 64
 
 
@@ -72,14 +72,14 @@ _COLUMNS = {
                        "model_config_hash, score_name, n_tasks, n_tasks_evaluated, n_tasks_skipped, sequence_low, "
                        "sequence_high, unbiased_mean_score",
 }  # fmt: skip
-"""The tables from which figures are computed, with the certified columns: no texts."""
+"""The tables from which figures are computed, with their certified columns, none of which is a text."""
 ROWS = tuple(_COLUMNS)
 KEYS = {**{name: TABLES[name].key for name in ROWS if name in TABLES}, "tasks": ("task_id",)}
-"""The unique columns of each table, within a benchmark and revision; a label of a task may occur twice."""
+"""The key of each table within a benchmark and revision; labels of tasks have none, because they may occur twice."""
 
 
 def member_of(name: str) -> str:
-    """Return the name in the archive of a table's rows."""
+    """Return the name of the member with a table's rows."""
     return f"{'figures' if name in LEADERBOARDS else 'rows'}/{name}.jsonl"
 
 
@@ -90,7 +90,7 @@ def rows_of(path: Path) -> Iterator[Any]:
 
 
 def write_rows(reader: Reader, names: Sequence[str], folder: Path, key: Mapping[str, str]) -> dict[str, int]:
-    """Write tables of a data set as members into a folder, and return the number of rows of each."""
+    """Write the rows of a data set in some tables as members into a folder; return the number of rows by table."""
     n_rows = {}
     for name in names:
         path, query = folder / member_of(name), query_of(name)
@@ -101,18 +101,18 @@ def write_rows(reader: Reader, names: Sequence[str], folder: Path, key: Mapping[
 
 
 def query_of(name: str) -> str:
-    """Return the query for the certified rows of a table; its parameters are the key of a data set."""
+    """Return the query for the certified rows of a table; its parameters are `benchmark` and `dataset_revision`."""
     condition = "benchmark = $benchmark" if _COLUMNS.get(name) == "* exclude (benchmark)" else _OF_DATA_SET
     columns = _COLUMNS.get(name, "* exclude (benchmark, dataset_revision)")
     if name == RUNS:
-        # Runs that wrote rows of the data set, with their stored configuration, which has no secrets.
+        # Runs that wrote rows of the data set. Their stored configuration has no secrets.
         columns = f"run_id, command, config, git_commit, {_time('started_at')}, {_time('ended_at')}, outcome"
         of_runs = (f"select run_id from {table} where {_OF_DATA_SET}" for table in _TABLES_OF_RUNS)
         condition = f"run_id in ({' union '.join(of_runs)})"
     elif name == "hard_subset":
         latest = f"select (field, selection_id) from intermediate.latest_selections where {_OF_DATA_SET}"
         condition += f" and (field, selection_id) in ({latest})"
-    elif name == "verdicts":  # without those that a changed neighbour replaced
+    elif name == "verdicts":  # without those that were replaced because another criterion of their call changed
         condition += " and (piece_hash is null or verdict_id in (select verdict_id from intermediate.graded_verdicts))"
     elif name in LEADERBOARDS and name != "severity_leaderboard":
         columns += f" replace ({_time('first_response_at')})"
@@ -120,14 +120,14 @@ def query_of(name: str) -> str:
 
 
 def model_texts() -> dict[str, str]:
-    """Return the SQL of each model behind the leaderboards, by member, in the order of building."""
+    """Return the SQL of each model behind the leaderboards, by its member, in the order in which models are built."""
     return {f"{SQL}/{model.name}.sql": model.query + "\n" for model in sql.leading_to(MODELS, ROWS)}
 
 
 def certify(job: Job, file: Path) -> dict[str, Any]:
     """Write the certificate of the published figures of a job's data set.
 
-    Return its `file`, `n_bytes` and `digest`, the key of the data set, and `n_rows` of each table in it.
+    Return `file`, `n_bytes` and `digest`, the key of the data set, and `n_rows` of each table.
 
     Raises:
         UsageError: the file exists already, or its folder does not.
@@ -151,13 +151,13 @@ def certify(job: Job, file: Path) -> dict[str, Any]:
 
 
 def _about(reader: Reader, job: Job, key: Mapping[str, str]) -> dict[str, Any]:
-    """Return the further entries of the manifest; they change only with the rows."""
+    """Return the other entries of the manifest, which do not depend on the time of writing."""
     times = " union all ".join(f"select created_at from {name} where {_OF_DATA_SET}" for name in _TABLES_OF_RUNS)
     latest = f"select max(created_at) as created_at from ({times})"
     return {
         **key, "rows_until": reader.value(f"select {_time('created_at')} from ({latest}) as latest", key),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
-        # As a run stores it, without secrets.
+        # In the form that runs store, without secrets.
         "configuration": job.settings.model_dump(mode="json"),
         "intervals": INTERVALS,
     }  # fmt: skip
@@ -203,19 +203,19 @@ def write_archive(path: Path, folder: Path, members: Iterable[str]) -> str:
 
 
 def verified_digest(path: Path, published: str | None) -> str:
-    """Return the digest at the end of a file, after checking it against the bytes and the published digest, if given.
+    """Check the digest at the end of a file against its bytes, and against a published digest if given; return it.
 
     Raises:
-        Damaged: a digest is different.
+        Damaged: one of them is different.
         OSError: the file cannot be read.
-        ValueError: it is empty.
+        ValueError: the file is empty.
     """
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         with memoryview(content)[:-_DIGEST_HEX] as before:
             actual = hashlib.sha256(before).hexdigest()
         stated = content[-_DIGEST_HEX:]
     if stated != actual.encode():
-        raise Damaged(f"{path}: is damaged or not a certificate: its digest is another one; get it again")
+        raise Damaged(f"{path}: is damaged or not a certificate: its digest does not match; get it again")
     if published is not None and published.strip().lower() != actual:
         raise Damaged(f"{path}: is not the published certificate: its digest is {actual}, not {published.strip()}")
     return actual
@@ -225,7 +225,7 @@ def unpack(path: Path, folder: Path) -> None:
     """Unpack a verified archive into a folder.
 
     Raises:
-        Damaged: it would unpack to far more than its size, or has members with other names or other bytes.
+        Damaged: it is no ZIP file, would unpack to far more than its size, or has unknown members or extra bytes.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -246,13 +246,14 @@ def unpack(path: Path, folder: Path) -> None:
 
 
 def _refuse_other_bytes(path: Path, archive: zipfile.ZipFile) -> None:
-    """Refuse a file with bytes that are not in a member, the table of contents or the digest."""
+    """Refuse a file with bytes outside its members, its table of contents and its digest."""
     end = 0
     with path.open("rb") as file:
         for info in sorted(archive.infolist(), key=attrgetter("header_offset")):
             if info.header_offset != end:
                 raise ValueError(f"there are other bytes before {info.filename}")
-            # Byte 26 of the 30-byte header has the lengths of the name and the extra field after it (APPNOTE 4.3.7).
+            # From byte 26 on, the 30-byte header has the lengths of the name and the extra field after it (APPNOTE
+            # 4.3.7).
             file.seek(info.header_offset + 26)
             end += 30 + sum(struct.unpack("<HH", file.read(4))) + info.compress_size
         file.seek(-_DIGEST_HEX, 2)
@@ -261,10 +262,10 @@ def _refuse_other_bytes(path: Path, archive: zipfile.ZipFile) -> None:
 
 
 def opened(path: Path, folder: Path) -> Bundle:
-    """Unpack a certificate whose digest was verified into a folder, and return the content of its manifest.
+    """Unpack a certificate into a folder, verify its members, and return its manifest; its digest must be verified.
 
     Raises:
-        Damaged: its members are not exactly those in its manifest.
+        Damaged: its members are not those that its manifest lists.
     """
     unpack(path, folder)
     location = Folder(folder, str(path))

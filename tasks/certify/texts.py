@@ -1,4 +1,4 @@
-"""Comparison of given texts with the hashes of a certificate, and of its ids with their recomputed values."""
+"""Checks of a certificate: given texts against its hashes, and its ids against recomputed ones."""
 
 import hashlib
 from collections import Counter, defaultdict
@@ -26,12 +26,12 @@ from tasks.rules.text.numbers import some
 from warehouse import DATABASE, Reader
 
 Of = tuple[Any, ...]
-"""The kind of a text and its subject: a task; a task and a position; task, model, trial and vintage."""
+"""A text's kind, then what identifies it: a task; a task and a position; or task, model, trial and vintage."""
 _RESPONSE = ("task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage")
 _VERDICT = (
     "criterion_id", "criterion_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial",
 )  # fmt: skip
-"""The parts of the ids of rows, except the data set and the response."""
+"""What the ids of responses and verdicts are made of, besides the data set and the response."""
 CONVERSATION, CRITERION, RESPONSE = "conversation", "criterion", "response"
 OF_RESPONSE = ("task_id", "model", "trial", "vintage")
 _STORED = ("conversation_turns", "criteria", "responses")
@@ -51,7 +51,7 @@ class Texts:
         n_checked: kind of text -> number of texts compared with the certificate.
         n_certified: kind of text -> number of certified texts.
         differing: descriptions of the texts that differ from the certified ones.
-        missing: descriptions of the certified texts of these kinds that were not given.
+        missing: descriptions of certified texts that were not given, although texts of their kind were.
         n_others: number of given texts about tasks or models that are not in the certificate.
     """
 
@@ -76,7 +76,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class Ids:
-    """The result of recomputing ids, which are hashes, from their data.
+    """The result of recomputing ids, which are hashes of data.
 
     Attributes:
         n_checked: kind of row -> number of recomputed ids.
@@ -100,8 +100,8 @@ class Ids:
 
 
 def check_texts(folder: Path, benchmark: str, revision: str, texts: Iterable[Path]) -> tuple[Texts, dict[str, str]]:
-    """Compare texts with the hashes of an unpacked certificate; also return the certified responses by hash."""
-    certified: dict[Of, set[Any]] = defaultdict(set)  # one label of imported responses may be of several
+    """Compare texts with the hashes of an unpacked certificate; also return those responses that match, by hash."""
+    certified: dict[Of, set[Any]] = defaultdict(set)  # a label of imported responses may stand for several models
     for row in rows_of(folder / member_of("tasks")):
         certified[CONVERSATION, row["task_id"]].add(row["conversation_id"])
     for row in rows_of(folder / member_of("criteria")):
@@ -128,7 +128,7 @@ def check_texts(folder: Path, benchmark: str, revision: str, texts: Iterable[Pat
 
 
 def check_ids(folder: Path, benchmark: str, revision: str, texts: Mapping[str, str]) -> Ids:
-    """Recompute the ids of an unpacked certificate; those of verdicts need the responses, given by their hashes."""
+    """Recompute the ids of an unpacked certificate; `texts` maps hashes to responses, which ids of verdicts need."""
     differing: list[str] = []
     hashes: dict[str, str] = {}
     for row in rows_of(folder / member_of("responses")):
@@ -154,7 +154,7 @@ def _named(of: Of) -> str:
 
 
 class Given(NamedTuple):
-    """A text: its subject, its value in a certificate, its source, and for a response the text itself."""
+    """A given text: what it is of, the value that a certificate has for it, where it is, and the text of a response."""
 
     of: Of
     value: Any
@@ -163,7 +163,7 @@ class Given(NamedTuple):
 
 
 def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
-    """Return the texts in a data-set file or folder, a file of responses, a folder of `prbench export`, or a warehouse.
+    """Return the texts in a data set, a file of responses, a folder of `prbench export`, or a warehouse.
 
     Raises:
         UsageError: the path does not exist, or is none of these.
@@ -219,7 +219,7 @@ def _hash(text: str | None) -> str | None:
 
 
 def _of_tables(where: str, tables: Mapping[str, Iterable[Row]]) -> Iterator[Given]:
-    """Yield texts from the tables of a warehouse."""
+    """Yield the texts in stored tables."""
     turns = sorted(tables["conversation_turns"], key=itemgetter("task_id", "position"))
     for task_id, of_task in groupby(turns, key=itemgetter("task_id")):
         conversation = [Turn(row["prompt"], tuple(row["reference_texts"] or ()), row["response"]) for row in of_task]

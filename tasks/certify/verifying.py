@@ -1,4 +1,4 @@
-"""Verification: the figures of a certificate, recomputed from its rows alone and compared with the certified ones."""
+"""Verification of a certificate: its figures are recomputed from its rows alone, and compared."""
 
 import json
 import math
@@ -29,12 +29,12 @@ _UNLIKE = """
     where value is distinct from case status when 'met' then 1 when 'partial' then 0.5 when 'unmet' then 0 end
     limit 1
 """
-"""Finds a verdict whose value does not match its status; failures have no value."""
+"""Selects a verdict whose value does not match its status; a failure has no value."""
 
 
 @dataclass(frozen=True)
 class FigureDifference:
-    """A figure with a different recomputed value; `column` is None if the whole row is on one side only."""
+    """A certified figure that differs from the recomputed one; `column` is None if one side lacks the whole row."""
 
     leaderboard: str
     row: dict[str, Any]
@@ -53,7 +53,7 @@ class BoardComparison:
 
 
 def compare(leaderboard: str, certified: Path, recomputed: Path, *, is_same_sql: bool) -> BoardComparison:
-    """Compare the rows of a leaderboard, one a line; rows of other SQL may have columns that are not certified.
+    """Compare two files with the rows of a leaderboard; unless both have the same SQL, only certified columns count.
 
     Raises:
         ValueError: a row is not JSON, or two rows have the same key.
@@ -89,9 +89,9 @@ def _by_key(path: Path) -> dict[tuple[Any, ...], Row]:
 
 
 def is_same(column: str, stated: Any, own: Any) -> bool:
-    """Return whether two figures are equal, except for the last digits of a mean."""
+    """Return whether two figures are equal, apart from the last digits."""
     if type(stated) is float and type(own) is float:
-        # Sums depend on the order of adding, and ends of intervals on resamples in single precision.
+        # Sums depend on the order of adding; the ends of intervals are computed in single precision.
         close = 1e-6 if column.endswith(("ci_low", "ci_high")) else 1e-9
         return math.isclose(stated, own, rel_tol=close, abs_tol=close)
     return type(stated) is type(own) and bool(stated == own)
@@ -106,7 +106,7 @@ class Verification:
         about: benchmark, revision and versions, as the certificate states them.
         compared: leaderboard -> the comparison of its certified and recomputed figures.
         ids: the result of recomputing ids.
-        other_sql: the models whose SQL here is not that of the certificate.
+        other_sql: the models whose SQL in the certificate is not that of this version.
         notes: notes on weights that could not be checked.
         texts: the result of comparing given texts; None without any.
     """
@@ -154,16 +154,16 @@ class Verification:
 
     @property
     def is_confirmed(self) -> bool:
-        """True if all figures and ids are the same, and all given texts are those of the certificate."""
+        """True if all figures and ids are the same, and no given text differs from the certified one."""
         return not (self.differences or self.ids.differing or (self.texts and self.texts.differing))
 
 
 def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = ()) -> Verification:
-    """Recompute the figures of a certificate and compare them; with `texts`, compare these with its hashes too.
+    """Recompute and compare the figures of a certificate; compare the given texts with its hashes.
 
     Raises:
         UsageError: the file does not exist, or is empty.
-        Damaged: it does not have its digest or the published one, or its content is not that of a certificate.
+        Damaged: its digest is not that of its bytes or the published one, or its content is not that of a certificate.
     """
     if not file.is_file() or not file.stat().st_size:
         raise UsageError(f"{file}: is not a file; check the path")
@@ -175,7 +175,7 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
         needed = {certifying.member_of(name) for name in (*certifying.ROWS, certifying.RUNS, *certifying.LEADERBOARDS)}
         if lacking := needed - names:
             raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")
-        # The certificate's SQL is only compared, never run: it could read files.
+        # The certificate's SQL is only compared and never run, because it could read files.
         own = {name: text.encode() for name, text in certifying.model_texts().items()}
         certified = {name: (folder / name).read_bytes() for name in names if name.startswith(f"{certifying.SQL}/")}
         other = sorted(name for name in own.keys() | certified.keys() if own.get(name) != certified.get(name))
@@ -192,7 +192,7 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
 
 
 def verify_files(source: Path | Store) -> StageReport:
-    """Read all files of a backup, an export or the latest publication at a target, and report its kind.
+    """Verify all files of a backup, an export or the latest publication at a target, and return what it is.
 
     Raises:
         Damaged: it is none of these, or a file does not match its manifest.
@@ -229,7 +229,7 @@ def _recomputed(
 def _refuse_odd(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
     """Refuse verdicts whose value does not match their status, duplicate rows, and weights out of bounds.
 
-    Return notes on weights: the benchmark's bounds are not known here, or the configuration only warns of such weights.
+    Return a note if the benchmark's bounds are unknown here, or if the configuration only warns of such weights.
     """
     for row in reader.rows(_UNLIKE):
         status, value = (json.dumps(row[name]) for name in ("status", "value"))

@@ -1,4 +1,4 @@
-"""Check: run the suites on the stored rows, store the findings, and admit or refuse tasks."""
+"""Check: run the suites of expectations on stored rows, store the findings, and admit or refuse tasks."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -63,10 +63,10 @@ Policies = Mapping[str, str]
 def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> StageReport:
     """Run suites on the job's data-set revision, store the findings, and admit or refuse its tasks.
 
-    With `reuse`, the findings of the last run are kept if expectations, policies and rows have not changed.
+    With `reuse`, the findings of the last run are used again if expectations, policies and rows have not changed.
 
     Raises:
-        PipelineError: an expectation failed whose policy is `fail`.
+        PipelineError: an expectation with the policy `fail` failed.
     """
     benchmark = load_benchmark(job.settings.benchmark)
     everything = expectations_of(benchmark)
@@ -82,7 +82,7 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
             return _report(job, known, policies)
         findings = run_suite(expectations, lambda table: reader.frame(sql.read(f"checks/{table}"), key))
     common = {**key, "run_id": job.run_id, "created_at": datetime.now(UTC)}
-    # One row for each task and check, with all findings.
+    # One refusal for each task and check, with all findings.
     refused: dict[tuple[str, str], list[str]] = defaultdict(list)
     for each in findings:
         if each.expectation.suite == "ingest" and policies[each.expectation.check] != "warn":
@@ -121,9 +121,9 @@ def has_unchecked(job: Job, reader: Reader) -> bool:
 def _known_findings(
     reader: Reader, key: dict[str, str], expectations: list[Expectation], policies: Policies
 ) -> list[ExpectationResult] | None:
-    """Return the findings of the last ingest suite; None if expectations, policies or the number of rows changed.
+    """Return the last findings of the ingest suite; None if expectations, policies or the number of rows changed.
 
-    The rows of a revision never change; ingesting another split only adds rows.
+    Comparing numbers is enough: the rows of a revision never change, and ingesting another split only adds rows.
     """
     last = "run_id = arg_max(run_id, created_at) filter (suite = 'ingest') over ()"
     of_revision = "benchmark = $benchmark and dataset_revision = $dataset_revision"

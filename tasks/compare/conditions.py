@@ -13,7 +13,7 @@ from tasks.rules.text.characters import did_you_mean
 from warehouse import Reader
 
 Definitions = Mapping[str, Mapping[str, str]]
-"""The name that a model's conditions share -> condition -> the label of the model under it, the baseline first."""
+"""Shared name of a model -> condition -> the label of the model under this condition; the baseline comes first."""
 
 
 def stored_conditions(reader: Reader, benchmark: str) -> Definitions:
@@ -29,7 +29,7 @@ def stored_conditions(reader: Reader, benchmark: str) -> Definitions:
 def new_conditions(reader: Reader, job: Job) -> list[Row]:
     """Return the rows of `condition_sets` that make the stored conditions equal to the configured ones.
 
-    A configuration without the key changes nothing, so that one warehouse can serve several configurations.
+    A configuration without the key `conditions` changes nothing, so several configurations can share a warehouse.
     """
     if "conditions" not in job.settings.model_fields_set:
         return []
@@ -46,7 +46,7 @@ def new_conditions(reader: Reader, job: Job) -> list[Row]:
 
 
 def unknown_labels(reader: Reader, job: Job) -> list[str]:
-    """Return one line for each label of a condition that is neither configured nor the model of a stored response."""
+    """Return one line for each label in a condition that is neither configured nor in a stored response."""
     query = "select distinct model from responses where benchmark = ? order by model"
     stored = [row["model"] for row in reader.rows(query, [job.settings.benchmark])]
     known = list(dict.fromkeys([*(model.label for model in job.settings.models), *(job.named_models or ()), *stored]))
@@ -63,7 +63,7 @@ _STEPS = (
     "condition_members", "condition_pairs", "condition_values", "condition_figures", "condition_task_values",
     "condition_responses",
 )  # fmt: skip
-"""The views of `sql/intermediate/conditions/` that read the definitions, each after the views that it reads."""
+"""The views in `sql/intermediate/conditions/` that read the definitions; each view follows those that it reads."""
 _VIEWS = ("condition_differences", "condition_criteria")
 
 
@@ -91,16 +91,16 @@ def definitions_of(reader: Reader, job: Job) -> Definitions:
 
 
 def labels_of(definitions: Definitions, models: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels of names: all labels of a name that conditions share, or a label itself."""
+    """Return the labels that names stand for: all labels of a model's shared name; a label stands for itself."""
     return tuple(label for name in models for label in definitions.get(name, {"": name}).values())
 
 
 def current_steps(
     reader: Reader, benchmark: str, definitions: Definitions
 ) -> tuple[Mapping[str, str], Mapping[str, Any]]:
-    """Return CTEs that replace the stored definitions and tests by these definitions and fresh tests.
+    """Return CTEs that replace the stored definitions and tests by these definitions and new tests.
 
-    Return their parameters too, without writing.
+    The second value has their parameters. Nothing is written.
     """
     records = [
         {"shared_model": name, "condition_names": list(labels), "condition_models": list(labels.values())}

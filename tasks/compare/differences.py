@@ -19,11 +19,11 @@ class ScoreDifference:
     """The second side's score minus the first side's on a set of tasks, before any clipping.
 
     Attributes:
-        tasks: the compared tasks, with a complete trial on both sides: `task_id`, and its score on both sides, each the
-            mean over its complete trials (`first_score`, `second_score`).
+        tasks: the compared tasks, which have a complete trial on both sides: `task_id`, `first_score` and
+            `second_score`, where a score is the mean over the complete trials of that side.
         both_responded: the tasks with a response on both sides, complete or not.
         n_wanted: the number of tasks that both sides could have.
-        p_adjusted: the p-value, corrected for the number of shown differences.
+        p_adjusted: the p-value, corrected for the number of differences in the result.
         is_significant: true if `p_adjusted` is at most 5 %; None without a p-value. Interval and smallest detectable
             difference are not corrected.
     """
@@ -42,14 +42,14 @@ class ScoreDifference:
 
     @property
     def difference(self) -> float:
-        """Second minus first."""
+        """The mean of the second side minus the mean of the first."""
         assert self.paired.difference is not None
         return self.paired.difference
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonResult:
-    """The result of a comparison: its names, the differences by pair and split, and notes on all of them."""
+    """The result of a comparison: its kind and score, the differences by pair and split, and notes on all of them."""
 
     kind: Kind
     score: str
@@ -65,7 +65,7 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
         PipelineError: there is nothing to compare.
     """
     kind, paired_runs, notes = pairs(reader, comparison)
-    # By split and model run: the value of every wanted task, if a trial is complete, and whether it has a response.
+    # A row for each split, model run and wanted task: its value, if a trial is complete, and whether it has a response.
     parameters = {
         "benchmark": comparison.benchmark, "is_hard": comparison.is_hard, "splits": list(comparison.splits),
         "model_runs": sorted({side.model_run.model_run_id for pair in paired_runs for side in pair.sides}),
@@ -76,7 +76,7 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
         raise _no_tasks(reader, comparison)
     differences, empty = list[ScoreDifference](), list[str]()
     for pair in paired_runs:
-        # For a pipeline run, the values of the tasks on which it made a verdict.
+        # For a pipeline run, only the tasks on which it made a verdict count.
         first, second = (
             own if side.only_tasks is None else own.filter(pl.col("task_id").is_in(list(side.only_tasks)))
             for side in pair.sides
@@ -92,7 +92,7 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
                 differences.append(difference)
     if not differences:
         raise PipelineError(f"nothing to compare: {empty[0].removesuffix('.')}")
-    # Holm's correction is over all differences of the comparison.
+    # Holm's correction covers all differences of the comparison.
     adjusted = holm([difference.paired.p_value for difference in differences])
     corrected = tuple(
         replace(difference, p_adjusted=p_value, is_significant=is_significant(p_value))
@@ -102,7 +102,7 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
 
 
 def _on_random_parts(reader: Reader, paired_runs: Iterable[ModelRunPair]) -> list[str]:
-    """Return the sides with only a random part of the tasks, which depends on the results."""
+    """Return a note that names the models that were evaluated on a random part of the tasks only."""
     names = {side.model_run.model_run_id: side.model_run.model for pair in paired_runs for side in pair.sides}
     rows = reader.rows(sql.read("queries/stopping/stopped_model_runs"), {"model_runs": sorted(names)})
     stopped = sorted({names[row["model_run_id"]] for row in rows})
@@ -115,7 +115,7 @@ def _on_random_parts(reader: Reader, paired_runs: Iterable[ModelRunPair]) -> lis
 
 
 def short(kind: Kind, side: Side) -> str:
-    """Return the name of a side; a hash by its beginning."""
+    """Return the name of a side; only the beginning of a hash."""
     return side.name[:12] if kind in {"template", "revision"} else side.name
 
 

@@ -23,7 +23,7 @@ COLUMN_OF = {
     "model": "model", "judge": "judge", "template": "template_hash", "vintage": "vintage",
     "revision": "dataset_revision",
 }  # fmt: skip
-"""The column of `intermediate.model_runs` for each kind of name; a pipeline run has none."""
+"""Kind of name -> its column in `intermediate.model_runs`; a pipeline run has no column."""
 _SHORTEST = 6
 _BY_PREFIX: frozenset[Kind] = frozenset({"template", "run", "revision"})
 Known = Mapping[Kind, Sequence[str]]
@@ -32,7 +32,7 @@ _IDENTITY = (
     "grading", "judge_trial",
 )  # fmt: skip
 _MAY_DIFFER: dict[Kind, frozenset[str]] = {
-    # A label stands for its configuration.
+    # A label stands for its configurations, so these may differ too.
     "model": frozenset({"model", "model_config_hash"}),
     "judge": frozenset({"judge", "judge_config_hash", "template_hash"}),
     "template": frozenset({"template_hash"}),
@@ -44,11 +44,11 @@ _MAY_DIFFER: dict[Kind, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A requested comparison: the first name is compared with each other one.
+    """A requested comparison: each other name is compared with the first.
 
-    If `kind` is None, the names decide it. `revision` is the data-set revision unless revisions are compared; if
-    nothing of it is stored, all revisions count. `clips_mean`: the leaderboard shows a mean below 0 as 0. `models`,
-    `judges` and `vintage` narrow what stays equal on both sides.
+    If `kind` is None, it follows from the names. `revision` is the data-set revision to use, unless revisions are
+    compared; if it has no model runs, all revisions are used. `clips_mean`: the leaderboard shows a mean below 0 as 0.
+    `models`, `judges` and `vintage` select the model runs to pair.
     """
 
     benchmark: str
@@ -89,7 +89,7 @@ class ModelRun:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A model run with its name in the comparison; for a pipeline run, also the tasks that count."""
+    """A model run with its name in the comparison; of a pipeline run, only some tasks count (`only_tasks`)."""
 
     name: str
     model_run: ModelRun
@@ -106,12 +106,12 @@ class ModelRunPair:
 
     @property
     def sides(self) -> tuple[Side, Side]:
-        """Both sides."""
+        """The first and the second side."""
         return self.first, self.second
 
 
 def score_or(fitting: ScoreDefinition, score: str | None, benchmark: Benchmark) -> ScoreDefinition:
-    """Return the score of that name, or without a name the fitting one.
+    """Return the score with a name; without a name, `fitting`.
 
     Raises:
         UsageError: the benchmark has no such score.
@@ -143,7 +143,7 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
     """Return the kind of the comparison, and the full names of its sides.
 
     Raises:
-        UsageError: a name is unknown or ambiguous, or means the same as another.
+        UsageError: a name is unknown or ambiguous, or two names mean the same.
     """
     runs = [row["run_id"] for row in reader.select("verdicts", "distinct run_id", benchmark=comparison.benchmark)]
     known: Known = {
@@ -219,7 +219,7 @@ def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPa
     requested = [
         each
         for each in meant
-        # A grader that is compared by name need not be a judge.
+        # If judges are compared, people count too.
         if (each.judge in comparison.judges if comparison.judges else each.is_by_judge or kind == "judge")
         and (not comparison.models or each.model in comparison.models)
         and (not comparison.vintage or each.vintage == comparison.vintage)
@@ -236,7 +236,7 @@ def model_runs(reader: Reader, benchmark: str) -> list[ModelRun]:
     """Return the model runs of a benchmark that have a verdict.
 
     Raises:
-        PipelineError: there is none.
+        PipelineError: no model run has a verdict.
     """
     names = [field.name for field in fields(ModelRun)]
     rows = reader.rows(sql.read("queries/compare/model_runs"), {"benchmark": benchmark})
@@ -246,12 +246,12 @@ def model_runs(reader: Reader, benchmark: str) -> list[ModelRun]:
 
 
 def of_revision(every: Sequence[ModelRun], revision: str | None) -> Sequence[ModelRun]:
-    """Return the model runs of a revision; all if it has none."""
+    """Return the model runs of a revision; if it has none, all."""
     return [each for each in every if each.dataset_revision == revision] or every
 
 
 def _grouped(sides: Iterable[Side], *equal: str) -> dict[Any, list[Side]]:
-    """Return the sides in groups whose model runs have equal values of some attributes."""
+    """Return the sides grouped by the values of some attributes of their model runs."""
     groups: dict[Any, list[Side]] = {}
     for side in sides:
         groups.setdefault(attrgetter(*equal)(side.model_run), []).append(side)
@@ -259,7 +259,7 @@ def _grouped(sides: Iterable[Side], *equal: str) -> dict[Any, list[Side]]:
 
 
 def _equal(kind: Kind) -> list[str]:
-    """Return the attributes that are equal on both sides: all except the compared property."""
+    """Return the attributes that must be equal on both sides: all except the compared property."""
     return [name for name in _IDENTITY if name not in _MAY_DIFFER[kind]]
 
 
@@ -277,7 +277,7 @@ def _refuse_options(comparison: Comparison, kind: Kind, every: Sequence[ModelRun
 def _sides(
     reader: Reader, benchmark: str, kind: Kind, every: Sequence[ModelRun], names: Sequence[str] | None = None
 ) -> list[Side]:
-    """Return the model runs with their names of this kind; only those of some names, if any are given."""
+    """Return the model runs as sides, named by the attribute of this kind; `names` selects some."""
     if kind != "run":
         named = [Side(getattr(each, COLUMN_OF[kind]), each) for each in every]
         return [side for side in named if names is None or side.name in names]
@@ -292,7 +292,7 @@ def _sides(
 
 def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> list[ModelRunPair]:
     of_second = _grouped(second, *_equal(kind))
-    # The order of the model runs, not that of their keys.
+    # In the order of the model runs.
     return [
         pair
         for key, group in _grouped(first, *_equal(kind)).items()
@@ -303,7 +303,7 @@ def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> list[M
 
 def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[ModelRunPair]:
     if kind == "run":
-        # Two pipeline runs on the same responses have no difference: a verdict is stored once.
+        # Two pipeline runs on the same responses share their verdicts, because a verdict is stored once.
         return [
             ModelRunPair(a, b)
             for a, b in product(first, second)
@@ -311,14 +311,14 @@ def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[M
         ]
     if kind != "judge":
         return [_latest(kind, first, second)]
-    # With the same template for both, only the judges differ.
+    # Prefer pairs with the same template, in which only the judges differ.
     by_template, of_second = (_grouped(sides, "template_hash") for sides in (first, second))
     shared = [(group, of_second[key]) for key, group in by_template.items() if key in of_second]
     return [_latest(kind, *both) for both in shared or [(first, second)]]
 
 
 def _latest(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> ModelRunPair:
-    """Return the pair of the newest sides; there are several only if a label has had several configurations."""
+    """Return the pair of the newest sides. There are several only if a label has had several configurations."""
     of_judge = ("judged_at", "judge_config_hash", "template_hash")
     newest = attrgetter(*(("responded_at", "model_config_hash") if kind == "model" else of_judge))
     chosen, notes = [], []
@@ -341,7 +341,7 @@ def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> 
         if any(side.model_run.model_run_id in same for name in names[1:] for side in sides[name]):
             return (
                 "nothing to compare: the runs worked on the same responses under the same judge configuration, "
-                "and a verdict is stored once; runs differ where their vintages do"
+                "and a verdict is stored once; compare runs of different vintages"
             )
     in_words = [
         name.removesuffix("_hash").replace("config", "configuration").replace("_", " ") for name in _equal(kind)
@@ -352,7 +352,7 @@ def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> 
 def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> list[list[Side]]:
     """Return the sides that can be compared, in groups that differ only in the compared property.
 
-    They are of the revision; if nothing of it is stored, of all revisions. Two sides need not have a task in common.
+    If the revision has no model runs, those of all revisions are used. Two sides need not have a task in common.
 
     Raises:
         PipelineError: there is no verdict yet.

@@ -1,4 +1,4 @@
-"""Differences and their parts, as sentences and as the rows of figures (`tasks.figures.shown.comparisons`)."""
+"""Differences and the verdicts behind them, as sentences and rows of figures (`tasks.figures.shown.comparisons`)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ CONTEXT = {
     "model": "model", "judge": "judge", "judge_trial": "judge trial", "template_hash": "template", "vintage": "vintage",
     "dataset_revision": "revision",
 }  # fmt: skip
-"""Attributes of a side, with their names for people."""
+"""Attribute of a model run -> its name for people."""
 _DECISIONS = {1.0: "met", 0.5: "partly met", 0.0: "not met"}
 _HASHES = {"template_hash", "dataset_revision"}
 
@@ -81,7 +81,7 @@ def why_no_interval(difference: ScoreDifference) -> str | None:
 
 
 def notes_on_all(result: ComparisonResult) -> list[str]:
-    """Return notes on intervals and p-values, and notes on all differences."""
+    """Return the notes on all differences together, beginning with those on intervals and p-values."""
     notes = []
     if any(each.paired.p_value is None for each in result.differences):
         notes.append(f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ.")
@@ -94,7 +94,7 @@ def notes_on_all(result: ComparisonResult) -> list[str]:
 
 
 def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[str]:
-    """Yield notes on the criteria that could not be compared, and on the difference that flips do not explain."""
+    """Yield notes on criteria that could not be compared, and on the part of a difference that flips do not explain."""
     causes = {
         "undecided on one side": counts["n_undecided"],
         "decided, but in incomplete tasks": counts["n_left_out"],
@@ -111,7 +111,7 @@ def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[
 
 
 def distinguishing(result: ComparisonResult) -> list[str]:
-    """Return the attributes, except the compared one, in which differences or their sides differ."""
+    """Return the attributes, without the compared one, that vary between the differences or between two sides."""
     own = COLUMN_OF.get(result.kind)
     pairs = [difference.pair for difference in result.differences]
     return [
@@ -126,7 +126,7 @@ def distinguishing(result: ComparisonResult) -> list[str]:
 
 
 def on_both(first: Side, second: Side, name: str) -> str:
-    """Return an attribute of both sides, with an arrow if it differs."""
+    """Return the value of an attribute, or both values with an arrow between them if the sides differ."""
     values = [str(getattr(side.model_run, name)) for side in (first, second)]
     if name in _HASHES:
         values = [value[:12] for value in values]
@@ -149,12 +149,12 @@ def decision(by_trial: Sequence[float]) -> str:
 
 
 def figure(size: float) -> str:
-    """Return three decimals, or one digit where three decimals would show 0."""
+    """Return a size with three decimals, or with one digit if it would round to 0."""
     return f"{size:.3f}" if size >= 0.0005 or size == 0 else f"{size:.1g}"
 
 
 def _p_in_words(value: float) -> str:
-    """Return a p-value with three decimals; one that rounds to the significance level with its side of it."""
+    """Return a p-value with three decimals; `<` or `>` if it only rounds to the significance level."""
     if value < 0.001:
         return "p < 0.001"
     shown = f"{value:.3f}"
@@ -185,7 +185,7 @@ def rows_of(result: ComparisonResult) -> list[Row]:
 
 
 def with_verdicts(row: Row, verdicts: Row) -> Row:
-    """Return the row of a difference with the counts of its verdicts (`apart`)."""
+    """Return the row of a difference with the counts of its verdicts, as `apart` returns them."""
     return row | verdicts | {"notes": [*row["notes"], *notes_on_verdicts(verdicts, row["difference"])]}
 
 
@@ -194,10 +194,10 @@ def apart(
 ) -> dict[str, list[Row]]:
     """Return the verdicts behind differences.
 
-    They are counted, and listed by category, task and flip, each with the largest loss first.
+    They are counted as `verdicts`, and listed as `categories`, `tasks` and `flips`, each with the largest loss first.
 
     A flip is a criterion that both sides decided differently; values are means over complete trials, and `effect` is
-    the change of the task's score. `n_flips` is the number of listed flips for each difference.
+    the change of the task's score. `n_flips` limits the listed flips of each difference.
 
     `n_compared` is the number of compared criteria: those in both rubrics, of tasks that are complete on both sides.
     `explained` is the part of the difference that flips explain: all of it, unless the rubrics differ.

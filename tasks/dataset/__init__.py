@@ -1,1 +1,1 @@
-"""Sources of a data set's rows: the hub, files, and the included samples."""
+"""Sources of the rows of data sets: the hub, files, and the included samples."""

@@ -1,4 +1,4 @@
-"""Files from outside: only regular files of bounded size, and no name or link that leads out of a folder.
+"""Reading of files from outside: only regular files of bounded size, and no name or link that leads out of a folder.
 
 The bound on nested JSON is in `tasks/rules/text/json_text.py`.
 """
@@ -16,20 +16,21 @@ from pathlib import Path, PurePath
 from tasks.rules.errors import PipelineError
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Without it, opening a pipe would wait for a process at its other end.
+# Without O_NONBLOCK, opening a pipe would wait for a process at its other end.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 MOST_BYTES = 2 * 2**30
-"""Largest number of bytes in memory of one file, or of the results in one folder."""
+"""Largest size of a file, or of the results in a folder, that is read into memory."""
 _MOST_PER_BYTE, _MOST_BESIDE, _MOST_MEMBERS = 200, 20_000_000, 100_000
-"""Largest unpacked size of an archive or Parquet file: real ones unpack to 5 to 30 times their size, tiny ones more."""
+"""Bounds of archives and Parquet files: unpacked bytes for each packed byte, unpacked bytes in addition, and members.
+Real files unpack to 5 to 30 times their size, tiny ones to more."""
 
 ZIP_ERRORS = (
     zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, LookupError, TypeError, AttributeError,
     ArithmeticError, RuntimeError, struct.error,
 )  # fmt: skip
-"""Errors of the standard library on an archive that is damaged or was made by hand."""
+"""What the standard library raises on an archive that is damaged or was made by hand."""
 
 
 class FileTooLarge(PipelineError):
@@ -85,7 +86,8 @@ def member_chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator
     """Yield the unpacked content of a member in chunks, at most its stated size, which may be false.
 
     Raises:
-        zipfile.BadZipFile: its compression would unpack all at once, or it does not match the archive's entry.
+        zipfile.BadZipFile: it is compressed by a method that unpacks all at once, or does not match the archive's
+        entry.
     """
     if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         raise zipfile.BadZipFile(f"{member.filename} is compressed with an unsupported method")

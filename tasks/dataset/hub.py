@@ -1,4 +1,4 @@
-"""The reader of a pinned revision of a data set from the hub, or from the cache of an earlier read."""
+"""The reader of a pinned revision of a data set, from the hub or from the cache of an earlier read."""
 
 import logging
 import re
@@ -17,7 +17,7 @@ _ADVICE = (
 
 
 class HubError(PipelineError):
-    """A data set could not be read; one line that names the data set, the reason and the remedy."""
+    """A data set could not be read; the message is one line with the data set, the reason and the remedy."""
 
 
 def resolve_revision(dataset_id: str, revision: str) -> str:
@@ -43,17 +43,17 @@ def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any
     import datasets
     from huggingface_hub import constants
 
-    # The hub is called first even for a commit: `datasets` retries for 23 s if the hub is down, and after a refusal
-    # raises an exception without its cause.
+    # The hub is called first, even for a commit, because `datasets` retries for 23 s if the hub is down, and hides the
+    # cause if the hub refuses.
     commit = (resolve_revision if constants.is_offline_mode() else _commit_at_hub)(dataset_id, revision)
     datasets.disable_progress_bars()
     with _explained(dataset_id, commit):
         splits = datasets.load_dataset(
-            # The prefix prevents that a local folder of the same name is read instead.
+            # Without this prefix, a local folder of the same name would be read instead.
             f"hf://datasets/{dataset_id}",
             revision=commit,
-            # When the hub fails, `datasets` loads the newest revision in its cache, whichever was requested. A cache
-            # for this commit alone has only this one.
+            # If the hub fails, `datasets` loads the newest revision in its cache, whichever was requested; so each
+            # commit has its own cache.
             cache_dir=str(Path(datasets.config.HF_DATASETS_CACHE) / "commits" / commit),
         )
     if split not in splits:
@@ -63,7 +63,7 @@ def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any
 
 
 def fetch(dataset_id: str, commit: str, file: str) -> Path:
-    """Return the path of an unchanged file of the repository at a commit, from the cache if it was read before.
+    """Return the local path of a file in the repository at a commit; a file that was read before is in the cache.
 
     Raises:
         HubError: it cannot be fetched.
@@ -75,7 +75,7 @@ def fetch(dataset_id: str, commit: str, file: str) -> Path:
 
 
 def _commit_at_hub(dataset_id: str, revision: str) -> str:
-    """Return the commit of a revision according to the hub: one request, no retries."""
+    """Ask the hub for the commit of a revision, in one request without retries."""
     from huggingface_hub import HfApi, constants
 
     with _explained(dataset_id, revision):
@@ -87,17 +87,17 @@ def _commit_at_hub(dataset_id: str, revision: str) -> str:
 
 @contextmanager
 def _explained(dataset_id: str, revision: str) -> Iterator[None]:
-    """Turn any error into one line, with the original error as its cause; the libraries show and log nothing else."""
+    """Turn any error into one line, with the original error as its cause; the libraries print and log nothing."""
     from huggingface_hub.errors import HfHubHTTPError
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
     disable_progress_bars()
     for name in ("datasets", "huggingface_hub"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # a broken file is logged as an error, then raised
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # they log a broken file as an error before they raise one
     try:
         yield
     except Exception as error:
-        # The libraries hide the reason in a chain of errors: an HTTP error of the hub, or the last named cause.
+        # The reason is within a chain of errors: it is an HTTP error of the hub, or else the last cause.
         links, root = list(causes_of(error)), error
         while isinstance(root.__cause__, Exception):
             root = root.__cause__

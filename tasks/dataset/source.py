@@ -1,4 +1,4 @@
-"""Sources of a data set's rows: the hub, Parquet and JSON Lines files, or the included sample.
+"""Sources of a data set's rows: the hub, Parquet or JSON Lines files, or the included sample.
 
 Prompts may be in a separate file.
 """
@@ -49,7 +49,7 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 
 def kind_of(path: Path) -> str:
-    """Return `parquet` or `jsonl`, by the name of a file.
+    """Return `parquet` or `jsonl`, by the suffix of a file.
 
     Raises:
         UsageError: it has another suffix.
@@ -63,10 +63,10 @@ def kind_of(path: Path) -> str:
 def parquet_batches(
     path: Path, n_rows: int, columns: Sequence[str] | None = None, most_bytes: float = float("inf")
 ) -> Iterator["pa.RecordBatch"]:
-    """Yield the rows of a Parquet file in batches of `n_rows`; all batches have at most `most_bytes` in total.
+    """Yield the rows of a Parquet file in batches of `n_rows`; all batches together have at most `most_bytes`.
 
     Raises:
-        FileTooLarge: they have more, or the file unpacks to far more than its size.
+        FileTooLarge: the batches have more, or the file unpacks to far more than its size.
         ArrowException: it is damaged.
     """
     import pyarrow as pa
@@ -76,7 +76,7 @@ def parquet_batches(
         groups = [file.metadata.row_group(n).total_byte_size for n in range(file.metadata.num_row_groups)]
         refuse_bomb(path, path.stat().st_size, groups)
         for batch in file.iter_batches(n_rows, columns=columns):
-            # 64 bytes per row in addition to its values.
+            # Each row counts for 64 bytes in addition to its values.
             most_bytes -= 64 * batch.num_rows + sum(
                 (column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column).nbytes
                 for column in batch.columns
@@ -95,7 +95,7 @@ def _read_parquet(path: Path) -> Iterator[Row]:
             names = pq.read_schema(file).names
         if twice := next((name for name, n in Counter(names).items() if n > 1), None):
             raise SourceError(f"{path}: has the column {twice!r} twice; keep one of the two")
-        # Few, because every row may have a text that is stored only once.
+        # Small batches, because each row may unpack a long text that the file stores only once.
         for batch in parquet_batches(path, 256, most_bytes=MOST_BYTES):
             yield from batch.to_pylist()
     except (pa.ArrowException, OSError) as error:
@@ -124,7 +124,7 @@ PROMPTS = ".tsv"
 
 
 def read_prompts(path: Path) -> dict[str, str]:
-    """Return the prompts of a file with a line for each: the task's id, a tab, the prompt (unquoted).
+    """Return the prompts by task id from a file with lines of a task id, a tab, and the prompt (unquoted).
 
     Raises:
         SourceError: a line has no tab, or an id appears twice.
@@ -147,7 +147,7 @@ def read_prompts(path: Path) -> dict[str, str]:
 
 
 def with_prompts(rows: Iterable[Row], prompts: Mapping[str, str], id_columns: Iterable[str]) -> Iterator[Row]:
-    """Yield rows with the prompt of their id; a row with a prompt keeps it, and a row without a match is unchanged."""
+    """Yield rows with the prompts for their ids; a row that has a prompt, or whose id has none, is unchanged."""
     for row in rows:
         prompt = next((prompts[row[name]] for name in id_columns if row.get(name) in prompts), None)
         yield row if prompt is None or row.get("prompt") else {**row, "prompt": prompt}
@@ -160,7 +160,7 @@ _REVISION_HEX = 40
 class Source:
     """A readable data set: its pinned revision, and a function that returns the rows of a split, in their order.
 
-    `files` are those of this machine, by split.
+    `files` are the local files, by split.
     """
 
     name: str
@@ -198,11 +198,11 @@ def tasks_of(source: Source, split: str, benchmark: Benchmark) -> list[Task]:
 
 
 def with_revision(job: Job) -> Job:
-    """Return the job with a lookup of its data set's revision, which runs when the revision is first needed."""
+    """Return the job with a function that finds its data set's revision when it is first needed."""
     dataset, benchmark = job.settings.dataset, job.settings.benchmark
 
     def find() -> DataRevision:
-        # Commands that need the tasks of a missing split report it.
+        # A missing split is reported only by commands that need its tasks.
         source = _located(dataset, load_benchmark(benchmark))
         return DataRevision(name=source.name, revision=source.revision, splits=dataset.splits or source.splits)
 
@@ -228,7 +228,7 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
 
 
 def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
-    """Return the source that a configuration names, with all its splits; for the hub, with the configured ones."""
+    """Return the source that a configuration names, with all its splits; on the hub, only those that are configured."""
     if dataset.source == "hub":
         return _at_hub(dataset, benchmark)
     path = sample_of(benchmark.name) if dataset.source == "sample" else from_home(dataset.source, "dataset.source")
@@ -254,7 +254,7 @@ def _at_hub(dataset: Dataset, benchmark: Benchmark) -> Source:
     commit = resolve_revision(name, dataset.revision)
     for file in files.values():
         kind_of(Path(file))
-    # A choice of the repository's files is a separate data set, because files may differ in their rubrics.
+    # A choice of files in the repository has a revision of its own, because files may differ in their rubrics.
     revision = digest(commit, *sorted(files.values())) if files else commit
 
     def rows(split: str) -> Sequence[Row]:
@@ -298,7 +298,7 @@ def _prompts(dataset: Dataset, path: Path) -> Path | None:
 
 
 def _content_revision(files: Mapping[str, Path]) -> str:
-    """Return the revision of files: the hash of one file's bytes, or of all files of a folder, whatever the splits."""
+    """Return the revision of files: a hash of the bytes of all given files, whichever splits are configured."""
     hashes = {}
     for split, file in files.items():
         with open_regular(file) as opened:

@@ -1,4 +1,4 @@
-"""Judge drift: control sets of stored verdicts, judged again every night, with control limits."""
+"""Judge drift: control sets of stored verdicts, which are judged again every night, and control limits."""
 
 import asyncio
 from collections import Counter
@@ -24,15 +24,14 @@ from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 _OF_RESPONSE = 2
-"""Number of criteria of each decision that are chosen from one response at a time: few enough to spread over many
-tasks, and enough to use the provider's cache."""
+"""How many criteria of each decision, such as met, are chosen from one response: few, so that the set covers many
+tasks, but more than one, so that calls use the provider's cache."""
 
 
 def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[tuple[JudgeConfig, str | None]]:
-    """Return every configured judge with the id of its control set, or None if none has been chosen yet.
+    """Return every configured judge with the id of its control set; None if it has no set yet.
 
-    Only a judge's first repetition is checked. If two runs have each chosen a set at the same time, the older one
-    counts.
+    Only a judge's first repetition has a control set. If two runs chose sets at the same time, the older one counts.
     """
     sets = []
     for judge_config in (each for each in judge_configs(job, wanted.benchmark) if each.judge_trial == 1):
@@ -43,12 +42,12 @@ def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[tuple[Ju
 
 
 def choose_control_set(job: Job) -> StageReport:
-    """Choose and publish the control set of every configured judge that has decided verdicts and no set yet.
+    """Choose and publish a control set for every configured judge that has decided verdicts and no set yet.
 
-    A stored set never changes, even if another number of verdicts is configured later or there are more verdicts: with
-    other members its nights could not be compared with the earlier ones. Other parameters or another template make
-    another judge configuration, and a new data-set revision has other tasks; each gets its own set. With the configured
-    number 0 no set is chosen.
+    A stored set never changes, even if more verdicts are stored or another number is configured later, because nights
+    on other members could not be compared with earlier nights. A judge with other parameters or another template is
+    another judge configuration and gets its own set, as does each data-set revision. If the configured number is 0, no
+    set is chosen.
     """
     report = StageReport("drift")
     number = job.settings.drift.verdicts
@@ -89,8 +88,8 @@ def _chosen(
 def changed_limits(job: Job, wanted: WantedTasks, reader: Reader) -> list[dict[str, Any]]:
     """Return the rows of `control_limits` that are missing or differ from the stored ones.
 
-    A night that is judged late, or in two runs, changes the limits of later nights. The bar of a night is the one that
-    was configured when it was judged.
+    A night that is judged late, or in two runs, changes the limits of later nights. The bar of an earlier night is the
+    one that was configured when it was judged.
     """
     sets = [set_id for _, set_id in control_sets(job, wanted, reader) if set_id]
     return [row for set_id in sets for row in _changed(job, reader, set_id)]
@@ -119,7 +118,7 @@ def _changed(job: Job, reader: Reader, set_id: str) -> list[dict[str, Any]]:
 
 
 def drifted(job: Job) -> list[Drifted]:
-    """Return the configured judges that are out of control in this night.
+    """Return the configured judges that are out of control in the job's night.
 
     Earlier nights are in the view `judge_drift`.
     """
@@ -143,7 +142,7 @@ _PURPOSE = "drift"
 
 @dataclass(frozen=True)
 class _Missing:
-    """The missing part of a control set in a night: members to judge, and lost members that are not recorded yet."""
+    """What a night lacks of a control set: members to judge, and lost members that are not recorded yet."""
 
     set_id: str
     judge_config: JudgeConfig
@@ -153,13 +152,13 @@ class _Missing:
 
 
 async def judge_control_set(job: Job) -> StageReport:
-    """Judge the members of the control sets that a night lacks, publish the verdicts, and report judges that drifted.
+    """Judge what a night lacks of the control sets, publish the verdicts, and report judges that drifted.
 
-    Judges without a control set get one before.
+    Judges without a control set get one first.
 
-    The calls have the night as their vintage, so that no earlier reply is used for them; the verdicts are stored
-    separately, and no score includes them. The calls are live, even if the judge uses provider batches. Outside a
-    night it does nothing.
+    Calls have the night as their vintage, so no earlier reply is used for them, and they are live even if the judge
+    uses provider batches. The verdicts are stored separately, and no score includes them. Outside a night nothing is
+    done.
     """
     report = StageReport(_PURPOSE)
     if job.night is None or job.settings.drift.verdicts == 0:
@@ -196,7 +195,7 @@ def lacks_verdicts(job: Job, reader: Reader) -> bool:
 
 
 def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Missing]]:
-    """Return the wanted tasks, and the missing part of each control set."""
+    """Return the wanted tasks, and what the night lacks of each control set."""
     wanted, sets = wanted_tasks(job, reader), []
     for judge_config, set_id in control_sets(job, wanted, reader):
         if set_id is not None:
@@ -220,13 +219,13 @@ def _missing(
             there.append(criterion)
             continue
         is_there = row["has_same_prompt"] and row["criterion_text"] is not None and row["response_text"] is not None
-        # The identity of the first verdict includes the whole response that its judge read.
+        # The same id means the same criterion and the same response, because the id includes the whole response.
         if is_there and conversation is not None and verdict_id_of(judge_config, criterion) == row["verdict_id"]:
             there.append(criterion)
         else:
             lost += 1
             newly_lost += [criterion] if row["stored_status"] != LOST else []
-    # A piece whose members are lost is not judged for the criteria beside them.
+    # Only calls with a missing member are made; a lost member is no reason to judge the criteria beside it again.
     pieces = {(each.response_id, each.call_index) for each in there if each.is_missing}
     members = [each for each in there if (each.response_id, each.call_index) in pieces]
     return _Missing(set_id, judge_config, members, newly_lost, lost)

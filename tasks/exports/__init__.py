@@ -1,1 +1,1 @@
-"""Exports: tables to a folder or store and into another warehouse, publications, sheets for human graders."""
+"""Exports: tables for other warehouses, publications, files for other tools, and sheets for people."""

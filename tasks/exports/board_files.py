@@ -1,4 +1,4 @@
-"""A figure as a file for spreadsheets, with a line that explains each column."""
+"""A figure as a file for spreadsheets, with an explanation of each column."""
 
 import io
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ from warehouse import write_atomically
 
 SUFFIXES = (".csv", ".xlsx")
 _OF_DATA = ("benchmark", "dataset_revision")
-"""Columns before a leaderboard's own, because a file must name its benchmark and revision."""
+"""Columns that come first, because a file must say which benchmark and revision it is about."""
 _MARTS = ("leaderboard", "severity_leaderboard", "breakdown_leaderboard")
 _WIDEST_PIXELS, _CREATED = 800, datetime(2026, 1, 1)
-"""Largest width of a column; the same time in every file, so that the same rows give the same bytes."""
+"""The largest width of a column; the creation time of every file, fixed so that the same rows give the same bytes."""
 _OPTIONS = {
     "in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "remove_timezone": True,
     "default_date_format": "yyyy-mm-dd hh:mm:ss",
@@ -39,9 +39,9 @@ def write_board(
         job: the job of the leaderboard.
         table: its columns and rows.
         file: ends in .csv or .xlsx; an existing file is replaced.
-        by: the breakdown whose labels it has.
+        by: the breakdown, if the rows have labels.
         name: the figure's name.
-        relation: the relation of its rows, if there is only one.
+        relation: the mart or view that the rows come from, if there is only one; it describes the columns.
     """
     refuse_other_suffix(file)
     if not table.rows:
@@ -57,7 +57,7 @@ def write_board(
     if by and "label" in meanings:
         meanings["label"] = f"Label of the breakdown by {by.replace('_', ' ')}; a task with several counts for each."
     beside = file.with_name(f"{file.stem}-columns.csv")
-    # Excel takes names of sheets up to 31 characters.
+    # In Excel, the name of a sheet has at most 31 characters.
     sheets = {
         name[:31]: (file, columns, rows), "columns": (beside, ["column", "meaning"], [*map(list, meanings.items())]),
     }  # fmt: skip
@@ -100,7 +100,7 @@ def _write_sheet(workbook: Any, name: str, titles: Sequence[str], rows: Sequence
         sheet.write_string(0, column, title, heading)
         for row_number, row in enumerate(rows, start=1):
             value = row[column]
-            # A text is never a formula, also after it was edited.
+            # Marked as text, so that it never becomes a formula, even after it is edited.
             sheet.write(row_number, column, value, marked if isinstance(value, str) and may_run(value) else None)
     sheet.autofit(_WIDEST_PIXELS)
     sheet.freeze_panes(1, 0)

@@ -58,7 +58,7 @@ The Arrow files are a copy of the Parquet files; `--exclude "*.arrow"` leaves th
 
 
 def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> StageReport:
-    """Write tables and views of the job's benchmark and revision to a folder that is empty or does not exist.
+    """Write tables and views of the job's benchmark and revision to a new or empty folder.
 
     Tables without rows are left out. Each other table is a folder with Parquet files, for
     `datasets.load_dataset(folder, name)`, and an Arrow copy of them, for `datasets.load_from_disk(folder / name)`. The
@@ -112,7 +112,7 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
 
 def _copied(folder: Path, written: exported.TableFiles, table: exported.Exported, licence: str) -> int:
     """Write an Arrow copy of a table's Parquet files next to them, and return its size in bytes."""
-    import datasets  # imports for seconds
+    import datasets  # imported here, because its import takes seconds
 
     datasets.disable_progress_bars()
     fingerprint = digest(" ".join(file.sha256 for file in written.files if file.name in table.files))[:16]
@@ -125,7 +125,7 @@ def _copied(folder: Path, written: exported.TableFiles, table: exported.Exported
 
 
 def _described(written: exported.TableFiles, arrow_bytes: dict[str, int]) -> Iterator[str]:
-    """Yield the lines of the card on the tables, and on the columns of each."""
+    """Yield the lines of the card that describe the tables and their columns."""
     for table in written.tables:
         sizes = (written.n_bytes(table.files), arrow_bytes[table.name])
         megabytes = " | ".join(f"{n / 1e6:,.2f} MB" for n in sizes)
@@ -140,7 +140,7 @@ def _described(written: exported.TableFiles, arrow_bytes: dict[str, int]) -> Ite
 
 
 def _licence_of(job: Job, benchmark: Benchmark) -> tuple[str, str]:
-    """Return the hub's name for the licence of the job's tasks, and a note about it."""
+    """Return the hub's name for the licence of the job's tasks, and a note on the licence."""
     if job.settings.dataset.source == "sample" and sample_of(benchmark.name) == sample_path(benchmark.name):
         return _OF_SAMPLES, f"The tasks are this pipeline's own sample for {benchmark.title} ({_OF_SAMPLES})."
     if benchmark.licence is None:

@@ -1,4 +1,4 @@
-"""Results as logs that Inspect View opens, one for each model and judge; a sample is one response under a judge."""
+"""Results as logs for Inspect View, one for each model and judge; a sample is a response with its verdicts."""
 
 import importlib.metadata
 import json
@@ -25,7 +25,7 @@ from warehouse import Reader, Warehouse
 Row = Mapping[str, Any]
 Document = dict[str, Any]
 _TASKS_AT_ONCE = 500
-"""Number of tasks in memory at a time, with all their responses and verdicts of one model run."""
+"""Number of tasks that are in memory at a time, with all their responses and verdicts in a model run."""
 NOTICE = "Benchmark data with responses to it: do not train models on it. Markers against that (canaries) are left out."
 _IDENTITY = (
     "judge", "judge_config_hash", "template_hash", "grading", "rubric", "judge_trial", "model_config_hash", "vintage",
@@ -34,15 +34,15 @@ _IDENTITY = (
 _METRICS = {
     "mean": "mean_score", "stderr": "standard_error", "ci_low": "ci_low", "ci_high": "ci_high", "coverage": "coverage",
 }  # fmt: skip
-"""Metric -> the column of the leaderboard. The first two are named as in Inspect."""
+"""Metric -> column of the leaderboard. Inspect itself has the first two names."""
 _OF_TASKS = ("coverage", "n_tasks", "n_tasks_wanted", "is_complete", "mean_lower", "mean_upper")
 VERSION = 2
 SUFFIX = ".eval"
 GRADER = "grader"
-"""The role of the judge in Inspect."""
+"""The name that Inspect gives the judge."""
 _STOPPED = {"truncated": "max_tokens", "context_length": "model_length", "refused": "content_filter"}
 _MOST_SHOWN = 1_000
-"""Characters of a text in a summary."""
+"""Largest number of characters of a text in a summary."""
 _OF_TASK = ("field", "topic", "expert", "splits", "decision_types", "economic_pathways")
 _OF_RESPONSE = ("response_id", "source", "degraded", "finish_reason", "served_model", "cost_usd")
 _OF_CRITERION = (
@@ -54,12 +54,12 @@ _DECIDED = ("met", "partial", "unmet")
 
 
 def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageReport:
-    """Write a log for each model and judge (each model run) to a folder that is empty or does not exist.
+    """Write a log for each model run (a model under a judge) to a folder that is empty or does not exist.
 
     Args:
-        job: its models and judges, all of them if it names none, on its splits.
+        job: selects the models and judges (all if it names none) and the splits.
         folder: where the logs are written.
-        vintage: the vintage of the responses; None for the latest of each model, `all` for a log of each.
+        vintage: the vintage of the responses; None for the latest of each model; `all` for one log for each vintage.
 
     Raises:
         UsageError: the folder is not empty, or nothing was judged in the selection.
@@ -85,11 +85,11 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
 def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path) -> int:
     """Write the log of one model run, and return the number of its samples."""
     title, task_ids = wanted.benchmark.title, list(wanted.task_ids)
-    # Inspect's `EvalSpec`. Ids are hashes of the log's keys. A response is one generation.
+    # Inspect's `EvalSpec`. Ids are hashes of what identifies the log. A response is one generation.
     about = {"plan": {"name": "plan", "steps": [{"solver": "generate"}]}, "eval": {
         "eval_id": _id_of(model_run, "inspect eval"), "run_id": _id_of(model_run, "inspect run"),
         "created": model_run["first_response_at"].isoformat(), "task": model_run["benchmark"],
-        # Of several logs with one task id, Inspect View treats all but the last as retried attempts.
+        # Unique, because Inspect View takes all but the last log with a task id for retried attempts.
         "task_id": _id_of(model_run, "inspect task"), "task_version": model_run["dataset_revision"],
         "task_display_name": title, "solver": "generate", "tags": [model_run["judge"], model_run["vintage"]],
         "dataset": {"name": title, "samples": len(task_ids), "sample_ids": task_ids, "shuffled": False},
@@ -123,7 +123,7 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
             results = _results(figures, len(summaries), n_failed, n_scored)
             header = {"version": VERSION, "status": "success", **about, "results": results, "stats": stats}
             _put(log, "header.json", header)
-        # Different labels may give the same name, so it contains the id. A log gets its name when it is complete.
+        # The name contains the id, because different labels may look the same in it. A log gets its name when complete.
         parts = (model_run["benchmark"], model_run["model"], model_run["judge"], about["eval"]["eval_id"][:8])
         name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part)[:40] for part in parts)
         temporary.replace(folder / f"{name}{SUFFIX}")
@@ -133,7 +133,7 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
 
 
 def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> None:
-    """Write a member without a time; a float that is not a number as `NaN`, as Inspect marks an unscored sample."""
+    """Write a member without its time; NaN is written as `NaN`, with which Inspect marks unscored samples."""
     log.writestr(ZipInfo(name), json.dumps(document, ensure_ascii=False), ZIP_DEFLATED)
 
 
@@ -173,7 +173,7 @@ def _results(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: in
     """Return the results: for each score its figures on each split, as the leaderboard shows them.
 
     Args:
-        figures: the rows of the leaderboard, the main score first; an unknown figure has no metric.
+        figures: the rows of the leaderboard, the main score first; unknown values are left out of the metrics.
         n_samples: the number of samples in the log.
         n_failed: the number of samples without a response.
         n_scored: the number of samples with a score.
@@ -188,7 +188,7 @@ def _results(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: in
         score["metadata"][row["split"]] = {name: row[name] for name in _OF_TASKS}
         if row["mean_score"] is None:
             continue  # Inspect View would show another metric, the first one, as the score
-        # The leaderboard shows a mean below 0 as 0.
+        # The unclipped mean is added where the leaderboard shows a mean below 0 as 0.
         unclipped = {"unclipped_mean": "raw_mean_score"} if row["raw_mean_score"] != row["mean_score"] else {}
         group, prefix = ({"group": row["split"]}, f"{row['split']} ") if has_group else ({}, "")
         score["metrics"] |= {
@@ -202,11 +202,11 @@ def _results(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: in
 def _sample_of(
     model_run: Row, response: Row, messages: Sequence[Message], criteria: Sequence[Row], scores: Sequence[Row]
 ) -> Document:
-    """Return a sample: conversation, response, scores with every criterion, usage; the error without a response.
+    """Return a sample: conversation, response, scores with every criterion, usage, and the error of a failed response.
 
     Args:
-        model_run: the model and the judge.
-        response: the response with its task's labels, or its failure.
+        model_run: the model run, with the model and the judge.
+        response: the response, or its failure, with the labels of the task.
         messages: the conversation as sent.
         criteria: every criterion of the task, with the verdict on this response.
         scores: the response's scores, the main one first; empty for a failed response.
@@ -238,7 +238,7 @@ def _sample_of(
         },
         "scores": _scores(criteria, scores) if response_message else {},
         "metadata": {name: response[name] for name in (*_OF_TASK, *_OF_RESPONSE)},
-        # Model and judge may have the same name.
+        # Model and judge may have the same name; then their usage is added up.
         "model_usage": _usages([sampled, *((model_run["judge"], usage) for usage in judged)]),
         "role_usage": _usages((GRADER, usage) for usage in judged),
         "completed_at": max(row["created_at"] for row in (response, *criteria) if row["created_at"]).isoformat(),
@@ -264,7 +264,7 @@ def _summary_of(sample: Document) -> Document:
 
 def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Document]:
     """Return each score by its name; the first one carries the criteria."""
-    # A judge's call failed, or is missing.
+    # Why there is no score: criteria that are not judged, or failed calls of the judge.
     undecided = {row["status"] for row in criteria} - set(_DECIDED)
     reason = None if not undecided else "not_judged" if undecided == {"not_judged"} else "grader_failed"
     documents = {}
@@ -273,7 +273,7 @@ def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Documen
         bounds = {} if value is not None else {name: score[name] for name in ("value_lower", "value_upper")}
         more = {"criteria": [{name: row[name] for name in _OF_CRITERION} for row in criteria]} if index == 0 else {}
         documents[score["score_name"]] = {
-            # With this mark, Inspect counts the sample in no metric.
+            # Inspect leaves a sample with NaN out of all metrics.
             "value": float("nan") if value is None else value,
             "explanation": explanation_of(criteria) if index == 0 else "",
             "reason": reason if value is None else None,
@@ -318,7 +318,7 @@ def _usage_of(row: Row) -> Usage:
 
 
 def _usages(usages: Iterable[tuple[str, Usage]]) -> dict[str, Usage]:
-    """Return the sum of the usages of each name that has tokens; an unknown cost makes the sum unknown."""
+    """Return the sums of usages by name, without names that have no tokens; one unknown cost makes a sum unknown."""
     values: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for name, usage in usages:
         for column, value in usage.items():

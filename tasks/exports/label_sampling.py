@@ -1,4 +1,4 @@
-"""The sample of verdicts whose labels narrow an interval most, and a forecast of its width."""
+"""Sampling of the verdicts whose labels narrow an interval most, and a forecast of its width."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ from warehouse import Reader
 LEADERBOARD = "leaderboard"
 Row = dict[str, Any]
 AFTER = (50, 100, 200)
-"""Numbers of labels with a forecast of the width, in addition to that of the sheet."""
+"""Numbers of labels for which the width is forecast, besides that of the sheet."""
 
 
 class Purpose(NamedTuple):
-    """The interval that labels should narrow: of each model's mean, or of a difference; of a score on some criteria."""
+    """The interval that labels should narrow: of each model's mean or of a difference, for a score on some criteria."""
 
     models: tuple[str, ...]
     is_difference: bool
@@ -41,8 +41,8 @@ class Purpose(NamedTuple):
 class Population:
     """The verdicts from which a sheet is sampled, and the judge to correct.
 
-    Each row of `verdicts` has the columns of the query, a `key`, the `contribution` to its model's mean, the expected
-    squared `error` of the judge, and `is_known`: true if it has a label.
+    Besides the columns of the query, `verdicts` has a `key`, the `contribution` of the verdict to its model's mean, the
+    expected squared `error` of the judge, and `is_known`: true if the verdict has a label.
     """
 
     verdicts: pl.DataFrame
@@ -59,23 +59,23 @@ class Population:
         return self.verdicts["model"].n_unique()
 
     def least_of_a_model(self, count: pl.Expr) -> int:
-        """Return a count of verdicts for the model with the fewest."""
+        """Return a count of verdicts (`count`) for the model for which it is smallest."""
         return int(min(self.verdicts.group_by("model").agg(count.alias("n"))["n"]))
 
     @cached_property
     def n_tasks(self) -> int:
-        """The number of tasks that can be labelled, of the model with the fewest."""
+        """The number of tasks that can be labelled for the model with the fewest of them."""
         return self.least_of_a_model(pl.col("task").n_unique())
 
     @cached_property
     def n_needed(self) -> int:
-        """The approximate number of further labels after which each model has as many as a figure needs."""
+        """The approximate number of further labels that give each model as many as a figure needs."""
         return max(0, self.n_models * (FEWEST_LABELS - self.least_of_a_model(pl.col("is_known").sum())))
 
     def probabilities(self, n_wanted: int) -> Floats:
         """Return the probability of sampling each verdict without a label.
 
-        Each model gets an equal share of the labels, since each needs as many.
+        Each model gets an equal share of the labels, since all need the same number.
         """
         size = sampling.sizes(self.free["contribution"].to_numpy(), self.free["error"].to_numpy())
         _, of_model = np.unique(self.free["model"].to_list(), return_inverse=True)
@@ -108,14 +108,15 @@ def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence
 def population_of(
     job: Job, reader: Reader, wanted: WantedTasks, purpose: Purpose, response_ids: Sequence[str], *, of_latest: bool
 ) -> Population:
-    """Return the verdicts on some responses that a sheet can sample.
+    """Return the verdicts on some responses from which a sheet can be sampled.
 
-    The judge is the first configured (or with `--judge`, named) one with verdicts on them; if there is none, the judge
-    with the most verdicts. A label is used only if the judge decided the whole response. Responses without any verdict
-    of the judge are left out; incomplete ones, such as after a failed call, are rarely sampled.
+    The judge is the first configured one (or with `--judge`, the first named one) that has verdicts on these responses;
+    if there is none, the judge with the most verdicts on them. A label is used only if the judge decided the whole
+    response. Responses without any verdict of the judge are left out; incomplete ones, such as after a failed call, are
+    rarely sampled.
 
     Raises:
-        UsageError: no judge has a verdict on them, or the judge has none on a model that is to be compared.
+        UsageError: no judge has a verdict on these responses, or the judge has none on a model to be compared.
     """
     names = None if job.named_judges is None else list(job.named_judges)
     judge_configs = reader.rows(
@@ -136,7 +137,7 @@ def population_of(
         raise UsageError(f"--for: {judge_config['judge']} has no verdict on {min(lacking)}; run `prbench judge`")
     numbers = dict.fromkeys(("worth", "label_value", "judge_value", "disagreement", "n_others"), pl.Float64)
     frame = pl.DataFrame(rows, schema_overrides=numbers, infer_schema_length=None)
-    # The contribution of each verdict to its model's mean: 1 / tasks for a task, 1 / trials for a trial.
+    # The contribution of each verdict to its model's mean: its worth / trials of the task / tasks of the model.
     is_counted = pl.col("is_counted")
     n_trials = pl.col("response_id").filter(is_counted).n_unique().over("model", "task")
     n_tasks = pl.col("task").filter(is_counted).n_unique().over("model")
@@ -155,12 +156,12 @@ def population_of(
 def draw(
     job: Job, wanted: WantedTasks, purpose: Purpose, population: Population, n_rows: int, seed: int
 ) -> tuple[Row, list[Row]]:
-    """Sample verdicts that have no label yet; the same ones for the same population, number and seed.
+    """Sample verdicts without a label; the same population, number and seed give the same sample.
 
-    Return the row of `label_sheets` and the rows of `label_draws`: the sampled verdicts and those with a label.
+    Return the row of `label_sheets`, and the rows of `label_draws`: the sampled verdicts and all those with a label.
 
     Raises:
-        UsageError: all have a label.
+        UsageError: all verdicts have a label.
     """
     verdicts, free = population.verdicts, population.free
     if free.is_empty():
@@ -190,10 +191,10 @@ def draw(
 def expected_widths(
     reader: Reader, wanted: WantedTasks, purpose: Purpose, population: Population, n_rows: int
 ) -> list[Row]:
-    """Return the mean `width` of the chosen intervals now, and as expected after `n_labels` more, up to `n_rows`.
+    """Return the mean `width` of the chosen intervals now (`n_labels` 0), and as expected after `n_labels` more.
 
-    `is_enough` states whether this number of labels is expected to give each of these intervals; with 0, the width is
-    None if one of them is missing. Labels of earlier sheets count by the current width or, without a figure, by their
+    `is_enough` states whether that many labels are expected to give each of the intervals. The width now is None if one
+    of them is missing. Labels of earlier sheets are included through the current width, or if there is none, by their
     number.
     """
     now = _widths_now(reader, wanted, purpose, population)
@@ -231,7 +232,7 @@ def _widths_now(reader: Reader, wanted: WantedTasks, purpose: Purpose, populatio
 
 
 def _width(population: Population, labelled: pl.DataFrame, group: Sequence[str], now: Row | None) -> float:
-    """Return the expected width of a model's mean, or of a difference of two, with labels of some probabilities."""
+    """Return the expected width of the interval of a model's mean, or of a difference, with these labels."""
     is_own = pl.col("model").is_in(group)
     own, labelled = population.verdicts.filter(is_own), labelled.filter(is_own)
     sign = pl.when((pl.col("model") == group[0]) & (len(group) > 1)).then(-1.0).otherwise(1.0)

@@ -1,11 +1,12 @@
 """Sheets for people to fill in: CSV files that every spreadsheet opens correctly, with one row for each criterion.
 
-A sheet for human graders is imported as verdicts: it has either whole responses, or single verdicts that are sampled
-with known probabilities, so that people's labels can correct a judge's scores (`label_sampling.py`).
+A sheet for human graders is imported as verdicts. It has either whole responses, or single verdicts sampled with known
+probabilities, so that people's labels can correct a judge's scores (`label_sampling.py`).
 
-A sheet for experts is imported as reviews. The paper's validation (arXiv 2511.11562, appendix E): experts who did not
-write the task agree or disagree that a criterion is well-constructed, accurate and relevant. Criteria are sampled with
-known probabilities, which are stored (`review_samples`), so that the share of agreement can be estimated for all.
+A sheet for experts is imported as reviews. It follows the paper's validation (arXiv 2511.11562, appendix E): experts
+who did not write the task agree or disagree that a criterion is well-constructed, accurate and relevant. Criteria are
+sampled with known probabilities, which are stored (`review_samples`), so that the share of agreement can be estimated
+for all.
 """
 
 from collections import Counter, defaultdict
@@ -35,11 +36,12 @@ from warehouse import Reader, Warehouse, write_atomically
 Row = dict[str, Any]
 SUFFIX = ".csv"
 _CELL_CHARS = 32_000
-"""Spreadsheets allow slightly more in a cell, and move the rest of a longer text into other rows."""
+"""Largest number of characters in a cell. Spreadsheets allow slightly more, and move the rest of a longer text into
+other rows."""
 
 
 def refuse_target(file: Path) -> None:
-    """Refuse a path that cannot be a sheet, or that has a sheet that may be filled in.
+    """Refuse a path that cannot be a sheet, or where a sheet exists, which may be filled in.
 
     Raises:
         UsageError: the path has another suffix, or exists.
@@ -51,7 +53,7 @@ def refuse_target(file: Path) -> None:
 
 
 def readable(conversations: Mapping[str, Conversation]) -> dict[str, str]:
-    """Return each task's conversation as one text that fits into a cell, without the middle of a longer one."""
+    """Return each task's conversation as a text that fits into a cell; the middle of a longer text is left out."""
     texts, half = {}, _CELL_CHARS // 2 - 50
     for task_id, conversation in conversations.items():
         text = "\n\n".join(map(": ".join, conversation.messages))
@@ -92,17 +94,17 @@ _DECISIONS = {BINARY: ("criteria_met", "yes or no"), TERNARY: ("verdict", ", ".j
 
 @dataclass
 class LabellingReport(StageReport):
-    """The report of an export of a sampled sheet, with its id and the expected widths of the interval it narrows."""
+    """The report of an export of a sampled sheet, with the id of the sheet and the expected widths of the interval."""
 
     sheet_id: str = ""
     expected_widths: list[Row] = field(default_factory=list)
 
 
 def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> StageReport:
-    """Write a CSV sheet of `n_rows` rows, if there are as many: sampled responses with their criteria.
+    """Write a CSV sheet of sampled responses with their criteria; it has `n_rows` rows if there are as many.
 
-    All but the last response have all their criteria. Each model's responses are of the job's vintage. The sample is
-    spread evenly over tasks and models, and is the same for the same responses and seed.
+    All responses but the last have all their criteria. Responses are of the job's vintage. The sample is spread evenly
+    over tasks and models, and is the same for the same responses and seed.
 
     Raises:
         UsageError: the file exists already or does not end in .csv, or there is no response to grade.
@@ -133,13 +135,13 @@ def export_sampled_labelling(
     expected error of the judge. The same verdicts, number and seed give the same sheet.
 
     Args:
-        job: the sheet is sampled from its wanted tasks, models, trials and vintage.
+        job: gives the tasks, models, trials and vintage to sample from.
         file: a new file that ends in .csv.
         sampled_for: `leaderboard`, two models with a space between them, or a category.
         n_rows: number of verdicts; all if there are fewer.
         seed: each seed gives another sheet.
-        of_latest: sample each model's latest vintage, which leaderboards show, instead of the job's; two models are
-            always compared in the job's.
+        of_latest: sample from each model's latest vintage, which leaderboards show, instead of the job's vintage; for
+            two models, the job's vintage is always used.
 
     Raises:
         UsageError: the file exists already, `sampled_for` names nothing, or there is nothing to label.
@@ -174,7 +176,7 @@ def export_sampled_labelling(
 
 
 def _forecast(widths: Sequence[Row], population: label_sampling.Population, n_rows: int) -> str:
-    """Return a line with the number of needed labels and the expected width of the interval."""
+    """Return a line that states how many labels are needed and how wide the interval is expected to be."""
     now, then = widths[0]["width"], next(each for each in widths if each["n_labels"] == n_rows)
     if now is not None:
         return f"the interval is {now:.3f} wide now, and with {n_rows} more labels about {then['width']:.3f}"
@@ -217,7 +219,7 @@ def _write(file: Path, wanted: WantedTasks, rows: Iterable[Row], conversations: 
 
 
 def spread(candidates: Iterable[Mapping[str, Any]], seed: int) -> Iterator[Mapping[str, Any]]:
-    """Yield all candidates: every task once before any task twice, with models as balanced as that allows.
+    """Yield all candidates, every task once before any task a second time, and models as evenly as that allows.
 
     Ties are decided by a hash of seed and response.
     """
@@ -242,8 +244,8 @@ REVIEW_COLUMNS = (
 )  # fmt: skip
 """The columns that identify a row, those that a reviewer fills in (reviewer to better_wording), and those to read.
 
-The weight is left out: experts do not review the number. Its severity and sign are included, because a criterion with a
-negative weight is right if it describes a mistake.
+The weight is left out, because experts do not review the number. Its severity and its sign (`describes`) are included,
+because a criterion with a negative weight is right if it describes a mistake.
 """
 HOW = (
     "reviewer: your name; decision: agree or disagree that the criterion is well-constructed, accurate and relevant to "
@@ -256,16 +258,16 @@ def export_review(
 ) -> StageReport:
     """Write a CSV sheet of sampled criteria, and store the sample with its probabilities.
 
-    The sample is a simple random one of `n_criteria` criteria; with `by` it has equally many from each stratum, as far
-    as they have them; with `n_tasks` it has all criteria of that many tasks. It is the same for the same criteria,
-    numbers and seed, and is then stored once.
+    The sample is a simple random one of `n_criteria` criteria. With `by` it has equally many from each stratum, as far
+    as possible; with `n_tasks` it has all criteria of that many tasks. The same criteria, numbers and seed give the
+    same sample, which is stored once.
 
     Args:
         job: its wanted tasks are the population.
         target: a file that ends in .csv, or a folder, where the sheet is named after its sample.
         n_criteria: number of criteria; all of them if there are fewer.
         n_tasks: number of whole tasks to sample instead of single criteria.
-        by: strata: every combination of these labels (category, severity, field, topic) is one.
+        by: labels (category, severity, field, topic) by which to stratify; each combination of them is a stratum.
         seed: each seed gives another sample.
 
     Raises:

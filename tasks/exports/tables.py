@@ -1,7 +1,7 @@
 """Tables as Parquet files in a folder or a store, and their import into another warehouse.
 
-A publication also has the database and the report. All its files are of one state; they are written once, under a new
-prefix, and are complete before the pointer names it.
+A publication also has the database and the report, all of one state. Its files are written under a new prefix and never
+change; the pointer names the publication when it is complete.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ NOT_EXPORTED = ("retractions", "removals")
 ROWS_A_FILE = 500_000
 _MEMORY = "1GB"
 _GROUP = 20_000
-# The canary stays with the data set: its users can ingest it, and nobody else should have it with texts.
+# The canary is not exported: who has the data set can ingest it, and nobody else should get it along with texts.
 _OWN = {"split_members": "select * replace (null::varchar as canary)"}
 
 
@@ -48,7 +48,7 @@ def refuse_filled(target: Path | Store) -> None:
     """Refuse a location that is not empty.
 
     Raises:
-        UsageError: it is not.
+        UsageError: it has content.
     """
     if target.files() if isinstance(target, Store) else target.is_file() or content_of(target):
         raise UsageError(f"{target}: is not an empty folder; name a new one")
@@ -56,7 +56,7 @@ def refuse_filled(target: Path | Store) -> None:
 
 @dataclass(frozen=True)
 class Exported:
-    """A table: its columns with their types, and its files in order; a derived table is computed and not imported."""
+    """An exported table: its columns with their types, and its files in order; derived tables are not imported."""
 
     name: str
     is_derived: bool
@@ -66,7 +66,7 @@ class Exported:
 
 
 class TableFiles(NamedTuple):
-    """Tables as files: each file with its local path, and the further entries of a manifest."""
+    """Tables as files: the tables, each file with its local path, and further entries for the manifest."""
 
     tables: tuple[Exported, ...]
     files: dict[bundles.File, Path]
@@ -74,11 +74,11 @@ class TableFiles(NamedTuple):
 
     @property
     def n_rows(self) -> int:
-        """The rows of all tables."""
+        """The number of rows of all tables."""
         return sum(table.n_rows for table in self.tables)
 
     def n_bytes(self, names: Collection[str] | None = None) -> int:
-        """Return the bytes of the files of these names, or of all."""
+        """Return the size in bytes of the files with these names, or of all files."""
         return sum(file.n_bytes for file in self.files if names is None or file.name in names)
 
 
@@ -97,9 +97,9 @@ def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
 
 
 def query_of(reader: Reader, name: str, benchmark: str | None, revision: str | None) -> tuple[str, dict[str, str]]:
-    """Return the query for the exported rows of a table or view, up to a last condition, and the types of its columns.
+    """Return the query for the exported rows of a table or view, to be completed by a condition, and its column types.
 
-    A benchmark and a revision narrow tables that have these columns.
+    Only tables with a column for the benchmark or the revision are narrowed to it.
     """
     query = f"{_OWN.get(name, 'select *')} from {name} where "
     columns = {row["column_name"]: row["column_type"] for row in reader.rows(f"describe {query} true")}
@@ -114,10 +114,10 @@ def write_tables(
     reader: Reader, folder: Path, names: Sequence[str], benchmark: str | None = None, revision: str | None = None,
     *, root: str | None = None,
 ) -> TableFiles:  # fmt: skip
-    """Write tables and views to a folder, whole or of one benchmark, or of one revision of its data set.
+    """Write tables and views to a folder: all rows, or those of a benchmark or of a revision of its data set.
 
-    With a `root` each table has its own folder below it, with at least one file, so that one pattern names all its
-    files.
+    With a `root`, each table has its own folder below it, with at least one file, so that a pattern can name the files
+    of a table.
     """
     reader.value(f"set memory_limit = {quoted(_MEMORY)}")
     tables, files = [], {}
@@ -148,8 +148,8 @@ def export_tables(
 ) -> StageReport:
     """Write tables to a folder, or a prefix of a store, that is empty or does not exist.
 
-    Without names, all stored tables are written, whole or of one benchmark. Views and computed tables may be named too;
-    they are marked as derived, and not imported.
+    Without names, all stored tables are written; with a benchmark, only its rows. Views and computed tables can be
+    named too; they are marked as derived, and imports ignore them.
 
     Raises:
         UsageError: the target is not empty, or a table does not exist.
@@ -176,7 +176,7 @@ def meaning_of_table(name: str) -> str:
 
 
 def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
-    """Return the meaning of a column in the first table that describes it, else in any table; None without one."""
+    """Return the meaning of a column in the first of these marts that describes it, else its general one, or None."""
     described = (sql.schema()["marts"].get(name) or {} for name in marts)
     everywhere = COLUMNS[column][1] if column in COLUMNS else None
     return next((str(mart["columns"][column]) for mart in described if column in mart.get("columns", {})), everywhere)
@@ -184,12 +184,12 @@ def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
 
 _ROWS_AT_ONCE = 10_000
 Export = tuple[Path, Sequence[Exported]]
-"""A whole export: its folder, and those of its tables that warehouses store."""
+"""An export: its folder, and those of its tables that warehouses store."""
 
 
 @contextmanager
 def opened_export(source: Path | Store, *, is_quiet: bool = True) -> Iterator[Export]:
-    """Open the stored tables of an export, or of the latest publication at a target; each of their files is verified.
+    """Open the stored tables of an export, or of the latest publication at a target, and verify each of their files.
 
     An export in a store is downloaded into a temporary folder.
 
@@ -211,9 +211,9 @@ def opened_export(source: Path | Store, *, is_quiet: bool = True) -> Iterator[Ex
 def import_tables(job: Job, export: Export) -> StageReport:
     """Import the missing rows of an export: rows with new keys, and decided rows that replace failed ones.
 
-    Existing rows do not change, nor do the checks of a data-set revision that was checked here; retracted rows are left
-    out. Computed rows with a fingerprint (measures) are imported: they are shown if the fingerprint fits, and `prbench
-    aggregate` computes missing ones.
+    Existing rows do not change, nor do the checks of a data-set revision that was checked here. Retracted rows are left
+    out. Measures are imported too; they are shown if their fingerprint fits the data here, and `prbench aggregate`
+    computes the others.
 
     Raises:
         Damaged: a table lacks its key.
@@ -224,7 +224,7 @@ def import_tables(job: Job, export: Export) -> StageReport:
     warehouse.publish()
     n_imported: dict[str, int] = {}
     with warehouse.reader() as reader:
-        # Checks last: a data-set revision counts as checked as soon as its checks are here.
+        # Checks come last, because a data-set revision counts as checked as soon as its checks are stored.
         for exported in sorted(given, key=lambda table: table.name == "checks"):
             name = exported.name
             if name not in TABLES or name in NOT_EXPORTED:
@@ -249,7 +249,7 @@ def import_tables(job: Job, export: Export) -> StageReport:
 
 
 def _new_rows(reader: Reader, path: Path, table: StoredTable, given: set[str]) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of a file to import, some thousand at a time; a column that the file lacks is NULL."""
+    """Yield the rows of a file that are imported, some thousand at a time; a column that the file lacks is NULL."""
     import numpy as np
 
     positions = reader.arrays(_positions(path, table, given))["position"]
@@ -264,7 +264,7 @@ def _new_rows(reader: Reader, path: Path, table: StoredTable, given: set[str]) -
 
 
 def _positions(path: Path, table: StoredTable, given: set[str]) -> str:
-    """Return the query for the positions of the rows to import in the file."""
+    """Return the query for the positions, in a file, of the rows to import."""
     same = " and ".join(f"stored.{column} = given.{column}" for column in table.key)
     if table.keeps == "decided":
         decided = ", ".join(map(quoted, DECIDED_STATUSES))
@@ -288,7 +288,8 @@ def _positions(path: Path, table: StoredTable, given: set[str]) -> str:
 def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> StageReport:
     """Publish the current state of the database, unless the latest publication has the same state.
 
-    After a kill at any time, the last publication is still the latest. With `n_kept`, only that many publications stay.
+    If it is killed at any time, the pointer still names the last publication. With `n_kept`, older publications are
+    removed.
 
     Raises:
         WarehouseError: nothing is stored, or another publication of this warehouse is in progress.
@@ -297,7 +298,7 @@ def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> Sta
     """
     warehouse, location = Warehouse(job.warehouse), Folder(target) if isinstance(target, Path) else target
     with warehouse.reader():
-        pass  # fails before it creates anything, if nothing can be read
+        pass  # fails before anything is created if nothing is stored
     report = StageReport("publish")
     with (
         disk_errors(target, "the last publication is unchanged"), warehouse.only_one("publication", wait=False),
@@ -311,14 +312,14 @@ def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> Sta
 
 
 def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder | Store, report: StageReport) -> None:
-    """Publish by way of an empty folder on the warehouse's disk."""
+    """Publish with the help of an empty folder on the warehouse's disk."""
     from tasks.report.rendering.site import only_writer, report_files
 
     database = stage / warehouse.database.name
     kept_as(warehouse.database, database)
     paths, site = {database.name: database}, job.report_folder
     if (site / "index.html").is_file():
-        with only_writer(site):  # links to the current files, which do not change when names are replaced
+        with only_writer(site):  # linked files stay as they are, because a report replaces files and never changes them
             for each in report_files(site):
                 paths[f"report/{each}"] = stage / "report" / each
                 kept_as(site / each, paths[f"report/{each}"])
@@ -337,7 +338,7 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder 
     meta = {"state_of": state_of and state_of.isoformat(), "warehouse_version": refuse_other_version(warehouse.root)}
     target, meta = location.below(name), tables.meta | meta
     bundle = bundles.write_bundle(target, "publication", files | tables.files, meta, is_quiet=job.is_quiet)
-    # Readers see the earlier publication or this one.
+    # Until the pointer is replaced, readers see the earlier publication.
     pointer = {"publication": name, "content": content, "published_at": published_at.isoformat()}
     bundles.write_bundle(location, "publication", {}, pointer, name=bundles.POINTER)
     report.rows = tables.n_rows
@@ -347,9 +348,9 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder 
 
 
 def remove_old(location: Folder | Store, n_kept: int) -> int:
-    """Remove all but the newest publications, and leftovers of killed ones; return the number of removed ones.
+    """Remove all but the newest publications, and those that were killed halfway; return the number removed.
 
-    The publication that the pointer names stays, and so do unfinished ones of the last day, which may be in progress.
+    The publication that the pointer names stays, as do incomplete ones of the last day, which may be in progress.
     """
     shelf, pointer = location.below(bundles.FOLDER), bundles.read_pointer(location)
     names = shelf.files()

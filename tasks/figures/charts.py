@@ -1,6 +1,7 @@
-"""Declarations of charts: the rows of a figure that each shows, and its options; a chart for each split and judge.
+"""Declarations of charts: which rows of a figure each chart shows, and with which options.
 
-`tasks.report.drawing` draws them. Declarations need no chart library, because commands would wait for its import.
+`tasks.report.drawing` draws them. Declarations import no chart library, because its import would slow down every
+command.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +26,7 @@ class Chart:
 
 
 Charts = Callable[[Rows], list[Chart]]
-"""A declaration: returns charts of a figure's rows."""
+"""A declaration: a function from the rows of a figure to its charts."""
 
 
 def _charts(
@@ -35,13 +36,13 @@ def _charts(
 
     Args:
         kind: the function that draws them.
-        by: the column with a chart for each value, in the order of the rows. With `split`, hard splits, which are a
-            part of full ones, are left out, and each judge has charts of its own: no chart mixes judges, and one whose
-            judge is not chosen on the page is hidden there.
-        what: the subject of the charts, if there are several or others beside them.
+        by: a column; each of its values has a chart, in the order of the rows. With `split`, hard splits are left out,
+            because they are a part of full ones, and each judge has its own charts; the page shows those of the chosen
+            judge only.
+        what: the subject of the charts, for their titles, if the figure has charts on several subjects.
         known: rows without a value in this column are left out.
         rows: selects rows, or adds columns to them.
-        how: options of the chart, by name; a function gets all drawn rows of the figure.
+        how: options of the chart, by name; a function computes an option from all drawn rows.
     """
 
     def charts(of_figure: Rows) -> list[Chart]:

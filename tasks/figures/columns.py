@@ -17,9 +17,9 @@ Kind = Literal[
 """The format of a column's values: a score with three decimals, a share in percent, a coverage rounded down, `yes`
 for true.
 
-`usd` is a sum, `price` the cost of one item, with more decimals; `task` is a task's id, with a link to its page, or to
-the row's `address`, if it has one. `few` is not shown as a column: if it is true, the value before it has a mark,
-because it rests on few tasks.
+`usd` is a sum, `price` the cost of one item, with more decimals. `task` is a task's id with a link to its page, or to
+the row's `address` if there is one. `few` is not shown as a column: if it is true, the value in the column before it is
+marked as based on few tasks.
 """
 MISSING = "–"
 _DECIMALS = {"score": 3, "signed": 3, "number": 2, "p": 4, "usd": 2, "price": 4, "count": 0, "share": 1, "coverage": 1}
@@ -29,7 +29,7 @@ _DECIMALS = {"score": 3, "signed": 3, "number": 2, "p": 4, "usd": 2, "price": 4,
 class Column:
     """A column of a figure's table: its name in the rows, its heading, its format, and its group's heading.
 
-    `few` is the column that is true for values on few tasks.
+    `few` names the column that is true where the value is based on few tasks.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Column:
 
     @property
     def heading(self) -> str:
-        """The heading with that of its group."""
+        """The heading, after that of its group."""
         return f"{self.group}: {self.title}" if self.group else self.title
 
 
@@ -48,8 +48,8 @@ def columns(names: str, group: str = "", **headings: str) -> tuple[Column, ...]:
     """Return columns by their names, separated by spaces.
 
     Args:
-        names: names in the rows; `kappa±` is a value with the ends of its interval under a common heading.
-        group: the common heading of all of them, if it is not the usual one.
+        names: names in the rows; `kappa±` means `kappa` and the two ends of its interval, under a common heading.
+        group: the common heading of all these columns, if it is not the usual one.
         headings: name -> a heading that differs from the usual one.
 
     Raises:
@@ -101,7 +101,7 @@ def with_values(shown: Sequence[Column], rows: Rows) -> list[Column]:
 
 
 def small_notes(shown: Sequence[Column], rows: Rows) -> list[str]:
-    """Return a note on the mark for few tasks, if any value has it."""
+    """Return a note that explains the mark for few tasks, if any value has this mark."""
     from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
 
     if not any(row.get(column.few) for column in with_values(shown, rows) if column.few for row in rows):

@@ -1,4 +1,4 @@
-"""Figures (with the source of their rows, columns and charts), pages of figures, and placeholders in their texts."""
+"""Declarations of figures and of their pages; values of the placeholders in their texts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,8 +12,9 @@ from tasks.figures.columns import Column, Rows, small_notes
 from tasks.rules.records import ScoreDefinition
 
 Reach = Literal["tasks", "pooled", "warehouse"]
-"""The range of a figure: the tasks of the report; all tasks (so that a report of some splits leaves it out); or the
-whole warehouse, whatever the splits (runs, checks, judges on their control sets), which the figure then states."""
+"""What a figure covers: `tasks`, the tasks of the report; `pooled`, all tasks, so a report of some splits leaves it
+out; `warehouse`, the whole warehouse whatever the splits (runs, checks, control sets), which a report of some splits
+states."""
 
 
 @dataclass(frozen=True)
@@ -29,17 +30,17 @@ class Figure:
         charts: declarations of its charts; none for a figure that is a table only.
         empty: the text if there are no rows.
         is_table: true if the table is not folded away below the charts.
-        query: the query below `sql/figures/` of the rows, if it has another name than the figure; several
-            figures may share it.
-        relation: the mart or view of the rows, with all its columns, if there is no query.
+        query: the name of the query for the rows (in `sql/figures/`), if it is not the name of the figure; several
+            figures may share a query.
+        relation: the mart or view that gives the rows, with all its columns, if there is no query.
         order: the order of the rows, in SQL.
-        compute: returns the rows if SQL cannot, from the scope and the figure's parameters.
-        given: the query's own parameters; all queries share some others.
+        compute: computes rows that SQL cannot, from the scope and the figure's parameters.
+        given: the figure's own parameters; others are shared by all queries.
         listed: selects the rows of the table, if all rows would be too many to read; the CSV has all.
         notes: sentences about the current rows, below the charts.
-        breakdown: its kind of label; it is left out if the data has none of this kind.
-        is_optional: true if it is left out without rows.
-        reach: its range, if that is not the report's tasks.
+        breakdown: the kind of label that it is about; the figure is left out if the data has no such label.
+        is_optional: true if the figure is left out when it has no rows.
+        reach: what it covers, if not the report's tasks.
     """
 
     name: str
@@ -70,7 +71,7 @@ class Figure:
         return [*(self.notes(rows) if self.notes and rows else ()), *small_notes(self.columns, rows)]
 
     def of_job(self, job: Job, **given: Any) -> list[dict[str, Any]]:
-        """Return the rows of a figure that needs only the job from its scope, and no published data."""
+        """Return the rows of a figure that is computed from the job alone, without published data."""
         assert self.compute is not None
         return self.compute(SimpleNamespace(job=job), {**self.given, **given})
 
@@ -81,14 +82,14 @@ def pooled(*figures: Figure) -> tuple[Figure, ...]:
 
 
 def not_computed(*names: str) -> Callable[[Rows], list[str]]:
-    """Return a function that notes rows without a value in some columns, which `prbench aggregate` fills."""
+    """Return a function that gives a note if a row lacks all these values, which `prbench aggregate` computes."""
     missing = "Some figures are missing; `prbench aggregate` computes them."
     return lambda rows: [missing] if any(all(row[name] is None for name in names) for row in rows) else []
 
 
 @dataclass(frozen=True)
 class Breakdown:
-    """A kind of label that the data has: its name and title, and a flag for labels of criteria, not tasks."""
+    """A kind of label in the data: its name, its title, and whether criteria or tasks have it."""
 
     kind: str
     title: str
@@ -99,10 +100,10 @@ class Breakdown:
 class Page:
     """A page: its file's name, its title, one sentence about its subject, and its figures.
 
-    `n_chosen` is the number of models that its charts show at first, if all of them could not be distinguished.
-    `template` is for a page with more content than its figures; `has_judge` is false for a page without a choice of
-    judges. `needs` is a table; without rows of the benchmark in it, the page is left out. `own` returns a figure for
-    each kind of label that only the benchmark has; these come last.
+    `n_chosen` is the number of models that the charts show at first, on pages where all models would be too many to
+    tell apart. `template` is for a page with more content than its figures; `has_judge` is false for a page without a
+    choice of judges. `needs` is a table: the page is left out if the benchmark has no rows in it. `own` makes a figure
+    for each kind of label that only this benchmark has; these figures come last.
     """
 
     name: str
@@ -130,7 +131,7 @@ def formula(score: ScoreDefinition) -> str:
 
 
 def _sum(*terms: tuple[float, str]) -> str:
-    """Return the terms that are not 0, each with its sign, several of them in parentheses."""
+    """Return the sum of the terms whose factor is not 0, in parentheses if there are several."""
     shown = [(factor, name) for factor, name in terms if factor]
     parts = [
         f"{'−' if factor < 0 else '+'} {'' if abs(factor) == 1 else f'{abs(factor):g} × '}{name}"
@@ -141,7 +142,7 @@ def _sum(*terms: tuple[float, str]) -> str:
 
 
 def words(benchmark: Benchmark) -> dict[str, str]:
-    """Return the words of a benchmark for the texts of figures, by placeholder."""
+    """Return a benchmark's values for the placeholders in texts of figures."""
     primary, of_criteria = benchmark.primary_score, benchmark.criteria_score
     return {
         "score": score_word(primary.score_name),

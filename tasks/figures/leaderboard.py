@@ -17,7 +17,8 @@ from tasks.rules.records import ResultTable
 from warehouse import Reader, Warehouse
 
 _OF_RUBRICS = {"category", "severity"}
-"""Breakdowns of every rubric; others are of tasks, or of labels that are stored with their subject."""
+"""Breakdowns by labels that every rubric has; for others, the stored labels show whether they are of criteria or of
+tasks."""
 
 
 def leaderboard(
@@ -27,13 +28,13 @@ def leaderboard(
     """Return a leaderboard on the job's data-set revision.
 
     Args:
-        job: its splits, models and judges count.
-        vintage: None for the latest of each model; `all` for every one.
-        score: None for the default one.
-        by: a breakdown.
-        is_hard: the latest hard selection of each field instead of the splits.
-        is_severity: the shares of critical criteria instead of scores.
-        selection: the id of a hard selection, or its beginning, or `latest`.
+        job: gives the splits, models and judges to show.
+        vintage: None for the latest vintage of each model; `all` for all vintages.
+        score: None for the default score.
+        by: a breakdown; None for the leaderboard of whole splits.
+        is_hard: rank on the latest hard selection of each field instead of the splits.
+        is_severity: show shares of critical criteria instead of scores.
+        selection: rank on a hard selection: its id, the beginning of its id, or `latest`.
 
     Raises:
         UsageError: the benchmark has no such score or breakdown, or the warehouse no such selection.
@@ -67,7 +68,7 @@ def chosen(scope: Scope, by: str | None, *, is_severity: bool = False) -> tuple[
 
 
 def _on_selection(scope: Scope, selection: str) -> ResultTable:
-    """Return the leaderboard of the tasks that splits share with a hard selection, with fresh intervals."""
+    """Return the leaderboard on the tasks of each split that are in a hard selection; compute its intervals."""
     key = {"benchmark": scope.benchmark.name, "dataset_revision": scope.revision}
     of_data_set = "from hard_subset where benchmark = $benchmark and dataset_revision = $dataset_revision"
     rows = scope.reader.rows(f"select selection_id {of_data_set} group by all order by max(selected_at) desc", key)
@@ -96,11 +97,10 @@ _COLUMNS = (
 
 
 def _scores_on(reader: Reader, parameters: dict[str, Any], bar: float) -> list[dict[str, Any]]:
-    """Return a row for each split and model run: its mean score over the tasks of the selections, with its interval.
+    """Return, for each split and model run, its mean score over the tasks of the selections, with the interval.
 
     The best are first; there are no ranks, because models may have different tasks. `parameters` are those of the query
-    `values` in `sql/queries/hard_subset.sql`, with the splits, models, judges and vintage; `bar` is the coverage below
-    which a figure is marked.
+    `scores` in `sql/queries/hard_subset.sql`; `bar` is the coverage below which a figure is marked.
     """
     from tasks.rules.statistics.intervals import few_to_rest_on, mean_intervals
 
@@ -116,7 +116,7 @@ def _scores_on(reader: Reader, parameters: dict[str, Any], bar: float) -> list[d
         low, high = (None if math.isnan(end) else float(end) for end in mean_intervals(own)[0])
         rows.append(score | {
             "raw_ci_low": low, "raw_ci_high": high,
-            # The ends are clipped as the mean is.
+            # The ends are clipped like the mean.
             "ci_low": None if low is None else max(low, score["mean_floor"]),
             "ci_high": None if high is None else max(high, score["mean_floor"]),
             "is_small": bool(few_to_rest_on(own)[0]), "is_below_bar": score["coverage"] < bar, **given,

@@ -36,7 +36,7 @@ def _figures(counts: Sequence[Row]) -> Row:
     tasks = _tables(counts, "task_id")
     pairs = _tables(counts, "pair_grader", "person")
     if len(pairs) > 1 and counts[0]["grader"] != counts[0]["pair_grader"]:
-        # Two people have no order, so several pairs count in both orders.
+        # The order of two people has no meaning, so if there are several pairs, each counts in both orders.
         tasks = (tasks + tasks.swapaxes(1, 2)) / 2.0
     pooled = tasks.sum(axis=0)
     intervals = agreement_intervals(tasks[:, None], *_MEASURES.values())

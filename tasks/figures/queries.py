@@ -28,7 +28,7 @@ class Rows:
 
     @property
     def literal(self) -> str:
-        """The table as SQL text; without rows it still needs its columns."""
+        """The table as SQL text; it has its columns even without rows."""
         if not self.rows:
             return f"(select {', '.join(['null'] * self.width)} where false)"
         return "(values\n    " + ",\n    ".join(f"({_listed(row)})" for row in self.rows) + "\n)"
@@ -43,10 +43,11 @@ def filled(
     """Return a query, with its steps before it and a literal instead of each `$name`.
 
     Args:
-        query: its text, or its name: `<file>/<name>` below `sql/figures/` or `sql/report/`, or that of a figure alone.
+        query: the text of a query, or its name: `<file>/<name>` below `sql/figures/` or `sql/report/`, or a figure's
+            name.
         values: the values of parameters, by name.
-        columns_of: returns the columns of a relation, for steps `scoped_<relation>`.
-        steps: are read instead of models of the same names.
+        columns_of: returns the columns of a relation; steps such as `scoped_<relation>` need it.
+        steps: replace the models with the same names.
 
     Raises:
         KeyError: a parameter of the query is not given.
@@ -68,13 +69,13 @@ def _stored(name: str) -> str:
 
 @cache
 def _by_name() -> dict[str, str]:
-    """Return the queries of figures; those of the scope and the shared steps may have the same names."""
+    """Return the queries of figures by name; queries of the scope and shared steps may have the same names."""
     files = sorted(path.stem for path in (sql.FOLDER / "figures").glob("*.sql") if path.stem not in {"shared", "scope"})
     return {name: query for file in files for name, query in sql.queries(f"figures/{file}").items()}
 
 
 def _steps(query: str, columns_of: Callable[[str], Sequence[str]] | None) -> dict[str, str]:
-    """Return the steps of a query, each after the steps that it reads itself: name -> text."""
+    """Return the steps of a query by name, in an order in which each step follows those that it reads."""
     shared = sql.queries("figures/shared")
     parts: dict[str, str] = {}
     for before, after in pairwise(sql.tokens(query)):
@@ -97,22 +98,23 @@ def _steps(query: str, columns_of: Callable[[str], Sequence[str]] | None) -> dic
 
 
 _OF_REVISION, _SCOPED, _PRESENTED = "revision_", "scoped_", "presented_"
-"""Steps by prefix: `revision_<relation>` has the rows of a relation on the data-set revision; `scoped_<relation>` has
-those of them in the scope, with their labels; `presented_<relation>` has the same rows with the columns of figures."""
+"""Prefixes of steps: `revision_<relation>` is a relation's rows on the data-set revision; `scoped_<relation>` is its
+rows in the scope, with their labels; `presented_<relation>` is the scoped rows with the columns that figures show."""
 _KEYS = (
     (("split", "is_own_hard"), "shown_sets", "is_hard"),
     (SAMPLING, "entries", "entry"),
     (JUDGE_CONFIG, "shown_judge_configs", "judge_config"),
 )
-"""Columns of a relation that decide whether a row is in the scope: with the step that decides it, and its label."""
+"""For each set of columns that decide whether a row is in the scope: the columns, the step to join on them, and the
+label that this step gives."""
 _INTERNAL = {"benchmark", "dataset_revision", "figure_id", "basis", "task_set_id", "model_run_id", "ranking_id"}
 """Columns that are the same in all rows of a figure, or change with each publishing."""
 
 
 def _scoped(name: str, columns_of: Callable[[str], Sequence[str]]) -> str:
-    """Return the rows of a relation on the tasks, of the models and by the judges in the scope: a step of a query.
+    """Return a step that selects the rows of a relation in the scope: on its tasks, of its models, by its judges.
 
-    Those of `is_hard`, `entry` and `judge_config` that follow from the relation's keys precede its columns.
+    The columns `is_hard`, `entry` and `judge_config` come first, as far as the relation has their keys.
     """
     relation = _relation(name)
     columns = set(columns_of(relation))
@@ -149,7 +151,7 @@ def text_of(figure: Figure) -> str:
 
 
 def relation_of(figure: Figure) -> str:
-    """Return the relation whose columns a figure has; empty if they are its own."""
+    """Return the relation whose columns a figure shows; empty if the figure has columns of its own."""
     read = () if figure.compute else sql.tokens(text_of(figure))
     return next((each.rstrip().removeprefix(_PRESENTED) for each in read if each.startswith(_PRESENTED)), "")
 

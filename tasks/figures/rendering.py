@@ -12,7 +12,7 @@ from tasks.figures.columns import MISSING, Column, Rows, cell, is_number, with_v
 from tasks.rules.text.cells import defused
 
 _ENDS = (("low", "high"), ("lower", "upper"))
-"""The suffixes of the names of columns that share a cell of a terminal."""
+"""Pairs of suffixes: two columns whose names differ only in these share a cell in a terminal."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class TextTable:
 
 
 def as_text(columns: Sequence[Column], rows: Rows) -> TextTable:
-    """Return the table of a figure for a terminal, with the cells of a page.
+    """Return the table of a figure for a terminal; its values look as on a page.
 
-    Both ends of an interval share a cell with the value before them, if it has the same heading.
+    The two ends of an interval share a cell, together with the value before them if it has the same group heading.
     """
     parts: list[list[Column]] = []
     for column in with_values(columns, rows):

@@ -51,9 +51,9 @@ def judge_config_key(judge_config: Mapping[str, Any]) -> str:
 def side_by_side(
     first: Sequence[str], second: Sequence[str]
 ) -> Callable[[Iterable[Mapping[str, Any]]], list[dict[str, Any]]]:
-    """Return a function that adds the address of a page with two responses, at the row's criterion if it has one.
+    """Return a function that adds to each row the address of a page with two responses, at its criterion if it has one.
 
-    `first` and `second` are the row's columns with the sampling (model, its hash, vintage) of each response.
+    `first` and `second` name the columns with the sampling (model, its hash, vintage) of each response.
     """
 
     def address(row: Mapping[str, Any]) -> str:
@@ -74,7 +74,7 @@ def task_address(
     second: Mapping[str, Any] | None = None,
     criterion_id: str | None = None,
 ) -> str:
-    """Return the address, from another page, of a task with one or two entries' responses, at one of its criteria."""
+    """Return the link to a task's page: with the responses of one or two entries, at one of its criteria."""
     parts = {
         "task": task_key(task_id),
         "a": entry_key(first) if first else None,
@@ -89,11 +89,11 @@ class Scope:
     """A job's data-set revision as one published state shows it.
 
     An *entry* is one sampling of one configured model (the latest, unless others are requested); a *judge
-    configuration* is a judge with its parameters, template, grading and repetition. Both go by labels that are unique
-    in the report; the judge configuration shown first is `main`. `changes` are comparisons of latest vintages with
-    earlier ones, computed by the caller. `living` are the runs whose processes were alive just before the state was
-    opened. `is_hard` is true if figures are about the own hard selections instead of the splits; `score` is a requested
-    score. `steps` are read instead of the models of the same names, with their values.
+    configuration* is a judge with its parameters, template, grading and repetition. Both have labels that are unique in
+    the report; the judge configuration shown first is `main`. `changes` are comparisons of latest vintages with earlier
+    ones, computed by the caller. `living` are the runs whose processes were alive just before the state was opened.
+    `is_hard` is true if figures are about own hard selections instead of splits; `score` is the requested score.
+    `steps` replace the models with the same names in queries; `steps_given` are their parameters.
     """
 
     job: Job
@@ -147,7 +147,7 @@ class Scope:
 
     @cached_property
     def selections(self) -> tuple[Mapping[str, Any], ...]:
-        """The shown own hard selections: those whose tasks all belong to the report."""
+        """The own hard selections whose tasks all belong to the report; only these are shown."""
         return tuple(self.reader.rows(filled("scope/selections", self.given_members)))
 
     @cached_property
@@ -173,7 +173,7 @@ class Scope:
 
     @cached_property
     def own_breakdowns(self) -> tuple[Breakdown, ...]:
-        """The kinds that only the benchmark has, if the data has such a label, in the benchmark's order."""
+        """The kinds of labels that only this benchmark declares and that occur in the data, in the declared order."""
         own = {row["kind"]: row for row in self._kinds if row["is_own"] and not row["is_category"]}
         titles = self.benchmark.own_breakdowns
         return tuple(Breakdown(kind, title, own[kind]["of_criteria"]) for kind, title in titles.items() if kind in own)
@@ -195,7 +195,7 @@ class Scope:
         return first["judge_config"] if first else None
 
     def filled(self, query: str, given: Mapping[str, Any] | None = None) -> str:
-        """Return a query (`filled`) in this scope; `given` adds to the parameters of all queries."""
+        """Return a query with literals for its parameters (`filled`); `given` are further parameters."""
         return filled(query, {**self.values, **self.steps_given, **(given or {})}, self._columns_of, self.steps)
 
     def query_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> str:
@@ -235,7 +235,7 @@ def open_scope(
 ) -> Scope:
     """Return the scope of a job: each model's latest vintage, or the requested one, or `all`.
 
-    The latest is that of the judge configuration that is shown first: other graders may have only earlier ones.
+    The latest vintage is the latest that the main judge configuration judged; other graders may have only earlier ones.
     """
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     score_or(benchmark.primary_score, score, benchmark)  # refuses an unknown one
@@ -252,13 +252,13 @@ def open_scope(
 
 
 def labelled_judge_configs(judge_configs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return judge configurations with a label each (`judge_config`): the judge's name, and what distinguishes them.
+    """Return judge configurations with a label each (`judge_config`): the judge's name, and what tells it from others.
 
     Args:
         judge_configs: rows with `judge`, `judge_config_hash`, `template_hash`, `grading` and `judge_trial`, each once.
     """
     named = [
-        # Binary readings of ternary verdicts have a name that says so.
+        # Ternary verdicts read as binary are named as such.
         {**row, "named": row["judge"] + (" (as binary)" if row["grading"] == TERNARY_AS_BINARY else "")}
         for row in judge_configs
     ]
@@ -269,7 +269,7 @@ def labelled_judge_configs(judge_configs: Iterable[Mapping[str, Any]]) -> list[d
 
 
 def _members(job: Job, benchmark: Benchmark, revision: str) -> dict[str, Any]:
-    """Return the data set, its requested splits, models and judges (all if empty), and all hard splits."""
+    """Return the data set; the requested splits, models and judges (empty: all); and all hard splits."""
     return {
         "benchmark": benchmark.name,
         "revision": revision,
@@ -283,7 +283,7 @@ def _members(job: Job, benchmark: Benchmark, revision: str) -> dict[str, Any]:
 def with_labels(
     rows: Sequence[Mapping[str, Any]], label: str, name: str, parts: Iterable[tuple[str, str]]
 ) -> list[dict[str, Any]]:
-    """Return rows with a label each: the name, and as many of the parts as distinguish rows of the same name."""
+    """Return rows with a label each: the name, then the parts that tell rows of the same name apart."""
     labelled = [dict(row) | {label: row[name]} for row in rows]
     for part, shape in parts:
         counts = Counter(row[label] for row in labelled)
@@ -296,7 +296,7 @@ def with_labels(
 
 
 def _numbered(rows: list[dict[str, Any]], label: str) -> list[dict[str, Any]]:
-    """Return the rows with a number after each label that is taken: an extended label may equal another's name."""
+    """Return the rows with a number after each repeated label: an extended label may equal another row's name."""
     taken: set[str] = set()
     for row in rows:
         own = row[label]

@@ -35,16 +35,16 @@ Row = dict[str, Any]
 
 
 Panel = Mapping[str, Mapping[str, tuple[float, Mapping[int, float]]]]
-"""Model label -> task id -> its score (the mean over its complete trials), and the score in each of them."""
+"""Model label -> task id -> the task's score (the mean over its complete trials), and trial -> score."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """The hardest tasks of a field, of those with a complete trial of every model of the panel.
+    """The hardest tasks of a field, selected from those with a complete trial of every model of the panel.
 
-    `models` are sorted. `scores` has, for each task in the order of the ids, a score of each model; `trials` has the
-    scores in each trial, shape (n_tasks, n_models, n_trials), with NaN if a model has fewer trials than another. In a
-    trial that is complete only for other tasks, a task has the mean over its own trials.
+    `models` are sorted. `scores` has the score of each model for each task, in the order of the task ids. `trials` has
+    the scores in each trial, shape (n_tasks, n_models, n_trials), with NaN for trials that a model does not have. If a
+    task is not complete in a trial of a model, the mean over its complete trials takes the place of its score.
     """
 
     identity: str
@@ -65,9 +65,9 @@ def _admitted_tasks(reader: Reader, job: Job) -> dict[str, set[str]]:
 
 
 def _read_panel(reader: Reader, job: Job, benchmark: Benchmark) -> Panel:
-    """Return the primary scores of the panel's models under the judge configuration that selects.
+    """Return the primary scores of the panel's models under the judge configuration used to select.
 
-    If a label had several configurations, the one that was sampled last counts.
+    If a label has had several configurations, the one that was sampled last counts.
 
     Raises:
         HardSubsetError: several judges could select, or a model of the panel has no complete task.
@@ -87,7 +87,7 @@ def _read_panel(reader: Reader, job: Job, benchmark: Benchmark) -> Panel:
 
 
 def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
-    """Return the key of the ranking that selects: under the first configured judge, or under the only one."""
+    """Return the key of the ranking used to select: that of the first configured judge, or of the only stored one."""
     columns = "distinct ranking_id, vintage, judge, judge_config_hash, template_hash, grading, judge_trial"
     key = {"benchmark": benchmark.name, "dataset_revision": job.data.revision}
     rankings = reader.select("intermediate.model_runs", columns, **key)
@@ -97,7 +97,7 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
         rankings = [row for row in rankings if row["judge"] in job.named_judges]
     as_configured = [row for config in configured for row in rankings if row.items() >= config.columns.items()]
     possible = rankings if may_be_any else as_configured
-    # If every model is sampled nightly, only nights' vintages exist.
+    # If every model is sampled nightly, there is no base vintage.
     stored, vintage = {row["vintage"] for row in possible}, job.vintage
     if vintage == BASE_VINTAGE and stored and BASE_VINTAGE not in stored:
         vintage = job.night if job.night and job.night in stored else max(stored)
@@ -110,7 +110,7 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
         raise HardSubsetError(
             f"verdicts of several judges are stored ({', '.join(names)}); name the one to use with --judge"
         )
-    # A judge's first repetition selects.
+    # The first repetition of a judge is used.
     first = [row for row in (as_configured or possible) if row["judge"] in names and row["judge_trial"] == 1]
     rankings = first[:1] if as_configured else first or possible
     if len(rankings) > 1:
@@ -154,7 +154,7 @@ def _trials(panel: Panel, models: tuple[str, ...], tasks: list[str]) -> NDArray[
 
 
 def _stability_rows(selection: _Selection) -> list[Row]:
-    """Return a row for each task that was chosen from, hardest first: its probability of selection by resampled panels.
+    """Return a row for each candidate task, hardest first, with the probability that a resampled panel selects it.
 
     The columns are those of `hard_stability` except the selection's key.
     """
@@ -170,15 +170,16 @@ def _stability_rows(selection: _Selection) -> list[Row]:
 
 
 def _overlap_rows(selection: _Selection, official: str | None, members: frozenset[str]) -> list[Row]:
-    """Return the overlaps of the selection with those of the panel without one model, and with the data set's own.
+    """Return the overlaps of a selection with those of the panel without one model, and with the data set's hard split.
 
-    The columns are those of `hard_overlaps` except the selection's key. A selection without one model uses the tasks of
-    the whole panel's selection. Tasks of the data set's own split that were not chosen from are left out; a split with
-    none or all of those that were has no row.
+    The columns are those of `hard_overlaps` except the selection's key. A selection without one model is made from the
+    same candidate tasks. Only candidates count in the data set's hard split; if it has none of them or all, it has no
+    row.
 
     Args:
         selection: the selection of a field.
-        official: the data set's own hard split of the field, with its members.
+        official: the name of the data set's own hard split of the field.
+        members: the ids of the tasks in this split.
     """
     selected, scores, others = frozenset(each.task_id for each in selection.selected), selection.scores, {}
     if len(selection.models) > 1:
@@ -207,11 +208,11 @@ def in_words(n_border: int, overlaps: Sequence[Row]) -> str:
 
 
 def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
-    """Select for every field of the job's revision, by the primary score under one judge configuration.
+    """Select the hard subset of every field of the job's revision, by the primary score under one judge configuration.
 
     The tasks to choose from are the admitted ones of the chosen splits that are complete for every model of the panel.
-    A field with too few of them, or too low a coverage, is refused: with `must_select` as an error, else as a warning.
-    The same data gives the same selection id, and no new rows. Stability is measured once per selection.
+    A field with too few such tasks is refused: with an error if `must_select` is true, else with a warning. The same
+    data gives the same selection id and adds no rows. Stability is measured once for each selection.
 
     Raises:
         PipelineError: a field is refused, or several judge configurations could select.
@@ -242,7 +243,7 @@ _STAGE = "select-hard"
 
 @contextmanager
 def _refusal(report: StageReport, must_select: bool, field: str = "") -> Iterator[None]:
-    """Turn a selection that is refused into an error, or without `must_select` into a warning of the stage."""
+    """Report a refused selection as an error, or without `must_select` as a warning of the stage."""
     try:
         yield
     except HardSubsetError as error:
@@ -269,8 +270,8 @@ def _missing_rows(
 ) -> tuple[dict[str, list[Row]], str]:
     """Return the rows of a selection that are not stored, by table, and its stability in words.
 
-    Each table is completed separately: a selection may lack rows if it is from before stability was measured, from a
-    run that was killed here, or if the data set's own hard split (`official`) was ingested later.
+    Each table is completed by itself. A selection lacks rows if its run was killed between two tables, if it was stored
+    before stability was measured, or if the data set's own hard split (`official`) was ingested later.
     """
     of_data = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
     own, key = {"selection_id": selection.identity}, {"selection_id": selection.identity, **of_data, "field": field}
@@ -279,7 +280,7 @@ def _missing_rows(
     stored = [(row["kind"], row["compared_with"]) for row in reader.select("hard_overlaps", **own)]
     new = {"hard_overlaps": [row for row in overlaps if (row["kind"], row["compared_with"]) not in stored]}
     if not reader.select("intermediate.latest_selections", "selection_id", **own):
-        # Also for a selection that was stored earlier: the one that was selected last is current.
+        # Written again even for a stored selection, because the one that was selected last is current.
         panel = {"n_models": len(selection.models), "panel": [*selection.models], "selected_at": datetime.now(UTC)}
         new["hard_subset"] = [asdict(task) | panel for task in selection.selected]
     stability = reader.select("hard_stability", "is_border", **own)

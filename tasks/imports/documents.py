@@ -1,4 +1,4 @@
-"""Conversion of documents to Markdown, each in a separate process, so that a harmful file affects nothing else.
+"""Conversion of documents to Markdown, each in a process of its own, so that a harmful file affects nothing else.
 
 The process is `python -m tasks.imports.documents KIND < FILE`, with limits of memory and time. It prints JSON.
 """
@@ -36,10 +36,10 @@ class Converted(NamedTuple):
     """A document as Markdown.
 
     Attributes:
-        text: The Markdown; only white space if the document has no text.
-        n_pages_without_text: Pages of a PDF that are empty or have only pictures.
-        n_unreadable: Characters whose font does not identify them; each is U+FFFD in the text.
-        lacks_formulas: True if formulas were left out, because they are not text.
+        text: the Markdown; only white space if the document has no text.
+        n_pages_without_text: number of pages of a PDF that are empty or have only pictures.
+        n_unreadable: number of characters that their font does not identify; each is U+FFFD in the text.
+        lacks_formulas: true if formulas were left out, because they are not text.
     """
 
     text: str
@@ -49,7 +49,7 @@ class Converted(NamedTuple):
 
 
 def convert(files: Sequence[Path], folder: Path | None = None, *, is_quiet: bool = False) -> dict[Path, Converted]:
-    """Convert every file to Markdown, with one process for each processor at a time.
+    """Convert every file to Markdown, as many at a time as there are processors.
 
     Files of a `folder` are opened only within it.
 
@@ -110,17 +110,18 @@ def _converted_apart(content: BinaryIO, kind: str) -> Converted:
 
 
 _MOST_MEMORY_BYTES = 2 * 2**30
-"""A few kilobytes can unpack to gigabytes; a report of hundreds of pages has a tenth of this."""
+"""Memory limit of a conversion. A few kilobytes can unpack to gigabytes; a report of hundreds of pages needs a tenth of
+this."""
 
 
 def docx_to_markdown(file: Path) -> Converted:
-    """Return the document's text with headings, lists, tables, links and notes; pictures by their descriptions.
+    """Return a document's text with headings, lists, tables, links, notes, and the descriptions of pictures.
 
-    Mammoth reads it into HTML, markdownify writes that as Markdown.
+    Mammoth converts it to HTML, and markdownify converts that to Markdown.
 
     Raises:
         DocumentRefused: the file is protected by a password, or in the format of Word before 2007.
-        FileTooLarge: it would unpack to far more than a report.
+        FileTooLarge: it would unpack to far more than a report has.
     """
     import mammoth
     from markdownify import ATX, MarkdownConverter
@@ -145,11 +146,11 @@ def docx_to_markdown(file: Path) -> Converted:
             refuse_bomb("the document", file.stat().st_size, (member.file_size for member in archive.infolist()))
             for member in archive.infolist():
                 for _ in member_chunks(archive, member):
-                    pass  # Mammoth unpacks a member all at once, so its true size is checked first
+                    pass  # Mammoth unpacks a whole member at once, so its true size is checked first
         styles = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => h2:fresh"
         pictures = mammoth.images.img_element(lambda _: {"src": ""})
         result = mammoth.convert_to_html(document, style_map=styles, convert_image=pictures)
-    # Judges read plain text, so characters of Markdown are not escaped (as for a PDF).
+    # Judges read plain text, so characters that Markdown uses are not escaped (as for a PDF).
     converter = Converter(
         heading_style=ATX, bullets="-", table_infer_header=True, escape_asterisks=False, escape_underscores=False,
         escape_misc=False,

@@ -44,7 +44,7 @@ class NotHere(ImportRefused):
 def refuse_early(
     job: Job, sources: Iterable[Path], *, kinds: Collection[str] = _SUFFIXES, may_be_folder: bool = False
 ) -> None:
-    """Refuse an import before anything is stored, and before a warehouse is created for it.
+    """Refuse a wrong import before anything is stored and before a warehouse is created.
 
     Raises:
         UsageError: a source does not exist, or cannot be imported.
@@ -58,7 +58,7 @@ def refuse_early(
 
 
 def refuse_unreadable(source: Path, *, kinds: Collection[str] = _SUFFIXES, may_be_folder: bool = False) -> None:
-    """Refuse a path that is not a readable file of a known kind; without `kinds` every kind is allowed.
+    """Refuse a path that is not a readable file of one of these kinds; without `kinds`, every kind is allowed.
 
     Raises:
         UsageError: the path does not exist, or its kind is unknown.
@@ -94,7 +94,7 @@ def key_of(job: Job) -> dict[str, str]:
 
 
 def batch_of(file: Path, *options: str | None) -> str:
-    """Return the identity of an import: the hash of the file and of the given options.
+    """Return the id of an import batch: a hash of the file and of the given options.
 
     Raises:
         OSError: it cannot be read.
@@ -121,7 +121,7 @@ def given_rows(file: Path, **defaults: str | None) -> Iterator[tuple[str, Given]
 
 
 def in_known_shape(benchmark: Benchmark, rows: Iterable[tuple[str, Given]]) -> Iterator[tuple[str, Given]]:
-    """Yield rows in the imports' shape, from rows in that shape or in the benchmark's own.
+    """Yield rows in the shape that imports read; rows in the benchmark's own shape are converted.
 
     Raises:
         ImportRefused: a row in the benchmark's own shape cannot be read.
@@ -151,14 +151,14 @@ def _read(file: Path) -> Iterable[Any]:
 
 
 def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
-    """Yield the rows of a CSV file, whose cells are all text.
+    """Yield the rows of a CSV file, with all cells as text.
 
-    Spreadsheets in many languages separate them by semicolons.
+    Semicolons and tabs separate cells too, because spreadsheets in many languages write them.
 
-    Polars (2.1) is not used, because it fills short rows and finds no row if lines end in a carriage return; PyArrow
-    (26) joins lines if a quote is closed too late. Neither reports an error.
+    Polars and PyArrow are not used, because they misread some files without an error: Polars (2.1) fills up short rows,
+    and finds no rows if lines end in a carriage return; PyArrow (26) joins lines if a quote is closed too late.
     """
-    csv.field_size_limit(2**31 - 1)  # a response is one cell
+    csv.field_size_limit(2**31 - 1)  # a whole response is one cell
     try:
         with TextIOWrapper(open_regular(file), encoding="utf-8-sig", newline="") as lines:
             first = next(csv.reader(lines), [])
@@ -176,7 +176,7 @@ def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
 
 
 def required_text(where: str, row: Given, name: str, option: str = "") -> str:
-    """Return a required text of the row; the message names the option that sets it for all rows."""
+    """Return a required text of a row; the error message names the option that sets it for all rows."""
     text = as_text(row.get(name))
     if text is None or is_blank(text):
         how = f" ({option} gives it to all rows)" if option else ""
@@ -187,7 +187,7 @@ def required_text(where: str, row: Given, name: str, option: str = "") -> str:
 def of_what_is_here(
     rows: Iterable[Offered], find: Callable[[Offered], Subject], *, skip_unknown: bool
 ) -> Iterator[tuple[Offered, Subject]]:
-    """Yield rows with their subjects; rows on subjects that the data set lacks are refused, or left out."""
+    """Yield rows with what `find` returns; a row on an unknown subject is refused, or with `skip_unknown` left out."""
     for row in rows:
         try:
             yield row, find(row)
@@ -197,10 +197,10 @@ def of_what_is_here(
 
 
 def number_of(where: str, row: Given, name: str, first: int = 1) -> int:
-    """Return a trial number, 1 if the row has none; rows count from `first`.
+    """Return the number of a trial, counted from 1, or 1 if the row has none; the rows count from `first`.
 
     Raises:
-        ImportRefused: it is not a whole number, or too large for a trial.
+        ImportRefused: it is not a whole number, or is too large or too small for a trial.
     """
     given, last = row.get(name), first + _MOST_TRIALS - 1
     if given is None or given == "":
@@ -212,7 +212,7 @@ def number_of(where: str, row: Given, name: str, first: int = 1) -> int:
 
 
 def vintage_in(row: Given) -> str | None:
-    """Return the vintage that a row names, or None."""
+    """Return the vintage that a row states, or None."""
     text = as_text(row.get("vintage"))
     return None if is_blank(text) else text
 
@@ -220,29 +220,29 @@ def vintage_in(row: Given) -> str | None:
 CONTENT = {
     "responses": ("text", "model {model}, trial {trial}"), "verdicts": ("value", "judge {judge}, value {value:g}"),
 }  # fmt: skip
-"""The column of a table that is NULL for a failure, and a format that names a row of the table."""
+"""Table -> its column that is NULL for a failure, and a format for the description of a row."""
 
 
 def stored_cells(reader: Reader, table: str) -> dict[str, Row]:
-    """Return the imported rows of a table by id, with their batch."""
+    """Return the stored rows of a table that were imported: id -> content and batch."""
     identity = f"{table[:-1]}_id"
     rows = reader.select(table, f"{identity}, {CONTENT[table][0]}, import_batch", order=identity, source="imported")
     return {row[identity]: row for row in rows}
 
 
 class Cells:
-    """The imported rows of one table, by id, compared with rows that are stored or were imported before.
+    """The rows to import into one table, compared by id with stored rows and with earlier rows of the import.
 
     Attributes:
         new: the rows to store.
         given: the ids of all rows.
-        n_hidden: number of omitted decisions: their call is known to have failed, so they may hide the failure.
+        n_hidden: number of decisions left out because the call is known to have failed, so they may hide the failure.
     """
 
     def __init__(self, table: str, known: dict[str, Row], batch: str, *, gives_way: bool = False) -> None:
-        """Start with the `known` rows: stored or imported before.
+        """Start with the `known` rows, by id: stored ones, and earlier ones of this import.
 
-        With `gives_way` a failure is left out if a text or a decision is known; otherwise it is refused.
+        With `gives_way`, a failure is ignored if a text or a decision is known; otherwise it is refused.
         """
         self._table, self._known, self._batch, self._gives_way = table, known, batch, gives_way
         self.new: dict[str, Row] = {}
@@ -271,17 +271,17 @@ class Cells:
 
 
 def origin_of(row: Mapping[str, Any], batch: str) -> str:
-    """Return the origin of a row that is stored, or that this batch itself contains."""
+    """Return where a known row comes from: its import batch, or this import."""
     return "earlier in this import" if row["import_batch"] == batch else f"import batch {row['import_batch']}"
 
 
 def store(
     job: Job, batch: str, tables: Mapping[str, Collection[Row]], n_given: int, *, called: str | None = None
 ) -> StageReport:
-    """Write the new rows of each table and report on them; a retracted batch counts again.
+    """Write the new rows of each table and report on them; a batch that was retracted is restored.
 
-    `n_given` is the number of rows of all tables, stored ones included. `called` is the rows' name in messages, if it
-    is not the table's name.
+    `n_given` is the number of rows in the import, including stored ones. `called` is the word for rows in messages, if
+    it is not the name of the table.
     """
     warehouse = Warehouse(job.warehouse)
     was_retracted = batch_in(warehouse, batch).is_retracted
@@ -305,7 +305,7 @@ def store(
 
 
 class Batch(NamedTuple):
-    """The published rows of an imported file: its responses, its verdicts and those on its responses, its reviews."""
+    """The numbers of published rows of an import batch: responses, verdicts (also on its responses), and reviews."""
 
     n_responses: int
     n_verdicts: int
@@ -319,7 +319,7 @@ class Batch(NamedTuple):
 
 
 def batch_in(warehouse: Warehouse, batch: str) -> Batch:
-    """Return the published rows of an imported file."""
+    """Return the numbers of published rows of an import batch."""
     with warehouse.reader() as reader:
         return Batch(**reader.rows(sql.read("queries/imports/batch"), {"batch": batch})[0])
 
@@ -332,7 +332,7 @@ def retraction_row(job: Job, batch: str, *, is_retracted: bool) -> dict[str, Any
 
 
 def retract(job: Job, batch: str) -> StageReport:
-    """Retract an import: its responses with all verdicts on them, and its verdicts.
+    """Retract an import batch: its responses with all verdicts on them, its verdicts, and its reviews.
 
     No row is deleted. Importing the same file again restores all rows, including the verdicts of judges.
 

@@ -1,4 +1,4 @@
-"""PDF to Markdown: pdfplumber reads words, tables and links with positions, which determine headings and lists."""
+"""PDF to Markdown: pdfplumber reads words, tables and links; their positions determine headings and lists."""
 
 import re
 from collections import Counter
@@ -26,7 +26,7 @@ _BULLET = re.compile(r"^[•◦▪▫‣●○■□∙·\uf0b7\uf0a7]\s*(?=\S)"
 
 
 class Line(NamedTuple):
-    """A line of a page, or a table, which has several lines of Markdown."""
+    """A line of a page, or a whole table as Markdown."""
 
     text: str
     size: float
@@ -62,7 +62,7 @@ def to_markdown(file: Path) -> Converted:
 
 
 def _refuse_damaged(pdf: PDF) -> None:
-    """Refuse a file with a missing part: the rest would look like the whole report."""
+    """Refuse a file with a missing part, because the rest would look like a whole report."""
     if any(isinstance(index, PDFXRefFallback) for index in pdf.doc.xrefs):
         raise DocumentRefused("damaged (its index is broken, so parts may be missing); save it again")
     n_stated = resolve1(resolve1(pdf.doc.catalog["Pages"])["Count"])
@@ -76,13 +76,13 @@ def _refuse_damaged(pdf: PDF) -> None:
 
 def _lines(page: Page) -> Iterator[Line]:
     """Yield the lines and tables of a page; a table comes at the position of its first word."""
-    # Letters with this gap, relative to their size, belong to two words; tightly set text has no larger gaps.
+    # A gap this large, relative to the size of the letters, separates words; in tightly set text no gap is larger.
     extracted = page.extract_words(use_text_flow=True, x_tolerance_ratio=0.15)
     words = [{**word, "text": text} for word in extracted if (text := _cleaned(word["text"]))]
     links: dict[tuple[float, ...] | None, Any] = {
         (link["x0"], link["top"], link["x1"], link["bottom"]): link.get("uri") for link in page.hyperlinks
     }
-    # A page with more than 3,000 edges is a drawing; to search it for tables would take minutes.
+    # A page with more than 3,000 edges is a drawing; searching it for tables would take minutes.
     tables = [] if len(page.edges) > 3_000 else [table for table in page.find_tables() if _holds(table, words)]
     for word in words:
         word["uri"] = links.get(_box_of(word, filter(None, links)))
@@ -97,7 +97,7 @@ def _lines(page: Page) -> Iterator[Line]:
 
 
 def _holds(table: Table, words: Iterable[Word]) -> bool:
-    """Return whether a table contains text: at least two rows and columns, and no word outside its cells."""
+    """Return whether this is a real table: two rows, columns and filled cells or more, and no word outside cells."""
     used = {_box_of(word, table.cells) for word in words if _box_of(word, [table.bbox])}
     return len(table.rows) > 1 and len(table.columns) > 1 and len(used) > 1 and None not in used
 
@@ -113,24 +113,24 @@ def _table(table: Table, words: Iterable[Word]) -> str:
 
 
 def _box_of(word: Word, boxes: Iterable[tuple[float, ...]]) -> tuple[float, ...] | None:
-    """Return the first of these boxes that contains the middle of a word."""
+    """Return the first box that contains the middle of a word."""
     x, y = (word["x0"] + word["x1"]) / 2, (word["top"] + word["bottom"]) / 2
     return next((box for box in boxes if box[0] <= x <= box[2] and box[1] <= y <= box[3]), None)
 
 
 def _cleaned(text: str) -> str:
     """Return a word without control characters, and with U+FFFD for unreadable ones."""
-    # 127: unused codes show a bullet in the encodings of PDF.
+    # In the encodings of PDF, unused codes such as 127 show a bullet.
     text = re.sub(r"\(cid:(\d+)\)", lambda match: "•" if match[1] == "127" else "\ufffd", text)
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", storable(text))
 
 
 def lines_of(words: Iterable[Word], page: int) -> Iterator[Line]:
-    """Yield the lines of words, in the drawing order of the page; linked words become links."""
+    """Join words into lines, in the drawing order of the page; linked words become links."""
     for line in _runs(words, _is_beside):
         sizes: Counter[float] = Counter()
         for word in line:
-            sizes[_height(word)] += count_alphanumeric(word["text"])  # a list's mark may be larger than its text
+            sizes[_height(word)] += count_alphanumeric(word["text"])  # a bullet may be larger than its text
         parts = []
         for uri, run in groupby(line, lambda word: word.get("uri")):
             text = _joined(list(run))
@@ -141,11 +141,11 @@ def lines_of(words: Iterable[Word], page: int) -> Iterator[Line]:
 
 
 def markdown_of(lines: Sequence[Line]) -> str:
-    """Return the Markdown of a document's lines: large lines are headings by their size, gaps separate paragraphs."""
+    """Return a document's lines as Markdown: large lines are headings, ranked by size; gaps separate paragraphs."""
     letters: Counter[int] = Counter()
     for line in lines:
         letters[round(line.size)] += 0 if line.is_table else len(line.text)
-    # A heading's letters are larger than the body's by this factor.
+    # The letters of a heading are larger than those of the body by this factor or more.
     least = letters.most_common(1)[0][0] * 1.15 if letters else 0
     paragraphs = list(_runs(lines, _goes_on))
     large = {round(each[0].size) for each in paragraphs if _may_be_heading(each, least)}
@@ -171,10 +171,10 @@ def _runs(items: Iterable[_Item], goes_on: Callable[[list[_Item], _Item], bool])
 
 
 def _is_beside(line: list[Word], word: Word) -> bool:
-    """Return whether a word is on a line: they share enough of the lower one's height, as raised letters do."""
+    """Return whether a word is on a line: they overlap by enough of the smaller height, as raised letters do."""
     last = max(line, key=_height)
     shared = min(last["bottom"], word["bottom"]) - max(last["top"], word["top"])
-    # The share of the lower one's height that overlaps with the other.
+    # They must overlap by 30 % of the smaller height.
     return bool(word["upright"] and last["upright"] and shared >= 0.3 * min(_height(last), _height(word)))
 
 
@@ -183,12 +183,12 @@ def _height(word: Word) -> float:
 
 
 def _joined(words: Sequence[Word]) -> str:
-    """Return the text of words, separated by a space, or by a tab between columns; a raised word follows directly."""
+    """Return words as text, separated by spaces, or by tabs between columns; a raised word follows without a space."""
     text = str(words[0]["text"])
     for before, word in pairwise(words):
         gap = (word["x0"] - before["x1"]) / _height(word) if _height(word) else 0.0
         is_raised = abs(before["bottom"] - word["bottom"]) > 1 or abs(before["top"] - word["top"]) > 1
-        # The gap, in heights of a word, decides whether a raised word follows directly or is in a new column.
+        # The gap is measured in heights of the word: a raised word close by gets no space, a large gap is a new column.
         text += "" if is_raised and abs(gap) < 0.15 else "\t" if gap > 1.5 else " "
         text += word["text"]
     return text

@@ -1,4 +1,4 @@
-"""The import of responses: texts in rows, and documents, which rows or their file names identify."""
+"""The import of responses: texts in rows, and documents that rows name or that their file names identify."""
 
 import hashlib
 import re
@@ -27,10 +27,10 @@ FIELDS = ("task", "model", "trial", "vintage")
 
 
 def parts_of(text: str, model: str | None) -> tuple[str, ...]:
-    """Return the parts of a pattern of paths: literal texts and names of fields, which alternate; the first is a text.
+    """Return the parts of a pattern of paths: literal texts alternating with names of fields, beginning with a text.
 
     Raises:
-        UsageError: it lacks the task or the model, or is ambiguous.
+        UsageError: the pattern lacks the task or the model, or is ambiguous.
     """
     parts = tuple(re.split(r"\{([^{}]*)\}", text))
     literals, names = parts[::2], parts[1::2]
@@ -48,10 +48,10 @@ def parts_of(text: str, model: str | None) -> tuple[str, ...]:
 
 
 def readings_of(rest: str, parts: Sequence[str], fields: dict[str, str]) -> Iterator[dict[str, str]]:
-    """Yield all readings of a file's path without its suffix: the values of the pattern's fields.
+    """Yield all possible readings of a file's path without its suffix: values for the fields of a pattern.
 
-    A field is one or more characters within the name of one folder or file. Several readings are possible if the text
-    between two fields also occurs in one of them.
+    A value is one or more characters within the name of one folder or file. There are several readings if the text
+    between two fields also occurs within a value.
     """
     if not rest.startswith(parts[0]):
         return
@@ -68,7 +68,7 @@ def readings_of(rest: str, parts: Sequence[str], fields: dict[str, str]) -> Iter
 
 
 class Offered(NamedTuple):
-    """A row, its location, and the document with its response, if the response is not in the row."""
+    """A row to import, its location, and the document that holds its response, if the row does not."""
 
     where: str
     row: Given
@@ -76,9 +76,9 @@ class Offered(NamedTuple):
 
 
 Offer = tuple[Sequence[Offered], Path, str, int]
-"""All rows to import, the folder of all documents, the batch, and the number of a folder's files that are left out.
+"""All rows to import, the folder with all documents, the batch, and the number of files in the folder that are skipped.
 
-The batch is the hash of all input: a file and the documents that it names, or a folder's documents with their names and
+The batch is a hash of all input: a file and the documents that it names; or the documents of a folder, their names, and
 the pattern.
 """
 
@@ -87,9 +87,10 @@ def offer_of(
     source: Path, model: str | None, pattern: str | None, benchmark: Benchmark, *, skip_other: bool,
     tasks: Collection[str],
 ) -> Offer:  # fmt: skip
-    """Return the responses in a file or a folder.
+    """Return the responses in a file, or the documents in a folder.
 
-    `benchmark` reads its own shape of rows; `tasks` decides between several readings of a file name.
+    `benchmark` converts rows in its own shape; `tasks` are the known tasks, which decide between several readings of a
+    file name.
 
     Raises:
         UsageError: the path does not exist, or an option does not apply to it.
@@ -110,7 +111,7 @@ def offer_of(
 
 
 def _documents(rows: Sequence[Offered]) -> list[Path]:
-    """Return every document that a row names, once."""
+    """Return every document that rows name, each once."""
     return list(dict.fromkeys(row.document for row in rows if row.document is not None))
 
 
@@ -146,7 +147,7 @@ def _of_folder(folder: Path, pattern: str, model: str | None, *, skip_other: boo
 
 
 def _named(folder: Path, file: Path, parts: Sequence[str], tasks: Collection[str]) -> dict[str, str] | None:
-    """Return the fields in a file's name, if possible with a known task; None if it does not match."""
+    """Return the fields in a file's name; None if the name does not match. A reading with a known task is preferred."""
     if file.suffix.lower() not in SUFFIXES:
         return None
     readings = list(readings_of(file.relative_to(folder).with_suffix("").as_posix(), parts, {}))
@@ -172,14 +173,14 @@ def import_responses(
 ) -> StageReport:  # fmt: skip
     """Import responses: rows `task, model, response[, trial, vintage]`, or one object `{task: response}` and `model`.
 
-    A row may name a document in `file` instead of having a response. Each document of a folder is such a row, with the
-    fields in its name; with `skip_other` other files of the folder are left out, with `skip_unknown` rows and documents
-    on tasks that the data set lacks. A row without a vintage gets the job's. Texts are stored unchanged. Every row is
-    checked before the first is stored. Responses to tasks that are not admitted are imported too, because the policy
-    may change.
+    Instead of a response, a row may name a document in `file`. Each document of a folder counts as such a row, with the
+    fields in its name. With `skip_other`, other files of the folder are skipped; with `skip_unknown`, rows and
+    documents on tasks that the data set lacks. A row without a vintage gets that of the job. Texts are stored
+    unchanged. Every row is checked before the first is stored. Responses to refused tasks are imported too, because the
+    policy of a check may change.
 
     Raises:
-        ImportRefused: a row is of an unknown task or lacks a field, or a different text is stored for it.
+        ImportRefused: a row names an unknown task or lacks a field, or a different text is stored for it.
         DocumentRefused: a document cannot be converted.
     """
     benchmark, key = load_benchmark(job.settings.benchmark), files.key_of(job)
@@ -210,7 +211,7 @@ def import_responses(
 
 
 def _cell(job: Job, key: Mapping[str, str], offered: Offered, conversations: Mapping[str, str]) -> Row:
-    """Return all columns of a response except its text."""
+    """Return all columns of the response of a row, except those of its text and the batch."""
     where, given, document = offered
     task_id, model = files.required_text(where, given, "task"), files.required_text(where, given, "model", "--as LABEL")
     if task_id not in conversations:
@@ -224,7 +225,7 @@ def _cell(job: Job, key: Mapping[str, str], offered: Offered, conversations: Map
 def response_cell(
     job: Job, key: Mapping[str, str], task_id: str, conversation: str, model: str, trial: int, vintage: str
 ) -> Row:
-    """Return all columns of an imported response except its text and the batch."""
+    """Return all columns of an imported response, except those of its text and the batch."""
     benchmark, revision = key["benchmark"], key["dataset_revision"]
     return {
         **key, **NO_CALL,
@@ -236,7 +237,7 @@ def response_cell(
 
 
 def content_columns(text: str | None, failure: str, cause: str | None) -> Row:
-    """Return the columns of a text, or of the failure if there is none."""
+    """Return the columns with the text of a response, or with the failure if there is no text."""
     if text is None:
         return {"status": failure, "text": None, "chars_alnum": None, "error": cause}
     return {"status": OK, "text": text, "chars_alnum": count_alphanumeric(text), "error": None}

@@ -1,4 +1,4 @@
-"""The import of reviews of criteria, which people entered in sheets of `prbench export review`."""
+"""The import of reviews of criteria, which people entered in sheets from `prbench export review`."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -55,7 +55,7 @@ def import_reviews(
 
 
 class _Known(NamedTuple):
-    """The data for checks of reviews: criteria, samples with their criteria, and stored or just read reviews."""
+    """What reviews are checked against: criteria, samples of criteria, and reviews that are stored or just read."""
 
     common: Row
     criteria: Criteria
@@ -64,7 +64,7 @@ class _Known(NamedTuple):
 
 
 def _read(known: _Known, batch: str, file: Path, reviewer: str | None, *, skip_unknown: bool) -> tuple[int, list[str]]:
-    """Add the reviews of a file to the known ones, and return their number and notes on skipped rows."""
+    """Add the reviews of a file to the known ones; return their number, and notes on skipped rows."""
     given = list(files.given_rows(file, reviewer=reviewer))
     if given and not any("decision" in row for _, row in given):
         raise ImportRefused(f"{file}: no column `decision`; import a sheet that `prbench export review` wrote")
@@ -92,7 +92,7 @@ def _review_row(known: _Known, batch: str, where: str, given: Given, wording: Wo
     if wording.rubric != ORIGINAL:
         raise ImportRefused(f"{where}: {wording.criterion_id} is a rewritten criterion; reviews are of original ones")
     subject = f"criterion {wording.criterion_id} of task {wording.task_id}"
-    # The text may have been changed in the sheet, or in the data set.
+    # The criterion may have been reworded, in the sheet or in the data set.
     hash_given, title = (as_text(given.get("criterion_hash")) or "").strip(), as_text(given.get("title")) or ""
     is_other = hash_given and wording.content_hash not in readings(hash_given)
     if is_other or not (is_blank(title) or shows(title, wording.title)):

@@ -1,4 +1,4 @@
-"""The import of verdicts of another judge, or of people's labels with their authors and sampling.
+"""The import of verdicts of another judge, or of people's labels with their authors and how they were sampled.
 
 The module also finds the criteria and the stored responses of imported verdicts.
 """
@@ -50,7 +50,7 @@ class Criteria:
         """Read the criteria of the job's data set.
 
         Raises:
-            ImportRefused: it has none.
+            ImportRefused: it has no criteria.
         """
         self._revision = job.data.revision
         self._by_id: dict[tuple[str, str], Wording] = {}
@@ -66,7 +66,7 @@ class Criteria:
         files.refuse_not_ingested(job, self._tasks)
 
     def alike(self, task_id: str, text: str) -> Sequence[Wording]:
-        """Return the criteria of a task with exactly this text, in their order."""
+        """Return the original criteria of a task with exactly this text, in the order of the rubric."""
         return self._by_title.get((task_id, text.strip()), ())
 
     def of(self, where: str, given: Given) -> Wording:
@@ -77,7 +77,7 @@ class Criteria:
 
         Raises:
             NotHere: the task does not exist, or has no such criterion.
-            ImportRefused: it has several.
+            ImportRefused: the task has several such criteria.
         """
         tasks = list(readings(files.required_text(where, given, "task", "--task ID")))
         task_id = next((task for task in tasks if task in self._tasks), None)
@@ -96,7 +96,7 @@ class Criteria:
             if given.get("occurrence") in {None, ""}:
                 problem = f"task {task_id} has the criterion {named[:80]!r} twice"
                 raise ImportRefused(f"{where}: {problem}; give its id, its `category` or its `occurrence`")
-            # It counts all criteria with this text, and is also used if the category matches none of them.
+            # `occurrence` counts all criteria with this text, and also decides if the category identifies none of them.
             occurrence = files.number_of(where, given, "occurrence")
             wordings = wordings[occurrence - 1 : occurrence]
         if not wordings:
@@ -108,7 +108,7 @@ _CELL = ("task_id", "model", "trial", "vintage")
 
 
 class StoredResponses:
-    """The usable responses to a data set, in the vintages named in a file's rows and in those of the job."""
+    """The usable responses to a data set, in the vintages that rows of a file state and in those of the job."""
 
     def __init__(self, job: Job, reader: Reader, rows: Iterable[Given]) -> None:
         """Read the responses."""
@@ -121,7 +121,7 @@ class StoredResponses:
             self._by_cell[tuple(response[name] for name in _CELL)].append(response)
 
     def of(self, where: str, given: Given, task_id: str) -> dict[str, Any]:
-        """Return a row's response to a task, of the row's vintage or else the job's.
+        """Return the response that a row is about, in the row's vintage or else the job's.
 
         Raises:
             ImportRefused: there is none, or several, or the row has another text than the stored one.
@@ -146,7 +146,7 @@ class StoredResponses:
 
 STATUS = {value: status for status, value in VALUES.items()}
 SHEET_COLUMN = "how_to_fill_in"
-"""The column that identifies a sheet for human graders, or for reviewers of criteria."""
+"""A file with this column is a sheet for human graders, or for reviewers of criteria."""
 _WORDS = {
     "true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "1": 1.0, "1.0": 1.0, "0.5": 0.5, "0": 0.0, "0.0": 0.0,
     **VALUES,
@@ -160,12 +160,13 @@ def import_verdicts(
     """Import verdicts: rows `task, model, criterion` with a decision, or rows in the benchmark's own shape.
 
     A decision is `criteria_met`, `value` (0, 0.5, 1) or `verdict` in words. Further columns are `judge, trial, vintage,
-    judge_trial, grading, category, occurrence, explanation, confidence, response`. `task`, `model`, `judge` (else
-    `imported`) and `grading` are defaults for rows without a value; `criterion` is an id or a criterion's text.
+    judge_trial, grading, category, occurrence, explanation, confidence, response`. `task`, `model`, `judge` and
+    `grading` are defaults for rows that lack them (without a judge, it is `imported`); `criterion` is an id or a
+    criterion's text.
 
-    Every row is checked before the first is stored. With `skip_empty` rows without a decision are left out, as in a
-    partly filled sheet; with `skip_unknown` rows on tasks or criteria that the data set lacks. A row without a vintage
-    gets the job's; `response`, the text that the grader read, is compared with the stored response. With
+    Every row is checked before the first is stored. With `skip_empty`, rows without a decision are left out, as in a
+    partly filled sheet; with `skip_unknown`, rows on tasks or criteria that the data set lacks. A row without a vintage
+    gets that of the job. `response`, the text that the grader read, is compared with the stored response. With
     `is_random_sample` the user states that the rows are a simple random sample of all verdicts of their models.
 
     Raises:
@@ -189,7 +190,8 @@ def import_verdicts(
             rows[identity := verdict["verdict_id"]] = cells.put(where, verdict)
             if is_random_sample or SHEET_COLUMN in row:
                 of_sheet.add(identity)
-        # A grader who decided only verdicts of one sheet is its author, unless known as a judge.
+        # A grader who decided only verdicts of one sheet is a person who filled it in, unless the name is that of a
+        # judge.
         named = {"benchmark": job.settings.benchmark}
         known_judges = reader.select("verdicts", "distinct judge, import_batch", **named)
         judges = {row["judge"] for row in known_judges if row["import_batch"] != batch}
@@ -200,7 +202,7 @@ def import_verdicts(
         of_people = [row for i, row in rows.items() if i in of_sheet or row["judge"] in people]
         labels = _label_tables(job, reader, file, batch, of_people, is_random_sample=is_random_sample)
     for row in of_people:
-        row["may_hide_failures"] = False  # people make no calls that could fail
+        row["may_hide_failures"] = False  # people make no calls, so none can fail
     for name, own in labels.items():
         Warehouse(job.warehouse).write(name, own)
     report = files.store(job, batch, {"verdicts": cells.new.values()}, len(cells.given))
@@ -217,9 +219,9 @@ def _verdict_row(
 ) -> Row:
     judge_trial, judge = files.number_of(where, given, "judge_trial"), (as_text(given.get("judge")) or "").strip()
     if not judge and SHEET_COLUMN in given and _stated(given):
-        # Without names, two graders would be one judge.
+        # Without names, two graders would count as one judge.
         raise ImportRefused(f"{where}: `judge` is empty; enter the grader's name, or give it with --by NAME")
-    # These words belong to binary grading.
+    # These words are only used in binary grading.
     is_yes_or_no = (as_text(given.get("criteria_met")) or "").strip().lower() in {"true", "false", "yes", "no"}
     grading = as_text(given.get("grading")) or (BINARY if is_yes_or_no else benchmark.grading)
     if grading not in GRADINGS:
@@ -244,8 +246,8 @@ def _verdict_row(
 
 
 def verdict_cell(job: Job, response: Row, wording: Wording, judge: str, judge_trial: int, grading: str) -> Row:
-    """Return all columns of an imported verdict except decision and batch; `response` also has the data set's key."""
-    # Verdicts on another wording of the rubric have another judge configuration.
+    """Return all columns of an imported verdict except decision and batch; `response` includes the data set's key."""
+    # Verdicts on a rewritten rubric get another judge configuration.
     config_hash = IMPORTED if wording.rubric == ORIGINAL else f"{IMPORTED} {wording.rubric}"
     identity = verdict_id(
         response["response_id"], response["text"], wording.criterion_id, wording.content_hash, judge, config_hash,
@@ -262,13 +264,13 @@ def verdict_cell(job: Job, response: Row, wording: Wording, judge: str, judge_tr
 
 
 def _stated(given: Given) -> list[Any]:
-    """Return the cells of a row with the decision; none if they are empty."""
+    """Return the cells of a row that state a decision, without empty ones."""
     cells = [given.get(name) for name in ("criteria_met", "value", "verdict")]
     return [cell for cell in cells if cell is not None and not (isinstance(cell, str) and is_blank(cell))]
 
 
 def as_value(raw: Any, words: Mapping[str, float] = _WORDS) -> float | None:
-    """Return a decision as 1, 0.5 or 0, also in words; None for anything else."""
+    """Return a decision, a number or a word, as 1, 0.5 or 0; None for anything else."""
     if isinstance(raw, bool):
         return float(raw)
     if isinstance(raw, str):
@@ -291,13 +293,13 @@ def _cell(row: Mapping[str, Any]) -> tuple[str, str, str]:
 def _label_tables(
     job: Job, reader: Reader, file: Path, batch: str, rows: Sequence[Row], *, is_random_sample: bool
 ) -> dict[str, list[Row]]:
-    """Return the rows on people's labels: their authors, and their sampling if the user states it.
+    """Return the rows that say who gave people's labels, and how they were sampled if the user states it.
 
-    Each model in one vintage has its own simple random sample: the labelled verdicts out of all verdicts on its usable
-    responses to admitted tasks.
+    Each model and vintage is a simple random sample of its own: the labelled verdicts, out of all verdicts on its
+    usable responses to admitted tasks.
 
     Raises:
-        ImportRefused: every row is of one sampled sheet, whose probabilities are stored.
+        ImportRefused: all rows are of one sampled sheet, whose probabilities are stored already.
     """
     key, now = files.key_of(job), {"import_batch": batch, "created_at": datetime.now(UTC)}
     stored = {row["judge"] for row in reader.select("labellers", import_batch=batch)}

@@ -1,1 +1,1 @@
-"""Upkeep of a warehouse."""
+"""Upkeep of a warehouse: backup, compaction, removal, disk, spend and run history."""

@@ -1,8 +1,8 @@
-"""Backup of a warehouse during runs, to a folder or a store; and restoring it into an empty warehouse.
+"""Backup of a warehouse, also during runs, to a folder or a store; and its restoration into an empty warehouse.
 
-The ledger is copied first and then the parts, so every paid reply is in one of them: a reply is in the ledger before it
-is in a part, and leaves the ledger only when its row is in a part. Parts never change, so a second backup to the same
-location copies only new ones. The published database is left out: it is built from the parts.
+The ledger is copied before the parts, so that no paid reply is lost: a reply is in the ledger before its row is in a
+part, and leaves the ledger only after that. Parts never change, so a second backup to the same location copies only new
+ones. The published database is left out, because it is built from the parts.
 
 A restore copies and verifies all files of the bundle before it moves any into place.
 """
@@ -30,14 +30,14 @@ from warehouse.locks import file_lock
 
 _RECORD = "backup.json"
 _FILES = "files/"
-"""The folder of all copies; files in it that no manifest names are removed."""
+"""The folder of all copies in a backup; files in it that the manifest does not name are removed."""
 _LOCK = "backup.lock"
 _STAGE = ".restoring"
-"""The folder of the copies during a restore; a manifest in it marks them as complete."""
+"""The folder for the copies during a restore; a manifest in it marks them as complete."""
 
 
 def _path_of(file: File) -> str:
-    """Return the path of a copy in a warehouse; the names of copies of changing files contain their hash."""
+    """Return the path in a warehouse that a copy has; the name of a copy includes a hash if the file may change."""
     return file.name.removeprefix(_FILES).removesuffix(_mark(file.sha256))
 
 
@@ -47,16 +47,17 @@ def _mark(sha256: str) -> str:
 
 @dataclass
 class _Copies:
-    """The copies of a backup: the intact ones of the last backup by their paths, and new ones, which are staged."""
+    """The copies of a backup: intact ones of the last backup, by path in the warehouse; and new ones, staged."""
 
     stage: Path
     last: Mapping[str, File]
     new: dict[str, Path] = field(default_factory=dict)
 
     def keep(self, root: Path, source: Path, *, may_change: bool = False) -> File:
-        """Keep a file of the warehouse at `root`.
+        """Return the copy of a file of the warehouse at `root`; it is staged unless the last backup has it.
 
-        If it `may_change`, earlier copies stay: the last backup needs them until this one is complete.
+        If the file `may_change`, the copy gets a name of its own, because the last backup needs the earlier copy until
+        this one is complete.
         """
         path = source.relative_to(root).as_posix()
         last = self.last.get(path)
@@ -76,8 +77,9 @@ class _Copies:
 def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> StageReport:
     """Copy the warehouse to a folder, or a prefix of a store, that is empty, does not exist, or has an earlier backup.
 
-    Runs go on meanwhile. A kill at any time leaves the last complete backup as it was. With `must_verify` earlier
-    copies are read as well, and renewed if they are damaged; without, only their sizes are checked.
+    Runs may go on meanwhile. If this is killed at any time, the last complete backup stays as it was. With
+    `must_verify`, earlier copies are read too, and replaced if they are damaged; otherwise only their sizes are
+    checked.
 
     Raises:
         UsageError: the target has other content or is in the warehouse, or there is nothing to copy.
@@ -88,7 +90,7 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
         raise UsageError(f"{warehouse.root}: there is nothing to back up here; check --warehouse")
     started_at = datetime.now(UTC).isoformat()
     _refuse_others(warehouse, location)
-    # A store has no locks, so a lock of the warehouse allows one backup to stores at a time.
+    # A store has no locks, so a lock in the warehouse allows only one backup to a store at a time.
     lock = warehouse.root / _LOCK if isinstance(location, Store) else location.path / _LOCK
     with (
         disk_errors(target, "the last backup is unchanged"), warehouse.writing(notice), file_lock(lock, wait=False),
@@ -116,15 +118,15 @@ def _refuse_others(warehouse: Warehouse, location: Folder | Store) -> None:
         raise UsageError(f"{location}: is inside the warehouse; name a folder elsewhere, best on another disk")
     paths = location.files() if isinstance(location, Store) else content_of(location.path)
     names = {name.partition("/")[0] for name in paths}
-    # An upload that was killed before its manifest was written leaves only copies.
+    # An upload that was killed before it wrote a manifest leaves only copies.
     if _RECORD not in names and names - {_FILES.rstrip("/")}:
         raise UsageError(f"{location}: has files that are not a backup; name an empty folder or prefix")
 
 
 def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
-    """Return the files of a warehouse, each with an intact copy.
+    """Return the files of a warehouse, all with intact copies.
 
-    Parts that compaction replaces after they were listed are kept for an hour.
+    Parts that compaction replaces in the meantime stay for an hour, so they can still be copied.
 
     Raises:
         PipelineError: one cannot be copied, or is damaged.
@@ -133,7 +135,7 @@ def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
     ledger = [_ledger_copy(copies, source)] if source else []
     with file_lock(warehouse.root / "publish.lock", wait=True):
         listed = [part.path for table in TABLES for part in warehouse.store.standing(table)]
-        # The small files with the current parts and the version of the warehouse.
+        # The small files that list the current parts and state the version of the warehouse.
         names = ("parts/*/manifest.json", "parts/list.json", VERSION_FILE)
         small = sorted(path for name in names for path in warehouse.root.glob(name))
         kept = [copies.keep(warehouse.root, path, may_change=True) for path in small]
@@ -145,7 +147,7 @@ def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
 
 
 def _ledger_copy(copies: _Copies, source: Path) -> File:
-    """Copy a database that other processes may write to; SQLite's copy is consistent."""
+    """Copy a database to which other processes may write; the copy that SQLite makes is consistent."""
     root = copies.stage / "live"
     copied = root / LEDGER / source.name
     copied.parent.mkdir(parents=True)
@@ -161,9 +163,9 @@ def _ledger_copy(copies: _Copies, source: Path) -> File:
 
 
 def restore(job: Job, source: Path | Store) -> StageReport:
-    """Restore a backup from a folder or a store into a warehouse folder that is empty or missing, and publish it.
+    """Restore a backup from a folder or a store into an empty or missing warehouse, and publish it.
 
-    The same command finishes, or starts over, a restore that was cut short.
+    A restore that was interrupted is continued or started over by the same command.
 
     Raises:
         Damaged: the source is not a complete backup, or its files have changed; nothing was restored.
@@ -193,7 +195,7 @@ def restore(job: Job, source: Path | Store) -> StageReport:
 
 
 def _refuse_filled(root: Path) -> None:
-    # The version is written with the first lock.
+    # The file with the version is written with the first lock, so it does not count.
     held = [name for name in content_of(root) if name not in (VERSION_FILE, "living")]
     if held and not (root / _STAGE / _RECORD).exists():
         raise UsageError(f"{root}: is not empty ({held[0]}); name an empty or new folder with --warehouse")

@@ -1,10 +1,10 @@
 """Upkeep of a warehouse: spend, compaction, removal of single responses, and disk use.
 
-The ledger's sums are stored in the table `spend`; the costs of runs come from `run_costs` (`sql/marts/`) over the
-current sums, including those of killed and running runs.
+The sums of the ledger are stored in the table `spend`. The costs of runs are computed by `run_costs` (`sql/marts/`)
+from the current sums, which include killed and running runs.
 
-Compaction merges small files and deletes old raw replies. When a response is removed (for example because it is far too
-long), its cell is missing, and the next run fills it.
+Compaction merges small files and deletes old raw replies. A response that is removed (for example because it is far too
+long) is missing, so the next run samples it again.
 """
 
 import json
@@ -36,10 +36,10 @@ FIGURES = SPEND_COLUMNS[len(SPEND_KEY) :]
 
 
 def store_spend(job: Job) -> int:
-    """Write the new and changed spend of all runs in the ledger, killed or not; return the number of rows.
+    """Store the new and changed spend of all runs in the ledger, including killed ones; return the number of rows.
 
-    The rows can be read after the next `publish`. If the ledger has less than the published row, because it was deleted
-    or damaged, the published row stays.
+    The rows can be read after the next `publish`. If the ledger has fewer calls than a published row, because it was
+    deleted or damaged, the published row stays.
 
     Raises:
         PipelineError: the ledger cannot be read.
@@ -48,7 +48,7 @@ def store_spend(job: Job) -> int:
     published = _published(warehouse)
     try:
         known = _known_by_ledger(job, published)
-    except PipelineError:  # the first failure may be damage, which is repaired; a second one is raised
+    except PipelineError:  # the ledger may be damaged, so it is repaired; a second failure is raised
         mend(job.warehouse / LEDGER)
         known = _known_by_ledger(job, published)
     changed = [
@@ -62,7 +62,7 @@ def store_spend(job: Job) -> int:
 
 
 def spend_of_all(job: Job) -> list[Row]:
-    """Return the spend of all runs, running ones included, from the ledger, or else from the published rows.
+    """Return the spend of all runs, including running ones: the rows of the ledger, and published rows that it lacks.
 
     Raises:
         PipelineError: the ledger cannot be read.
@@ -78,9 +78,9 @@ def _published(warehouse: Warehouse) -> dict[_Key, Row]:
 
 
 def _known_by_ledger(job: Job, published: Mapping[_Key, Row]) -> dict[_Key, Row]:
-    """Return the ledger's rows of spend, except those with fewer calls than the published ones.
+    """Return the ledger's rows of spend, without those that have fewer calls than the published ones.
 
-    If another machine writes, its ledger is not opened: two machines that open one SQLite file damage it.
+    If another machine is writing, the ledger is not opened, because two machines that open one SQLite file damage it.
     """
     if Warehouse(job.warehouse).elsewhere():
         return {}
@@ -98,9 +98,9 @@ MOST_RUNS = 20
 def spent(job: Job, since: datetime | None = None) -> list[Row]:
     """Return the spend of each day (UTC) and called model, latest day first.
 
-    It covers all attempts, with discarded ones. It comes from the ledger, so it includes the calls of running runs; if
-    the ledger has less than is published, because its file is missing or the rows came from another warehouse, the
-    published spend is used. `since` selects whole days.
+    It includes discarded attempts, and the calls of running runs, because it comes from the ledger. If the ledger has
+    less than is published, because a file is missing or rows came from another warehouse, the published spend is used.
+    `since` selects whole days.
 
     Raises:
         PipelineError: a file of the ledger cannot be read.
@@ -119,7 +119,7 @@ def run_cost(job: Job, run_id: str) -> list[Row]:
 
 
 def total_cost_usd(job: Job, run_id: str) -> float | None:
-    """Return the known total cost of a run's calls so far (US dollars); None if none of it is known.
+    """Return the known cost of a run's calls so far in US dollars; None if no cost is known.
 
     Raises:
         PipelineError: a file of the ledger cannot be read.
@@ -130,7 +130,7 @@ def total_cost_usd(job: Job, run_id: str) -> float | None:
 
 
 def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
-    """Return the latest runs, or all since a moment; a run whose process has ended without an outcome is `killed`.
+    """Return the latest runs, or all runs since a moment; if a process ended without an outcome, its run is `killed`.
 
     Raises:
         WarehouseError: nothing is published.
@@ -145,11 +145,11 @@ def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
 
 
 def _cost_rows(job: Job, query_name: str, given: Mapping[str, Any]) -> list[Row]:
-    """Return the rows of a query on `run_costs`, with the current spend of the ledger."""
+    """Return the rows of a query on costs, computed from the current spend."""
     spend = [{name: row[name] for name in SPEND_COLUMNS} for row in spend_of_all(job)]
     warehouse = Warehouse(job.warehouse)
     if spend and not warehouse.database.exists():
-        warehouse.publish()  # the table is lost, or the run was killed before it stored any row
+        warehouse.publish()  # the database is lost, or the run was killed before it stored any row
     types = dict.fromkeys(SPEND_KEY, "VARCHAR") | {"cost_usd": "DOUBLE"}
     structure = json.dumps([{name: types.get(name, "BIGINT") for name in SPEND_COLUMNS}])
     with warehouse.reader() as reader:
@@ -170,7 +170,7 @@ class ResponseChoice:
 
     @property
     def conditions(self) -> dict[str, Any]:
-        """The conditions on the columns of `responses`, with their values; empty if nothing is given."""
+        """Conditions in SQL on the columns of `responses` -> their values; empty if nothing is given."""
         given = {
             "list_contains(?, response_id)": [*self.response_ids] or None, "vintage = ?": self.vintage,
             "list_contains(?, model)": [*self.models] or None, "chars_alnum > ?": self.longer_than,
@@ -197,7 +197,7 @@ def chosen(job: Job, choice: ResponseChoice) -> list[Row]:
 
 
 def forget_removed(job: Job) -> Pruned:
-    """Delete the replies in the ledger from which removed responses were made.
+    """Delete the replies in the ledger that belong to removed responses.
 
     Raises:
         PipelineError: the ledger cannot be opened or written.
@@ -208,17 +208,17 @@ def forget_removed(job: Job) -> Pruned:
 
 
 def remove(job: Job, choice: ResponseChoice, reason: str) -> StageReport:
-    """Remove responses with all verdicts on them permanently; the next run samples the cells by new calls.
+    """Remove responses permanently, with all verdicts on them; the next run samples them again by new calls.
 
     Raises:
-        UsageError: no condition is given, or a response that is named does not exist.
+        UsageError: no condition is given, or a named response does not exist.
         WarehouseBusy: a run is in progress on the warehouse.
-        WarehouseError: a part cannot be read, or the disk refuses.
+        WarehouseError: a part cannot be read, or the disk cannot be written.
         PipelineError: the ledger cannot be written.
     """
     warehouse = Warehouse(job.warehouse)
     if refuse_other_version(warehouse.root) is None:
-        chosen(job, choice)  # reports an unknown id first
+        chosen(job, choice)  # raises an error about an unknown id first
         raise UsageError(f"{warehouse.root}: no response is stored there, so none can be removed")
     with warehouse.alone(notice):
         if damage := warehouse.damage():
@@ -229,7 +229,7 @@ def remove(job: Job, choice: ResponseChoice, reason: str) -> StageReport:
             {"response_id": row["response_id"], "reason": reason, "run_id": job.run_id, "created_at": moment}
             for row in rows
         ])  # fmt: skip
-        # From here on they count as removed; after a kill, the next compaction does the rest.
+        # From here on they count as removed; if this is killed, the next compaction does the rest.
         warehouse.clean()
         warehouse.publish()
         freed = forget_removed(job)
@@ -241,15 +241,15 @@ def remove(job: Job, choice: ResponseChoice, reason: str) -> StageReport:
 
 
 MANY_PARTS = 400
-"""Number of parts from which a night compacts: about a week of nights; readers slow down only at many more."""
+"""A night compacts if there are more parts than this, about a week of nights; readers slow down only at many more."""
 
 
 def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
     """Compact the tables, prune the ledger, and report on both; results stay the same.
 
     Args:
-        job: its `retention.replies_days` selects the replies to delete; null: none.
-        only_if_needed: compact only if there are many parts, as a night does.
+        job: its `retention.replies_days` is the age at which replies are deleted; null keeps all.
+        only_if_needed: compact only if there are many parts, as nights do.
     """
     report = StageReport("compact")
     warehouse = Warehouse(job.warehouse)
@@ -276,7 +276,7 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
 
 
 def _stored(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:
-    """Return the cells with a stored row, each with a flag: true if the row is decided."""
+    """Return the calls (`cells`) with a stored row -> whether this row is decided."""
     parameters = {"cells": list(cells), "decided": list(DECIDED_STATUSES)}
     rows = reader.rows(sql.read("queries/maintain/stored_calls"), parameters)
     return {row["cell"]: row["is_decided"] for row in rows}
@@ -289,7 +289,7 @@ def _mb(*n_bytes: int) -> str:
 def disk_use(job: Job) -> list[Row]:
     """Return the files and bytes of a warehouse: each table, the ledger, the database, and everything else.
 
-    Parts that compaction has replaced count as other files until they are deleted.
+    Parts that compaction replaced count as other files until they are deleted.
     """
     warehouse = Warehouse(job.warehouse)
     heads = {part.path: f"table {table}" for table in TABLES for part in warehouse.store.standing(table)}

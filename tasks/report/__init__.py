@@ -1,1 +1,1 @@
-"""Report: the warehouse as a static site, from the leaderboard down to one verdict."""
+"""The report: the warehouse as a static site, from the leaderboard down to each verdict."""

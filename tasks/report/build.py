@@ -1,4 +1,4 @@
-"""The build of a report: figures, pages and their files, in an order that keeps open pages working; served pages.
+"""The build of a report (figures, pages and files, in an order that keeps open pages working), and served pages.
 
 The first page of a report folder lists the benchmarks of the warehouse and links to their reports.
 """
@@ -39,21 +39,21 @@ class Written:
 def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[Mapping[str, Any]] = ()) -> Written:
     """Write the report of the published data; the same data gives the same bytes.
 
-    It is in a folder of the benchmark's name. The first page above it, which links to the reports of all benchmarks, is
-    renewed too; reports of other benchmarks do not change.
+    The report is in a subfolder with the benchmark's name. The first page of the report folder, which links to the
+    reports of all benchmarks, is written again; reports of other benchmarks do not change.
 
     Args:
         job: the job whose benchmark, data-set revision, models, judges and splits are shown.
         folder: the report folder to write to.
-        vintage: the vintage to show; None: the latest of each model; `all`.
-        changes: the latest vintages compared with earlier ones (`flows.nightly.changes`).
+        vintage: the vintage to show; None for the latest of each model; `all` for all.
+        changes: comparisons of the latest vintages with earlier ones (`flows.nightly.changes`).
 
     Raises:
-        UsageError: the folder has other content.
+        UsageError: the folder has other content than a report.
         WarehouseError: nothing is published yet.
     """
     warehouse = Warehouse(job.warehouse)
-    living = warehouse.living_runs()  # before the state is opened, because a run that ends later is running in it
+    living = warehouse.living_runs()  # first, so that a run that ends while the state is opened counts as running
     with warehouse.reader() as reader:
         scope = open_scope(job, reader, vintage, changes, living)
         name = scope.benchmark.name
@@ -64,7 +64,7 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
         pages = [page for page in PAGES if not page.needs or scope.has_rows(page.needs)]
         common = _common(scope, ranked, pages)
         rendered = [(page, _rendered(page, scope, site, common, ranked)) for page in pages]
-        # The vintages that the latest ones are compared with: pages can show both responses side by side.
+        # The earlier vintages of comparisons, so that pages can show both responses side by side.
         earlier = [{**each, "vintage": each["first_vintage"], "entry": each["model"]} for each in scope.changes]
         write_drilldown(scope, site, common, earlier)
         for page, html in reversed(rendered):
@@ -89,7 +89,7 @@ def _rendered(page: Page, scope: Scope, site: Site, common: Mapping[str, Any], r
 
 
 def _common(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page]) -> Mapping[str, Any]:
-    """Return the values that every page shows; `orders` has the models by judge configuration, the best first."""
+    """Return the values that every page shows; `orders` maps a judge configuration to its models, the best first."""
     as_of = scope.reader.value("select max(coalesce(ended_at, started_at)) from runs")
     state = f" State of {as_of.astimezone(UTC):%Y-%m-%d %H:%M} UTC." if as_of else ""
     narrowed = f", only {scope.narrowed_to}" if scope.narrowed_to else ""
@@ -111,7 +111,7 @@ def served_page(page: Page, benchmark: str, folder: Path, pages: tuple[Page, ...
     Args:
         page: the page.
         benchmark: the name of the benchmark.
-        folder: the folder of its report; the navigation has its pages, if they exist.
+        folder: the folder of its report; the navigation links to the pages that exist there.
         pages: the other served pages.
         values: the values for its template.
     """
@@ -128,7 +128,7 @@ def served_page(page: Page, benchmark: str, folder: Path, pages: tuple[Page, ...
 REVISION = "revision.txt"
 """The file of a benchmark's report with the data-set revision that it shows."""
 _MOST = 3
-"""Number of shown ranks of each leaderboard."""
+"""Number of ranks that each leaderboard shows."""
 _LEADERS = columns("split rank model mean_score ci_low ci_high n_tasks")
 _COUNTS = {"Tasks": "n_tasks", "Criteria": "n_criteria", "Models": "n_models", "Judges": "n_judges"}
 
@@ -145,7 +145,7 @@ def benchmarks_of(reader: Reader, own: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def write_benchmark_index(folder: Path, reader: Reader, own: str) -> None:
-    """Renew the first page of a report folder; if there is only one benchmark, it redirects to its report.
+    """Write the first page of a report folder; with only one benchmark, the page redirects to its report.
 
     Args:
         folder: the report folder, with a folder for each benchmark whose report was built.
@@ -164,7 +164,7 @@ def write_benchmark_index(folder: Path, reader: Reader, own: str) -> None:
 def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the entry of a benchmark on the page.
 
-    It shows the revision of its report, or else the one that was judged last.
+    It shows the revision of the report, or else the one that was judged last.
     """
     is_known = name in benchmark_names()
     is_there = is_known and (folder / name / "index.html").is_file()

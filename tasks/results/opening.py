@@ -1,4 +1,4 @@
-"""The search for the database at a location, and its benchmark and revision."""
+"""Opening of the database at a location, with the choice of a benchmark and revision."""
 
 import tempfile
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from tasks.rules.errors import UsageError
 from warehouse import DATABASE, Warehouse
 
 _SHOWN = 12
-"""Number of characters of a revision that identify it."""
+"""Number of characters of a revision that messages show."""
 
 
 def opened(given: str, benchmark: str | None, revision: str | None) -> tuple[Job, ExitStack]:
@@ -37,7 +37,7 @@ def opened(given: str, benchmark: str | None, revision: str | None) -> tuple[Job
 
 
 def _folder(given: str, closing: ExitStack) -> Path:
-    """Return the folder with the database; a temporary one for a store, or for a file with another name."""
+    """Return a folder with the database: a temporary one if it is in a store, or in a file with another name."""
     source = open_location(given)
     if isinstance(source, Path) and not source.is_file():
         if not source.is_dir():
@@ -62,7 +62,7 @@ def _folder(given: str, closing: ExitStack) -> Path:
 def _chosen(
     given: str, stored: Sequence[dict[str, Any]], benchmark: str | None, revision: str | None
 ) -> dict[str, Any]:
-    """Return the chosen revision: the matching one with the most verdicts."""
+    """Return the benchmark and revision to use: of those that match, the one with the most verdicts."""
     fitting = [
         row for row in stored
         if benchmark in {None, row["benchmark"]} and row["dataset_revision"].startswith(revision or "")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tasks.config.job import Job
     from warehouse import Reader
 
-# Heavy libraries are imported where they are used, so that a notebook's first cell is fast.
+# Heavy libraries are imported where they are used, so that importing this module is fast.
 
 _DIFFERENCE = (
     ("text", "first second split score"),
@@ -28,8 +28,8 @@ Format = Literal["polars", "arrow", "pandas"]
 class Results(AbstractContextManager["Results"]):
     """The published results of a warehouse; created by `open_results`.
 
-    Every method returns a Polars data frame, or a PyArrow table or a pandas data frame as `format` says. Each call
-    reads what is published at that moment, and nothing is ever written. Close it, or use it in a `with` block.
+    Methods return a Polars data frame, or with `format` a PyArrow table or a pandas data frame. Each call reads what is
+    published at that moment, and nothing is written. Call `close` at the end, or use a `with` block.
 
     Attributes:
         benchmark: the benchmark of `leaderboard` and `diff`.
@@ -44,7 +44,7 @@ class Results(AbstractContextManager["Results"]):
         self._job, self._closing = job, closing
 
     def tables(self, *, format: Format = "polars") -> Any:  # noqa: A002 - the natural name for callers
-        """Return the tables and views: `name`, `kind` (mart or stored), and `meaning`, the meaning of a row."""
+        """Return the tables and views: `name`, `kind` (mart or stored), and the `meaning` of a row."""
         with self._reader() as reader:
             return _frame(reader, *_listed(), format)
 
@@ -110,12 +110,13 @@ class Results(AbstractContextManager["Results"]):
     ) -> Any:  # fmt: skip
         """Return the rows of `prbench diff`: the first name compared with each of the others, paired by task.
 
-        There is a row for each comparison and split: both means, the second minus the first with its interval, the
-        p-value and the corrected one, a sentence with the result, and the model, vintage and judge of each side.
+        There is a row for each comparison and split: both means, their difference (second minus first) with its
+        interval, the p-value and the corrected p-value, a sentence with the result, and the model, vintage and judge of
+        each side.
 
         Args:
             names: two or more models, judges, vintages, ...
-            of: the kind of the names; default the one for which all exist.
+            of: the kind of the names; by default the kind to which all of them belong.
             score: default the benchmark's primary score.
             vintage: only this one, unless vintages are compared.
             is_hard: on the latest own hard subset instead of the splits.
@@ -137,7 +138,7 @@ class Results(AbstractContextManager["Results"]):
         comparison = comparison_of(job, names, of, score=score, is_hard=is_hard, vintage=vintage)
         with self._reader() as reader:
             result = compare(reader, comparison)
-        # Columns have their types even without a value or a row.
+        # Columns have a type even if they have no value.
         types = {"text": pa.string(), "number": pa.float64(), "count": pa.int64(), "flag": pa.bool_()}
         schema = pa.schema([(name, types[kind]) for kind, names in _DIFFERENCE for name in names.split()])
         return _as(pa.Table.from_pylist(rows_of(result), schema=schema), format)
@@ -155,7 +156,7 @@ class Results(AbstractContextManager["Results"]):
         return Warehouse(self._job.warehouse).reader()
 
     def _narrowed(self, models: Sequence[str], judges: Sequence[str], vintages: Sequence[str | None] = ()) -> "Job":
-        """Return the job narrowed to these models and judges; the vintages must be stored too.
+        """Return the job narrowed to these models and judges; the vintages are only checked.
 
         Raises:
             UsageError: one of them is not stored.
@@ -178,7 +179,7 @@ def open_results(
             `s3://bucket/board`; or a `.duckdb` file. From an address the database is copied to a temporary folder,
             which `close` deletes.
         benchmark: needed if the warehouse holds several.
-        revision: that of the data set, or its beginning; default the one with most verdicts.
+        revision: the revision of the data set, or its beginning; by default the one with the most verdicts.
 
     Raises:
         UsageError: the location, benchmark or revision does not exist.
@@ -190,7 +191,7 @@ def open_results(
 
 
 def _listed() -> tuple[str, dict[str, Any]]:
-    """Return the query for the tables, with its parameters."""
+    """Return the query that lists the tables, with its parameters."""
     import sql
     from warehouse import TABLES
 

@@ -1,7 +1,7 @@
 """Stopping: tasks in random order, block by block, until every comparison is settled.
 
-The comparisons and the skipped work are in `tasks/run/missing_work.py`, because every stage needs them; the rules are
-in `tasks/rules/stopping.py`.
+Comparisons, their progress and the skipped tasks are in `tasks/run/missing_work.py`, because every stage needs them;
+the rules are in `tasks/rules/stopping.py`.
 """
 
 from collections import defaultdict
@@ -33,7 +33,7 @@ from warehouse import Reader, Warehouse
 
 @dataclass(frozen=True)
 class TaskBlock:
-    """The comparisons with a look after the same block, and the tasks to evaluate before it."""
+    """A block: the comparisons that are looked at after it, and the tasks to evaluate before that."""
 
     number: int
     comparisons: tuple[PlannedComparison, ...]
@@ -41,7 +41,7 @@ class TaskBlock:
     """Model -> the tasks of the block."""
 
     def jobs(self, job: Job) -> list[Job]:
-        """Return the job narrowed to the block: one for all models with the same tasks."""
+        """Return jobs narrowed to the block, one for each group of models with the same tasks."""
         by_tasks: dict[frozenset[str], list[Model]] = {}
         for model in job.settings.models:
             if tasks := self.tasks.get(model.label):
@@ -58,7 +58,8 @@ class TaskBlock:
 def next_block(progress: Sequence[Progress], passed: Mapping[tuple[str, ...], int]) -> TaskBlock | None:
     """Return the next block of the open comparisons; None if all are settled.
 
-    `passed` are the blocks that were evaluated without a look, because the other model is not evaluated that far.
+    `passed` has, by comparison, the last block that was evaluated without a look because the other model is not
+    evaluated that far.
     """
     due = {each.comparison.key: max(each.block, passed.get(each.comparison.key, 0)) + 1 for each in progress}
     waiting = [
@@ -86,7 +87,7 @@ Values = dict[tuple[str, str], dict[str, float]]
 def looks_after(
     job: Job, wanted: WantedTasks, plan: StoppingPlan, block: TaskBlock, reader: Reader
 ) -> dict[tuple[str, ...], dict[str, Any] | None]:
-    """Return a block's rows of `stopping_looks`, by comparison; None for one that still lacks a side."""
+    """Return the rows of `stopping_looks` for a block, by comparison; None for one that lacks values of a side."""
     values = _values_of(wanted, plan, block.comparisons, reader)
     fields = fields_of(wanted.key, wanted.task_ids, reader)
     rows: dict[tuple[str, ...], dict[str, Any] | None] = dict.fromkeys(each.key for each in block.comparisons)
@@ -94,7 +95,7 @@ def looks_after(
         tasks = comparison.order[: comparison.rule.ends[block.number - 1]]
         first, second = _sides_of(values, comparison, tasks)
         is_evaluated = all(np.isfinite(each).mean() >= job.settings.coverage.min for each in (first, second))
-        # A model of this run is complete even if some of its cells failed.
+        # Models of this run count as evaluated even if some of their calls failed.
         here = {model.label for model in job.settings.models}
         if is_evaluated or comparison.labels <= here:
             row = _row(wanted, plan, comparison, block.number, first - second, _strata_of(fields, tasks))
@@ -105,7 +106,7 @@ def looks_after(
 def _values_of(
     wanted: WantedTasks, plan: StoppingPlan, comparisons: Sequence[PlannedComparison], reader: Reader
 ) -> Values:
-    """Return the scores for the comparisons."""
+    """Return the scores of both sides of these comparisons."""
     given = wanted.key | plan.judge_config.columns | {"score": plan.score_name}
     sides = {side for each in comparisons for side in (each.first, each.second)}
     values: Values = {(side.model, side.vintage): {} for side in sides}
@@ -132,7 +133,7 @@ def _sides_of(values: Values, comparison: PlannedComparison, tasks: Sequence[str
 
 
 def _in_order(values: Mapping[str, float], tasks: Sequence[str]) -> Floats:
-    """Return values in the order of the tasks, NaN where a task has none."""
+    """Return values in the order of the tasks; NaN for a task without a value."""
     return np.array([values.get(task, np.nan) for task in tasks])
 
 
@@ -141,7 +142,7 @@ def _row(
     strata: Floats,
 ) -> dict[str, Any]:  # fmt: skip
     rule = comparison.rule
-    differences = np.where(np.abs(differences) < 1e-12, 0.0, differences)  # equal except for rounding
+    differences = np.where(np.abs(differences) < 1e-12, 0.0, differences)  # such a difference is due to rounding
     low, high = rule.ends_at(differences[:, None])[0]
     is_last = number == len(rule.ends)
     decision = rule.decide(low, high)
@@ -176,7 +177,7 @@ def describe(row: Mapping[str, Any]) -> str:
 
 
 _LEVEL_ALPHA = 0.05
-"""Intervals of a model's own score are 95 % intervals, as everywhere on leaderboards."""
+"""A model's own score has a 95 % interval, like all scores on leaderboards."""
 _FIGURE = (
     "split", "model", "model_config_hash", "vintage", "judge", "judge_config_hash", "template_hash", "grading",
     "judge_trial", "score_name",
@@ -191,7 +192,7 @@ def has_scores(plan: StoppingPlan, reader: Reader) -> bool:
 def store_scores(
     job: Job, wanted: WantedTasks, plan: StoppingPlan, progress: Sequence[Progress], reader: Reader
 ) -> int:
-    """Store the scores of the models on a random part of the tasks, and return the number of rows."""
+    """Store the scores of models that were evaluated on a random part of the tasks; return the number of rows."""
     rows: list[dict[str, Any]] = []
     for label in left_out_of(progress):
         last = max((each for each in progress if label in each.comparison.labels), key=lambda each: each.n_tasks)
@@ -204,7 +205,7 @@ def store_scores(
 def _rows_of(
     wanted: WantedTasks, plan: StoppingPlan, label: str, last: Progress, reader: Reader
 ) -> list[dict[str, Any]]:
-    """Return a model's figures; `last` is its comparison that was settled last, which ended its evaluation."""
+    """Return a model's rows of `stopping_scores`; `last` is its last settled comparison, which ended its evaluation."""
     comparison = last.comparison
     side = comparison.first if comparison.first.model == label else comparison.second
     evaluated, later = comparison.order[: last.n_tasks], comparison.order[last.n_tasks :]
@@ -233,7 +234,7 @@ def _figures(
 ) -> tuple[dict[tuple[Any, ...], dict[str, float]], Mapping[str, set[str]]]:
     """Return a model's scores by figure and task, and the wanted tasks of each split.
 
-    A figure that also has other tasks is not of the random part alone.
+    Figures that include other tasks are left out, because they are not of the random part alone.
     """
     given = wanted.key | {
         "model": side.model, "model_config_hash": side.config_hash, "vintage": side.vintage,

@@ -8,7 +8,7 @@ from tasks.figures.figure import Figure, Page, pooled
 from tasks.figures.scope import Scope, task_address
 
 MOST_CRITERIA = 25
-"""Number of listed criteria of a leaf; all of them are in the table `capability_members`."""
+"""Largest number of criteria that a leaf lists; the table `capability_members` has all."""
 _SCORE = (Column("value", "Score", "score"), *columns("is_small ci_low ci_high n_tasks n_criteria n_decided"))
 _WEAKNESSES = Figure(
     "weaknesses",
@@ -57,7 +57,7 @@ CAPABILITIES = Page(
     needs="capability_trees",
 )
 SCORE_COLUMNS = (*columns("judge_config model"), *_SCORE)
-"""The table of a node."""
+"""The columns of the table of a node."""
 
 
 def trees(scope: Scope) -> list[dict[str, Any]]:

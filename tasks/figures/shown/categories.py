@@ -22,7 +22,7 @@ _SEVERITY_COLUMNS = columns(
 
 
 def _met(what: str, *, is_detrimental: bool) -> Charts:
-    """Declare the share met, for each split, of desired criteria or of undesired ones."""
+    """Declare charts of the share of criteria that are met, for each split: of desired or of undesired criteria."""
     return charts.intervals(
         "split", what, rows=lambda rows: [row for row in rows if row["is_detrimental"] is is_detrimental],
         label="severity", name="model", value="met_share", ends="met_ci", title=what, hollow="is_met_small",
@@ -93,7 +93,7 @@ _DOTS = charts.intervals("split", label="label", name="model", title=_mean, holl
 
 
 def _fitting(rows: Rows) -> list[Chart]:
-    """Return dots with their intervals for few labels, a map for many."""
+    """Return dots with intervals if there are few labels, else a map."""
     return (_DOTS if len(names_in_order(rows, "label")) <= _MOST_DOTS else _map())(rows)
 
 
@@ -114,7 +114,7 @@ def _breakdown(breakdown: Breakdown, name: str, label: str, says: str, *drawn: C
 
 
 def own_breakdown(breakdown: Breakdown) -> Figure:
-    """Return the figure of a kind of label that only the benchmark has."""
+    """Return the breakdown by a kind of label that only this benchmark has."""
     what = (
         "Mean $criteria_score ($criteria_formula) over the criteria with each label"
         if breakdown.of_criteria

@@ -15,7 +15,8 @@ from tasks.rules.text.numbers import counted, true_minus
 
 _SIDES = columns("first second where split")
 _MOST_DETAILED, _WORST_TASKS = 2, 5
-"""Largest number of comparisons that all have detailed tables (of more, only the first has), and of their tasks."""
+"""Largest number of comparisons with detailed tables (if there are more, only the first one has them), and the number
+of tasks that these list."""
 Parts = dict[str, list[dict[str, Any]]]
 
 
@@ -37,7 +38,7 @@ def _compared(scope: Scope, given: Mapping[str, Any]) -> Parts:
 
 
 def _part(name: str) -> Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]]]:
-    """Return a function that returns the rows of a figure: several figures show parts of one comparison."""
+    """Return a function that computes the rows of one part of a comparison; several figures share the comparison."""
 
     def rows(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         key = ("compared", *given["names"], given["of"], given["n_flips"])
@@ -67,7 +68,7 @@ def _sentences(rows: Rows) -> list[str]:
 
 
 def _detailed(rows: Rows) -> list[Row]:
-    """Return the rows of all comparisons if they are few, else of the first one."""
+    """Return the rows of all comparisons if there are few, else of the first one."""
     shown = list(dict.fromkeys(_key(row) for row in rows))
     kept = shown if len(shown) <= _MOST_DETAILED else shown[:1]
     return [row for row in rows if _key(row) in kept]
@@ -78,7 +79,7 @@ def _key(row: Row) -> tuple[Any, ...]:
 
 
 def _worst(rows: Rows) -> list[Row]:
-    """Return the tasks that lose most in each comparison."""
+    """Return the tasks that lose most in each detailed comparison."""
     return [
         row
         for _, of_one in groupby(_detailed(rows), _key)

@@ -34,7 +34,7 @@ _DIFFERENCE = (
 
 
 def _both(name: str, kind: Kind, title: str, ratio: str = "") -> tuple[Column, ...]:
-    """Return the columns of a figure under the baseline and under the condition, and of their ratio."""
+    """Return the columns of a value under the baseline and under the condition, and of the ratio of the two."""
     pair = (Column(f"baseline_{name}", "baseline", kind, title), Column(name, "condition", kind, title))
     return (*pair, Column(ratio, "factor", "number", title)) if ratio else pair
 
@@ -169,11 +169,11 @@ STOPPING = Page(
             "stopped_comparisons",
             "Last look at each comparison",
             "Mean $score of the first model minus that of the other, on the tasks evaluated by then, in random order. "
-            "The interval holds at every look together, for all comparisons with the configured chance of any false "
-            "decision. A comparison is `different` if its interval leaves out 0, and `equal` if it lies within the "
-            "least difference; of a night, `dropped` if it lies below minus the least difference. `open` is what all "
-            "tasks did not settle. A difference that ended its own evaluation is too large on average; the one "
-            "without the bias of stopping is not.",
+            "Intervals are valid for all looks at all comparisons together, with the configured chance of any false "
+            "decision. A comparison is `different` if its interval excludes 0, and `equal` if the interval lies "
+            "within the least difference; of a night, `dropped` if it lies below minus the least difference, and "
+            "`not_dropped` if above. All others are `open`. A difference that ended its own evaluation is too large on "
+            "average; the unbiased difference is not.",
             (
                 *columns("model compared_with judge decision difference"), *ends("ci", title="Interval at every look"),
                 *columns(

@@ -20,7 +20,8 @@ from tasks.run.judge_configs import judge_configs
 _EXPENSES = {
     "thousand_usd": "USD for 1,000 verdicts", "strong_calls": "Calls of the strong judge for 1,000 verdicts",
 }  # fmt: skip
-"""Column of a rule's expense -> its title: the cost, or calls if a cost is unknown."""
+"""Column with the expense of a rule -> its title. The expense is the cost, or calls of the strong judge if a cost is
+unknown."""
 
 
 def _expense(rows: Rows) -> str:
@@ -28,7 +29,7 @@ def _expense(rows: Rows) -> str:
 
 
 def _on_front(rows: Rows) -> list[dict[str, Any]]:
-    """Return the rules that no other one beats, named without their categories, which the table lists."""
+    """Return the rules that no other rule beats; their names leave out the categories, which the table lists."""
     return [{**row, "name": row["rule"].partition(" (")[0]} for row in rows if row["is_on_front"]]
 
 
@@ -78,7 +79,7 @@ CASCADES = Page(
 def evaluated_rules(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return a row for each rule for two judges, computed now, cheapest first.
 
-    A row has a rule's figures on both halves of the tasks.
+    A row has the rule's figures on both halves of the tasks.
 
     Raises:
         UsageError: one judge is given as both, or both have judged too few of the same criteria.
@@ -103,9 +104,9 @@ def evaluated_rules(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, An
 
 
 def _as_configured(evaluation: Evaluation, settings: Mapping[str, Any], strong: str) -> str | None:
-    """Return a rule as an entry of `judges:`, with the settings that the cheap judge needs beside its own.
+    """Return a rule as an entry of `judges:`, with comments on further settings that the cheap judge needs.
 
-    None for a rule with a single judge.
+    None for a rule that uses a single judge as it is.
     """
     cheap, when = settings.get("label") or settings["name"], evaluation.candidate.when or When()
     given = {name: value for name, value in asdict(when).items() if value != getattr(When(), name)}
@@ -137,7 +138,7 @@ def _notes_on(result: CascadeResult, cheap: str, strong: str) -> list[str]:
             not stored.has_repetitions,
         f"{cheap} has no stored confidence (`logprobs: true` asks for it), so that is not tried.":
             not stored.has_confidence,
-        "The cost of the judges is not known, so rules are ordered by calls of the strong judge.":
+        "The cost of a judge is not known, so rules are ordered by calls of the strong judge.":
             stored.costs.cheap_usd is None,
     }  # fmt: skip
     return [*(sentence for sentence, applies in sentences.items() if applies), *(f"{note}." for note in stored.notes)]
@@ -173,7 +174,7 @@ _COLUMNS = (
 
 
 def _estimates(rows: Rows) -> list[dict[str, Any]]:
-    """Return, for each model, the judge's own score, that from labels alone, and the debiased one."""
+    """Return a row for each estimate of a model's score: the judge's own, from labels alone, and debiased."""
     return [
         {
             **{key: row[key] for key in ("model", "judge_config", "split", "is_hard", "score_name")},
@@ -191,7 +192,7 @@ def _mean(rows: Rows) -> str:
 
 
 def advice(rows: Rows) -> list[str]:
-    """Return advice on getting figures that are missing."""
+    """Return sentences that say how to get the missing figures."""
     without = [row for row in rows if row["no_figure"]]
     label = min((row.get("label") or "" for row in without), default="")
     wanted = f'"{label}"' if label else "leaderboard"

@@ -10,7 +10,7 @@ from tasks.figures.figure import Breakdown, Figure, Page
 from tasks.rules.text.numbers import counted
 
 _MOST_REFUSALS = 200
-"""Number of rows in the table; more rows usually have one cause, which these show."""
+"""Largest number of rows in the table; further rows usually have the same cause."""
 
 
 def _summary(rows: Rows) -> list[str]:
@@ -54,7 +54,7 @@ REFUSALS = Figure(
 
 
 _NO_LABELS = {"n_criteria", "weight"}
-"""The columns by which tasks and criteria are counted that are not labels."""
+"""Columns by which tasks and criteria are counted although they are not labels."""
 _SPLITS = (
     *columns("split"),
     *columns(
@@ -96,7 +96,7 @@ def _number(value: Any) -> float | None:
 
 
 def _counts(breakdown: Breakdown, name: str, label: str, drawn: Charts, says: str) -> Figure:
-    """Return a distribution over tasks or criteria."""
+    """Return a figure: the distribution of tasks or criteria over labels."""
     what = "criteria" if breakdown.of_criteria else "tasks"
     return Figure(
         name, breakdown.title, says, columns(f"split label n_{what} share", label=label), drawn,
@@ -106,7 +106,7 @@ def _counts(breakdown: Breakdown, name: str, label: str, drawn: Charts, says: st
 
 
 def own_counts(breakdown: Breakdown) -> Figure:
-    """Return the distribution of a kind of label that only the benchmark has."""
+    """Return the figure of a distribution over a kind of label that only this benchmark has."""
     what, draw = ("criteria", _OF_CRITERIA) if breakdown.of_criteria else ("tasks", _OF_TASKS)
     says = f"The share of each split's {what} with each label; those with several labels count under each."
     return _counts(breakdown, f"labels_{breakdown.kind}", breakdown.title, draw, says)

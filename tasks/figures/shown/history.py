@@ -7,12 +7,12 @@ from tasks.figures.columns import Rows, columns
 from tasks.figures.figure import Figure, Page
 
 _MOST_POINTS = 10
-"""Number of vintages of a model in the table; the CSV has all."""
+"""Largest number of vintages of a model in the table; the CSV has all."""
 _MOST_RUNS = 200
 
 
 def latest_points(rows: Rows) -> Rows:
-    """Return the last samplings of each model on each split under each judge."""
+    """Return the latest vintages of each model on each split under each judge."""
     left: dict[Any, int] = {}
     changes = []
     for row in reversed(rows):

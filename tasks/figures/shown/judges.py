@@ -10,7 +10,7 @@ from tasks.figures.people import against_people
 from tasks.figures.shown.corrections import DECISIONS
 
 _MOST_PAIRS = 3
-"""Number of drawn pairs of graders, if all of them would be too many to distinguish."""
+"""Largest number of pairs of graders in charts; more could not be told apart."""
 _CHARTED = {
     "category": "By category of the criterion",
     "severity": "By severity of the criterion",
@@ -46,7 +46,7 @@ def _first_pairs(rows: Rows) -> list[dict[str, Any]]:
 
 
 def _by_label(rows: Rows) -> list[dict[str, Any]]:
-    """Return the rows of the first pairs under each charted kind of label, with its heading."""
+    """Return the rows of the first pairs of graders for each kind of label that has charts, with its heading."""
     first = [{**row, "pair": _pair(row)} for row in rows if row["pair_rank"] <= _MOST_PAIRS]
     return [{**row, "by": title} for kind, title in _CHARTED.items() for row in first if row["breakdown"] == kind]
 

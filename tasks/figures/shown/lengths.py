@@ -13,7 +13,7 @@ _UNKNOWN = "An unknown price is left out, not counted as 0."
 
 
 def _parts(rows: Rows) -> list[dict[str, Any]]:
-    """Return the cost of a response and that of its judging; a bar without one of them would look cheap."""
+    """Return the mean costs of a response and of judging it, without models for which one of the two is unknown."""
     return [
         {**row, "part": part, "usd": row[column]}
         for row in rows
@@ -23,7 +23,7 @@ def _parts(rows: Rows) -> list[dict[str, Any]]:
 
 
 def missing_prices(rows: Rows) -> list[str]:
-    """Return notes on models that the charts of cost leave out, and on means that leave responses out."""
+    """Return notes on models missing from the charts of cost, and on mean costs that leave out some responses."""
     known = {row["model"] for row in rows if row["response_usd"] is not None}
     unknown = [row["model"] for row in rows if row["model"] not in known]
     free = [row["model"] for row in rows if row["response_usd"] == 0]
@@ -39,7 +39,7 @@ def missing_prices(rows: Rows) -> list[str]:
 
 
 def unpriced(rows: Rows) -> list[str]:
-    """Return the models and judges whose calls are not all in the cost."""
+    """Return a note that names the models and judges with calls of unknown cost."""
     names = [row["called_model"] for row in rows if row["unpriced_calls"]]
     return [f"Calls of unknown cost are not in the sums: some or all calls of {some(names, 8)}."] if names else []
 

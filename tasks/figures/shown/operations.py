@@ -18,7 +18,7 @@ Rows = list[dict[str, Any]]
 
 
 def covered(scope: Scope, given: Mapping[str, Any]) -> Rows:
-    """Return the coverage matrix of the scope's job; `only_stored` leaves out configured rows that are not stored."""
+    """Return the coverage of the configured models and judges, or with `only_stored` of the stored ones."""
     return [coverage_row(cell) for cell in coverage(scope.job, only_stored=given["only_stored"])]
 
 

@@ -6,7 +6,7 @@ from tasks.figures.figure import Figure, Page
 from tasks.figures.scope import side_by_side
 
 WHOLE = {"breakdown": "all", "of_criteria": False}
-"""The parameters of the query of leaderboards without a breakdown."""
+"""The parameters of the query for a leaderboard without a breakdown."""
 _LEADERBOARD = (
     *columns(
         "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "

@@ -9,7 +9,7 @@ _PAIR = columns("kind annotator compared_with", kind="Kind of label")
 _TRUST = (
     "Lines are 95 % intervals for other tasks of the same kind; there is none where fewer than 5 tasks differ. A "
     "hollow dot rests on fewer than 50 tasks. "
-    "Agreement with the released labels says how far the annotated ones can be trusted where none are released."
+    "Agreement with released labels shows how far annotated labels can be trusted for tasks without released ones."
 )
 
 
@@ -75,7 +75,7 @@ _OUTCOMES = {
 
 
 def populations(rows: Rows) -> list[str]:
-    """Return a note on the populations that shares are estimated for, and on the one that charts show."""
+    """Return notes: how large the populations are that shares are estimated for, and which of them the charts show."""
     sizes = {row["population_id"]: row["n_population"] for row in rows if row["n_population"] is not None}
     listed = " and ".join(f"{size:,} criteria" for size in sizes.values())
     more = "; the charts show the first" if len(sizes) > 1 else ""

@@ -1,1 +1,1 @@
-"""Import of other harnesses' logs: the responses and verdicts of one log in one step."""
+"""Import of other harnesses' logs: responses and verdicts in one step."""

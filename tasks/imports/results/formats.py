@@ -1,8 +1,8 @@
-"""The known formats of logs, the recognition of a file's format, and readers for all formats except Inspect's.
+"""The known formats of logs, how a file's format is recognised, and the readers of all formats except Inspect's.
 
-Output folders of EvalScope have `predictions`, `reviews` and `reports` of adapters that judge each criterion. A
-failed judge call is kept as an attempt with its cause, and the whole sample then has no score. A sample whose
-prediction failed has no row.
+EvalScope: its adapters that judge each criterion write folders with `predictions`, `reviews` and `reports`. A failed
+judge call is stored as an attempt with its cause, and then the whole sample has no score. A sample whose prediction
+failed has no row.
 """
 
 import ast
@@ -28,10 +28,10 @@ Row = Mapping[str, Any]
 
 
 class _Numbers:
-    """The numbers of contents that several parts of a run may repeat.
+    """Numbers for contents that may occur in several parts of a run.
 
-    A content that another part has too has the number that it has there (the second one of a part that of the second
-    one there, and so on); another content has the given number, or the next free one if that is taken.
+    Equal contents in different parts get the same number: the first of each part, then the second of each, and so on. A
+    new content gets the given number, or the next free one if that is taken.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class _Numbers:
         self._n_seen: Counter[Hashable] = Counter()
 
     def of(self, part: str, content: Hashable, number: int) -> int:
-        """Return the number of a content in a part that gives it this number."""
+        """Return the number of a content, which a part gives as `number`."""
         self._n_seen[part, content] += 1
         key = content, self._n_seen[part, content]
         if key not in self._numbers:
@@ -51,11 +51,11 @@ class _Numbers:
 
 
 def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> list[LoggedResponse]:
-    """Return the responses of runs, in the order of their parts, with trials that are unique over all parts of a run.
+    """Return the responses of runs, given part by part, with trials that are unique over all parts of a run.
 
-    A response with the same content as one of another part is that response (of several, the one at the same position);
-    one with other content, or with the same in its own part, is another trial. If a judge decided differently on the
-    same response, that is another repetition of the judge.
+    Responses with the same content in different parts are one response (if there are several in a part, those at the
+    same position). Other content, or the same content again in one part, is another trial. If a judge decided
+    differently on one response, that is another repetition of the judge.
     """
     trials: dict[Hashable, _Numbers] = defaultdict(_Numbers)
     repetitions: dict[Hashable, _Numbers] = defaultdict(_Numbers)
@@ -93,7 +93,7 @@ def read_evalscope(source: LogSource) -> Log:
                       of.get("reviews", {})))
         for (run, model, part, index), of in sorted(rows.items(), key=lambda item: item[0])
     )  # fmt: skip
-    # A model that lacks another model's task has a failed prediction, which left no row.
+    # If a model lacks a task that another model has, its prediction failed, which leaves no row.
     tasks: dict[str | None, set[str]] = defaultdict(set)
     for response in responses:
         tasks[response.model].add(response.task_id or "")
@@ -106,7 +106,7 @@ def read_evalscope(source: LogSource) -> Log:
 
 
 def _file_key(name: str) -> tuple[str, str, str, str] | None:
-    """Return run, folder, model and part (data set and subset) of a file; the run is the folders above."""
+    """Return the run (the folders above), the folder, the model and the part (data set and subset) of a file."""
     *above, folder, model, file = ["", "", *name.split("/")]
     if folder not in ("predictions", "reviews") or not file.endswith(".jsonl"):
         return None
@@ -119,12 +119,12 @@ def _response(where: str, model: str, part: str, prediction: Row, review: Row) -
     metadata = {**as_mapping(prediction.get("metadata")), **as_mapping(scored.get("sample_metadata"))}
     output = as_mapping(prediction.get("model_output"))
     messages = records.messages_of(prediction.get("messages") or review.get("messages"))
-    # One adapter sends the judge the response without its thinking, the other the whole response.
+    # One adapter shows the judge the response without its thinking, the other shows it all.
     judged = score.get("extracted_prediction" if "task" in metadata else "prediction")
     text = as_text(judged) or records.text_of(output)
     status, error = records.finished(output, text)
     gradings, combined = _gradings(where, score, as_list(metadata.get("rubrics")))
-    # The sent conversation ends with the last user turn.
+    # The conversation that was sent ends with the last user turn.
     n_sent = max((index for index, (role, _) in enumerate(messages, start=1) if role == "user"), default=0)
     return LoggedResponse(
         where, as_text(prediction.get("model")) or model, as_text(metadata.get("task") or metadata.get("prompt_id")),
@@ -145,7 +145,7 @@ def _gradings(where: str, score: Row, rubric: Sequence[Any]) -> tuple[Sequence[G
         judge = (as_text(attempt.get("judge_id")) or "", number_of(where, attempt, "repeat_id", first=0))
         item = as_mapping(rubric[position]) if position < len(rubric) else {}
         by_judge[judge][position] = _decision(attempt, position, item)
-    # Its scores combine all judges and repetitions.
+    # The scores of EvalScope combine all judges and repetitions.
     stated = as_mapping(score.get("value"))
     scores = {_SCORES[name]: value for name in _SCORES if (value := as_number(stated.get(name))) is not None}
     own, combined = (scores, {}) if len(by_judge) == 1 else ({}, scores)
@@ -174,7 +174,7 @@ def _decision(attempt: Row, position: int, item: Row) -> Decision:
 
 
 def read_published(source: LogSource) -> Log:
-    """Return the responses and grades of all models in a trial (github.com/scaleapi/PRBench).
+    """Return the responses and grades of all models in a trial of the published harness (github.com/scaleapi/PRBench).
 
     The harness stores a failed judge call as `false` and a response that could not be sampled as `N/A`.
 
@@ -187,7 +187,7 @@ def read_published(source: LogSource) -> Log:
     trial = number_of(str(path), {"trial_number": named[1]} if named else config, "trial_number", first=0)
     responses = []
     for model, outputs in as_mapping(document["outputs"]).items():
-        # Its points are in the order of its outputs; a task that the data set has twice is one output.
+        # Data points are in the order of outputs; a task that the data set has twice is one output.
         points = {
             name: of
             for kind, name in (("clipped", PRIMARY), ("normalized", MIN_NORMALIZED))
@@ -231,10 +231,10 @@ _SCORE = re.compile(rf"<p>Score: {_NUMBER}</p>")
 
 
 def is_simple(source: LogSource) -> bool:
-    """Return whether a file is of simple-evals.
+    """Return whether simple-evals wrote a file.
 
-    It is the JSON with all results, its examples one per line, or the HTML report. The file with only metrics has no
-    responses, and is refused.
+    Known are the JSON with all results, its examples one per line, and the HTML report. The file of metrics has no
+    responses, so it is refused.
     """
     if "example_level_metadata" in as_mapping(source.document.get("metadata")):
         return True
@@ -246,8 +246,8 @@ def is_simple(source: LogSource) -> bool:
 def read_simple(source: LogSource) -> Log:
     """Return the examples, of one model and one judge, which the files do not name.
 
-    The harness repeats a judge's call until it can read the reply, so no failure is hidden; for a call that the
-    provider refused it stores its own text as the response.
+    The harness repeats a judge's call until it can read the reply, so no failure is hidden. If the provider refused a
+    call, the harness stores a text of its own as the response.
     """
     if examples := as_list(as_mapping(source.document.get("metadata")).get("example_level_metadata")):
         responses = [_of_example(f"{source.path}: example {n}", as_mapping(e)) for n, e in enumerate(examples, 1)]
@@ -276,7 +276,7 @@ def _of_example(where: str, example: Mapping[str, Any]) -> LoggedResponse:
 
 
 def _of_report(path: Path, text: str) -> Iterator[LoggedResponse]:
-    """Yield the examples of an HTML report, which has no ids: their conversations identify their tasks.
+    """Yield the examples of an HTML report. It has no ids, so tasks are identified by their conversations.
 
     Messages are escaped; the grades are not.
     """
@@ -293,7 +293,7 @@ def _of_report(path: Path, text: str) -> Iterator[LoggedResponse]:
 
 
 def _messages(part: str) -> Iterator[tuple[str, str]]:
-    """Yield the role and text of each message, byte for byte: HTML parsers drop a line feed that begins a text."""
+    """Yield the role and exact text of each message; an HTML parser would drop a line feed before a text."""
     for message in part.split(_MESSAGE)[1:]:
         role, _, rest = message.partition(_SPEAKER)[2].partition("<pre>")
         text, end, _ = rest.partition("</pre>")
@@ -309,8 +309,8 @@ def _grading(decisions: Sequence[Decision], score: float | None) -> Grading:
 def read_m42(source: LogSource) -> Log:
     """Return the rows, of one model and one judge, which the files do not name.
 
-    If a judge's reply cannot be read 30 times, the harness guesses from its words and stores the explanation `None`:
-    such a decision is a failure here.
+    If the harness cannot read a judge's reply in 30 attempts, it guesses from the words and stores the explanation
+    `None`; here, such a decision is a failure.
 
     Raises:
         ImportRefused: the judge's decisions do not match the rubric, or are not the text of a Python list.
@@ -349,7 +349,7 @@ _M42 = {"prompt_id", "prompt", "prompt_response", "rubrics"}
 
 
 class Format(NamedTuple):
-    """A format: functions that recognise and read its files."""
+    """A format of logs: its title, and the functions that recognise and read its files."""
 
     title: str
     is_of: Callable[[LogSource], bool]
@@ -365,14 +365,14 @@ FORMATS: Mapping[str, Format] = {
     "m42": Format("a result file of m42's code", lambda source: any(row.keys() >= _M42 for row in source.rows[:1]),
                   read_m42),
 }  # fmt: skip
-"""The name of a format -> its functions; the first one that recognises a file is used."""
+"""Name -> format; the first format that recognises a file is used."""
 
 
 def format_of(source: LogSource, name: str = AUTO) -> Format:
-    """Return the format of a source, or the named one.
+    """Return the format that recognises a source; only the named one is tried if `name` is not `auto`.
 
     Raises:
-        UsageError: no format recognises it, or the named one does not, or it is damaged.
+        UsageError: no format that was tried recognises the source, or the source is damaged.
     """
     tried = list(FORMATS.values()) if name == AUTO else [FORMATS[name]]
     if known_format := next((each for each in tried if each.is_of(source)), None):

@@ -1,6 +1,6 @@
 """Import of other harnesses' logs: responses and verdicts in one step, and a comparison of the means with ours.
 
-The task of a response and the criterion of a decision are found by content, and by id where the text agrees.
+Tasks of responses and criteria of decisions are found by content; an id is used if the text under it agrees.
 """
 
 from collections import Counter, defaultdict
@@ -36,7 +36,7 @@ _STYLES = "supported are a list of objects, a mapping of criterion to decision, 
 
 
 class Scored(NamedTuple):
-    """A harness's scores from a judge's decisions on a response, and a possible cause of differences."""
+    """A response with the harness's scores from a judge's decisions; `other_weights` may explain other scores here."""
 
     logged: LoggedResponse
     grading: Grading
@@ -47,7 +47,7 @@ class Scored(NamedTuple):
 
 @dataclass
 class ImportedLog:
-    """The rows of a log by table, and descriptions of the entries that do not fit the data set."""
+    """A log with its rows by table, and descriptions of the entries that do not fit the data set (`unfit`)."""
 
     batch: str
     log: Log
@@ -58,7 +58,7 @@ class ImportedLog:
 
     @cached_property
     def grading(self) -> str:
-        """The grading of the log: ternary if any decision is half."""
+        """The grading of the log: ternary if any decision is 0.5."""
         given = (each for logged in self.log.responses for grading in logged.gradings for each in grading.decisions)
         return TERNARY if any(each.value == VALUES["partial"] for each in given) else BINARY
 
@@ -67,11 +67,11 @@ def import_results(
     job: Job, files: Sequence[Path], *, format_name: str = AUTO, model: str | None = None, judge: str | None = None,
     skip_unknown: bool = False,
 ) -> list[StageReport]:  # fmt: skip
-    """Import the responses and verdicts of other harnesses' logs, and compare the logs' means with those of the rows.
+    """Import the responses and verdicts of other harnesses' logs, and compare the means in the logs with those here.
 
-    `model` and `judge` replace the labels in the logs; `{model}` and `{judge}` in them are the logs' labels. Every log
-        is checked completely before the first row is stored. With `skip_unknown` responses and decisions on tasks or
-        criteria that the data set lacks are left out.
+    `model` and `judge` replace the names in the logs; `{model}` and `{judge}` in them stand for these names. All logs
+    are checked before the first row is stored. With `skip_unknown`, responses and decisions on tasks or criteria that
+    the data set lacks are left out.
 
     Raises:
         ImportRefused: an entry of a log does not fit the data set, or a different row is stored for it.
@@ -99,7 +99,7 @@ def import_results(
         if not imported.cells["responses"].given:
             raise ImportRefused(f"{source.path}: has no response to a task of this data set; check --benchmark")
         logs.append(imported)
-    # The first line counts the imported rows; notes and means have lines of their own.
+    # The first report of a log counts the imported rows; notes and means follow as further reports.
     lines: list[StageReport] = []
     for imported in logs:
         lines.append(_stored(job, imported))
@@ -108,7 +108,7 @@ def import_results(
 
 
 def _stored(job: Job, imported: ImportedLog) -> StageReport:
-    """Write the new rows of both tables as one batch, which can be retracted, and report on them."""
+    """Write the new rows of a log as one batch, which can be retracted, and report on them."""
     tables = {table: cells.new.values() for table, cells in imported.cells.items()}
     report = store(job, imported.batch, tables, sum(len(cells.given) for cells in imported.cells.values()))
     report.notes[0] = f"{report.notes[0]}, from {imported.log.title}"
@@ -139,11 +139,11 @@ def _notes(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterator[st
 
 
 ScorePair = tuple[str, float | None, float | None, str | None]
-"""A task, a response's score in the log and here (None if it has no score), and how they differ."""
+"""The task of a response, its score in the log and here (None without a score), and a text if they differ."""
 
 
 def _comparison(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterator[str]:
-    """Yield one line for each model, judge and score: the log's mean over tasks, ours, and the tasks that differ."""
+    """Yield a line for each model, judge and score: the mean in the log, the mean here, and the tasks that differ."""
     with Warehouse(job.warehouse).reader() as reader:
         rows = reader.select(
             "scores", judge_config_hash=IMPORTED, grading=imported.grading,
@@ -152,7 +152,7 @@ def _comparison(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterat
         )  # fmt: skip
     ours = {(r["response_id"], r["judge"], r["judge_trial"], r["score_name"]): r["value"] for r in rows}
     by_owner: dict[str, list[Sequence[Scored]]] = defaultdict(list)
-    # A score of the log is of one grading, or of all gradings of a response; lines on several name the judge.
+    # A score in the log is of one grading, or of all gradings of a response. Lines name the judge if there are several.
     by_response = [list(of) for _, of in groupby(imported.scored, key=lambda each: id(each.logged))]
     has_several = any(len(of) > 1 for of in by_response)
     for gradings in by_response:
@@ -194,14 +194,14 @@ def _outcome(pairs: Sequence[ScorePair], *, is_clipped: bool) -> str:
     mean = fmean(ours) if ours else None
     outcome = f"equal on {counted(len(ours), 'task')}"
     if differing := [difference for *_, difference in pairs if difference]:
-        # The paper clips the mean; means are compared before clipping.
+        # The mean is clipped for display only; scores were compared before clipping.
         mean = max(mean, 0.0) if is_clipped and mean is not None else mean
         outcome = f"differs on {some(differing, 5)}"
     return f"{_number(fmean(theirs))} in the log, {_number(mean)} here: {outcome}"
 
 
 def _by_task(scores: Iterable[tuple[str, float | None]]) -> list[float]:
-    """Return the mean of each task over its responses with a score."""
+    """Return the mean score of each task over its responses with a score."""
     known = sorted((task_id, score) for task_id, score in scores if score is not None)
     return [fmean(score for _, score in of) for _, of in groupby(known, key=lambda score: score[0])]
 
@@ -211,7 +211,7 @@ def _number(value: float | None) -> str:
 
 
 class Tasks:
-    """The tasks of a data set, refused ones too, by id and by conversation."""
+    """The tasks of a data set, including refused ones, by id and by conversation."""
 
     def __init__(self, reader: Reader, key: dict[str, str]) -> None:
         """Read the tasks; `key` is the data set's key."""
@@ -225,7 +225,7 @@ class Tasks:
             self._by_conversation[conversation.conversation_id].append(task_id)
 
     def of(self, logged: LoggedResponse) -> tuple[str, str | None]:
-        """Return the id of the task of a response, with the response's text.
+        """Return the id of the task that a response belongs to, and the text of the response.
 
         Raises:
             NotHere: the task does not exist, or has another conversation than the log.
@@ -236,7 +236,7 @@ class Tasks:
             text = after(self.conversations[named].messages, logged.transcript)
             is_other = text is None
         elif logged.transcript is None and logged.messages is not None:
-            # Harnesses add a system prompt before the conversation.
+            # Harnesses may put a system prompt before the conversation.
             conversation = tuple(dropwhile(lambda message: message[0] == "system", logged.messages))
             candidates = self._by_conversation.get(conversation_id(conversation), [])
             is_other = named is not None and named not in candidates
@@ -252,7 +252,7 @@ class Tasks:
 
 
 def after(messages: Sequence[Message], transcript: str) -> str | None:
-    """Return the text after a conversation in a transcript of `role: content` turns, which ends without white space."""
+    """Return the text after a conversation in a transcript of `role: content` turns; None if that begins otherwise."""
     before = "".join(f"{role}: {content}\n" for role, content in messages) + "assistant: "
     if transcript == before.rstrip():
         return ""
@@ -264,7 +264,7 @@ def matched(
 ) -> Iterator[tuple[Decision, Wording] | NotHere]:
     """Yield decisions with their criteria, or the reason why a criterion is not found.
 
-    Criteria with equal texts are distinguished by their order, or by weight.
+    Criteria with equal texts are told apart by their order, or by weight.
     """
     seen: Counter[str] = Counter()
     for decision in decisions:
@@ -290,9 +290,9 @@ def matched(
 def _of_equal(
     criteria: Criteria, where: str, task_id: str, decision: Decision, decisions: Sequence[Decision]
 ) -> Wording | None:
-    """Return the criterion of a decision on a text that several criteria share, in another order than the rubric.
+    """Return the criterion of a decision whose text several criteria share, if decisions are not in the rubric's order.
 
-    It is found by its weight. Decisions with the same weight and value are equivalent; all others are refused.
+    The weight tells the criteria apart. If several have the same weight too, their decisions must be equal.
     """
     text = (decision.criterion or "").strip()
     alike = criteria.alike(task_id, text) if decision.is_reordered and text else ()
@@ -309,7 +309,7 @@ def _of_equal(
 def _named(
     criteria: Criteria, where: str, task_id: str, decision: Decision, named: Sequence[tuple[str, int]]
 ) -> Wording | None:
-    """Return the criterion of the first known name; None if no name is given."""
+    """Return the criterion with the first name that is known; None if there are no names."""
     lacking: NotHere | None = None
     for name, occurrence in named:
         try:
@@ -326,10 +326,10 @@ def _named(
 
 
 def labels_of(path: Path, names: Set[str | None], given: str | None, option: str) -> Mapping[str | None, str]:
-    """Return the labels (`--as`, `--by`) of a log's models or judges; `{model}` or `{judge}` stands for the name.
+    """Return a label for each model or judge of a log; `{model}` or `{judge}` in `given` stands for its name.
 
     Raises:
-        UsageError: a label is blank, a model has neither name nor label, or one label is given for several.
+        UsageError: a label is blank, a model has neither name nor label, or several would get one label.
     """
     what = {"--as": "model", "--by": "judge"}[option]
     placeholder = f"{{{what}}}"
@@ -347,7 +347,7 @@ def _add_rows(
     job: Job, key: dict[str, str], imported: ImportedLog, tasks: Tasks, criteria: Criteria,
     labels: tuple[Mapping[str | None, str], ...],
 ) -> None:  # fmt: skip
-    """Add the rows of a log, whose models and judges have these labels."""
+    """Add the rows of a log; `labels` has the labels of its models and of its judges."""
     models, judges = labels
     for logged in imported.log.responses:
         try:
@@ -367,12 +367,12 @@ def _add_rows(
 
 
 def _present(usage: Mapping[str, Any], row: Mapping[str, Any]) -> Row:
-    """Return the columns on a call for which the log has values and that the row has."""
+    """Return the known values of a call, for the columns that a row has."""
     return {name: value for name, value in usage.items() if value is not None and name in row}
 
 
 def _content_of(logged: LoggedResponse, text: str | None) -> Row:
-    """Return the columns of a response, or of the failure that replaces it."""
+    """Return the columns with the text of a response, or with its failure."""
     status, error = logged.status, logged.error
     if text is not None and text.strip() in logged.failure_texts:
         status, error = logged.failure_texts[text.strip()], f"the harness stored {text.strip()!r}"
@@ -386,7 +386,7 @@ def _add_grading(
     imported: ImportedLog, job: Job, logged: LoggedResponse, grading: Grading, response: Row, judge: str,
     criteria: Criteria,
 ) -> bool:  # fmt: skip
-    """Add the verdicts of a grading. Return False if it names no criterion: its scores are not about a rubric."""
+    """Add the verdicts of a grading. Return False if it names no criterion, so its scores are not about a rubric."""
     matches = list(matched(criteria, logged.where, response["task_id"], grading.decisions))
     if not matches:
         return False

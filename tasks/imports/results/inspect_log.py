@@ -20,13 +20,13 @@ _DECIDED_BY = {*_DECISIONS, "error"}
 _EXPLANATIONS = ("explanation", "reason", "rationale")
 _FAILURES = records.FAILURES - {EMPTY} | {PARSE_ERROR}
 _OPEN = {"not_judged", "no_response"}
-"""Statuses without a decision, in the logs that `prbench export inspect` writes."""
+"""Statuses in the logs of `prbench export inspect` that mean that there is no decision."""
 _DONE = {"ok", "success", "completed", "complete", "done", "scored", "graded", "judged"}
-"""Words of a status that accompany a decision."""
+"""Words for a status that only says that there is a decision."""
 _HIDES = "may_hide_failures"
 _UNREADABLE = ("Invalid grading response format", "Could not parse grading response", "Failed to parse judge response")
 _BY_CRITERION = ("criteria", "verdicts", "decisions", "grades", "results", "met", "criteria_met")
-"""Names that mark the mapping with the decisions, if there are several mappings of booleans."""
+"""If there are several mappings of booleans, the one with such a name has the decisions."""
 Row = Mapping[str, Any]
 Decisions = tuple[list[Decision], bool | None]
 
@@ -34,19 +34,20 @@ Decisions = tuple[list[Decision], bool | None]
 def decisions_of(score: Row, sample: Row) -> Decisions | None:
     """Return the decisions in a score, and whether the scorer may hide failures (None: unknown).
 
-    The result is None if the score stores no decisions. Decisions may be a list of objects in its metadata, a list
-    `grades` in the order of the rubric, after marks in the explanation, or by criterion, in the value or in the
-    metadata; each of these may also hold something else.
+    The result is None if the score has no decisions. They may be a list of objects in the metadata, a list `grades` in
+    the order of the rubric, marked lines in the explanation, or a mapping by criterion in the value or the metadata.
+    Each of these may also hold something else.
     """
     metadata = as_mapping(score.get("metadata"))
     for name, stated in metadata.items():
         if items := _items(stated):
-            # In this list of a scorer of inspect_evals (see the README), a call without a decision counts as unmet.
+            # A scorer of inspect_evals writes this list, and counts a call without a decision as unmet (see the
+            # README).
             may_hide = True if name == "detailed_results" else _may_hide(items)
             return [_decision(item) for item in items if item.get("status") not in _OPEN], may_hide
     grades, weights = metadata.get("grades"), as_list(metadata.get("weights"))
     if isinstance(grades, list) and grades:
-        # In the order of the rubric, whose texts may be in the sample's metadata.
+        # Grades are in the order of the rubric, and its texts may be in the sample's metadata.
         rubric = [as_mapping(item) for item in as_list(as_mapping(sample.get("metadata")).get("rubrics"))]
         names = [records.first_text(item, _NAMES) for item in rubric]
         return [
@@ -63,7 +64,7 @@ def decisions_of(score: Row, sample: Row) -> Decisions | None:
 
 
 def _by_criterion(score: Row, metadata: Row) -> Mapping[str, Row]:
-    """Return possible decisions by the id or text of a criterion, each as an object."""
+    """Return what may be decisions: the id or text of a criterion -> the decision as an object."""
     value = as_mapping(score.get("value"))
     if value and all(records.decided(each) is not None for each in value.values()):
         return {name: {"met": each} for name, each in value.items()}
@@ -75,16 +76,19 @@ def _by_criterion(score: Row, metadata: Row) -> Mapping[str, Row]:
 
 
 def _flags(stated: Any) -> Mapping[str, Row]:
-    """Return a mapping of decisions that are not numbers, because weights are numbers; None is a missing decision."""
+    """Return a mapping of decisions, else an empty one.
+
+    Numbers do not count as decisions, because they may be weights; None stands for a missing decision.
+    """
     flags = {name: {"met": each} for name, each in as_mapping(stated).items()}
     known = [each["met"] for each in flags.values() if each["met"] is not None]
     return flags if known and all(isinstance(e, bool | str) and records.decided(e) is not None for e in known) else {}
 
 
 def _items(stated: Any) -> Sequence[Row]:
-    """Return a list of objects that each name a criterion.
+    """Return a list if it has objects that each name a criterion, else an empty list.
 
-    Some have a decision; others may state why they have none.
+    At least one has a decision; others may state why they have none.
     """
     items = [as_mapping(item) for item in as_list(stated)]
     is_list = all(any(name in item for name in _NAMES) for item in items)
@@ -94,8 +98,8 @@ def _items(stated: Any) -> Sequence[Row]:
 def _may_hide(items: Sequence[Row]) -> bool | None:
     """Return whether a failed call may be stored as a decision.
 
-    This is known if the log has such a call, or a call that fails openly. Logs that `prbench export inspect` writes
-    state it for every decision.
+    This is known (None if not) if the log shows a failed call: stored as a decision, or as a failure. In logs of
+    `prbench export inspect` each decision states it, so the result is None.
     """
     if any(_HIDES in item for item in items):
         return None
@@ -106,7 +110,7 @@ def _may_hide(items: Sequence[Row]) -> bool | None:
 
 
 def _stated(item: Row) -> Any:
-    """Return the value of the first key that holds a decision; a status that only announces a decision is ignored."""
+    """Return the value of the first key for decisions; a status that only says that there is one is skipped."""
     names = (name for name in _DECISIONS if name in item)
     return next((item[name] for name in names if name != "status" or not _is_done(item[name])), None)
 
@@ -122,7 +126,7 @@ def _is_unreadable(item: Row) -> bool:
 
 
 def _failure(item: Row) -> tuple[str, str] | None:
-    """Return the failure that an item states, with its cause: an error, or a status that is not a decision."""
+    """Return the failure that an item states by an error or by a status, with its cause; None if it states none."""
     status, error = as_text(item.get("status")), as_text(item.get("error"))
     is_other = not (is_blank(status) or _is_done(status) or records.decided(item.get("status")) is not None)
     if is_blank(error) and not is_other:
@@ -192,7 +196,7 @@ def _response(where: str, spec: Row, sample: Row) -> LoggedResponse:
     attached = as_mapping(sample.get("attachments"))
     output = as_mapping(sample.get("output"))
     text = _with_attached(records.text_of(output), attached)
-    # The cause of a sample's error follows the request that failed.
+    # The error of a sample has the failed request first and the cause after it.
     error = as_text(as_mapping(sample.get("error")).get("message"))
     error = error and re.split(r"\n\n|\\n\\n", error.strip())[-1]
     status, cause = records.finished(output, text, error)
@@ -210,14 +214,14 @@ def _response(where: str, spec: Row, sample: Row) -> LoggedResponse:
 
 
 def _with_attached(text: str | None, attached: Row) -> str | None:
-    """Return a text, or the attachment that it refers to."""
+    """Return a text; if it refers to an attachment, the text of that."""
     if text is None or not text.startswith(_ATTACHED):
         return text
     return as_text(attached.get(text.removeprefix(_ATTACHED))) or text
 
 
 def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
-    """Yield the scores with criteria, each as a judge's decisions; a grading without decisions if no score has any."""
+    """Yield a grading for each score with decisions; if no score has any, one grading without decisions."""
     scores = {name: as_mapping(score) for name, score in as_mapping(sample.get("scores")).items()}
     by_scorer = {name: decisions_of(score, sample) for name, score in scores.items()}
     with_decisions = {name: of for name, of in by_scorer.items() if of is not None}
@@ -225,11 +229,11 @@ def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
     for name, (decisions, may_hide) in with_decisions.items():
         value = scores[name].get("value")
         judge = as_text(as_mapping(scores[name].get("metadata")).get("judge")) or _judge_of(spec, sample, name)
-        # Two scorers with the same judge count as two judges: their prompts may differ.
+        # Two scorers with the same judge count as two judges, because their prompts may differ.
         is_only = len(with_decisions) == 1 or certain == {name}
         label = judge if is_only else f"{judge} ({name})" if judge else name
         stated = {records.PRIMARY: value} | {other: scores[other].get("value") for other in _OURS if other in scores}
-        # Of several values, take those with our names, else the only one whose name ends with `_score`.
+        # Of several values, use those with the names of our scores, else the only one whose name ends with `_score`.
         inner = as_mapping(value)
         called = [each for known, each in inner.items() if known.endswith("_score")]
         ours = {known: inner[known] for known in _OURS if known in inner}
@@ -243,7 +247,7 @@ def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
 def _judge_of(spec: Row, sample: Row, scorer: str) -> str | None:
     """Return the judge's model.
 
-    It is named by the log's metadata, by a role or by an option of the scorer, or it is the only other model.
+    The log's metadata, a role, or an option of the scorer names it; or it is the only other model in the sample.
     """
     models = as_mapping(spec.get("model_roles"))
     stated = {name: as_mapping(models.get(name)).get("model") for name in _JUDGE_NAMES}

@@ -1,4 +1,4 @@
-"""The content of a log as records that are the same for all harnesses, its files, and readers of its parts."""
+"""Records for the content of a log, the same for all harnesses; the files of a log; and readers of their parts."""
 
 import hashlib
 import re
@@ -32,12 +32,12 @@ MIN_NORMALIZED = "min_normalized"
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision on one criterion: `value` 1, 0.5 or 0, or None and the `status` of a failure.
+    """A decision on one criterion: its `value` is 1, 0.5 or 0, or None with the `status` of a failure.
 
-    `criterion` is an id or a criterion's exact text, `text` its text if the id may be the harness's own; if a
-    log has neither, `position` is the position in the rubric. With `is_guess` the name may not be a criterion, and then
-    this is not a decision. `usage` are columns of a verdict. With `is_reordered` decisions are not in the order of the
-    rubric.
+    `criterion` is an id or a criterion's exact text. `text` is the text if the id may be one of the harness. If a log
+    has neither, `position` is the position in the rubric. With `is_guess`, the entry is a decision only if its name is
+    that of a criterion. `usage` has columns of a verdict. With `is_reordered`, the decisions are not in the order of
+    the rubric.
     """
 
     criterion: str | None
@@ -55,7 +55,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Grading:
-    """The decisions of a judge on a response, and the scores that the harness computed from them, by our names.
+    """The decisions of a judge on a response, and the scores that the harness computed from them, under our names.
 
     `may_hide_failures`: true if the harness stores a failed judge call as a decision; None if unknown.
     """
@@ -72,9 +72,9 @@ class LoggedResponse:
     """A model's response to a conversation, or its failure (`text` None, `status` and `error`).
 
     The conversation is `messages`, or `transcript`: one text of `role: content` turns that ends with the response.
-    `failure_texts` are texts that the harness stores when a call failed. `usage` are columns of a response; `group` is
-    the part of the data set that the harness reports on; `combined_scores` are the scores that the harness computed
-    from all gradings.
+    `failure_texts` maps texts that the harness stores instead of a response to their failures. `usage` has columns of a
+    response. `group` is the part of the data set that the harness reports on. `combined_scores` are the scores that the
+    harness computed from all gradings.
     """
 
     where: str
@@ -105,7 +105,7 @@ class Log:
 TRUNCATED, REFUSED = "truncated", "refused"
 FAILURES = {REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY, TIMEOUT, PROVIDER_ERROR}
 _STOPPED = {"max_tokens": TRUNCATED, "content_filter": REFUSED, "model_length": CONTEXT_LENGTH}
-"""Why a model stopped -> the corresponding failure."""
+"""Why a model stopped -> the failure that this is."""
 _HTTP = re.compile(r"\b(?:HTTP|status|code)\w*\W{0,4}([45]\d\d)\b|\b([45]\d\d) (?:Client|Server) Error", re.IGNORECASE)
 _TIMED_OUT = re.compile(r"time[ds]?[ _-]?out", re.IGNORECASE)
 _NO_REPLY = re.compile(
@@ -126,7 +126,7 @@ def plain(content: Any) -> str:
 
 
 def messages_of(given: Any) -> list[Message]:
-    """Return the role and text of each message of a list, or one user turn."""
+    """Return the role and text of each message in a list; a single text is a user turn."""
     if isinstance(given, str):
         return [("user", given)]
     return [(str(m.get("role")), plain(m.get("content"))) for m in map(as_mapping, as_list(given))]
@@ -155,7 +155,7 @@ def finished(output: Mapping[str, Any], text: str | None, error: Any = None) -> 
 
 
 def call_failure(cause: str | None) -> str | None:
-    """Return the kind of failed call that the words of a cause describe; None if they describe none."""
+    """Return the kind of failed call that a cause describes; None if it describes none."""
     if status := _HTTP.search(cause or ""):
         code = int(status[1] or status[2])
         return TIMEOUT if code == 408 else failure_of_status(code, cause or "").status
@@ -165,7 +165,7 @@ def call_failure(cause: str | None) -> str | None:
 
 
 def usage_of(output: Mapping[str, Any], *, prompt_lacks_cached: bool = False) -> dict[str, Any]:
-    """Return the columns on a call: the model that served it, tokens, cost and seconds."""
+    """Return the columns that describe a call: the model that served it, tokens, cost and seconds."""
     usage = as_mapping(output.get("usage"))
     names = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write", "output_tokens", "reasoning_tokens")
     prompt, cached, written, completion, thought = (as_whole_number(usage.get(name)) for name in names)
@@ -184,7 +184,7 @@ decided = partial(as_value, words=_WORDS)
 
 
 def marked(text: str, marks: Mapping[str, float], before_reason: str, unreadable: Sequence[str] = ()) -> list[Decision]:
-    """Return the decisions in a text of criteria with marks, separated by blank lines.
+    """Return the decisions in a text that lists criteria with marks, separated by blank lines.
 
     `before_reason` precedes an explanation. Such texts list unmet criteria first, so the order of criteria with the
     same words is unknown. An explanation that begins with one of `unreadable` states that the judge's reply could not
@@ -206,12 +206,12 @@ def marked(text: str, marks: Mapping[str, float], before_reason: str, unreadable
 
 
 def first_text(item: Mapping[str, Any], names: Sequence[str]) -> str | None:
-    """Return the text under the first of some keys for which a mapping has one."""
+    """Return the text under the first of these keys for which a mapping has a text."""
     return next((text for name in names if (text := as_text(item.get(name)))), None)
 
 
 _RESULTS = {"predictions", "reviews", "reports"}
-"""The folders in which a harness keeps results."""
+"""The folders in which EvalScope keeps results."""
 
 
 class LogSource:
@@ -219,11 +219,11 @@ class LogSource:
 
     Attributes:
         content: the bytes of a file; empty for a folder.
-        files: the JSON and JSON Lines files with results in a folder, by their names in it; empty for a file.
-        text: the text of a file, or an empty one if it has none.
-        document: the object in a file of JSON, or an empty one.
-        rows: the objects of a file of JSON Lines, or none.
-        damage: the reason why a file that begins as JSON is neither an object nor JSON Lines; None for all others.
+        files: the JSON and JSON Lines files with results in a folder, by their paths within it; empty for a file.
+        text: the text of a file; empty if it is not text.
+        document: the object in a JSON file; empty for other files.
+        rows: the objects in a JSON or JSON Lines file; empty for other files.
+        damage: why a file that begins like JSON cannot be read as an object or as JSON Lines; None for other files.
     """
 
     def __init__(self, path: Path) -> None:
@@ -289,7 +289,7 @@ class Archive:
         except foreign_files.ZIP_ERRORS as error:
             raise ImportRefused(f"{path}: is a damaged archive ({error}); copy it again") from error
         foreign_files.refuse_bomb(path, len(content), (member.file_size for member in self._opened.infolist()))
-        # Of members with one name, the last one is current.
+        # If several members have one name, the last one is current.
         self._members = {member.filename: member for member in self._opened.infolist()}
         self.names = list(self._members)
 
@@ -307,10 +307,10 @@ class Archive:
     def _bytes(self, member: zipfile.ZipInfo) -> bytes:
         if member.file_size > foreign_files.MOST_BYTES:
             raise ValueError("it is too large")
-        # The method of a zip file's member (APPNOTE 4.4.5) that Python reads from 3.14 on.
+        # The compression method for Zstandard (APPNOTE 4.4.5), which Python reads from 3.14 on.
         if member.compress_type != 93:
             return b"".join(foreign_files.member_chunks(self._opened, member))
-        start = member.header_offset + 30  # a local header, whose last fields are the lengths of name and extra
+        start = member.header_offset + 30  # the last 4 bytes of this header are the lengths of name and extra field
         start += sum(struct.unpack("<HH", self._content[start - 4 : start]))
         packed = pa.BufferReader(self._content[start : start + member.compress_size])
         with pa.input_stream(packed, compression="zstd") as opened:

@@ -11,7 +11,7 @@ const charts = {
     const text = { labelColor: "var(--ink)", titleColor: "var(--soft)", titleFontWeight: 500 };
     return {
       background: "transparent", font: getComputedStyle(document.body).fontFamily, view: { stroke: "transparent" },
-      // A number is at its tick, also at the ends.
+      // Labels stay centred on their ticks, also at the ends of an axis.
       axis: { ...text, gridColor: line, domainColor: line, tickColor: line, labelSeparation: 8, labelFlush: false },
       axisXQuantitative: { tickCount: Math.max(3, Math.min(8, Math.round(width / 100))) },
       legend: { ...text, columns: width < 480 ? 1 : 2 },
@@ -20,14 +20,14 @@ const charts = {
     };
   },
 
-  // Text that looks the same and that Vega can use as a key and in an expression. Vega fails on line separators and on
-  // names that every object has (__proto__, constructor).
+  // Returns a text that looks the same and that Vega can use as a key and in an expression: Vega fails on line
+  // separators, and on names that every object has (__proto__, constructor).
   harmless(text) {
     const line = text.replace(/[\u0000-\u001f\u2028\u2029]/g, " ");
     return line in Object.prototype ? `${line}\u200b` : line;
   },
 
-  // A chart as it is declared, with the chosen rows. A row of several models or judges is chosen with any of them.
+  // Returns a declared chart with the chosen rows. A row of several models or judges is chosen with any of them.
   declared(container) {
     const text = container.querySelector("script").textContent;
     const declaration = JSON.parse(text, (_, value) => (typeof value === "string" ? this.harmless(value) : value));
@@ -37,7 +37,7 @@ const charts = {
     return declaration;
   },
 
-  // Leaves out layers without a value on an axis of numbers, such as unknown intervals: the axis would have no ends.
+  // Leaves out layers without a value on a numeric axis, such as unknown intervals, whose axis would have no ends.
   leaveOutEmpty(specification) {
     const { data: { values: rows }, layer: layers } = specification;
     const hasValues = ({ field, type }) => type !== "quantitative" || field === undefined ||
@@ -45,7 +45,7 @@ const charts = {
     specification.layer = layers?.filter(({ encoding: { x, y } = {} }) => [x, y].filter(Boolean).every(hasValues));
   },
 
-  // All charts of a figure have the same axis, which fits the chosen rows of all of them; with `zero` it starts at 0.
+  // Gives all charts of a figure one axis, which fits the chosen rows of all charts, and with `zero` includes 0.
   shareDomain(container, { layer: layers, usermeta: { domain: columns, zero } }) {
     const values = [...container.closest(".plots").querySelectorAll(".chart")].map((chart) => this.declared(chart))
       .filter(({ usermeta }) => String(usermeta.domain) === String(columns))
@@ -56,7 +56,7 @@ const charts = {
     for (const { encoding: { x } } of layers) x.scale = { ...x.scale, ...scale };
   },
 
-  // A model has the same position, colour and shape in all charts of a page, by its rank among the chosen models.
+  // Gives a model the same position, colour and shape in all charts of a page, by its rank among the chosen models.
   orderModels({ data: { values: rows }, encoding, layer: layers = [] }) {
     const order = choice.boxes().filter((box) => box.checked).map((box) => this.harmless(box.value));
     const shown = order.filter((name) => rows.some((row) => row.model === name));
@@ -69,7 +69,7 @@ const charts = {
     }
   },
 
-  // Adds names beside the points of a chart. None covers another name, a point or, if there is room, an interval.
+  // Adds names beside the points of a chart, so that none covers another name or a point, or, if possible, an interval.
   addNames(vega, name) {
     const of = (type) => vega.marks.filter((mark) => mark.type === type).map((mark) => mark.name);
     const sides = ["right", "left", "top", "bottom", "top-right", "bottom-right", "top-left", "bottom-left"];
@@ -89,7 +89,7 @@ const charts = {
   async draw(container) {
     const target = container.querySelector(".drawing") ?? container.appendChild(make("div", { class: "drawing" }));
     const specification = this.declared(container);
-    // A chart without a chosen row, such as that of another judge, is hidden, and so is one without values.
+    // A chart without chosen rows, such as that of another judge, is hidden, and so is a chart without values.
     const { data: { values: rows }, usermeta: { needed, names, domain, line, lineHeight } } = specification;
     const isEmpty = !rows.length || !needed.every((columns) =>
       rows.some((row) => columns.some((column) => (row[column] ?? null) !== null)));
@@ -100,14 +100,14 @@ const charts = {
     if (domain) this.shareDomain(container, specification);
     const count = (name) => new Set(rows.map((row) => row[name])).size;
     if (line) specification.height = [line].flat().reduce((height, name) => height * count(name), lineHeight);
-    // The interpreter (`ast`), because the page's policy forbids the evaluation of text.
+    // With Vega's interpreter (`ast`), because the page's policy forbids the evaluation of text.
     const { view } = await vegaEmbed(target, specification, {
       ast: true, renderer: "svg", actions: false, defaultStyle: false, config: this.config(container.clientWidth),
       tooltip: { disableDefaultStyle: true, theme: "page" },
       patch: (vega) => (names ? this.addNames(vega, names) : vega),
     });
     this.views.push(view);
-    // A screen reader skips marks without a label, such as guide lines.
+    // Screen readers should skip marks without a label, such as guide lines.
     target.querySelectorAll('[role="graphics-symbol"]:not([aria-label])').forEach((mark) =>
       ["role", "aria-roledescription"].forEach((name) => mark.removeAttribute(name)));
   },

@@ -1,10 +1,10 @@
-// The models and the judge that the charts and tables of a page show; kept from page to page, the judge in the address
-// too. Scripts that listen to the event `choice` come before this one: it fires at the start and at each change.
+// The choice of models and a judge for the charts and tables of a page. It is kept from page to page; the judge is also
+// in the address. The event `choice` fires at the start and at each change, so scripts that listen to it come earlier.
 "use strict";
 
 const choice = {
   key: "prbench-choice",
-  without: null, // The models that the user left out; null: the user chose none, so the page shows its first ones.
+  without: null, // Models that the user left out; null if the user chose nothing, so the page shows the first ones.
   boxes: () => [...document.querySelectorAll("#choice input[name=model]")],
   offered: {
     model: () => choice.boxes().map((box) => box.value),
@@ -32,7 +32,7 @@ const choice = {
     this.apply();
   },
 
-  // Sorts the models by the chosen judge, and checks the first ones if the user chose none.
+  // Sorts the models by their order under the chosen judge; checks the first ones if the user chose nothing.
   apply() {
     const judge_config = this.judges.value;
     const order = this.orders.get(judge_config) ?? this.orders.get(this.main) ?? [];
@@ -65,4 +65,4 @@ const choice = {
 };
 
 if (byId("choice")) choice.start(byId("choice"));
-else choice.tell({}); // A page that has no choice of models or judges.
+else choice.tell({}); // A page without a choice of models or judges.

@@ -1,11 +1,11 @@
-// Helpers of the drill-down: data files, numbers, verdicts, the address, filters.
+// Helpers for the drill-down: data files, numbers, verdicts, the address, filters.
 "use strict";
 
 // Data files are scripts that pass on packed JSON, because a page opened from disk may not read files.
 const prbench = {
-  requests: new Map(), // Name of a data file -> the promise of its content, with the functions that settle it.
+  requests: new Map(), // Name of a data file -> the promise of its content, with its functions `resolve` and `reject`.
 
-  // The scripts in data/ call this.
+  // Every data file calls this with its content.
   give: (name, packed) => prbench.requests.get(name).resolve(prbench.unpack(packed)),
 
   // Returns the content of data/<name>.js; names come from the index, never from elsewhere.
@@ -21,7 +21,7 @@ const prbench = {
     return this.requests.get(name).promise;
   },
 
-  // Returns the part of a task in the files of the blocks of tasks.
+  // Returns the part about a task in the file of its block; `files` maps blocks to files.
   section: async (files, task) => (await prbench.load(files[task.block]))[task.key],
 
   async unpack(text) {
@@ -36,7 +36,7 @@ const prbench = {
       ({ task, ordinal: i, ...Object.fromEntries(columns.map(([name, values]) => [name, values[i]])) }));
   },
 
-  // Prepares a list once, and shows it again at each choice of models or judge.
+  // Prepares a list once, and shows it again at each new choice of models or judge.
   followChoice: (list) => document.addEventListener("choice", ({ detail }) => {
     list.chosen = detail;
     prbench.draw(async (isCurrent) => {
@@ -45,7 +45,7 @@ const prbench = {
     });
   }),
 
-  // Runs the drawing of a page, and shows its error on the page; a later run ends an earlier one.
+  // Draws a page, and shows an error on it if that fails; a later call ends an earlier one.
   async draw(work) {
     const turn = (this.turn = (this.turn ?? 0) + 1);
     const error = await work(() => turn === this.turn).then(() => null, (reason) => reason);
@@ -75,13 +75,13 @@ const verdicts = {
   isFailure: (status) => !verdicts.isDecided(status) && status !== "not_judged",
   word: (status) => ({ partial: "partly met", unmet: "not met" })[status] ?? status.replaceAll("_", " "),
 
-  // Returns the effect of a verdict on the score: to meet a negative criterion is bad, to avoid it is good.
+  // Returns the effect of a verdict on the score: meeting a negative criterion is bad, not meeting it is good.
   kind(status, weight) {
     const kind = this.kinds[status] ?? "failed";
     return weight < 0 ? { good: "bad", bad: "good" }[kind] ?? kind : kind;
   },
 
-  // Returns a status with its sign and word, in the colour of its effect on the score; a failure has none.
+  // Returns a status as a sign and a word, in the colour of its effect on the score; a failure has no such colour.
   badge(status, weight = null) {
     const sign = make("span", { "aria-hidden": "true" }, this.signs[status] ?? "⚠");
     return make("span", { class: `badge ${this.kind(status, weight)}` }, sign, ` ${this.word(status)}`);
@@ -96,7 +96,7 @@ const verdicts = {
   },
 };
 
-// Returns the labels of a row, or those of one kind; the index lists the kinds that a benchmark has.
+// Returns the labels of a row, all or those of one kind; the index lists the kinds.
 const labelsOf = ({ labels }, kind = null) =>
   labels.filter((each) => [null, each.kind].includes(kind)).map(({ label }) => label);
 
@@ -109,8 +109,8 @@ const address = {
 
 // A form of filters whose values are in the address, so that a link leads to the same rows.
 const filters = {
-  // Adds a menu for each kind of label, with the labels of all rows (`of` returns those of a row) or the given `options`.
-  // A menu with a single label is left out.
+  // Adds a menu for each kind of label, with the labels of all rows (`of` returns those of a row) or with the given
+  // `options`. A menu with a single label is left out.
   start(kinds, rows, change) {
     const form = byId("filters");
     this.kinds = kinds;
@@ -130,14 +130,14 @@ const filters = {
     form.addEventListener("reset", () => setTimeout(change));
   },
 
-  // Returns a menu for each kind of label in the index; `carriers` returns the objects that have a row's labels.
+  // Returns a menu for each kind of label in the index; `carriers` returns the objects with the labels of a row.
   ofLabels: (breakdowns, carriers) => breakdowns.map(({ kind, title }) =>
     ({ name: `breakdown-${kind}`, title, of: (row) => carriers(row).flatMap((each) => labelsOf(each, kind)) })),
 
   values() {
     const request = Object.fromEntries([...new FormData(byId("filters"))].map(([name, value]) => [name, value.trim()]));
     const words = request.words.toLowerCase().split(/\s+/).filter(Boolean);
-    return { request, holds: (text) => words.every((word) => text.includes(word)) }; // `text` in lower case.
+    return { request, holds: (text) => words.every((word) => text.includes(word)) }; // `text` must be in lower case.
   },
 
   // Returns true if a row has every requested label.

@@ -3,10 +3,10 @@
 
 const live = {
   everyMs: 3000,
-  longestMs: 30000, // A server that takes longer is lost.
-  opened: new Map(), // Name of a folding part -> whether it is open, kept while the part is missing.
+  longestMs: 30000, // A server that takes longer counts as lost.
+  opened: new Map(), // Key of a folding part -> whether it is open; kept while the part is missing.
 
-  // Requests again after each response, so that a slow server gets one request at a time.
+  // Sends the next request after each response, so that a slow server gets one request at a time.
   async renew() {
     if (!document.hidden) {
       const html = await fetch(location.pathname, { cache: "no-store", signal: AbortSignal.timeout(this.longestMs) })

@@ -1,8 +1,8 @@
-// Helpers of all pages: elements, and calls that a browser may refuse.
+// Helpers for all pages: elements, and calls that a browser may refuse.
 "use strict";
 
-// An element. Attributes that are null or false are left out. A function listens to the event that the attribute names.
-// Text is always text.
+// Makes an element. Attributes that are null or false are left out; a function listens to the event that its attribute
+// names. Children that are strings stay text.
 const make = (tag, attributes = {}, ...children) => {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -19,5 +19,5 @@ const scrolling = (tag, kind, ...children) => make(tag, { class: kind, tabindex:
 const options = (pairs) => pairs.map(([value, text]) => make("option", { value }, text));
 const folded = (attributes, title, ...children) => make("details", attributes, make("summary", {}, title), children);
 
-// A browser may deny storage and changes of the address; then a choice is valid for this page only.
+// A browser may forbid storage and changes of the address; then a choice is valid for this page only.
 const attempt = (work) => { try { return work(); } catch { return null; } };

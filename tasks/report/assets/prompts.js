@@ -1,4 +1,4 @@
-// The prompt that a judge got and its reply. The template is filled in as the judge stage does it
+// The prompt that a judge got, and its reply. The template is filled in as the judge stage fills it in
 // (tasks/rules/conversation.py), from the stored conversation, response and criterion.
 "use strict";
 

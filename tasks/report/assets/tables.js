@@ -1,4 +1,4 @@
-// Tables that are sorted and filtered (Tabulator). Tables of figures are in the page and readable without scripts.
+// Tables that can be sorted and filtered (Tabulator). Tables of figures are in the page, readable without scripts.
 "use strict";
 
 const tables = {
@@ -14,7 +14,7 @@ const tables = {
     return Number.isNaN(difference) ? first.localeCompare(second) : difference;
   },
 
-  // A value in a downloaded file; text that a spreadsheet would run or change gets an apostrophe (rules/text/cells.py).
+  // Returns a value for a downloaded file; text that a spreadsheet would run or change gets an apostrophe (cells.py).
   plain(value, _row, _type, _params, column) {
     const text = tables.text(value);
     const number = column.getDefinition().hozAlign === "right" ? tables.number(text) : NaN;
@@ -22,7 +22,7 @@ const tables = {
     return /^'*(?:[\t\r\n]|\s*[=+\-@＝＋－＠]|\d+(?:[-/.:]\d+)+$)/.test(text) ? `'${text}` : text;
   },
 
-  // A heading is a button, so that the keyboard reaches it; its name begins with that of its group.
+  // Makes headings buttons, so that the keyboard reaches them; a name begins with that of the group.
   heading(cell) {
     const label = cell.getColumn().getDefinition().titleDownload;
     return make("button", { type: "button", title: cell.getValue(), "aria-label": label }, cell.getValue());
@@ -56,7 +56,7 @@ const tables = {
     return tools;
   },
 
-  // Corrects roles for screen readers: those that do not exist, or that may not contain each other.
+  // Corrects the roles for screen readers that Tabulator sets wrongly: some do not exist or may not be nested.
   repair(container) {
     const setRole = (selector, name) => container.querySelectorAll(selector).forEach((each) => { each.role = name; });
     container.removeAttribute("aria-owns");
@@ -67,7 +67,7 @@ const tables = {
     setRole(".tabulator-tableholder", "rowgroup");
   },
 
-  // Returns the columns of a static table; headings may be below those of groups.
+  // Returns the columns of a static table; a heading may be below that of a group.
   columns(table) {
     const grouped = [];
     for (const { headers, className: align } of table.tBodies[0].rows[0].cells) {
@@ -105,7 +105,7 @@ const tables = {
     if (rows.length >= 12) this.tools(grid, columns[0].field.split("-")[0]).prepend(field);
   },
 
-  // Shows the rows that contain the word and whose model and judge are chosen or cannot be chosen.
+  // Shows the rows that contain the word, without those of models and judges that are offered and not chosen.
   filter(grid) {
     const word = grid.field.value.trim().toLowerCase();
     const isChosen = (row, kind, title) => {
@@ -130,7 +130,7 @@ const tables = {
 
 document.addEventListener("choice", ({ detail }) => tables.choose(detail));
 document.querySelectorAll("table.figure:has(td)").forEach((table) => {
-  const details = table.closest("details"); // The width of a folded table is not known.
+  const details = table.closest("details"); // A folded table has no width yet.
   if (!details || details.open) tables.enhance(table);
   else details.addEventListener("toggle", () => tables.enhance(table), { once: true });
 });

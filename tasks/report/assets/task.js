@@ -1,4 +1,4 @@
-// The page of one task. The address says what is shown, so every verdict has a link of its own.
+// The page of a task. The address says what is shown, so every verdict has a link of its own.
 "use strict";
 
 // Returns names with their values, without empty ones.
@@ -70,7 +70,7 @@ const judged = {
     return cells;
   },
 
-  // Returns a verdict; a failed response has none, and its criteria say so.
+  // Returns a verdict; the criteria of a failed response have the status `no_response`.
   verdict: (side, judge_config, position) => side.cells[`${judge_config.key} ${position}`]
     ?? { status: side.response && side.response.status !== "ok" ? "no_response" : "not_judged" },
 
@@ -208,7 +208,7 @@ const page = {
     const ordinal = request.task ? index.tasks.findIndex((each) => [each.key, each.task_id].includes(request.task)) : 0;
     const task = index.tasks[ordinal];
     if (!task) throw new Error(index.tasks.length ? "This report has no such task." : "There are no tasks yet.");
-    // The requested entries and trials, if the task has them; else the first one alone.
+    // The requested entries and trials, if the task has them; otherwise the first entry alone.
     const known = index.entries.filter((entry) => entry.response_states[ordinal] !== "0");
     const [a, b] = [known.find(({ key }) => key === request.a) ?? known[0], known.find(({ key }) => key === request.b)];
     const trial = ({ trials }, value) => trials.find((each) => String(each) === value) ?? trials[0];
@@ -234,7 +234,7 @@ const page = {
     responses.draw(shown.sides);
     judged.drawPoints(shown);
     judged.draw(shown);
-    const marked = document.querySelector("#criteria .marked"); // The part that the address names.
+    const marked = document.querySelector("#criteria .marked"); // What the address points to.
     marked?.scrollIntoView({ block: "center" });
     marked?.focus({ preventScroll: true });
   },
@@ -266,7 +266,7 @@ const page = {
     byId("narrow").elements.show.value = request.show ?? "";
   },
 
-  // Changes the address, so that "back" works; `address.read()` has changes that are not drawn yet.
+  // Changes the address, so that "back" works; `address.read()` includes changes that are not drawn yet.
   go(changes) {
     location.hash = address.of({ ...this.shown.request, ...address.read(), ...changes });
   },

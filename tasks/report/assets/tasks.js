@@ -50,7 +50,7 @@ const explorer = {
     };
   },
 
-  // Shows the tasks that match and that contain all words in their texts, their criteria, or responses.
+  // Shows the tasks that match the filters and contain all words: in their texts, or in criteria or responses.
   async find(isCurrent) {
     const { request, holds } = filters.values();
     if (request.words) await (this.withCriteria ??= this.addCriteria());
@@ -64,15 +64,15 @@ const explorer = {
     address.replace(request);
   },
 
-  // Adds the criteria with their ids to the words of the tasks.
+  // Adds criteria and their ids to the texts in which words are searched.
   async addCriteria() {
     for (const { task, title, criterion_id: id } of await prbench.criteria(this.index)) {
       task.words += ` ${title} ${id}`.toLowerCase();
     }
   },
 
-  // Returns the keys of the tasks whose responses contain all words. It reads many files, block by block, so it first
-  // waits until the user stops typing.
+  // Returns the keys of tasks with a response that contains all words. Waits until the user stops typing, because it
+  // reads many files, block by block.
   async inResponses(tasks, holds, isCurrent) {
     await new Promise((done) => setTimeout(done, 300));
     const keys = new Set();
@@ -82,7 +82,7 @@ const explorer = {
       byId("count").textContent = `Searching responses: ${Math.round((100 * number) / blocks.length)}% …`;
       const names = this.models.map((model) => model.blocks[block]).filter(Boolean);
       const files = await Promise.all(names.map((name) => prbench.load(name)));
-      names.forEach((name) => prbench.requests.delete(name)); // The memory may not hold all of them.
+      names.forEach((name) => prbench.requests.delete(name)); // All files together may not fit into memory.
       const isIn = (file, key) => file[key]?.responses.some(({ text }) => text !== null && holds(text.toLowerCase()));
       tasks.filter(({ key }) => files.some((file) => isIn(file, key))).forEach(({ key }) => keys.add(key));
     }
@@ -128,7 +128,7 @@ const explorer = {
       para("opening", task.opening ?? ""));
   },
 
-  // Returns the field, the topic, and the labels of the benchmark's own kinds, each with its kind as a tooltip.
+  // Returns the field, the topic, and labels of the benchmark's own kinds; a label has its kind as a tooltip.
   about(task) {
     const labels = this.index.breakdowns.flatMap(({ kind, title }) =>
       labelsOf(task, kind).map((label) => make("span", { title }, label)));
@@ -136,7 +136,7 @@ const explorer = {
     return make("div", {}, task.field ?? "", make("br"), make("small", {}, listed));
   },
 
-  // Returns a score with a link to its response.
+  // Returns the cell of a score, with a link to the response.
   score(cell) {
     const [value, task, model, element] = [cell.getValue(), cell.getData(), cell.getField(), cell.getElement()];
     const range = task.bounds[model]?.map((each) => written.score(each, 2));

@@ -1,10 +1,10 @@
-// The page of all verdicts: the matching ones of the chosen models and judges, each with a link to its explanation.
+// The page of all verdicts: those of the chosen models and judges that match, each with a link to its explanation.
 "use strict";
 
 const search = {
   pageSize: 200,
   lists: [], // For each model, judge and trial: a letter for the status of each criterion.
-  matches: [], // For each matching verdict: ordinal of its criterion * number of lists + index of its list.
+  matches: [], // For each matching verdict: the ordinal of its criterion * the number of lists + the index of its list.
 
   async start() {
     this.index = await prbench.load("index");
@@ -30,7 +30,7 @@ const search = {
     tables.tools(this.grid, "verdicts");
   },
 
-  // Returns the rows of one scrolled page: of more than a million verdicts a user sees few.
+  // Returns the rows of one scrolled page only, because there may be more than a million verdicts.
   page(number) {
     const { matches, lists, criteria, pageSize } = this;
     const row = (match) => ({ criterion: criteria[Math.floor(match / lists.length)], ...lists[match % lists.length] });
@@ -38,7 +38,7 @@ const search = {
     return { last_page: Math.max(1, Math.ceil(matches.length / pageSize)), data };
   },
 
-  // Returns the letters of the chosen models: a list for each judge and trial.
+  // Returns the lists of letters of the chosen models, one for each judge and trial.
   async markLists(request) {
     const { model: names, judge_config: judges } = this.chosen;
     const models = this.index.entries.filter(({ is_also: isAlso, label }) => names?.includes(label) ?? !isAlso);

@@ -14,19 +14,19 @@ from tasks.figures.charts import Chart, names_in_order, range_of
 from tasks.figures.columns import Rows
 
 _ROW_HEIGHT = 22
-"""Height in pixels of a line of a chart with one line for each model."""
+"""Height in pixels of a line in a chart with one line for each label."""
 _STEP = 13
-"""Height in pixels of the line of one name under a label."""
+"""Height in pixels of a line in a chart with a line for each name under each label."""
 _LINE_HEIGHT = 11
-"""Height in pixels of a line of an axis label with several lines."""
+"""Line height in pixels of axis labels with several lines."""
 _MARK_RADIUS = 5
 """Pixels that a mark may reach beyond the end of an axis."""
 
 
 def chart_of(rows: Rows, *columns: str | None) -> alt.Chart:
-    """Return an empty chart on these columns of rows, as wide as its container; it is the base of all charts.
+    """Return a chart of some columns, still without marks, as wide as its container; all charts build on it.
 
-    The rows keep the columns for the choice on the page.
+    Its rows also keep the columns by which a page chooses models and judges.
     """
     names = [name for name in (*columns, "model", "judge_config") if name]
     kept = [{name: row[name] for name in names if name in row} for row in rows]
@@ -34,16 +34,16 @@ def chart_of(rows: Rows, *columns: str | None) -> alt.Chart:
 
 
 def a_line_for(name: str | Sequence[str], height: int) -> dict[str, Any]:
-    """Return the `usermeta` that sets the height of a chart by its number of names.
+    """Return the `usermeta` by which a page sets the height of a chart: `height` for each line.
 
-    The chart has a line for each name, or for each name under each other one.
+    The chart has a line for each value of the column `name`, or for each combination of several columns.
     """
     return {"line": name, "lineHeight": height}
 
 
 def named(channel: Any, name: str, order: Sequence[Any] | None = None) -> Any:
-    """Return a colour or a sign for each name, with a legend above the chart; both of the same names share it."""
-    # They share it only if the names are listed, not just sorted; `assets/charts.js` sets the legend's columns.
+    """Return an encoding of names by colour or shape; both encodings share a legend above the chart."""
+    # They share one only if both list the names; sorted names are not enough. `assets/charts.js` sets its columns.
     scale = alt.Scale(domain=list(order) if order else alt.Undefined)
     legend = alt.Legend(orient="top", labelLimit=220, symbolOpacity=1)
     return channel(f"{name}:N", title=None, scale=scale, legend=legend)
@@ -61,11 +61,11 @@ def points(base: alt.Chart, hollow: str | None, size: float) -> list[alt.Chart]:
 def wrapped_axis() -> alt.Axis:
     """Return an axis of names that may be long: they wrap over several lines, centred on their marks."""
     lines = r"split(replace(datum.label, regexp('(.{18,}?) ', 'g'), '$1\n'), '\n')"
-    # The first line is in the middle; each further line lifts it by half a line.
+    # The first line would be centred on the mark, so each further line raises the label by half a line.
     lifted = [{"test": f"length({lines}) === {n}", "value": -_LINE_HEIGHT * (n - 1) / 2} for n in (2, 3, 4)]
     return alt.Axis(
         labelExpr=lines, labelLimit=150, labelLineHeight=_LINE_HEIGHT, ticks=False,
-        labelPadding=_MARK_RADIUS,  # a mark at the end of the axis does not cover the label
+        labelPadding=_MARK_RADIUS,  # so that a mark at the end of the axis does not cover the label
         labelOffset={"condition": lifted, "value": 0},
     )  # fmt: skip
 
@@ -82,9 +82,9 @@ def number_tips(titles: Mapping[str, str], percent: bool = False) -> list[alt.To
 
 
 _CELL_HEIGHT = 30
-"""Height in pixels of a line of a heat map: two lines of text, or a finger."""
+"""Height in pixels of a line in a heat map: enough for two lines of text, or for a finger."""
 _WRAPPED_HEIGHT = 36
-"""Height in pixels of a line of a chart whose names may have three lines."""
+"""Height in pixels of a line in a chart whose names may take three lines of text."""
 
 
 def intervals(
@@ -105,17 +105,16 @@ def intervals(
 ) -> alt.TopLevelMixin:
     """Return a dot with its interval for each label, one below the other; `zero` draws the line of no difference.
 
-    With `name` there is one for each name under each label. Labels are in the order of the rows, or sorted; `names` are
-    in the order of display; models have the order of the page. A dot is hollow where the column `hollow` is true.
-    Without a `domain`, the charts of a figure share one axis over all chosen values, which begins at 0 with
-    `from_zero`.
+    With `name`, each label has a dot for each name. Labels are in the order of the rows, or sorted; names are in the
+    order of `names`; models are in the order of the page. A dot is hollow where the column `hollow` is true. Without a
+    `domain`, the charts of a figure share an axis that fits all chosen values, and with `from_zero` starts at 0.
     """
     low, high = _ends(rows, value, ends)
     chart = chart_of(rows, label, name, value, low, high, hollow)
     axis = wrapped_axis() if name else alt.Axis(labelLimit=180)
     labels = names_in_order(rows, label)
     base = chart.encode(y=alt.Y(f"{label}:N", title=None, sort=sorted(labels) if is_sorted else labels, axis=axis))
-    # In both layers, because the page leaves out a layer without a chosen value.
+    # Both layers have this axis, because the page leaves out a layer without a chosen value.
     along: dict[str, Any] = {
         "title": title, "scale": alt.Scale(domain=list(domain) if domain else alt.Undefined, zero=False),
         "axis": alt.Axis(format=".0%") if percent else alt.Undefined,
@@ -138,7 +137,7 @@ def intervals(
 
 
 def _ends(rows: Rows, value: str, ends: str = "") -> tuple[str, str]:
-    """Return the columns of an interval's ends: with this prefix, or the value's own, else `ci_low` and `ci_high`."""
+    """Return the columns of an interval's ends: with the prefix `ends`, else the value's own, else the row's."""
     stem = ends or (f"{value}_ci" if f"{value}_ci_low" in rows[0] else "ci")
     return f"{stem}_low", f"{stem}_high"
 
@@ -192,7 +191,7 @@ def scatter(
     name: str = "model",
     usd: bool = False,
 ) -> alt.TopLevelMixin:
-    """Return a named point for each row, with the interval of its height.
+    """Return a named point for each row, with a vertical interval.
 
     With `usd` the x axis is US dollars on a logarithmic scale. Names are placed in free positions
     (`assets/charts.js`).
@@ -211,7 +210,7 @@ def scatter(
 
 
 def diagonal(rows: Rows, *, x: str, y: str, n: str, x_title: str, y_title: str, name: str) -> alt.TopLevelMixin:
-    """Return a line through points of two shares, larger for more cases, and the diagonal on which both are equal."""
+    """Return points of two shares, larger for more criteria, joined by a line; and the diagonal of equal shares."""
     base = chart_of(rows, name, x, y, n).encode(
         x=alt.X(f"{x}:Q", title=x_title, scale=alt.Scale(domain=(0, 1))),
         y=alt.Y(f"{y}:Q", title=y_title, scale=alt.Scale(domain=(0, 1))),
@@ -242,8 +241,8 @@ def heat(
 ) -> alt.TopLevelMixin:
     """Return a coloured cell with its number for each pair of names, with an asterisk where `marked` is true.
 
-    `across` and `down` are the orders of the names, by default the page's and the rows'; `tips` are further columns of
-    a cell's tooltip, with their titles.
+    `across` and `down` give the order of the names in each direction, by default that of the page and that of the rows.
+    `tips` are further columns for a cell's tooltip, with their titles.
     """
     lowest, neutral, highest = domain[0], domain[-2], domain[-1]
     known = f"datum[{value!r}]"
@@ -275,11 +274,11 @@ def heat(
 _HEIGHT = 240
 _SCORE = "Mean score"
 _ALARM: dict[str, Any] = {"filled": True, "size": 150, "opacity": 1, "shape": "triangle-down", "style": "alarm"}
-"""The sign of a night in which a judge was out of control; `assets/charts.js` has its colour."""
+"""The mark of a night in which a judge was out of control; `assets/charts.js` sets its colour."""
 
 
 def over_time(rows: Rows) -> alt.TopLevelMixin:
-    """Return scores over time with their intervals, with a colour for each `label` and a stroke for each `line`.
+    """Return scores over time with their intervals; a `label` has a colour, and a `line` one stroke.
 
     If the setup changes, a stroke ends and the next one begins; a dashed line between them says what `changed`. A night
     in which the judge was out of control has a red triangle.
@@ -312,8 +311,8 @@ def over_time(rows: Rows) -> alt.TopLevelMixin:
         *number_tips({"mean_score": _SCORE, "ci_low": "from", "ci_high": "to", "n_tasks": "tasks"}),
         *name_tips({"changed": "new"}),
     ]
-    # All rows are in each layer: one without any could not find the ends of its axes. A screen reader reads each row
-    # once, from its dot.
+    # Each layer has all rows, because a layer without rows could not find the ends of its axes. A screen reader reads
+    # each row once, from its dot.
     alone = alt.condition("datum.is_alone", alt.value(0.35), alt.value(0))
     alarm = alt.condition("datum.is_drifted", alt.value(150), alt.value(0))
     return alt.layer(
@@ -327,7 +326,7 @@ def over_time(rows: Rows) -> alt.TopLevelMixin:
 
 
 def _breaks(base: alt.Chart) -> list[alt.Chart]:
-    """Return a line labelled with the changes, once a day for all models that changed."""
+    """Return lines that mark changes, each labelled; all models that changed on one day share a line."""
     once = (
         base.transform_calculate(
             moment="time(datum.first_response_at)", day="floor(time(datum.first_response_at) / 86400000)",
@@ -344,7 +343,7 @@ def _breaks(base: alt.Chart) -> list[alt.Chart]:
 
 
 def control(rows: Rows) -> alt.TopLevelMixin:
-    """Return a judge's agreement with its first verdicts, night by night, and the expected agreement.
+    """Return a judge's agreement with its first verdicts in each night, and the expected agreement.
 
     A short line in each night is the control limit; if the agreement is below it, or below the configured minimum, the
     dot is a red triangle.
@@ -390,7 +389,7 @@ _SIDES = ("inside", "outside")
 
 
 def certainty(rows: Rows) -> alt.TopLevelMixin:
-    """Return a dot for each task: its hardness, and the certainty of its selection."""
+    """Return a dot for each task: its mean score, and the share of panels that select it."""
     sided = [{**row, "side": _SIDES[not row["is_selected"]]} for row in rows]
     base = chart_of(sided, "side", "task_id", "topic", "mean_score", "inclusion_probability", "rank")
     bounds = [base.mark_rule(strokeDash=[4, 3], color="gray").encode(y=alt.datum(share)) for share in (0.05, 0.95)]
@@ -420,12 +419,12 @@ def altair_chart(chart: Chart) -> alt.TopLevelMixin:
 def specification(chart: Chart) -> dict[str, Any]:
     """Return a chart as JSON, as wide as its container.
 
-    `usermeta` has the names that set its height, and the columns that it needs (see `assets/charts.js`).
+    `usermeta` names the columns that set its height and those that it needs (see `assets/charts.js`).
     """
     with alt.data_transformers.enable(consolidate_datasets=False):  # the rows stay in `data.values`
         vega_lite = altair_chart(chart).to_dict(validate=False)
     vega_lite["autosize"] = {"type": "fit-x", "contains": "padding"}
-    # The columns of each axis of numbers: a chart without a value in one of them is empty.
+    # The columns on each numeric axis: a chart is empty if one of its axes has no value.
     columns: dict[str, set[str]] = {"x": set(), "y": set()}
     for layer in (vega_lite, *vega_lite.get("layer", ())):
         for channel, of_channel in columns.items():

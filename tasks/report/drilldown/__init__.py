@@ -1,1 +1,1 @@
-"""Drill-down: from a list of tasks to one verdict; the pages load data when they need it."""
+"""The drill-down from the list of tasks to each verdict; its pages load data when they need it."""

@@ -1,16 +1,16 @@
 """Data files with an entry's responses to a block of tasks, and all verdicts on them.
 
-One query names every file by a hash of its rows and of this program, without reading texts into Python, and an existing
-file is not written again: after a night, only files of models with new responses are written. Tasks are grouped in
-blocks, because the database stores the responses of an entry together, and to limit the number of files.
+One query names every file by a hash of its rows and of this program, without reading texts into Python. An existing
+file is not written again, so after a night only the files of models with new responses are written. Tasks are grouped
+in blocks to limit the number of files, and because the database stores the responses of an entry together.
 
 A file is a script, because a page that was opened from disk may not read other files. Its content is compressed JSON in
 base64, which the pages decompress with `DecompressionStream`: it has a quarter of the size of plain JSON, and cannot
-end a string or begin an element. A file is named by a hash of its content or its inputs, so an existing file is
-correct. Only the index has a fixed name: it lists the other files.
+end a string or begin an element. The name of a file is a hash of its content or of its inputs, so an existing file is
+up to date. Only the index, which lists the other files, has a fixed name.
 
-Judges' replies are read from the ledger only for files that are written again. When the ledger deletes replies, the
-names of files that could contain them change, so that no report keeps a deleted reply.
+Judges' replies are read from the ledger only for files that are written. When the ledger deletes replies, the names of
+files that could contain them change, so that no report keeps a deleted reply.
 """
 
 import base64
@@ -40,9 +40,9 @@ from tasks.run.run_context import LEDGER
 
 INDEX = "index"
 _GZIP = 31
-"""The gzip format; without a time stamp, so that the same content gives the same bytes."""
+"""Selects the gzip format; no time stamp is written, so the same content gives the same bytes."""
 _LEVEL = 1
-"""Level from 0 to 3: five times as fast as the fastest level of zlib, with a sixth fewer bytes."""
+"""The compression level, from 0 to 3: five times as fast as the fastest level of zlib, with a sixth fewer bytes."""
 _HEX = 16
 
 
@@ -52,13 +52,13 @@ def data_file(name: str) -> str:
 
 
 def write_packed(site: Site, name: str, content: bytes) -> None:
-    """Write JSON as a script that passes it to the page under its name."""
+    """Write JSON, compressed, as a script that passes it to the page under this name."""
     packed = base64.b64encode(isal_zlib.compress(content, _LEVEL, _GZIP)).decode("ascii")
     site.write(data_file(name), f'prbench.give("{name}","{packed}");\n')
 
 
 def write_data(site: Site, value: Any, name: str | None = None) -> str:
-    """Write a value into a data file, unless it exists, and return its name, by default a hash of the content."""
+    """Write a value into a data file and return its name: the given one, or a hash of the content."""
     content = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     hashed = hashlib.blake2b(content, digest_size=_HEX // 2).hexdigest()
     if name or not site.keep(data_file(hashed)):
@@ -67,22 +67,23 @@ def write_data(site: Site, value: Any, name: str | None = None) -> str:
 
 
 _MOST_VERDICTS = 200_000
-"""With more verdicts, a report has only the replies of failed ones: reading all takes long, and much space."""
+"""With more verdicts than this, a report has the replies of failed ones only: all replies would take long to read, and
+much space."""
 
 Replies = Mapping[tuple[str, str], Mapping[str, Sequence[str]]]
-"""Entry and task -> key of a verdict -> the judge's last reply, and the one before it if that led to a reminder.
+"""Entry and task -> key of a verdict -> the judge's last reply, and the first one too if it led to a reminder.
 """
 _RESPONSES_IN_HAND = 4_000
-"""Number of responses, with their verdicts, that are read at once, whatever the report's size: of one entry, or of some
-small ones. The database stores them together; to find the responses to some tasks it would unpack all texts."""
+"""Largest number of responses, with their verdicts, that are read at once: those of one entry or of several small ones,
+because the database stores an entry's responses together, and unpacks all their texts to find some of them."""
 
 
 def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
-    """Write the files that do not exist yet, and return all; rows of the next files are read at the same time."""
+    """Write the files that do not exist yet, and return all blocks; rows of the next files are read meanwhile."""
     state = ledger_state(subjects)
     blocks = _blocks(subjects, state)
     replies = read_replies(subjects, _missing(blocks, site), state)
-    if replies is None:  # the next report, with other names, may have the missing replies
+    if replies is None:  # other names, so that the next report writes these files again, with the replies
         blocks, replies = _blocks(subjects, {**state, "replies": "not read"}), {}
     in_work: list[Future[None]] = []
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -90,7 +91,7 @@ def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
             sections = _sections(subjects, batch, replies)
             for each in in_work:
                 each.result()
-            # Each block's rows leave the memory as soon as they are written.
+            # `pop`, so that the rows of a block are freed as soon as they are written.
             in_work = [
                 pool.submit(_write, site, block, sections.pop((block.entry, block.number), ())) for block in batch
             ]
@@ -118,13 +119,13 @@ def _program() -> str:
 
 
 def _batches(blocks: Sequence[Block]) -> Iterator[list[Block]]:
-    """Yield blocks to read at once: several entries if they fit completely, else a part of one entry."""
+    """Yield batches of blocks to read at once: several whole entries if they fit, else a part of one entry."""
     some: list[Block] = []
     sizes: Counter[str] = Counter()
     for block in blocks:
         sizes[block.entry] += block.n_responses
     for block in blocks:
-        # Each read passes through all texts of an entry, so no small entry is split.
+        # Each read passes through all texts of an entry, so an entry that fits is not split.
         more = block.n_responses if some and block.entry == some[-1].entry else sizes[block.entry]
         if some and more + sum(each.n_responses for each in some) > _RESPONSES_IN_HAND:
             yield some
@@ -135,7 +136,7 @@ def _batches(blocks: Sequence[Block]) -> Iterator[list[Block]]:
 
 
 def _sections(subjects: Subjects, blocks: Sequence[Block], replies: Replies) -> dict[tuple[str, int], list[list[str]]]:
-    """Return the rows of some blocks: for each task its name, its responses as JSON, and further members as JSON."""
+    """Return the rows of some blocks: for each task its key, further members as JSON, and its responses as JSON."""
     sections: dict[tuple[str, int], list[list[str]]] = defaultdict(list)
     for entry, number, task_id, responses, verdicts, grounds, points in subjects.of(blocks).rows("drilldown/sections"):
         more = f'"verdicts":{verdicts},"grounds":{grounds},"points":{points}'
@@ -149,20 +150,20 @@ def _write(site: Site, block: Block, sections: Iterable[Sequence[str]]) -> None:
     for key, more, *responses in sections:
         texts = (json.loads(response)["text"] for response in responses)
         html = (json.dumps(None if text is None else as_html(text), ensure_ascii=False) for text in texts)
-        # A response's HTML directly follows its text, because similar neighbours compress better.
+        # A response's HTML directly follows its text, because similar texts compress better side by side.
         joined = ",".join(f'{response[:-1]},"html":{each}}}' for response, each in zip(responses, html, strict=True))
         tasks.append(f'"{key}":{{"responses":[{joined}],{more}}}')
     write_packed(site, block.name, f"{{{','.join(tasks)}}}".encode("utf-8", "surrogatepass"))
 
 
 def ledger_state(subjects: Subjects) -> dict[str, Any]:
-    """Return the state that decides which replies a report has, for queries; read it before the replies."""
+    """Return the state that decides which replies a report has, as query parameters; read it before the replies."""
     is_all = subjects.scope.reader.value("select count(*) from verdicts") <= _MOST_VERDICTS
     return {"is_all": is_all, "replies": f"{is_all} {deletion_mark(subjects.scope.job.warehouse / LEDGER)}"}
 
 
 def read_replies(subjects: Subjects, blocks: Sequence[Block], state: Mapping[str, Any]) -> Replies | None:
-    """Return the replies on the responses of some blocks; None if the ledger cannot be read."""
+    """Return the judges' replies on the responses of some blocks; None if the ledger cannot be read."""
     folder = subjects.scope.job.warehouse / LEDGER
     if not blocks or not folder.is_dir():
         return {}
@@ -184,15 +185,15 @@ def read_replies(subjects: Subjects, blocks: Sequence[Block], state: Mapping[str
 
 
 def _exchange(replies: Sequence[KeptReply], own: str, *, is_in_chunks: bool) -> list[str]:
-    """Return the last reply, and the one before it if that could not be parsed.
+    """Return the last reply; after a reminder, also the reply that could not be parsed.
 
-    The last reply for the verdict itself (`own`) counts, else that of another verdict with this call. A response that
-    was judged in chunks has many calls; only the last one, with the verdict, is here.
+    The last reply is that of the verdict itself (`own`) if there is one, else that of another verdict with the same
+    call. Of a response that was judged in chunks, only the last call, which gave the verdict, is shown.
     """
     ordered = sorted(replies, key=lambda reply: (reply.finished_at_s, reply.attempt))
     last = next((reply for reply in reversed(ordered) if reply.cell == own), ordered[-1])
     ordered = ordered[: ordered.index(last) + 1]
-    # A later version may send other parameters: an earlier reply then does not belong to this one.
+    # Replies to a request with other parameters, as an earlier version may have sent, are left out.
     of_same_request = [reply for reply in ordered if reply.parameters == last.parameters]
     firsts = [reply for reply in of_same_request if reply.call_key == of_same_request[0].call_key]
     is_reminded = last.call_key != of_same_request[0].call_key and not is_in_chunks

@@ -14,8 +14,8 @@ _MOST_CHARACTERS, _MOST_HTML, _MOST_DEPTH = 200_000, 1_000_000, 16
 """Larger or more deeply nested responses are shown as plain text: nobody reads responses of that size, and the time of
 cleaning grows with the square of the depth."""
 _LESS, _BANG = "\ufdd0", "\ufdd1"
-"""Replace `<`, and the sign that turns a link into an image, during parsing and cleaning: code points that Unicode
-reserves for use within a program, and that no text has."""
+"""Code points that replace `<` and the `!` of images during parsing and cleaning. Unicode reserves them for use within
+a program, so no text has them."""
 _OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH
 _CLEANER = nh3.Cleaner(
     tags={
@@ -29,7 +29,7 @@ _CLEANER = nh3.Cleaner(
     set_tag_attribute_values={"a": {"target": "_blank"}},
 )  # fmt: skip
 _HEADING_LEVELS_ABOVE = 3
-"""Levels of the page's own headings: a response's headings are below them."""
+"""Number of heading levels that the page itself uses; a response's headings are put below them."""
 _NESTING = re.compile(r"<(/?)(?:blockquote|ul|ol)\b")
 _HEADING = re.compile(r"<(/?)h([1-6])>")
 

@@ -1,7 +1,7 @@
 """The pages of the drill-down, and the lists that they search: tasks, scores, criteria, and all verdicts.
 
-The list has one letter for each verdict: its status. Each list has its values in the order of the tasks in the index,
-and of the criteria in their rubrics. The index names all other files, so that a page never mixes two reports.
+The list of verdicts has one letter for each, its status. The values of each list are in the order of the tasks in the
+index, and of the criteria in their rubrics. The index names all other files, so that a page never mixes two reports.
 """
 
 import json
@@ -35,7 +35,7 @@ TASK = Page(
     "task", "Task", "The conversation, the responses, and every judge's verdicts on them.", template="task.html"
 )
 NAVIGATED = (TASKS, VERDICTS)
-"""The pages in the navigation; task pages are reached from the other two, and by links."""
+"""The pages in the navigation; these two link to the page of a task."""
 
 
 def write_drilldown(scope: Scope, site: Site, common: Mapping[str, Any], also: Sequence[Row] = ()) -> None:
@@ -47,8 +47,8 @@ def write_drilldown(scope: Scope, site: Site, common: Mapping[str, Any], also: S
         scope: the scope of the shown entries and judge configurations.
         site: the report's folder.
         common: values of every page.
-        also: earlier vintages for comparison (`model`, `model_config_hash`, `vintage`, and a label `entry`); those of
-            the scope itself are left out.
+        also: earlier vintages for comparison (`model`, `model_config_hash`, `vintage`, and a label `entry`); entries
+            that are already in the scope are ignored.
     """
     subjects = subjects_of(scope, also)
     rubrics = {
@@ -62,13 +62,14 @@ def write_drilldown(scope: Scope, site: Site, common: Mapping[str, Any], also: S
 
 
 Tasks = Mapping[str, Mapping[str, Any]]
-"""The tasks by id in their order: their entry in the index, conversation and criteria, and true if it is assembled."""
+"""Task id -> its columns in the index, its `conversation` and `criteria`, and `is_sent`: true if the conversation is
+assembled."""
 _OPENING_CHARACTERS = 200
 _DECIMALS = 5
 _ENTRIES_AT_ONCE = 5
 """Number of entries whose verdicts are read at once: each read passes through all verdicts."""
 _REMINDERS = {"2": reminder(BINARY), "3": reminder(TERNARY)}
-"""Number of values of a grading -> the judge's reminder."""
+"""Number of values of a grading -> the reminder that its judges get."""
 _RUBRIC = ("conversation", "criteria", "is_sent")
 _CRITERION = ("title", "weight", "category", "severity", "labels", "criterion_id", "key")
 
@@ -85,7 +86,7 @@ def _write_lists(subjects: Subjects, tasks: Tasks, site: Site) -> None:
     for task_id, task in tasks.items():
         rubrics[task["block"]][task_key(task_id)] = {name: task[name] for name in _RUBRIC}
     criteria = [criterion for task in tasks.values() for criterion in task["criteria"]]
-    # A page fills a template itself (`assets/prompts.js`), so that prompts need no space.
+    # Pages fill in templates themselves (`assets/prompts.js`), so no prompts are stored.
     used, benchmark = {each["template_hash"] for each in subjects.judge_configs}, subjects.scope.benchmark
     single = (each.template for each in judge_configs(subjects.scope.job, benchmark) if each.piece_size is None)
     texts = (*shipped_templates(), *single)
@@ -131,7 +132,7 @@ def _entries(
 def _about(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
     """Return the tasks and labels of the index.
 
-    A kind of label that equals the field gives the field its title, and is left out.
+    If the labels of a kind always equal the field, the kind is left out, and the field gets its title.
     """
     scope = subjects.scope
     same = [
@@ -160,7 +161,7 @@ def _about(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
 
 
 def _scores(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return, for each judge configuration, the values of each entry by task; for an incomplete task the bounds."""
+    """Return the scores of tasks by judge configuration and entry; an incomplete task has bounds instead."""
     indices = {task_id: index for index, task_id in enumerate(task_ids)}
     scores: dict[str, dict[str, Any]] = {each["key"]: {} for each in subjects.judge_configs}
     for judge_config, entry, task_id, value, lower, upper in subjects.rows("drilldown/scores"):
@@ -183,7 +184,7 @@ def _marks(subjects: Subjects, tasks: Tasks, entries: Sequence[Row]) -> dict[str
     marked_tasks: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
     for entry, judge_config, trial, task_id, marks, positions in some.rows("drilldown/marks"):
         rubric = rubrics.get(task_id, [])
-        # In the order of the rubric; missing criteria are not judged.
+        # In the order of the rubric; a criterion without a verdict is not judged.
         by_position = dict(zip(positions or rubric, marks, strict=False))
         of_task = "".join(by_position.get(at, STATUSES["not_judged"]) for at in rubric)
         marked_tasks[entry, judge_config, trial][task_id] = of_task

@@ -22,7 +22,7 @@ UNKNOWN = "?"
 
 
 class Block(NamedTuple):
-    """The responses of an entry to some tasks, their number, and the name of their file."""
+    """The responses of an entry to a block of tasks: the number of the block, and the name of their data file."""
 
     entry: str
     number: int
@@ -41,7 +41,7 @@ class Subjects:
 
     @cached_property
     def given(self) -> dict[str, Any]:
-        """The additional parameters of the queries; labels are names here."""
+        """The additional parameters of the queries, which name entries and judge configurations by their keys."""
         return {
             "entries": Rows.of(self.entries, (*SAMPLING, "key")),
             "shown_judge_configs": Rows.of(self.judge_configs, (*JUDGE_CONFIG, "key")),
@@ -69,10 +69,10 @@ def subjects_of(scope: Scope, also: Sequence[Row] = ()) -> Subjects:
     labels = Counter(entry["entry"] for entry in (*known.values(), *further.values()))
     entries = [{**entry, "key": key, "is_also": False} for key, entry in known.items()]
     for key, entry in further.items():
-        # If several have the same name, the label has the vintage.
+        # The label includes the vintage if several entries have the same label.
         label = f"{entry['entry']} {entry['vintage']}" if labels[entry["entry"]] > 1 else entry["entry"]
         entries.append({**entry, "key": key, "is_also": True, "entry": label})
-    # `scale` is the number of values of its decisions, `reads` the key of the judge whose verdicts it reads as binary.
+    # `scale` is the number of values of a decision; `reads` is the key of the ternary judge that is read as binary.
     judge_configs = tuple(
         {**each, "key": judge_config_key(each), "scale": 3 if each["grading"] == TERNARY else 2,
          "reads": judge_config_key({**each, "grading": TERNARY}) if each["grading"] == TERNARY_AS_BINARY else None}

@@ -1,1 +1,1 @@
-"""The rendering of a report: tables, pages, files."""
+"""The rendering of a report: figures, notices, the ranking, pages and files."""

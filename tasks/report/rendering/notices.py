@@ -1,4 +1,4 @@
-"""Notices about the figures of a leaderboard or a report, which readers need before quoting them, and its size."""
+"""Notices on a leaderboard or a report, to read before quoting its figures; and the size of a report."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -33,7 +33,7 @@ def facts(scope: Scope) -> list[tuple[str, str, str]]:
 
 
 _GRAVE_SHARE = 0.1
-"""Share of failed responses or verdicts above which the rest may not be representative."""
+"""If a larger share of responses or verdicts failed, the rest may not be representative."""
 Level = Literal["bad", "warn", "good"]
 
 
@@ -81,7 +81,7 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
         text = f"The embedded model ({some(judges)}) is far too small to judge: scores show only that all stages work."
         yield Notice("bad", text, "judges.html")
     judged = [row for row in rows if row.get("is_judged") is not False]
-    # The bar applies only to judges that are called for all criteria, not to people and imported verdicts.
+    # The bar applies only to judges that are called on all criteria, not to people or to imported verdicts.
     configured = {judge.label for judge in job.settings.judges}
     called = [row for row in judged if row["judge"] in configured and row["grading"] != TERNARY_AS_BINARY] or judged
     if low := [row for row in called if row.get("is_below_bar")]:
@@ -93,7 +93,7 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
         )
         yield Notice("warn", f"{text}: {_models(parts, rows)}", "#leaderboard")
         if any(row["ci_low"] is None for row in parts):
-            text = "Some of these have no interval: none is valid until all tasks are evaluated, or too few differ."
+            text = "Some of these have no interval: too few tasks differ, or all tasks must be evaluated first."
             yield Notice("warn", text, "#leaderboard")
     for may_hide, meaning in _HIDING.items():
         if hiding := [row for row in judged if row.get("may_hide_failures", False) is may_hide]:
@@ -103,7 +103,7 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
 
 
 def _models(some_rows: Rows, rows: Rows) -> str:
-    """Return the names of the models of some rows of a leaderboard, with the judge if it has several."""
+    """Return the names of the models in some rows, with the judge if the whole leaderboard has several judges."""
     is_one_judge = len({row["judge_config"] for row in rows}) == 1
     return some(row["model"] if is_one_judge else f"{row['model']} ({row['judge_config']})" for row in some_rows)
 
@@ -118,7 +118,7 @@ _SUBSETS = {
 
 
 def terminal_notes(job: Job, rows: Rows) -> list[str]:
-    """Return notes below a leaderboard in a terminal, a line each: notices, and facts that a report shows elsewhere."""
+    """Return the lines below a leaderboard in a terminal: notices, and facts that a report shows elsewhere."""
     lines = [notice.text for notice in board_notices(job, rows)]
     if unbiased := {row["model"]: row["unbiased_mean_score"] for row in rows if row.get("unbiased_mean_score")}:
         lines.append(
@@ -146,7 +146,7 @@ def terminal_notes(job: Job, rows: Rows) -> list[str]:
 
 
 def _boards(rows: Rows) -> list[list[Row]]:
-    """Return the rows in groups that are ranked together: models may differ in vintage, but each model has only one."""
+    """Return the rows in groups that are ranked together; a group may mix vintages, but has only one of each model."""
     names = ("split", "label", "judge_config")
     is_of_latest = len({tuple(row[name] for name in (*names, "model_label")) for row in rows}) == len(rows)
     boards: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
@@ -156,7 +156,7 @@ def _boards(rows: Rows) -> list[list[Row]]:
 
 
 def _responses(scope: Scope) -> Iterator[Notice]:
-    """Yield notices of many failed responses, of responses without scores, and of no response at all."""
+    """Yield notices on models with many failed responses or without scores, or if there is no response."""
     rows = scope.rows("overview/response_counts")
     unjudged = [row["model"] for row in rows if not row["n_judged"] and row["n_failed"] < row["n_responses"]]
     if not rows:
@@ -188,7 +188,7 @@ def _verdicts(scope: Scope) -> Iterator[Notice]:
 
 
 def _changes(scope: Scope) -> Iterator[Notice]:
-    """Yield notices on judges that have drifted, and on models that fell or rose."""
+    """Yield notices on judges that drifted, and on models whose scores fell or rose."""
     for row in scope.rows("overview/drifted"):
         text = (
             f"{row['judge']} has drifted: in {row['night']} only {row['agreement']:.1%} of its verdicts on the control "

@@ -18,17 +18,17 @@ from tasks.report.rendering.site import Site, as_json, dated
 
 
 def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
-    """Return the table of a figure; columns without any value are left out, and all text is escaped.
+    """Return the table of a figure as HTML; columns without any value are left out, and all text is escaped.
 
     Args:
-        name: the figure's name, the prefix of the headings' ids.
+        name: the figure's name, which the ids of the headings start with.
         columns: the shown columns, in this order; neighbours with the same group get a common heading.
         rows: the figure's rows, or some of them.
     """
     shown = with_values(columns, rows)
     n_headings = 2 if any(column.group for column in shown) else 1
     upper, lower = list[Markup](), list[Markup]()
-    begun: list[tuple[Column, str]] = []  # each column with the start of its cells
+    begun: list[tuple[Column, str]] = []  # each column with the opening tag of its cells
     for number, (group, members) in enumerate(groupby(shown, key=lambda column: column.group)):
         mine, group_id = list(members), f"{name}-group-{number}"
         if group:
@@ -40,7 +40,7 @@ def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
             headings = escape(f"{group_id} {own_id}" if group else own_id)
             begun.append((column, f'<td headers="{headings}" class="{alignment}">'))
     head = [_ROW.format(Markup("").join(row)) for row in (upper, lower) if row]
-    # `Markup.format` would take several times as long, and there are very many cells.
+    # `Markup.format` would take several times as long, which matters with so many cells.
     cells = ("".join(f"{begin}{dated(_shown(column, row))}</td>" for column, begin in begun) for row in rows)
     body = "".join(f"<tr>{each}</tr>\n" for each in cells)
     return _TABLE.format(Markup("").join(head), Markup(body))
@@ -77,7 +77,7 @@ class PageFigure:
 
 
 def figures_of(page: Page, scope: Scope, site: Site) -> list[PageFigure]:
-    """Draw the figures of a page for which the scope has rows."""
+    """Return the drawn figures of a page, without those that are left out in this scope."""
     figures = [figure for figure in page.figures if not figure.breakdown or figure.breakdown in scope.kinds]
     if title := scope.category_title:  # the benchmark's name for its categories
         figures = [
@@ -92,8 +92,8 @@ def figures_of(page: Page, scope: Scope, site: Site) -> list[PageFigure]:
 def page_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
     """Read the rows of a figure, write them and their SQL as files, and draw its charts.
 
-    None if the figure is left out, because it has no rows; in a report of some splits, a figure that is pooled over all
-    tasks only states that it is left out.
+    Return None if the figure is left out because it is optional and has no rows. In a report of some splits, a figure
+    that is pooled over all tasks only states that it is not shown.
     """
     if scope.narrowed_to and figure.reach == "pooled":
         empty = f"Measured over all splits at once, but this report shows only {scope.narrowed_to}."
@@ -127,7 +127,7 @@ def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:
 
 def _charts(figure: Figure, rows: Rows) -> tuple[list[tuple[str, Markup]], list[str]]:
     """Return a figure's charts with their titles, and the titles of those without a value, which are not drawn."""
-    with debug_mode(False):  # no validation here, which takes as long as all else; the tests do it
+    with debug_mode(False):  # without validation, which would take as long as all the rest; tests validate charts
         charts = [(chart.title, specification(chart)) for chart in figure.drawn(rows)]
     blank = [title or figure.title for title, chart in charts if not shows_anything(chart)]
     return [(title, as_json(chart)) for title, chart in charts if shows_anything(chart)], blank

@@ -1,7 +1,7 @@
-"""The ranking: leaders and ties, the models of each split in order, and scores of the paper, with its boards.
+"""The ranking: leaders and ties, and boards with the models of each split in order and scores of the paper.
 
 A model is tied with the leader if the intervals allow it to be first (`rank_low`). Boards are HTML with a line for each
-model; the interval next to its figures is SVG in the page itself, so it works without scripts and on paper.
+model. The interval in a line is inline SVG, so it shows without scripts and on paper.
 """
 
 import math
@@ -20,9 +20,10 @@ from tasks.rules.text.numbers import coverage_text, number, rank_notes, some
 from tasks.run.judge_configs import judge_target
 
 _NAMED = 3
-"""Number of tied models that a sentence names; it counts the others."""
+"""Largest number of models that a sentence names; the others are only counted."""
 _REVISED = 0.1
-"""Share of a split that may differ from the paper's tasks, or be refused by the checks."""
+"""Share of a split by which its number of tasks may differ from the paper's: tasks are revised, or refused by
+checks."""
 _DATED = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 
 
@@ -32,10 +33,10 @@ class Ranking:
 
     Attributes:
         sentence: a sentence that names the leaders.
-        boards: for each split its name and its lines, models and scores of the paper; all are on one axis.
-        ticks: positions of the round values of the axis, in percent of its width, and their texts.
+        boards: each split with its lines, which are models and scores of the paper; all splits share one axis.
+        ticks: the positions of round values on the axis, in percent of its width, with their texts.
         notes: notes on the ranks, and sources of the paper's scores.
-        has_gaps: true if a coverage is below the bar.
+        has_gaps: true if the coverage of a model is below the bar.
         order: the labels of all models, the best first.
     """
 
@@ -56,11 +57,11 @@ def rankings(scope: Scope) -> list[Ranking]:
     labels = [entry["entry"] for entry in scope.entries]
     judges = {each["judge_config"]: each for each in scope.judge_configs}
     hard = set(scope.given_members["hard_splits"])
-    # With only some models, or several vintages of one, ranks are not those of all models.
+    # If only some models are shown, or several vintages of one, the ranks are not those of a whole ranking.
     is_part = bool(scope.job.named_models) or len({entry["model"] for entry in scope.entries}) < len(labels)
     ranked = []
     for label, rows in by_judge_config.items():
-        # The paper's scores by this judge, with the benchmark's default grading, in its first trial.
+        # The paper's scores apply only to its own judge, in the first trial with the benchmark's default grading.
         own = judges[label]
         is_usual = (own["grading"], own["judge_trial"]) == (scope.benchmark.grading, 1)
         called = called_names(own["judge_config_hash"], scope.job.settings.judges) if is_usual else set()
@@ -102,14 +103,14 @@ def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, label
 def is_of(reference: Reference, split: str, rows: Rows) -> bool:
     """Return whether a score of the paper is for a split.
 
-    It must have the split's name and number of tasks, except for tasks that revisions changed.
+    The name of the split must be the same, and the number of tasks nearly the same, since revisions change some tasks.
     """
     n_tasks = max(row["n_tasks_wanted"] for row in rows)
     return reference.split == split and abs(n_tasks - reference.n_tasks) <= _REVISED * reference.n_tasks
 
 
 def by_split(rows: Rows) -> Mapping[tuple[str, bool], Rows]:
-    """Return the rows of each split; an own hard selection is separate from a split with the same name."""
+    """Return the rows of each split, by its name and whether it is an own hard selection."""
     splits: dict[tuple[str, bool], list[Row]] = defaultdict(list)
     for row in rows:
         splits[row["split"], row["is_own_hard"]].append(row)
@@ -135,7 +136,7 @@ def leaders(rows: Rows, hard: set[str], judge_config: str, *, is_part: bool = Fa
 
     Args:
         rows: the rows of a leaderboard under one judge configuration.
-        hard: the splits that are a part of others.
+        hard: the names of the hard splits, which are a part of other splits.
         judge_config: its label.
         is_part: true if the rows are not a whole ranking, so that ranks and ties are unknown.
     """
@@ -164,10 +165,11 @@ def _leader(split: str, rows: Rows) -> str:
 
 
 def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:
-    """Return the names of the model behind verdicts with a configuration, without provider and date.
+    """Return the names of the models that judge with this configuration, without provider and date.
 
-    A judge's label does not identify its model, so the configuration must be one of those given. A model with another
-    endpoint than its provider's, with parameters, or with rewritten criteria is not the paper's judge.
+    A judge's label does not identify its model, so the configuration must be that of one of the given judges. A judge
+    with another endpoint than its provider's, with parameters, or with rewritten criteria is not the paper's, and is
+    left out.
     """
     return {
         _DATED.sub("", judge.name.rpartition("/")[2])
@@ -185,14 +187,14 @@ _MOST_STEPS = 6.6
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Return the multiples of the smallest round step between two values that gives few enough ticks."""
+    """Return the multiples of a round step between two values; the step is the smallest that gives few enough ticks."""
     step = next((step for step in _STEPS if (high - low) / step <= _MOST_STEPS), high - low)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(number * step, 10) for number in range(first, last + 1)]
 
 
 def _lines(rows: Rows, references: Sequence[Reference], at: Callable[[float], str]) -> list[dict[str, Any]]:
-    """Return the lines of a split: models in their order, with scores of the paper between them."""
+    """Return the lines of a split: its models in their order, with scores of the paper among them."""
     own = [_line(row, at) for row in rows]
     nothing = dict.fromkeys(("rank", "bar", "interval", "ranks", "coverage", "is_below_bar"))
     quoted = [

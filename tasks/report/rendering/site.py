@@ -1,4 +1,4 @@
-"""The folder of a report: its files, which are written only if they changed, assets, and pages from templates."""
+"""The folder of a report: files, which are written only if they changed, assets, and pages made from templates."""
 
 import json
 import re
@@ -17,22 +17,22 @@ from tasks.rules.text.numbers import counted, number
 from warehouse import WarehouseBusy, file_lock, write_atomically
 
 _MARK = "report.json"
-"""The file that marks a folder as a report, and lists its files with their sizes; it is written last. Only such a
-folder, or an empty one, is written to."""
+"""The file that marks a folder as a report and lists the files with their sizes; it is written last. Only a folder with
+this file, or an empty one, is written to."""
 _FORMAT, _VERSION = "prbench-report", 3
 _LOCK = "report.lock"
-"""The lock of the process that writes reports into a folder."""
+"""The lock that a process holds while it writes reports into a folder."""
 _DATA = re.compile(r"data/[0-9a-f]{16}\.js")
 """Data files, whose names are hashes (`tasks.report.drilldown.blocks`)."""
 _OURS = re.compile(rf"{_DATA.pattern}|(\w+/)?\.[0-9a-f]{{32}}\.tmp")
-"""Files that always belong to a report: data files, and partly written files."""
+"""Names of files that only a report can have written: data files, and partly written files."""
 
 
 class Site:
-    """A report's folder. Other files in it are not changed.
+    """The folder of a report. Files that are not the report's are not changed.
 
-    Open pages keep working: files that a page loads are written before it, and data files of the previous report are
-    deleted by the next build. So a killed build leaves a working report.
+    Open pages keep working, even if a build is killed: files that a page loads are written before the page, and data
+    files of the previous report stay until the next build.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -60,7 +60,7 @@ class Site:
         write_atomically(path, data)
 
     def keep(self, name: str) -> bool:
-        """Return whether a complete file of this content-based name exists; then it is part of the report."""
+        """Return whether a complete file exists whose name is a hash; if so, add it to the report."""
         size = _size(self.folder / name)
         is_there = size is not None and size == self._earlier.get(name, size)
         if is_there:
@@ -68,15 +68,15 @@ class Site:
         return is_there
 
     def finish(self) -> int:
-        """Remove unneeded files of earlier reports, list the files, and return their total size in bytes."""
+        """Remove files of earlier reports that are not needed, list the files, and return their total size in bytes."""
         sizes = {name: (self.folder / name).stat().st_size for name in sorted(self._names)}
-        # Files of earlier reports that no open page needs, and partly written files.
+        # Candidates for removal: files of earlier reports, and partly written files.
         paths = (*self.folder.glob("*/*"), *self.folder.iterdir())
         there = (path.relative_to(self.folder).as_posix() for path in paths)
         left = {name for name in there if _OURS.fullmatch(name)} | self._earlier.keys()
         for name in sorted(left - sizes.keys() - {name for name in self._earlier if _DATA.fullmatch(name)}):
             path = self.folder / name
-            # Links are not followed, and a folder is removed with its last file.
+            # No file is removed through a link to another folder; a folder is removed with its last file.
             if path.parent.resolve().is_relative_to(self.folder.resolve()):
                 with suppress(OSError):
                     path.unlink()
@@ -101,7 +101,7 @@ def _listed(folder: Path) -> dict[str, int]:
 
 
 def is_whole(folder: Path) -> bool:
-    """Return whether a folder has a report with all its files, in their written sizes."""
+    """Return whether a folder has a report with all its files, each in the listed size."""
     sizes = _listed(folder)
     return bool(sizes) and all(_size(folder / name) == size for name, size in sizes.items())
 
@@ -124,7 +124,7 @@ def only_writer(folder: Path) -> Iterator[None]:
 
 
 def report_files(folder: Path) -> list[str]:
-    """Return the files of reports in a report folder, without files of people."""
+    """Return the files in a report folder that reports wrote, without any other files."""
     marks = [path for path in (folder / _MARK, *folder.glob(f"*/{_MARK}")) if path.is_file()]
     named = {path.parent / name for path in marks for name in (*_listed(path.parent), _MARK)}
     inside = (path for path in named if path.resolve().is_relative_to(folder.resolve()))
@@ -181,14 +181,14 @@ POLICY = (
 SERVED_POLICY = POLICY.replace("connect-src 'none'", "connect-src 'self'").replace(
     "form-action 'none'", "form-action 'self'"
 )
-"""The policy of rendered pages: they may call their server."""
+"""The content-security policy of served pages, which may also call their server."""
 
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b( \d\d:\d\d\b( UTC)?)?")
 
 
 @cache
 def templates() -> Environment:
-    """Return the templates, with escaping for everything that is not marked as HTML."""
+    """Return the environment of the templates, which escapes everything that is not marked as HTML."""
     folder = Path(__file__).parents[1] / "templates"
     environment = Environment(
         loader=FileSystemLoader(folder),
@@ -203,7 +203,7 @@ def templates() -> Environment:
 
 
 def dated(text: str) -> Markup:
-    """Return a text as HTML whose dates, with their times, do not wrap; HTML is returned unchanged."""
+    """Return a text as HTML in which a date, with its time, does not wrap; HTML is returned unchanged."""
     if isinstance(text, Markup):
         return text
     return Markup(_DATE.sub(r'<span class="date">\g<0></span>', str(escape(text))))
@@ -215,6 +215,6 @@ def render(template: str, *, policy: str = POLICY, **values: Any) -> str:
 
 
 def as_json(value: Any) -> Markup:
-    """Return JSON for a page's data block or a script: it cannot end the element around it."""
+    """Return JSON for a page's data block or a script, escaped so that it cannot end the element around it."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), sort_keys=True, default=str)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
