@@ -18,7 +18,7 @@ BUDGETS = {
     "tasks/console": 132, "tasks/dataset": 334, "tasks/drift": 195, "tasks/exports": 1064, "tasks/figures": 2654,
     "tasks/hard_subset": 194, "tasks/imports": 1940, "tasks/judge": 796, "tasks/llm": 2967, "tasks/maintain": 323,
     "tasks/measures": 442, "tasks/plan": 519, "tasks/prompts": 31, "tasks/report": 2836, "tasks/results": 177,
-    "tasks/rules": 2313, "tasks/run": 1105, "tasks/sample": 57, "tasks/stopping": 186, "tests": 640,
+    "tasks/rules": 2315, "tasks/run": 1105, "tasks/sample": 57, "tasks/stopping": 186, "tests": 640,
     "tests/benchmarks": 1611, "tests/expectations": 119, "tests/faults": 1275, "tests/flows": 4337,
     "tests/golden": 197, "tests/mutants": 246, "tests/tasks": 17352, "tests/warehouse": 1179, "warehouse": 1973,
     "warehouse/samples": 4,

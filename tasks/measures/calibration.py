@@ -12,6 +12,7 @@ from tasks.rules.statistics.calibration import (
     corrected_error,
     reliability,
     resolution,
+    squared_errors,
     uncertainty,
 )
 from tasks.rules.statistics.intervals import SMALL, draws, few_to_rest_on, ratio_intervals
@@ -24,8 +25,7 @@ def calibration_of(figures: Sequence[Row], values: Columns) -> Iterator[Results]
     tasks, task = np.unique(values["task"], return_inverse=True)
     sums = np.zeros((len(tasks), len(figures), BINS, len(SUMS)))
     sums[task, values["figure"], values["bin"]] = np.stack([values[name] for name in SUMS], axis=-1)
-    n_cases, _, _, pp, py, yy = np.moveaxis(sums.sum(axis=2), -1, 0)
-    ends = ratio_intervals(pp - 2.0 * py + yy, n_cases).tolist()
+    ends = ratio_intervals(*squared_errors(sums)).tolist()
     for index in range(len(figures)):
         own = sums[sums[:, index, :, 0].any(axis=1), index]
         total, n = own.sum(axis=0), int(own[..., 0].sum())

@@ -20,8 +20,13 @@ Sums = NDArray[Any]
 
 def brier(sums: Sums) -> Floats:
     """Return the mean squared difference of probability and truth (Brier, 1950): 0 is perfect."""
+    return quotient(*squared_errors(sums))
+
+
+def squared_errors(sums: Sums) -> tuple[Floats, Floats]:
+    """Return the sum of the squared differences of probability and truth, and the number of cases."""
     n, _, _, pp, py, yy = _totals(sums)
-    return quotient(pp - 2.0 * py + yy, n)
+    return pp - 2.0 * py + yy, n
 
 
 def reliability(sums: Sums) -> Floats:
