@@ -30,7 +30,7 @@ from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
 from warehouse import TABLES, Reader, Warehouse, quoted
 
 INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.95}
-"""How this version computes intervals, as stated in the manifest."""
+"""The method by which this version computes intervals, as stated in the manifest."""
 _OF_DATA_SET = "benchmark = $benchmark and dataset_revision = $dataset_revision"
 _ORDERS = {"responses": "response_id", "verdicts": "task_id, criterion_id, response_id, verdict_id"}
 """The sort order of large tables; others are sorted by all columns, which would take too long for these."""

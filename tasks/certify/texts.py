@@ -31,7 +31,7 @@ _RESPONSE = ("task_id", "conversation_id", "model", "model_config_hash", "trial"
 _VERDICT = (
     "criterion_id", "criterion_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial",
 )  # fmt: skip
-"""What the ids of responses and verdicts are made of, besides the data set and the response."""
+"""The content that the ids of responses and verdicts are made of, besides the data set and the response."""
 CONVERSATION, CRITERION, RESPONSE = "conversation", "criterion", "response"
 OF_RESPONSE = ("task_id", "model", "trial", "vintage")
 _STORED = ("conversation_turns", "criteria", "responses")

@@ -24,7 +24,7 @@ from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 _OF_RESPONSE = 2
-"""How many criteria of each decision, such as met, are chosen from one response: few, so that the set covers many
+"""Number of criteria of each decision, such as met, that are chosen from one response: few, so that the set covers many
 tasks, but more than one, so that calls use the provider's cache."""
 
 
@@ -142,7 +142,7 @@ _PURPOSE = "drift"
 
 @dataclass(frozen=True)
 class _Missing:
-    """What a night lacks of a control set: members to judge, and lost members that are not recorded yet."""
+    """The missing part of a control set in a night: members to judge, and lost members that are not recorded yet."""
 
     set_id: str
     judge_config: JudgeConfig

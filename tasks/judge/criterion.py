@@ -111,7 +111,7 @@ class CriterionJudge:
 
     @property
     def reply_spec(self) -> ReplySpec[Verdict]:
-        """What the judge's reply must look like: a verdict on a criterion."""
+        """The required form of the judge's reply: a verdict on a criterion."""
         grading, judge = self.judge_config.grading, self.judge_config.judge
         is_group, omits_tag = judge.piece_size is not None, judge.omits_think_tag
         shape = (group_format if is_group else reply_format)(judge.explanation_chars, grading)

@@ -29,7 +29,7 @@ ENTRIES = "verdicts"
 """The key of the entries where a reply must be an object, as structured output requires."""
 GROUP_REMINDER = "Reply again with only the JSON array, with one object for each criterion."
 Entry = Verdict | VerdictError
-"""What was read of a reply about one criterion."""
+"""The part of a reply about one criterion, as it was read."""
 _ROUNDED = 0.05
 """The most by which rounded probabilities of the three values may miss a sum of 1."""
 _OF_VALUE = {status: word for word, status in WORDS.items()}

@@ -10,7 +10,7 @@ from tasks.figures.people import against_people
 from tasks.figures.shown.corrections import DECISIONS
 
 _MOST_PAIRS = 3
-"""Largest number of pairs of graders in charts; more could not be told apart."""
+"""Largest number of pairs of graders in charts; more could not be distinguished."""
 _CHARTED = {
     "category": "By category of the criterion",
     "severity": "By severity of the criterion",

@@ -264,7 +264,7 @@ def matched(
 ) -> Iterator[tuple[Decision, Wording] | NotHere]:
     """Yield decisions with their criteria, or the reason why a criterion is not found.
 
-    Criteria with equal texts are told apart by their order, or by weight.
+    Criteria with equal texts are distinguished by their order, or by weight.
     """
     seen: Counter[str] = Counter()
     for decision in decisions:
