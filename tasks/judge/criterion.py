@@ -188,9 +188,9 @@ class ResponseJudge:
 
         `text` is the response, or the evidence in its chunks. Return `CONTEXT_LENGTH` if it is too long for the judge.
         """
-        prompt, is_live = self.by.prompt(text, judged.criterion), bool(judged.evidence)
-        call = self.by.call(self.by.reply_spec, prompt, judged.verdict_id, self.priority, is_live=is_live)
-        reply, verdict = await call_and_parse(self.by.gateway, call, self.by.reply_spec)
+        prompt, reply_spec = self.by.prompt(text, judged.criterion), self.by.reply_spec
+        call = self.by.call(reply_spec, prompt, judged.verdict_id, self.priority, is_live=bool(judged.evidence))
+        reply, verdict = await call_and_parse(self.by.gateway, call, reply_spec)
         if reply.status == CONTEXT_LENGTH and self.by.fit is not None:
             judged.earlier_replies.append(reply)
             return CONTEXT_LENGTH
