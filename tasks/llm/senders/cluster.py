@@ -46,13 +46,13 @@ _SETTINGS = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 
-_START_S = 180
-"""Time limit for the start of a local Ray's processes; Ray's own 30 s are too short on a busy machine."""
+START_S = 900
+"""Time limit for the start of a local Ray, and of a sender, whose imports take minutes on a busy machine."""
 _LOCAL_SETTINGS = {
     # This setting and the loopback address bind every port to the loopback interface.
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-    "RAY_raylet_start_wait_time_s": str(_START_S),
-    "RAY_gcs_server_port_wait_time_s": str(_START_S),
+    "RAY_raylet_start_wait_time_s": str(START_S),
+    "RAY_gcs_server_port_wait_time_s": str(START_S),
     "RAY_AUTH_TOKEN_PATH": None,
     "RAY_AUTH_MODE": None,  # None unsets it, so that Ray turns authentication on
 }

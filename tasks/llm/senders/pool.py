@@ -16,7 +16,16 @@ from tasks.llm.calls.gateway import NoSender, send
 from tasks.llm.environment import safe
 from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply
 from tasks.llm.request import Call, Target
-from tasks.llm.senders.cluster import LOCAL, SILENCE_S, Cluster, Equipment, Node, SenderProcess, refuse_without_ray
+from tasks.llm.senders.cluster import (
+    LOCAL,
+    SILENCE_S,
+    START_S,
+    Cluster,
+    Equipment,
+    Node,
+    SenderProcess,
+    refuse_without_ray,
+)
 from tasks.rules.errors import PipelineError
 
 _MESSAGE_AFTER_S = 0.002
@@ -123,8 +132,6 @@ class RemoteSender:
 
 
 LOOK_AT_NODES_EVERY_S = 0.5
-START_S = 180.0
-"""Time limit for the start of a sender: it imports LiteLLM, which takes a minute on a busy node."""
 WITHOUT_NODES_S = 120.0
 _MOST_DEATHS = 5
 """Number of lost senders on a node, without a reply in between, after which no more are started there."""

@@ -84,6 +84,7 @@ OF_DECISIONS = (2, 3, 5, 6, 7)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3_600)  # it starts ten processes, each of which imports Ray: five minutes beside fourteen others
 @needs_ray
 def test_a_killed_sender_costs_its_own_calls(
     calling: Calling, serve: Serve, tmp_path: Path, monkeypatch: Patch
@@ -92,6 +93,7 @@ def test_a_killed_sender_costs_its_own_calls(
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     folders: list[Path] = []
     monkeypatch.setattr(nodes, "mkdtemp", lambda **_: _job(folders, tmp_path))
+    monkeypatch.setattr(pools, "START_S", 3_600)
     odd = serve(lambda request, _number: REPLIES[int(prompt_of(request))])
     server = serve(HttpResponse("yes", delay_s=0.2))
     routes = {route: (ROUTES[route], range(len(REPLIES))) for route in ("vllm", "openai-streamed", "responses")}
