@@ -94,7 +94,7 @@ def build(standing: Standing, building: Path, missing: Names) -> dict[Kind, int]
     """
     if not building.exists():
         put_empty(building)
-    n_bytes = sum(part.path.stat().st_size for parts in standing.values() for part in parts)
+    n_bytes = sum(part.stat().st_size for parts in standing.values() for part in parts)
     with opened(building, n_bytes) as connection:
         if n_bytes <= _SMALL_BYTES:
             connection.execute("set disabled_compression_methods = 'fsst'")
@@ -122,7 +122,7 @@ def _load_parts(connection: duckdb.DuckDBPyConnection, standing: Standing, missi
     """Load the missing parts; return the name of each table that has any, with whether models read its new rows."""
     loaded = {}
     for table in in_order():
-        paths = [part.path for part in standing[table.name] if (table.name, part.name) in missing]
+        paths = [part for part in standing[table.name] if (table.name, part.name) in missing]
         if paths:
             load(connection, table, paths, standing)
             if sum(path.stat().st_size for path in paths) > _SMALL_BYTES:

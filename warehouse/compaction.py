@@ -1,8 +1,7 @@
 """Compaction: rewrite many small parts as few large ones, without removed responses.
 
-A concurrent reader sees every row exactly once. New parts are written into a new folder, a rename of the manifest
-switches to them, and the replaced files are deleted when no reader can need them any more. After a kill at any moment
-either the old or the new parts are current; the next compaction removes leftovers.
+A merged part has the current rows of those that it replaces, and their position in the order. So the rows that count
+are the same before, while and after both are there, and after a kill at any moment.
 
 A row in `removals` excludes the response and all rows that depend on it, if they were made before the removal; rows
 made later stay. A removed text may be too large to read, so its parts are rewritten at once.
@@ -10,12 +9,10 @@ made later stay. A removed text may be too large to read, so its parts are rewri
 
 import hashlib
 import itertools
-import shutil
-import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,14 +25,14 @@ import pyarrow.parquet as pq
 import sql
 from warehouse.errors import WarehouseError, cause_of
 from warehouse.files import HASH_HEX, is_whole, sync
-from warehouse.parts import Manifest, Part, PartStore, generation_folder, read_manifest, replace_parts, write_manifest
+from warehouse.listing import write_list
+from warehouse.parts import PartStore, moment_of
+from warehouse.publish import listing_of
 from warehouse.rows import BATCH, BY_MOMENT, REMOVALS, REPLACED, engine, is_removed, note_replaced, view_parts
 from warehouse.tables import TABLES, StoredTable
 
 LARGE_ROWS = 500_000
 """Number of rows from which a part is not rewritten."""
-GRACE_S = 3600.0
-"""Seconds for which a replaced file is kept, for readers that have already looked up its path."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +45,8 @@ class Compaction:
     bytes_after: int
 
 
-def compact(store: PartStore, *, large_rows: int = LARGE_ROWS, grace_s: float = GRACE_S) -> Compaction:
-    """Merge the small parts of every table, and delete the files that were replaced more than `grace_s` seconds ago.
+def compact(store: PartStore, *, large_rows: int = LARGE_ROWS) -> Compaction:
+    """Merge the small parts of every table.
 
     The caller holds the publish lock and has published; parts may be written meanwhile.
 
@@ -61,9 +58,8 @@ def compact(store: PartStore, *, large_rows: int = LARGE_ROWS, grace_s: float = 
         for table in TABLES.values():
             folder = store.root / table.name
             try:
-                _delete_replaced(folder, read_manifest(folder), grace_s)
                 runs = list(_runs(store.standing(table.name), large_rows))
-                replace_parts(folder, runs, partial(merge, connection, table))
+                _replace(store, table, runs, partial(merge, connection, table))
             except (OSError, pa.ArrowException, duckdb.Error) as error:
                 raise WarehouseError(f"{folder}: cannot be compacted: {cause_of(error, folder)}") from error
     after = _sizes(store)
@@ -71,19 +67,19 @@ def compact(store: PartStore, *, large_rows: int = LARGE_ROWS, grace_s: float = 
 
 
 def _sizes(store: PartStore) -> list[int]:
-    return [part.path.stat().st_size for parts in store.all_standing().values() for part in parts]
+    return [part.stat().st_size for parts in store.all_standing().values() for part in parts]
 
 
-def _runs(parts: Sequence[Part], large_rows: int) -> Iterator[list[Part]]:
+def _runs(parts: Sequence[Path], large_rows: int) -> Iterator[list[Path]]:
     """Yield the runs of contiguous small parts that are worth merging; a run ends when it is large.
 
     Parts of one moment stay in one run: a merged part could not keep its position between them.
     """
-    run: list[Part] = []
+    run: list[Path] = []
     n_rows = 0
-    for _, same_moment in itertools.groupby(parts, key=lambda part: part.moment):
+    for _, same_moment in itertools.groupby(parts, key=moment_of):
         of_moment = list(same_moment)
-        sizes = [int(pq.read_metadata(part.path).num_rows) for part in of_moment]
+        sizes = [int(pq.read_metadata(part).num_rows) for part in of_moment]
         if n_rows >= large_rows or max(sizes) >= large_rows:
             yield from [run] if len(run) > 1 else []
             run, n_rows = [], 0
@@ -93,29 +89,22 @@ def _runs(parts: Sequence[Part], large_rows: int) -> Iterator[list[Part]]:
     yield from [run] if len(run) > 1 else []
 
 
-def _delete_replaced(folder: Path, manifest: Manifest, grace_s: float) -> None:
-    """Delete files that were replaced long ago and leftovers of a killed compaction; update the manifest.
+def _replace(
+    store: PartStore, table: StoredTable, runs: Sequence[Sequence[Path]], write: Callable[[Sequence[Path]], Path]
+) -> None:
+    """Write one new part for each run of parts, and delete the parts of the run.
 
-    The manifest then omits the names of replaced parts: the list of parts, written since, names the merged ones.
+    The list of expected parts names the new ones before the old ones are deleted, so that neither are missed after a
+    kill. The caller holds the publish lock.
     """
-    due = [path for path, moment_s in manifest.retired.items() if moment_s + grace_s <= time.time()]
-    for path in due:
-        (folder / path).unlink(missing_ok=True)
-    # A replaced file that the manifest forgets would be current again, so its deletion is synced first.
-    for parent in {(folder / path).parent for path in due if (folder / path).parent.is_dir()}:
-        sync(parent)
-    kept = {path: moment_s for path, moment_s in manifest.retired.items() if path not in due}
-    merged = {name: part | {"replaces": []} for name, part in manifest.merged.items()}
-    if (new := replace(manifest, retired=kept, merged=merged)) != manifest:
-        write_manifest(folder, new)
-    # No other compaction is running, so files without a name in the manifest are leftovers.
-    named = {generation_folder(folder, part["generation"]) / name for name, part in merged.items()}
-    named |= {folder / path for path in kept}
-    for generation in folder.glob("g[0-9]*"):
-        for left in set(generation.iterdir()) - named:
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
-        if not any(generation.iterdir()):
-            generation.rmdir()
+    new = {write(run) for run in runs}
+    old = {part for run in runs for part in run} - new
+    if new and (listing := listing_of(store)):
+        sync(store.root / table.name)
+        gone, merged = ({(table.name, part.name) for part in parts} for parts in (old, new))
+        write_list(store.root, listing._replace(parts=(listing.parts - gone) | merged))
+    for part in old:
+        part.unlink()
 
 
 _GROUP_ROWS = 122_880
@@ -126,15 +115,15 @@ _LARGE_GROUP_BYTES = 4 * _GROUP_BYTES
 """A row group larger than this holds huge texts, so its rows are read one at a time."""
 
 
-def merge(connection: duckdb.DuckDBPyConnection, table: StoredTable, parts: Sequence[Part], folder: Path) -> Part:
-    """Write the current rows of contiguous parts as one part into a folder; the same parts give the same bytes.
+def merge(connection: duckdb.DuckDBPyConnection, table: StoredTable, parts: Sequence[Path]) -> Path:
+    """Write the current rows of contiguous parts as one part; the same parts give the same bytes.
 
     The new part gets the moment of the last one, so it keeps their position in the order.
     """
-    view_parts(connection, table, [part.path for part in parts], "run")
+    view_parts(connection, table, parts, "run")
     note_replaced(connection, table, "run", [*table.key, *([BATCH] if BATCH in table.columns else [])])
     given_way = f"select part, list(part_row order by part_row) as positions from {REPLACED} group by part"
-    return rewritten(table, parts, folder, _positions(connection, given_way))
+    return rewritten(table, parts, _positions(connection, given_way))
 
 
 def _positions(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, pa.Array]:
@@ -143,9 +132,9 @@ def _positions(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, p
     return {name: rows.values for name, rows in zip(table["part"].to_pylist(), table["positions"], strict=True)}
 
 
-def rewritten(table: StoredTable, parts: Sequence[Part], folder: Path, gone: Mapping[str, pa.Array]) -> Part:
+def rewritten(table: StoredTable, parts: Sequence[Path], gone: Mapping[str, pa.Array]) -> Path:
     """Write the rows of parts as one part, without those at the positions `gone` (by part name)."""
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = parts[-1].parent
     temporary = folder / f".{uuid.uuid4().hex}.tmp"
     try:
         with temporary.open("wb") as file, pq.ParquetWriter(file, table.schema, compression="zstd") as writer:
@@ -154,18 +143,16 @@ def rewritten(table: StoredTable, parts: Sequence[Part], folder: Path, gone: Map
         sync(temporary)
         with temporary.open("rb") as written:
             content_hash = hashlib.file_digest(written, "sha256").hexdigest()[:HASH_HEX]
-        name = f"{parts[-1].moment}-{content_hash}.parquet"
-        temporary.replace(folder / name)
+        return temporary.replace(folder / f"{moment_of(parts[-1])}-{content_hash}.parquet")
     finally:
         temporary.unlink(missing_ok=True)
-    return Part(name, folder / name)
 
 
-def _rows(table: StoredTable, parts: Sequence[Part], given_way: Mapping[str, pa.Array]) -> Iterator[pa.Table]:
+def _rows(table: StoredTable, parts: Sequence[Path], given_way: Mapping[str, pa.Array]) -> Iterator[pa.Table]:
     """Yield the current rows, in their order, with the contract's schema."""
     for part in parts:
         gone = given_way.get(part.name)
-        with pq.ParquetFile(part.path, memory_map=True) as file:
+        with pq.ParquetFile(part, memory_map=True) as file:
             first = 0
             # One row at a time if some are huge, so that no two huge rows are in memory at once.
             groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
@@ -208,7 +195,7 @@ def _stored_responses(store: PartStore) -> Iterator[duckdb.DuckDBPyConnection]:
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses.
     """
-    responses, removals = ([part.path for part in store.standing(name)] for name in ("responses", REMOVALS))
+    responses, removals = (store.standing(name) for name in ("responses", REMOVALS))
     with engine(store.root / ".removal.spill") as connection:
         try:
             view_parts(connection, TABLES["responses"], responses, _VIEW)
@@ -242,20 +229,18 @@ def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> 
 def clean(store: PartStore) -> int:
     """Rewrite the parts that hold removed responses, and return their number. The caller holds the publish lock.
 
-    The old parts stay for the grace period; compaction deletes them.
-
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
     """
     if not store.standing(REMOVALS) or not store.standing("responses"):
         return 0
-    table, folder = TABLES["responses"], store.root / "responses"
+    table = TABLES["responses"]
     with _stored_responses(store) as connection:
         removed = sql.template("warehouse/removed_rows", view=_VIEW, moment=BY_MOMENT, is_removed=is_removed("stored"))
         gone = _positions(connection, removed)
         dirty = [part for part in store.standing(table.name) if part.name in gone]
         # A rewritten damaged part would carry the damage under a valid hash.
-        if damaged := next((part.path for part in dirty if not is_whole(part.path)), None):
+        if damaged := next((part for part in dirty if not is_whole(part)), None):
             raise WarehouseError(f"{damaged}: is damaged; `prbench aggregate` sets it aside and restores what it can")
-        replace_parts(folder, [[part] for part in dirty], lambda run, into: rewritten(table, run, into, gone))
+        _replace(store, table, [[part] for part in dirty], lambda run: rewritten(table, run, gone))
     return len(dirty)

@@ -29,10 +29,6 @@ class WarehouseOutdated(WarehouseError):
     """The database was published by another version of the code; publish again to renew it."""
 
 
-class DamagedManifest(WarehouseError):
-    """A manifest has changed since it was written; repair builds a new one from the existing parts."""
-
-
 def cause_of(error: Exception, path: Path) -> str:
     """Return the reason why a file could not be read or written, in one line."""
     return refusal_of_disk(error, path) or getattr(error, "strerror", None) or first_line(error)

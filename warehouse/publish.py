@@ -21,11 +21,11 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.build import build
-from warehouse.errors import DamagedManifest, WarehouseError, cause_of
+from warehouse.errors import WarehouseError, cause_of
 from warehouse.files import Unsound, is_database_whole, is_whole, note, sync
 from warehouse.listing import FILE, LIST, Listing, Loss, Names, read_list, version_in, write_list
 from warehouse.owner import refuse_if_lost
-from warehouse.parts import MANIFEST, Manifest, PartStore, Standing, names_in, read_manifest, write_manifest
+from warehouse.parts import PartStore, Standing, moment_of, names_in
 from warehouse.reader import Reader, is_damaged, parts_of, published_parts
 from warehouse.rows import REMOVALS, decided, engine, quoted, standing_rows, view_parts
 from warehouse.tables import TABLES, StoredTable
@@ -85,61 +85,28 @@ def _listed_by(database: Path) -> Listing | None:
 
 
 def gone_from(standing: Standing, listing: Listing | None) -> Names:
-    """Return the listed parts that are neither current nor merged into a current one."""
+    """Return the listed parts that are missing."""
     listed = {(table, name) for table, name in listing.parts if table in standing} if listing else set()
-    replaced = {(table, name) for table, parts in standing.items() for part in parts for name in part.replaces}
-    return listed - names_in(standing) - replaced
+    return listed - names_in(standing)
 
 
-def manifest_of_files(folder: Path) -> Manifest:
-    """Return a manifest in which all existing merged parts are current.
-
-    The parts that they replaced are then current too, which does not change the rows that readers get.
-    """
-    generations = {path.name: int(path.parent.name[1:]) for path in sorted(folder.glob("g[0-9]*/*.parquet"))}
-    merged = {name: {"generation": generation, "replaces": []} for name, generation in generations.items()}
-    return Manifest(max(generations.values(), default=0), merged)
-
-
-def manifests_damaged(store: PartStore, listing: Listing | None) -> Iterator[tuple[str, str]]:
-    """Yield each table whose manifest is damaged, or missing although merged parts should be current, with the problem.
-
-    Merged parts without a manifest may also be leftovers of a killed compaction; the list does not name those.
-    """
-    for table_name in TABLES:
-        folder = store.root / table_name
-        try:
-            read_manifest(folder)
-        except DamagedManifest as error:
-            yield table_name, str(error).partition("; `")[0]
-        else:
-            merged = () if (folder / MANIFEST).exists() else manifest_of_files(folder).merged
-            if any(listing is None or (table_name, name) in listing.parts for name in merged):
-                yield table_name, f"{folder / MANIFEST}: is missing"
+def _damaged_of(standing: Standing) -> list[tuple[str, Path]]:
+    """Return the parts whose content does not have the hash in their names, each with its table."""
+    return [(table_name, part) for table_name, parts in standing.items() for part in parts if not is_whole(part)]
 
 
 def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | None) -> bool:
-    """Set aside the parts whose content does not have the hash in their names, and return whether there were any.
-
-    Missing merged parts are removed from the manifest. The caller holds the publish lock.
-    """
-    root, has_damage = store.root.parent, False
-    for table_name, parts in standing.items():
-        for part in parts:
-            is_there = part.path.exists()
-            if is_there and is_whole(part.path):
-                continue
-            has_damage = True
-            if is_there:
-                line = f"{part.path}: is damaged, since its content is not what its name says; it is now "
-                line += aside(root, part.path, table_name)
-                if listing is None:
-                    line += "; what it held is not known, and restored as far as the ledger has it"
-                elif (table_name, part.name) not in listing.parts:
-                    line += "; it was not published yet: the next `prbench run` brings back what the ledger holds of it"
-                note(root, line)
-            store.forget(table_name, part.name)
-    return has_damage
+    """Set aside the damaged parts, and return whether there were any. The caller holds the publish lock."""
+    damaged = _damaged_of(standing)
+    for table_name, part in damaged:
+        line = f"{part}: is damaged, since its content is not what its name says; it is now "
+        line += aside(store.root.parent, part, table_name)
+        if listing is None:
+            line += "; what it held is not known, and restored as far as the ledger has it"
+        elif (table_name, part.name) not in listing.parts:
+            line += "; it was not published yet: the next `prbench run` brings back what the ledger holds of it"
+        note(store.root.parent, line)
+    return bool(damaged)
 
 
 def restore_rows(store: PartStore, standing: Standing, gone: Names) -> None:
@@ -154,8 +121,9 @@ def restore_rows(store: PartStore, standing: Standing, gone: Names) -> None:
             connection.execute(f"attach {quoted(database)} as last (read_only)")
         for table_name in sorted({table for table, _ in gone}):
             lost, n_rows = sorted(part for table, part in gone if table == table_name), 0
-            held = {part for table, part in last.parts if table == table_name} if last else set()
-            left = [part.path for part in standing[table_name] if held & {part.name, *part.replaces}]
+            # By their moments, which merged parts have too.
+            held = {part.partition("-")[0] for table, part in last.parts if table == table_name} if last else set()
+            left = [part for part in standing[table_name] if moment_of(part) in held]
             for rows, is_decided in _lost_rows(connection, TABLES[table_name], left) if held else ():
                 # A decided row must precede those of later parts; any other row must follow those of earlier parts.
                 store.put_back(table_name, rows, lost[0 if is_decided else -1].partition("-")[0])
@@ -188,18 +156,14 @@ def _lost_rows(
 
 def damage_of(store: PartStore) -> list[str]:
     """Return the damage and the missing files, in words; nothing is changed."""
-    damage, listing, standing, version = [], None, {}, store.root.parent / FILE
+    damage, listing, standing, version = [], None, store.all_standing(), store.root.parent / FILE
     if store.root.is_dir() and version_in(version) is None:
         damage.append(f"{version}: is damaged or missing")
     try:
         listing = read_list(store.root) or _listed_by(store.database)
     except Unsound as error:
         damage.append(f"{store.root / LIST}: is damaged ({error})")
-    if damaged := dict(manifests_damaged(store, listing)):
-        damage += damaged.values()
-    for table_name in TABLES.keys() - damaged.keys():
-        standing[table_name] = store.standing(table_name)
-        damage += [f"{part.path}: is damaged" for part in standing[table_name] if not is_whole(part.path)]
+    damage += [f"{part}: is damaged" for _, part in _damaged_of(standing)]
     return damage + [f"{store.root / table / name}: is missing" for table, name in sorted(gone_from(standing, listing))]
 
 
@@ -207,9 +171,8 @@ def publish(store: PartStore, *, must_rebuild: bool = False, must_verify: bool =
     """Bring the database up to date with the parts, and return whether that changed it.
 
     With `must_rebuild` it is built from the parts even if adding to it would do. Every part is verified before it is
-    read; with `must_verify`, all current parts and the manifests are verified. Damaged files are set aside, and their
-    rows restored as far as the last database has them (`pop_notices` has the report). The caller holds the publish
-    lock.
+    read; with `must_verify`, all current parts are verified. Damaged files are set aside, and their rows restored as
+    far as the last database has them (`pop_notices` has the report). The caller holds the publish lock.
 
     Raises:
         WarehouseError: the database cannot be built; the published one stays as it is.
@@ -219,11 +182,6 @@ def publish(store: PartStore, *, must_rebuild: bool = False, must_verify: bool =
         note(store.root.parent, f"{database}: was damaged; it is rebuilt from the parts", is_mended=True)
         must_rebuild = True
     try:
-        for table_name, why in manifests_damaged(store, listing) if must_verify else ():
-            root, folder = store.root.parent, store.root / table_name
-            now = f"; it is now {aside(root, folder / MANIFEST, table_name)}" if (folder / MANIFEST).exists() else ""
-            note(root, f"{why}{now}, and was rebuilt from the parts that are there")
-            write_manifest(folder, manifest_of_files(folder))
         return _publish(store, listing, must_rebuild=must_rebuild, must_verify=must_verify)
     except (duckdb.Error, OSError) as error:
         if isinstance(error, duckdb.Error) and not must_verify and is_damaged(database):

@@ -180,6 +180,6 @@ def _not_retracted(connection: duckdb.DuckDBPyConnection, table: StoredTable, st
     condition = f"({BATCH} is null or {BATCH} not in ({RETRACTED}))" if BATCH in table.columns else "true"
     if table.name not in _ON_RESPONSES or not standing["responses"]:
         return condition
-    view_parts(connection, TABLES["responses"], [part.path for part in standing["responses"]], "stored_responses")
+    view_parts(connection, TABLES["responses"], standing["responses"], "stored_responses")
     connection.execute(sql.template("warehouse/withdrawn_responses", batch=BATCH, retracted=RETRACTED))
     return f"{condition} and coalesce(response_id not in (from withdrawn), true)"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from warehouse.compaction import GRACE_S, LARGE_ROWS, Compaction, clean, compact
+from warehouse.compaction import LARGE_ROWS, Compaction, clean, compact
 from warehouse.errors import WarehouseOutdated
 from warehouse.files import Unsound, has_damage
 from warehouse.listing import DATABASE, FILE, Listing, Loss, begin, read_list, refuse_other_version, write_list
@@ -163,11 +163,11 @@ class Warehouse:
         there, held = names_in(self.store.all_standing()), published_parts(self.database) or set()
         return len(there if held - there else there - held)
 
-    def compact(self, *, large_rows: int = LARGE_ROWS, grace_s: float = GRACE_S) -> Compaction:
+    def compact(self, *, large_rows: int = LARGE_ROWS) -> Compaction:
         """Publish, merge the small parts of every table, and build the database again from the merged ones.
 
-        Parts of `large_rows` and more stay as they are; replaced files are deleted by a compaction that comes more
-        than `grace_s` seconds after theirs. What is read stays the same, and parts may be written meanwhile.
+        Parts of `large_rows` and more stay as they are. What is read stays the same, and parts may be written
+        meanwhile.
 
         Raises:
             WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
@@ -177,7 +177,7 @@ class Warehouse:
         with self.publishing():
             # A merged damaged part would carry the damage under a valid hash.
             publish(self.store, must_verify=True)
-            done = compact(self.store, large_rows=large_rows, grace_s=grace_s)
+            done = compact(self.store, large_rows=large_rows)
             publish(self.store, must_rebuild=True)
             return done
 

@@ -11,7 +11,7 @@ import contextlib
 import shutil
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from tasks.llm.ledger.files import readable_path
 from tasks.rules.errors import PipelineError, UsageError, disk_errors
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
-from warehouse import DAMAGED, TABLES, Warehouse, content_of, refuse_if_lost, refuse_other_version
+from warehouse import DAMAGED, Warehouse, content_of, refuse_if_lost, refuse_other_version
 from warehouse import FILE as VERSION_FILE
 from warehouse.files import is_named_after, sync
 from warehouse.locks import file_lock
@@ -43,35 +43,6 @@ def _path_of(file: File) -> str:
 
 def _mark(sha256: str) -> str:
     return f".{sha256[:16]}"
-
-
-@dataclass
-class _Copies:
-    """The copies of a backup: intact ones of the last backup, by path in the warehouse; and new ones, staged."""
-
-    stage: Path
-    last: Mapping[str, File]
-    new: dict[str, Path] = field(default_factory=dict)
-
-    def keep(self, root: Path, source: Path, *, may_change: bool = False) -> File:
-        """Return the copy of a file of the warehouse at `root`; it is staged unless the last backup has it.
-
-        If the file `may_change`, the copy gets a name of its own, because the last backup needs the earlier copy until
-        this one is complete.
-        """
-        path = source.relative_to(root).as_posix()
-        last = self.last.get(path)
-        if last is not None and not may_change:
-            return last
-        staged = self.stage / path
-        kept_as(source, staged)
-        copy = file_at(staged, f"{_FILES}{path}")
-        if last is not None and last.sha256 == copy.sha256:
-            return last
-        if may_change:
-            copy = File(copy.name + _mark(copy.sha256), copy.n_bytes, copy.sha256)
-        self.new[copy.name] = staged
-        return copy
 
 
 def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> StageReport:
@@ -98,19 +69,18 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
     ):  # fmt: skip
         there = location.files()
         last = read_bundle(location, "backup").files if _RECORD in there else ()
-        copies = _Copies(stage, {
-                _path_of(file): file for file in last if there.get(file.name) == file.n_bytes
-                and (not must_verify or location.hash_of(file.name) == file.sha256)
-            })  # fmt: skip
-        files = _files(warehouse, copies)
-        n_new_bytes = sum(path.stat().st_size for path in copies.new.values())
+        intact = {
+            _path_of(file): file for file in last if there.get(file.name) == file.n_bytes
+            and (not must_verify or location.hash_of(file.name) == file.sha256)
+        }  # fmt: skip
+        files = _files(warehouse, stage, intact)
         refuse_if_lost(warehouse.root)
-        copied = {file: copies.new.get(file.name) for file in files}
-        bundle = write_bundle(location, "backup", copied, {"made_at": started_at}, is_quiet=job.is_quiet)
+        bundle = write_bundle(location, "backup", files, {"made_at": started_at}, is_quiet=job.is_quiet)
         needed = {file.name for file in files}
         location.remove([name for name in there if name.startswith(_FILES) and name not in needed])
-    note = f"{len(files)} files ({bundle.n_bytes / 1e6:.1f} MB) in {target}, {len(copies.new)} of them copied now"
-    return StageReport("backup", rows=len(copies.new), notes=[f"{note} ({n_new_bytes / 1e6:.1f} MB)"])
+    new = [file.n_bytes for file, staged in files.items() if staged]
+    note = f"{len(files)} files ({bundle.n_bytes / 1e6:.1f} MB) in {target}, {len(new)} of them copied now"
+    return StageReport("backup", rows=len(new), notes=[f"{note} ({sum(new) / 1e6:.1f} MB)"])
 
 
 def _refuse_others(warehouse: Warehouse, location: Folder | Store) -> None:
@@ -123,33 +93,37 @@ def _refuse_others(warehouse: Warehouse, location: Folder | Store) -> None:
         raise UsageError(f"{location}: has files that are not a backup; name an empty folder or prefix")
 
 
-def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
-    """Return the files of a warehouse, all with intact copies.
-
-    Parts that compaction replaces in the meantime stay for an hour, so they can still be copied.
+def _files(warehouse: Warehouse, stage: Path, intact: Mapping[str, File]) -> dict[File, Path | None]:
+    """Return the files of a backup -> a staged copy, or None for an intact copy of the last backup (by path).
 
     Raises:
         PipelineError: one cannot be copied, or is damaged.
     """
-    source = readable_path(warehouse.root / LEDGER)
-    ledger = [_ledger_copy(copies, source)] if source else []
+    if source := readable_path(warehouse.root / LEDGER):
+        _copy_ledger(source, stage / LEDGER / source.name)
     with file_lock(warehouse.root / "publish.lock", wait=True):
-        listed = [part.path for table in TABLES for part in warehouse.store.standing(table)]
-        # The small files that list the current parts and state the version of the warehouse.
-        names = ("parts/*/manifest.json", "parts/list.json", VERSION_FILE)
-        small = sorted(path for name in names for path in warehouse.root.glob(name))
-        kept = [copies.keep(warehouse.root, path, may_change=True) for path in small]
-    parts = [copies.keep(warehouse.root, path) for path in listed]
-    copied = zip(listed, parts, strict=True)
-    if damaged := [path for path, copy in copied if not is_named_after(path.name, copy.sha256)]:
-        raise Damaged(f"{damaged[0]}: is damaged; run `prbench aggregate`, then back up again")
-    return [*ledger, *kept, *parts]
+        parts = {path.relative_to(warehouse.root).as_posix(): path
+                 for paths in warehouse.store.all_standing().values() for path in paths}  # fmt: skip
+        # The small files that list the expected parts and state the version of the warehouse.
+        small = {name: warehouse.root / name for name in ("parts/list.json", VERSION_FILE)}
+        for name, path in (small | parts).items():
+            if name not in intact.keys() & parts and path.exists():
+                kept_as(path, stage / name)
+    files: dict[File, Path | None] = {intact[name]: None for name in parts if name in intact}
+    for name in Folder(stage).files():
+        copy = file_at(stage / name, f"{_FILES}{name}")
+        if name not in parts:
+            # The last backup needs its copy of a file that may change until this backup is complete.
+            copy = replace(copy, name=copy.name + _mark(copy.sha256))
+        files[copy] = None if intact.get(name) == copy else stage / name
+    for file in files:
+        if _path_of(file) in parts and not is_named_after(file.name, file.sha256):
+            raise Damaged(f"{parts[_path_of(file)]}: is damaged; run `prbench aggregate`, then back up again")
+    return files
 
 
-def _ledger_copy(copies: _Copies, source: Path) -> File:
+def _copy_ledger(source: Path, copied: Path) -> None:
     """Copy a database to which other processes may write; the copy that SQLite makes is consistent."""
-    root = copies.stage / "live"
-    copied = root / LEDGER / source.name
     copied.parent.mkdir(parents=True)
     try:
         with (
@@ -159,7 +133,6 @@ def _ledger_copy(copies: _Copies, source: Path) -> File:
             live.backup(copy)
     except sqlite3.Error as error:
         raise PipelineError(f"{source}: cannot be copied ({error}); `prbench run` repairs what it can") from error
-    return copies.keep(root, copied, may_change=True)
 
 
 def restore(job: Job, source: Path | Store) -> StageReport:

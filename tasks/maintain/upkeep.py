@@ -236,7 +236,7 @@ def remove(job: Job, choice: ResponseChoice, reason: str) -> StageReport:
     n_replies = counted(freed.entries, "reply", "replies")
     return StageReport("remove", rows=len(rows), notes=[
         f"{counted(len(rows), 'response')} removed, with {n_replies} in the ledger",
-        "the next run samples them again; `prbench compact` frees their disk space after an hour",
+        "the next run samples them again",
     ])  # fmt: skip
 
 
@@ -292,7 +292,7 @@ def disk_use(job: Job) -> list[Row]:
     Parts that compaction replaced count as other files until they are deleted.
     """
     warehouse = Warehouse(job.warehouse)
-    heads = {part.path: f"table {table}" for table in TABLES for part in warehouse.store.standing(table)}
+    heads = {part: f"table {table}" for table in TABLES for part in warehouse.store.standing(table)}
     heads[warehouse.database] = "database"
     used: dict[str, Row] = {}
     for path in [Path(folder) / name for folder, _, names in os.walk(warehouse.root) for name in names]:

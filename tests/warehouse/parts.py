@@ -68,7 +68,7 @@ def forget_parts(warehouse: Warehouse) -> None:
 
 def stored(store: PartStore, table_name: str) -> list[Row]:
     """All rows of the current parts, in the order of parts."""
-    return [row for part in store.standing(table_name) for row in pq.read_table(part.path).to_pylist()]
+    return [row for part in store.standing(table_name) for row in pq.read_table(part).to_pylist()]
 
 
 def standing(table_name: str, rows: Iterable[Row], retracted: Iterable[str] = ()) -> list[Row]:

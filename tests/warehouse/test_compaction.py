@@ -1,7 +1,6 @@
 """Compaction: fewer files and the same rows, whatever reads, writes or is killed meanwhile."""
 
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,9 @@ from tests.kit import Patch, response, row
 from tests.warehouse.parts import published, put, standing, stored
 from warehouse import Warehouse, compaction
 from warehouse.compaction import compact
-from warehouse.parts import Part, PartStore
+from warehouse.listing import Listing, read_list, write_list
+from warehouse.parts import PartStore, moment_of, names_in
+from warehouse.publish import gone_from
 
 
 def files_in(warehouse: Warehouse, table_name: str) -> list[str]:
@@ -35,12 +36,12 @@ def test_many_small_parts_become_one_with_the_rows_that_stand(warehouse: Warehou
     write_runs(warehouse, "a", "b", "c")
     write_runs(warehouse, "b", command="again")
     warehouse.write("labels", [row("labels", field="f", kind="k", label="l")])
-    sizes = {name: sum(p.path.stat().st_size for p in warehouse.store.standing(name)) for name in ("runs", "labels")}
+    sizes = {name: sum(part.stat().st_size for part in warehouse.store.standing(name)) for name in ("runs", "labels")}
     done = warehouse.compact()
     (merged,) = warehouse.store.standing("runs")
 
     assert (5, 2) == (done.parts_before, done.parts_after) == (5, warehouse.n_parts())
-    after = merged.path.stat().st_size + sizes["labels"]
+    after = merged.stat().st_size + sizes["labels"]
     assert (sum(sizes.values()), after) == (done.bytes_before, done.bytes_after)
     standing_runs = [(each["run_id"], each["command"]) for each in stored(warehouse.store, "runs")]
     assert [("a", "run"), ("c", "run"), ("b", "again")] == standing_runs
@@ -53,9 +54,9 @@ def test_large_parts_stay_and_what_lies_between_them_does_not_move_across(tmp_pa
     compact(store, large_rows=5)
     parts = store.standing("responses")
 
-    assert [3, 5, 4, 9, 1] == [pq.read_metadata(part.path).num_rows for part in parts]
+    assert [3, 5, 4, 9, 1] == [pq.read_metadata(part).num_rows for part in parts]
     assert {names[2], names[6], names[7]} <= {part.name for part in parts}
-    assert ["2", "3", "6", "7", "8"] == [part.moment.lstrip("0") for part in parts]
+    assert ["2", "3", "6", "7", "8"] == [moment_of(part).lstrip("0") for part in parts]
 
 
 def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
@@ -96,14 +97,14 @@ def test_merging_parts_leaves_what_stands(parts: list[tuple[int, list[Any]]], la
         for table_name in ("responses", "runs"):
             rows = stored(store, table_name)
             expected = [standing(table_name, rows, gone) for gone in ([], ["import-1"], BATCHES[1:])]
-            compact(store, large_rows=large_rows, grace_s=0)
+            compact(store, large_rows=large_rows)
             actual = [standing(table_name, stored(store, table_name), gone) for gone in ([], ["import-1"], BATCHES[1:])]
             assert expected == actual
         # Again after further parts; some are late, and their order is that of their names.
         for number, (moment, rows) in enumerate(parts[n_before:], start=n_before):
             put_cells(Path(folder), number, moment, rows)
         rows = stored(store, "responses")
-        compact(store, large_rows=large_rows, grace_s=0)
+        compact(store, large_rows=large_rows)
         for gone in ([], ["import-2"]):
             assert standing("responses", rows, gone) == standing("responses", stored(store, "responses"), gone)
 
@@ -111,18 +112,22 @@ def test_merging_parts_leaves_what_stands(parts: list[tuple[int, list[Any]]], la
 # readers, writers and kills
 
 
-def test_replaced_files_stay_for_some_time(warehouse: Warehouse, quick: None, monkeypatch: Patch) -> None:
+def test_parts_that_an_earlier_version_merged_into_a_subfolder_count_as_any_others(
+    warehouse: Warehouse, quick: None
+) -> None:
     write_runs(warehouse, "a", "b")
-    before = warehouse.store.standing("runs")
+    content = {part.name: part.read_bytes() for part in warehouse.store.standing("runs")}
     warehouse.compact()
-    warehouse.compact(grace_s=3600)
+    (merged,) = warehouse.store.standing("runs")
+    (folder := merged.with_name("g0001")).mkdir()
+    merged.rename(folder / merged.name)
+    for name, replaced in content.items():  # these stayed for an hour
+        merged.with_name(name).write_bytes(replaced)
 
-    assert [True, True] == [part.path.exists() for part in before]
-    now = time.time()
-    monkeypatch.setattr("time.time", lambda: now + 3601)
-    warehouse.compact(grace_s=3600)
-
-    assert [False, False] == [part.path.exists() for part in before]
+    assert [] == warehouse.damage()
+    warehouse.publish()
+    assert ["a", "b"] == [each["run_id"] for each in published(warehouse, "runs")]
+    warehouse.compact()
     assert 1 == len(files_in(warehouse, "runs")) == warehouse.n_parts()
 
 
@@ -130,18 +135,18 @@ def test_a_part_that_appears_meanwhile_is_kept(warehouse: Warehouse, quick: None
     write_runs(warehouse, "a", "b")
     merge = compaction.merge
 
-    def merge_beside_a_writer(*arguments: Any) -> Part:
+    def merge_beside_a_writer(*arguments: Any) -> Path:
         write_runs(warehouse, "c")
         put(warehouse.root, "runs", 1, [row("runs", run_id="very late")])
         return merge(*arguments)
 
     monkeypatch.setattr(compaction, "merge", merge_beside_a_writer)
-    warehouse.compact(grace_s=0)
+    warehouse.compact()
     monkeypatch.undo()
 
     assert ["a", "b", "c", "very late"] == sorted(actual["run_id"] for actual in stored(warehouse.store, "runs"))
     for _ in range(2):
-        warehouse.compact(grace_s=0)
+        warehouse.compact()
     assert ["very late", "a", "b", "c"] == [actual["run_id"] for actual in stored(warehouse.store, "runs")]
 
 
@@ -150,24 +155,24 @@ def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_for_good(tmp_path: 
     base = tmp_path / "base"
     for moment in range(1, 7):
         put(base, "runs", moment, [row("runs", run_id=name, command=str(moment)) for name in ("a", f"b{moment}")])
-    compact(PartStore(base), grace_s=0)
+    compact(PartStore(base))
     put(base, "runs", 7, [row("runs", run_id="a", command="7")])
+    write_list(base / "parts", Listing(frozenset(names_in(PartStore(base).all_standing())), {}))
     expected = standing("runs", stored(PartStore(base), "runs"))
-    # The second compaction deletes what the first replaced.
-    work = "for _ in range(2): compact(PartStore(place), grace_s=0)"
+    work = "compact(PartStore(place))"
     imports = "import pandas\nfrom warehouse.compaction import compact\nfrom warehouse.parts import PartStore"
     folders = killed_at_every_step(imports, work, base, tmp_path / "killed")
 
-    assert len(folders) > 12
+    assert len(folders) > 5
     for step, store in enumerate(map(PartStore, folders), start=1):
         assert expected == standing("runs", stored(store, "runs")), step
-        for _ in range(2):
-            compact(store, grace_s=0)
+        assert not gone_from(store.all_standing(), read_list(store.root)), step
+        compact(store)
         assert expected == standing("runs", stored(store, "runs")), step
         (part,) = store.standing("runs")
         left = {path for path in (store.root / "runs").rglob("*") if path.is_file()}
         fresh = {path for path in left if path.name.endswith(".tmp") and path.parent == store.root / "runs"}
-        assert {part.path, store.root / "runs" / "manifest.json"} == left - fresh, step
+        assert {part} == left - fresh, step
 
 
 # publishing
@@ -178,7 +183,7 @@ def test_a_compaction_rebuilds_the_database_and_later_parts_are_added(warehouse:
     warehouse.publish()
     for name in ("c", "d"):
         write_runs(warehouse, name)
-        warehouse.compact(grace_s=0)
+        warehouse.compact()
     write_runs(warehouse, "e", "f")
     assert 2 == warehouse.n_unpublished()
     warehouse.publish()

@@ -1,4 +1,4 @@
-"""Parts, manifests and databases with flipped bits, cut short, deleted or swapped: found, reported, and restored."""
+"""Parts and databases with flipped bits, cut short, deleted or swapped: found, reported, and restored."""
 
 import json
 import random
@@ -16,7 +16,7 @@ from tests.kit import Patch, one_line, response, row, rows_in, verdict
 from tests.warehouse.parts import DAMAGES, flip, rows_of, without_marts
 from warehouse import Warehouse, WarehouseError
 from warehouse.columns import COLUMNS
-from warehouse.files import is_database_whole, is_whole, pop_notices, write_sealed
+from warehouse.files import is_database_whole, is_whole, pop_notices
 from warehouse.listing import VERSION, refuse_other_version
 from warehouse.tables import TABLES
 
@@ -100,7 +100,7 @@ def test_damaged_parts_of_any_table_are_restored(warehouse: Warehouse, monkeypat
     assert [] == [name for name, rows in before.items() if not rows]
 
     for step in range(2 if what == "a flipped bit" else 1):
-        victims = {name: chosen.choice(warehouse.store.standing(name)).path for name in TABLES}
+        victims = {name: chosen.choice(warehouse.store.standing(name)) for name in TABLES}
         for path in victims.values():
             if what == "a flipped bit":
                 flip(path, chosen.randrange(path.stat().st_size), bit=chosen.randrange(8))
@@ -123,7 +123,7 @@ def test_damaged_parts_of_any_table_are_restored(warehouse: Warehouse, monkeypat
 
 def test_rows_that_came_after_a_damaged_part_stand_before_its_restored_ones(warehouse: Warehouse, quick: None) -> None:
     filled(warehouse)
-    victim = warehouse.store.standing("runs")[-1].path
+    victim = warehouse.store.standing("runs")[-1]
     flip(victim)
     warehouse.write("runs", [row("runs", run_id="r", command="newer")])
     warehouse.verify()
@@ -138,7 +138,7 @@ def failed_rows(warehouse: Warehouse) -> list[Path]:
     for status in ("timeout", "ok", "refused"):
         warehouse.write("responses", [response("t", status=status), response(f"{status}", status="timeout")])
     warehouse.publish()
-    return [part.path for part in warehouse.store.standing("responses")[1:]]
+    return warehouse.store.standing("responses")[1:]
 
 
 def last_of_its_kind(warehouse: Warehouse) -> list[Path]:
@@ -147,7 +147,7 @@ def last_of_its_kind(warehouse: Warehouse) -> list[Path]:
         warehouse.write("runs", [row("runs", run_id="r", outcome=outcome)])
     warehouse.publish()
     warehouse.compact()
-    return [part.path for part in warehouse.store.standing("runs")]
+    return warehouse.store.standing("runs")
 
 
 @pytest.mark.parametrize("fill", [failed_rows, last_of_its_kind])
@@ -163,35 +163,20 @@ def test_restored_rows_count_as_before(
     assert [] == warehouse.losses()
 
 
-# merged parts and manifests
+# merged parts
 
 
 @pytest.mark.parametrize("n_compactions", [0, 2])
 def test_a_part_damaged_before_a_compaction_is_restored(warehouse: Warehouse, quick: None, n_compactions: int) -> None:
     before = filled(warehouse)
     for _ in range(n_compactions):
-        warehouse.compact(grace_s=0)
+        warehouse.compact()
     victim = warehouse.store.standing("verdicts")[0]
-    flip(victim.path)
-    warehouse.compact(grace_s=0)
+    flip(victim)
+    warehouse.compact()
 
     assert any(victim.name in line for line in lines_of(warehouse))
     assert before == rows_of(warehouse) == rebuilt(warehouse)
-
-
-@pytest.mark.parametrize("what", ["a flipped bit", "deleted"])
-@pytest.mark.parametrize("grace_s", [0.0, 3600.0])
-def test_a_damaged_manifest_is_made_anew(warehouse: Warehouse, quick: None, what: str, grace_s: float) -> None:
-    before = filled(warehouse)
-    warehouse.compact(grace_s=grace_s)
-    warehouse.compact(grace_s=grace_s)
-    DAMAGES[what](warehouse.store.root / "verdicts" / "manifest.json")
-    assert any("manifest" in line for line in warehouse.damage())
-    warehouse.verify()
-
-    assert before == rows_of(warehouse) == rebuilt(warehouse)
-    assert not warehouse.damage()
-    assert any("manifest" in line for line in lines_of(warehouse))
 
 
 # small files
@@ -231,7 +216,7 @@ def test_rows_that_nothing_restores_are_lost_until_they_come_or_are_accepted(war
     rows = rows_of(warehouse)["verdicts"]
     lost = rows_in(warehouse.root, "from verdicts where trial = 2")
     for n_lost in (20, 40):  # earlier losses stay
-        warehouse.store.standing("verdicts")[1].path.unlink()
+        warehouse.store.standing("verdicts")[1].unlink()
         warehouse.database.unlink()
         warehouse.publish()
         assert [n_lost] == [loss.n_rows for loss in warehouse.losses()]
@@ -278,7 +263,7 @@ def test_a_damaged_database_is_refused_restores_nothing_and_is_built_anew_from_p
     assert before == rows_of(warehouse)  # the published state is known, so the file is not read again
     for block in range(12_288, warehouse.database.stat().st_size, 262_144):
         flip(warehouse.database, block + 4_000)
-    flip(warehouse.store.standing("labels")[0].path)
+    flip(warehouse.store.standing("labels")[0])
     with pytest.raises(WarehouseError, match=one_line("`prbench aggregate` rebuilds it")) as caught:
         rows_of(warehouse)
     assert "is damaged" in str(caught.value)
@@ -289,13 +274,3 @@ def test_a_damaged_database_is_refused_restores_nothing_and_is_built_anew_from_p
     assert is_database_whole(warehouse.database)
     assert 2 + is_added_to == len(rows_of(warehouse)["labels"])
     assert [("labels", 1)] == [(loss.table, loss.n_rows) for loss in warehouse.losses()]
-
-
-@pytest.mark.parametrize("key", ["merged", "retired"])
-@pytest.mark.parametrize("name", ["../../../kept.parquet", "/tmp/kept.parquet", "g0001/../../kept.parquet", "kept.txt"])
-def test_a_manifest_that_names_files_elsewhere_is_refused(warehouse: Warehouse, key: str, name: str) -> None:
-    warehouse.write("runs", [row("runs")])
-    named = {name: {"generation": 1, "replaces": [], "n_rows": 1} if key == "merged" else 0.0}
-    write_sealed(warehouse.store.root / "runs" / "manifest.json", {"generation": 1, key: named})
-    with pytest.raises(WarehouseError, match="is not a part in this folder"):
-        warehouse.publish()

@@ -48,9 +48,9 @@ def happen(warehouse: Warehouse, number: int, what: str, moment: int, given: Any
         warehouse.publish()
     elif what == "compact":
         if number % 2:
-            warehouse.compact(large_rows=moment, grace_s=0)
+            warehouse.compact(large_rows=moment)
         else:  # as if killed before rebuilding the database
-            compact(warehouse.store, large_rows=moment, grace_s=0)
+            compact(warehouse.store, large_rows=moment)
     elif what == "responses":
         put(warehouse.root, what, moment, [
             {**response(key, status=status, import_batch=batch, error=f"{number}.{i}"), "response_id": key}

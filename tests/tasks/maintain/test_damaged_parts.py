@@ -65,7 +65,7 @@ def facts(job: Job, table: str) -> list[dict[str, Any]]:
 
 
 def victim(job: Job, table: str) -> Path:
-    return Warehouse(job.warehouse).store.standing(table)[0].path
+    return Warehouse(job.warehouse).store.standing(table)[0]
 
 
 @pytest.mark.parametrize(("table", "what"), [("criteria", "a flipped bit"), ("verdicts", "deleted")])
