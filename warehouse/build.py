@@ -1,5 +1,6 @@
 """Build a database: empty tables with descriptions, the rows of parts, and the models of `sql/`."""
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ import pyarrow as pa
 import sql
 from warehouse.columns import COLUMNS
 from warehouse.errors import WarehouseError, first_line
+from warehouse.files import DIGEST_HEX, append_digest
 from warehouse.listing import Kind, Names, count_query
 from warehouse.parts import Standing, names_in
 from warehouse.reader import PARTS, STAMP, stamp
@@ -37,8 +39,10 @@ def put_empty(building: Path) -> None:
 def opened(building: Path, n_bytes: int = 0) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a database file, new or existing, as `building`, for one transaction on parts of `n_bytes` in total.
 
-    If each statement committed by itself, commits would cost more than the work.
+    If each statement committed by itself, commits would cost more than the work. The file ends with its digest.
     """
+    if building.exists():
+        os.truncate(building, building.stat().st_size - DIGEST_HEX)
     with engine(building.with_suffix(".tmp.spill")) as connection:
         connection.execute(f"set memory_limit = {quoted(memory(n_bytes))}")
         connection.execute(f"attach {quoted(building)} as building (storage_version {quoted(STORAGE_VERSION)})")
@@ -48,6 +52,7 @@ def opened(building: Path, n_bytes: int = 0) -> Iterator[duckdb.DuckDBPyConnecti
         connection.execute("commit")
         connection.execute("use memory")
         connection.execute("detach building")
+    append_digest(building)
 
 
 def _make(building: Path, stamp: str) -> None:

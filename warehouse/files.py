@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import mmap
 import os
 import uuid
 from collections import defaultdict
@@ -85,6 +86,12 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
+def hash_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 HASH_HEX = 24
 """Length of the content hash in the name of a part."""
 
@@ -96,12 +103,10 @@ def is_whole(path: Path) -> bool:
         WarehouseError: it cannot be read, so its content is unknown.
     """
     try:
-        with path.open("rb") as file:
-            content_hash = hashlib.file_digest(file, "sha256").hexdigest()
+        return is_named_after(path.name, hash_of(path))
     except OSError as error:
         refuse_unreadable(path, error)
         return False
-    return is_named_after(path.name, content_hash)
 
 
 def is_named_after(name: str, content_hash: str) -> bool:
@@ -109,11 +114,43 @@ def is_named_after(name: str, content_hash: str) -> bool:
     return Path(name).stem.partition("-")[2] == content_hash[:HASH_HEX]
 
 
-def is_database_whole(path: Path) -> bool:
-    """Return whether every block of a published file exists and has the checksum that was written with it."""
-    from warehouse.blocks import are_blocks_whole  # NumPy takes long to import for commands that only read
+DIGEST_HEX = 64
+"""Length of the digest at the end of a database or a certificate: the SHA-256 of all bytes before it."""
 
-    return are_blocks_whole(path)
+
+def append_digest(path: Path) -> str:
+    """Append the digest of its content to a file, and return it. DuckDB ignores what follows its blocks."""
+    digest = hash_of(path)
+    with path.open("ab") as file:
+        file.write(digest.encode())
+    return digest
+
+
+def verified_digest(path: Path) -> str | None:
+    """Return the digest at the end of a file; None if the bytes before it have another one.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        with memoryview(content)[:-DIGEST_HEX] as before:
+            actual = hashlib.sha256(before).hexdigest()
+        return actual if content[-DIGEST_HEX:] == actual.encode() else None
+
+
+def is_database_whole(path: Path) -> bool:
+    """Return whether a published file has the content that was written.
+
+    Raises:
+        WarehouseError: it cannot be read, so its content is unknown.
+    """
+    try:
+        return verified_digest(path) is not None
+    except OSError as error:
+        refuse_unreadable(path, error)
+    except ValueError:  # it is empty
+        pass
+    return False
 
 
 @dataclass(frozen=True)

@@ -5,21 +5,20 @@ The kernel releases a lock when its process ends, in whatever way. A life sign i
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
 from warehouse.errors import WarehouseBusy
 
+_LOCKS = Path("/proc/locks")
+"""The locks of this machine; only Linux has this file."""
+
 
 @contextmanager
-def file_lock(
-    path: Path, *, wait: bool, is_shared: bool = False, sharers: Callable[[], Sequence[int]] = tuple
-) -> Iterator[None]:
-    """Hold a lock on a file, exclusive or shared.
-
-    With `wait`, wait for a conflicting holder. `sharers` returns the process ids of shared holders.
+def file_lock(path: Path, *, wait: bool, is_shared: bool = False) -> Iterator[None]:
+    """Hold a lock on a file, exclusive or shared; with `wait`, wait for a conflicting holder.
 
     Raises:
         WarehouseBusy: without `wait`, if a conflicting lock is held; the message names the holders' process ids.
@@ -29,18 +28,19 @@ def file_lock(
         try:
             fcntl.flock(file, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError as error:
-            file.seek(0)
-            holders = [str(process) for process in sharers()] or [file.read().strip() or "unknown"]
-            who = f"process {holders[0]} is" if len(holders) == 1 else f"processes {', '.join(holders)} are"
+            ids = _holders(os.fstat(file.fileno()).st_ino)
+            named = f"process {ids[0]} is" if ids else "another process is"
+            who = f"processes {', '.join(ids)} are" if len(ids) > 1 else named
             raise WarehouseBusy(
                 f"{path.parent}: {who} at work on this warehouse; wait for it, or use another --warehouse"
             ) from error
-        if not is_shared:
-            file.seek(0)
-            file.truncate()
-            file.write(f"{os.getpid()}\n")
-            file.flush()
         yield
+
+
+def _holders(inode: int) -> list[str]:
+    """Return the ids of the processes that hold a lock on a file; empty where the system does not say."""
+    locks = map(str.split, _LOCKS.read_text(encoding="utf-8").splitlines() if _LOCKS.exists() else ())
+    return sorted({lock[4] for lock in locks if lock[1] == "FLOCK" and lock[5].endswith(f":{inode}")}, key=int)
 
 
 @contextmanager
@@ -50,22 +50,11 @@ def life_sign(folder: Path, name: str) -> Iterator[None]:
     path = folder / f"{quote(name, safe='')}.lock"
     with path.with_suffix(".tmp").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_SH)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
         Path(file.name).replace(path)
         try:
             yield
         finally:
             path.unlink(missing_ok=True)
-
-
-def processes_at_work(folder: Path) -> list[int]:
-    """Return the ids of the processes with a life sign; the files of dead ones are removed."""
-    ids = set()
-    for path in filter(is_held, folder.glob("*.lock")):
-        with suppress(FileNotFoundError):  # it ended at this instant
-            ids.add(int(path.read_text(encoding="utf-8")))
-    return sorted(ids)
 
 
 def is_held(path: Path) -> bool:

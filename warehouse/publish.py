@@ -5,7 +5,7 @@ computed again. The published file is never open for writing, so readers are not
 file goes on reading it.
 
 Damaged and missing files are set aside, and their rows are restored from the last database: it is a second copy of all
-current rows, and DuckDB keeps a checksum of each of its blocks. Rows of the database that no intact part has are those
+current rows, and ends with its digest. Rows of the database that no intact part has are those
 of the lost parts. They are written as a part with the lost part's position in the order. Rows that were not published
 yet are restored from the ledger; rows that are in neither are counted as lost in the list of parts.
 """
@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from warehouse.build import build
 from warehouse.errors import WarehouseError, cause_of
-from warehouse.files import Unsound, is_database_whole, is_whole, note, sync
+from warehouse.files import Unsound, is_whole, note, sync
 from warehouse.listing import FILE, LIST, Listing, Loss, Names, read_list, version_in, write_list
 from warehouse.owner import refuse_if_lost
 from warehouse.parts import PartStore, Standing, moment_of, names_in
@@ -110,12 +110,9 @@ def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | N
 
 
 def restore_rows(store: PartStore, standing: Standing, gone: Names) -> None:
-    """Write the rows of lost parts as new parts, as far as the last database has them.
-
-    The database is used only if every block of it is whole.
-    """
+    """Write the rows of lost parts as new parts, as far as the last database has them, if it is not damaged itself."""
     database = store.database
-    last = _listed_by(database) if is_database_whole(database) else None
+    last = _listed_by(database) if not is_damaged(database) else None
     with engine(database.with_name(f".{database.name}.restoring.tmp.spill")) as connection:
         if last is not None:
             connection.execute(f"attach {quoted(database)} as last (read_only)")
@@ -228,15 +225,12 @@ def _swap_in(store: PartStore, standing: Standing, base: Names, gone: Names, lis
 
     With `base`, the parts in the old one, it begins as a copy of that; if `base` is empty, it begins empty.
     """
-    from warehouse.blocks import fill_up  # importing NumPy takes long for commands that only read
-
     database = store.database
     building = database.with_name(f".{database.name}.{uuid.uuid4().hex}.tmp")
     everything = names_in(standing)
     if base:
         shutil.copyfile(database, building)
     n_rows = build(standing, building, everything - base)
-    fill_up(building)
     sync(building)
     # In tables with lost parts, and for kinds of rows with earlier losses, as many rows as before are expected.
     tables, rows = {table for table, _ in gone}, {kind: (n, n) for kind, n in n_rows.items()}

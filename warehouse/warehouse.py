@@ -1,8 +1,6 @@
 """The interface of the warehouse for stages: write rows, publish, read, maintain."""
 
-import os
 import time
-import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -13,7 +11,7 @@ from warehouse.compaction import LARGE_ROWS, Compaction, clean, compact
 from warehouse.errors import WarehouseOutdated
 from warehouse.files import Unsound, has_damage
 from warehouse.listing import DATABASE, FILE, Listing, Loss, begin, read_list, refuse_other_version, write_list
-from warehouse.locks import file_lock, is_held, life_sign, processes_at_work
+from warehouse.locks import file_lock, is_held, life_sign
 from warehouse.owner import Owner, Tell, only_machine, why_lost
 from warehouse.parts import PartStore, names_in
 from warehouse.publish import damage_of, listing_of, publish
@@ -26,8 +24,6 @@ _MARKS = (FILE, DATABASE)
 """The files that mark a folder as a warehouse; a copied database alone is enough."""
 _BEFORE_MARKS = {"parts", "living", "prefect"}
 """Further names that a new warehouse may have if its process was killed before it wrote a mark."""
-_PROCESS = "process-"
-"""Prefix of the life signs of processes that write."""
 
 
 def content_of(folder: Path) -> list[str]:
@@ -221,17 +217,13 @@ class Warehouse:
             WarehouseError: other code wrote this warehouse.
         """
         refuse_other_version(self.root)
-        with self.only_machine(tell):
-            processes_at_work(self._living)  # removes the files of killed ones
-            own, lock = f"{_PROCESS}{os.getpid()}-{uuid.uuid4().hex[:8]}", self.root / "run.lock"
-            with file_lock(lock, wait=False, is_shared=True), life_sign(self._living, own):
-                yield
+        with self.only_machine(tell), file_lock(self.root / "run.lock", wait=False, is_shared=True):
+            yield
 
     @contextmanager
     def alone(self, tell: Tell | None = None) -> Iterator[None]:
         """Work alone on this warehouse (see `only_machine`); refused while a run is in progress."""
-        lock = file_lock(self.root / "run.lock", wait=False, sharers=lambda: processes_at_work(self._living))
-        with self.only_machine(tell), lock:
+        with self.only_machine(tell), self.only_one("run", wait=False):
             yield
 
     def only_one(self, name: str, *, wait: bool) -> AbstractContextManager[None]:
@@ -260,5 +252,4 @@ class Warehouse:
         """Return the runs in progress, including those that have published nothing yet."""
         # Where another machine writes, its locks may not be seen from here; looking would remove its life signs.
         is_elsewhere = self.elsewhere() is not None
-        signs = [path for path in sorted(self._living.glob("*.lock")) if is_elsewhere or is_held(path)]
-        return [unquote(path.stem) for path in signs if not path.stem.startswith(_PROCESS)]
+        return [unquote(path.stem) for path in sorted(self._living.glob("*.lock")) if is_elsewhere or is_held(path)]

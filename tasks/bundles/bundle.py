@@ -20,6 +20,7 @@ from tasks.bundles.stores import Folder, Store
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.json_text import read_json
 from tasks.rules.text.numbers import some
+from warehouse.files import hash_of
 
 MANIFEST, VERSION = "manifest.json", 2
 Kind = Literal["export", "publication", "certificate", "backup"]
@@ -58,12 +59,6 @@ class Bundle:
 def manifest_of(kind: Kind) -> str:
     """Return the name of the manifest of a kind of bundle."""
     return "backup.json" if kind == "backup" else MANIFEST
-
-
-def hash_of(path: Path) -> str:
-    """Return the SHA-256 of a local file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def file_at(path: Path, name: str) -> File:

@@ -3,9 +3,7 @@
 A certificate is a bundle in a ZIP archive, which ends with its digest: the SHA-256 of all bytes before it.
 """
 
-import hashlib
 import json
-import mmap
 import os
 import platform
 import re
@@ -20,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import sql
-from tasks.bundles.bundle import MANIFEST, Bundle, Damaged, file_at, hash_of, read_bundle, verify_bundle, write_bundle
+from tasks.bundles.bundle import MANIFEST, Bundle, Damaged, file_at, read_bundle, verify_bundle, write_bundle
 from tasks.bundles.stores import Folder
 from tasks.config.job import Job
 from tasks.dataset.foreign_files import ZIP_ERRORS, FileTooLarge, member_chunks, refuse_bomb
@@ -28,6 +26,7 @@ from tasks.measures import SCORE
 from tasks.rules.errors import PipelineError, UsageError, disk_errors
 from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
 from warehouse import TABLES, Reader, Warehouse, quoted
+from warehouse.files import DIGEST_HEX, append_digest
 
 INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.95}
 """The method by which this version computes intervals, as stated in the manifest."""
@@ -45,7 +44,6 @@ _TABLES_OF_RUNS = ("responses", "verdicts")
 _LIBRARIES = ("prbench-pipeline", "duckdb", "numpy", "scipy")
 _NAME = re.compile(r"manifest\.json|(rows|figures)/[a-z_]+\.jsonl|sql/[a-z_.]+\.sql")
 """Allowed names of members; another name could lead out of the folder, or be that of a file that a library reads."""
-_DIGEST_HEX = 64
 
 
 def _time(column: str) -> str:
@@ -194,31 +192,9 @@ def write_archive(path: Path, folder: Path, members: Iterable[str]) -> str:
             info.file_size = (folder / name).stat().st_size
             with archive.open(info, "w") as member, (folder / name).open("rb") as content:
                 shutil.copyfileobj(content, member)
-        archive.comment = b"0" * _DIGEST_HEX
-    os.truncate(path, path.stat().st_size - _DIGEST_HEX)
-    digest = hash_of(path)
-    with path.open("ab") as file:
-        file.write(digest.encode())
-    return digest
-
-
-def verified_digest(path: Path, published: str | None) -> str:
-    """Check the digest at the end of a file against its bytes, and against a published digest if given; return it.
-
-    Raises:
-        Damaged: one of them is different.
-        OSError: the file cannot be read.
-        ValueError: the file is empty.
-    """
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        with memoryview(content)[:-_DIGEST_HEX] as before:
-            actual = hashlib.sha256(before).hexdigest()
-        stated = content[-_DIGEST_HEX:]
-    if stated != actual.encode():
-        raise Damaged(f"{path}: is damaged or not a certificate: its digest does not match; get it again")
-    if published is not None and published.strip().lower() != actual:
-        raise Damaged(f"{path}: is not the published certificate: its digest is {actual}, not {published.strip()}")
-    return actual
+        archive.comment = b"0" * DIGEST_HEX
+    os.truncate(path, path.stat().st_size - DIGEST_HEX)
+    return append_digest(path)
 
 
 def unpack(path: Path, folder: Path) -> None:
@@ -256,7 +232,7 @@ def _refuse_other_bytes(path: Path, archive: zipfile.ZipFile) -> None:
             # 4.3.7).
             file.seek(info.header_offset + 26)
             end += 30 + sum(struct.unpack("<HH", file.read(4))) + info.compress_size
-        file.seek(-_DIGEST_HEX, 2)
+        file.seek(-DIGEST_HEX, 2)
         if end != archive.start_dir or archive.comment != file.read():
             raise ValueError("there are bytes outside its members")
 

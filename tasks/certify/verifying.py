@@ -17,6 +17,7 @@ from tasks.measures import SCORE, TRIALS
 from tasks.rules.errors import UsageError
 from tasks.run.writing import StageReport
 from warehouse import Derivation, Reader, WarehouseError
+from warehouse.files import verified_digest
 
 KEY = (
     "split", "is_own_hard", "breakdown", "label", "judge", "judge_config_hash", "template_hash", "grading",
@@ -167,7 +168,10 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
     """
     if not file.is_file() or not file.stat().st_size:
         raise UsageError(f"{file}: is not a file; check the path")
-    actual = certifying.verified_digest(file, digest)
+    if (actual := verified_digest(file)) is None:
+        raise Damaged(f"{file}: is damaged or not a certificate: its digest does not match; get it again")
+    if digest is not None and digest.strip().lower() != actual:
+        raise Damaged(f"{file}: is not the published certificate: its digest is {actual}, not {digest.strip()}")
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)
         bundle = certifying.opened(file, folder)

@@ -62,7 +62,6 @@ def test_several_runs_are_at_work_at_once_and_who_wants_to_be_alone_waits(wareho
         pass
     with warehouse.writing():
         pass
-    assert [] == list((warehouse.root / "living").iterdir())
 
 
 def test_a_run_is_refused_in_one_line_while_somebody_is_alone(warehouse: Warehouse, start: Start) -> None:
@@ -85,7 +84,6 @@ def test_there_is_one_night_beside_whom_runs_go_on_and_who_waits_is_next(warehou
     kill(process)
     assert waiting.stdout is not None
     assert "held\n" == waiting.stdout.readline()
-    assert f"{waiting.pid}\n" == (warehouse.root / "night.lock").read_text(encoding="utf-8")
 
 
 def test_a_killed_run_can_be_told_from_one_that_goes_on(warehouse: Warehouse, start: Start) -> None:
