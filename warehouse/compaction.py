@@ -7,10 +7,9 @@ A row in `removals` excludes the response and all rows that depend on it, if the
 made later stay. A removed text may be too large to read, so its parts are rewritten at once.
 """
 
-import hashlib
 import itertools
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -19,16 +18,15 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import sql
 from warehouse.errors import WarehouseError, cause_of
-from warehouse.files import HASH_HEX, is_whole, sync
+from warehouse.files import HASH_HEX, hash_of, is_whole, sync
 from warehouse.listing import write_list
 from warehouse.parts import PartStore, moment_of
 from warehouse.publish import listing_of
-from warehouse.rows import BATCH, BY_MOMENT, REMOVALS, REPLACED, engine, is_removed, note_replaced, view_parts
+from warehouse.rows import BATCH, BY_MOMENT, REMOVALS, REPLACED, engine, is_removed, note_replaced, quoted, view_parts
 from warehouse.tables import TABLES, StoredTable
 
 LARGE_ROWS = 500_000
@@ -107,12 +105,8 @@ def _replace(
         part.unlink()
 
 
-_GROUP_ROWS = 122_880
-"""Number of rows in a row group, as in DuckDB; fewer if rows are large."""
-_GROUP_BYTES = 64 * 2**20
-_BATCH_ROWS = 16_384
-_LARGE_GROUP_BYTES = 4 * _GROUP_BYTES
-"""A row group larger than this holds huge texts, so its rows are read one at a time."""
+_GROUP_ROWS = 16_384
+"""Number of rows in a row group, which is in memory while it is written."""
 
 
 def merge(connection: duckdb.DuckDBPyConnection, table: StoredTable, parts: Sequence[Path]) -> Path:
@@ -122,67 +116,26 @@ def merge(connection: duckdb.DuckDBPyConnection, table: StoredTable, parts: Sequ
     """
     view_parts(connection, table, parts, "run")
     note_replaced(connection, table, "run", [*table.key, *([BATCH] if BATCH in table.columns else [])])
-    given_way = f"select part, list(part_row order by part_row) as positions from {REPLACED} group by part"
-    return rewritten(table, parts, _positions(connection, given_way))
+    return _rewritten(connection, table, parts)
 
 
-def _positions(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, pa.Array]:
-    """Return the positions of rows, by the name of their part."""
-    table = connection.sql(query).to_arrow_table()
-    return {name: rows.values for name, rows in zip(table["part"].to_pylist(), table["positions"], strict=True)}
-
-
-def rewritten(table: StoredTable, parts: Sequence[Path], gone: Mapping[str, pa.Array]) -> Path:
-    """Write the rows of parts as one part, without those at the positions `gone` (by part name)."""
+def _rewritten(connection: duckdb.DuckDBPyConnection, table: StoredTable, parts: Sequence[Path]) -> Path:
+    """Write the rows of parts, in their order, as one part, without those in the table `REPLACED`."""
+    view_parts(connection, table, parts, "run")
+    columns = ", ".join(f'"{column}"' for column in table.columns)
+    rows = f"select {columns} from run where (part, part_row) not in (from {REPLACED})"
     folder = parts[-1].parent
     temporary = folder / f".{uuid.uuid4().hex}.tmp"
+    # Several threads would cut the row groups differently each time.
+    connection.execute("set threads = 1; set preserve_insertion_order = true")
     try:
-        with temporary.open("wb") as file, pq.ParquetWriter(file, table.schema, compression="zstd") as writer:
-            for group in _row_groups(_rows(table, parts, gone)):
-                writer.write_table(group, row_group_size=group.num_rows)
+        written_as = f"(format parquet, compression zstd, row_group_size {_GROUP_ROWS})"
+        connection.execute(f"copy ({rows}) to {quoted(temporary)} {written_as}")
         sync(temporary)
-        with temporary.open("rb") as written:
-            content_hash = hashlib.file_digest(written, "sha256").hexdigest()[:HASH_HEX]
-        return temporary.replace(folder / f"{moment_of(parts[-1])}-{content_hash}.parquet")
+        return temporary.replace(folder / f"{moment_of(parts[-1])}-{hash_of(temporary)[:HASH_HEX]}.parquet")
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _rows(table: StoredTable, parts: Sequence[Path], given_way: Mapping[str, pa.Array]) -> Iterator[pa.Table]:
-    """Yield the current rows, in their order, with the contract's schema."""
-    for part in parts:
-        gone = given_way.get(part.name)
-        with pq.ParquetFile(part, memory_map=True) as file:
-            first = 0
-            # One row at a time if some are huge, so that no two huge rows are in memory at once.
-            groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
-            has_huge = any(group.total_byte_size > _LARGE_GROUP_BYTES for group in groups)
-            for batch in file.iter_batches(batch_size=1 if has_huge else _BATCH_ROWS):
-                # Columns are found by name; one that an earlier version did not write is NULL.
-                given = dict(zip(batch.schema.names, batch.columns, strict=True))
-                nulls = pa.nulls(batch.num_rows)
-                rows = pa.table([given.get(each.name, nulls).cast(each.type) for each in table.schema], table.schema)
-                if gone is not None:
-                    positions = pa.array(range(first, first + batch.num_rows), gone.type)
-                    rows = rows.filter(pc.invert(pc.is_in(positions, value_set=gone)))
-                first += batch.num_rows
-                for column in table.key:
-                    rows = rows.filter(pc.is_valid(rows[column]))
-                yield rows
-
-
-def _row_groups(pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """Yield row groups, each concatenated from several pieces."""
-    group: list[pa.Table] = []
-    n_rows = n_bytes = 0
-    for piece in pieces:
-        group.append(piece)
-        n_rows, n_bytes = n_rows + piece.num_rows, n_bytes + piece.nbytes
-        if n_rows >= _GROUP_ROWS or n_bytes >= _GROUP_BYTES:
-            yield pa.concat_tables(group)
-            group, n_rows, n_bytes = [], 0, 0
-    if n_rows:
-        yield pa.concat_tables(group)
+        connection.execute("reset threads; set preserve_insertion_order = false")
 
 
 _VIEW = "stored_responses"
@@ -236,11 +189,12 @@ def clean(store: PartStore) -> int:
         return 0
     table = TABLES["responses"]
     with _stored_responses(store) as connection:
-        removed = sql.template("warehouse/removed_rows", view=_VIEW, moment=BY_MOMENT, is_removed=is_removed("stored"))
-        gone = _positions(connection, removed)
-        dirty = [part for part in store.standing(table.name) if part.name in gone]
+        removed = f"select part, part_row from {_VIEW} where {is_removed(_VIEW)}"
+        connection.execute(f"create or replace temp table {REPLACED} as {removed}")
+        affected = {name for (name,) in connection.execute(f"select distinct part from {REPLACED}").fetchall()}
+        dirty = [part for part in store.standing(table.name) if part.name in affected]
         # A rewritten damaged part would carry the damage under a valid hash.
         if damaged := next((part for part in dirty if not is_whole(part)), None):
             raise WarehouseError(f"{damaged}: is damaged; `prbench aggregate` sets it aside and restores what it can")
-        _replace(store, table, [[part] for part in dirty], lambda run: rewritten(table, run, gone))
+        _replace(store, table, [[part] for part in dirty], partial(_rewritten, connection, table))
     return len(dirty)

@@ -86,7 +86,7 @@ def definition(table: StoredTable) -> str:
     """Return the columns of a table with their types in SQL."""
     types = {
         "string": "varchar", "int64": "bigint", "double": "double", "bool": "boolean",
-        "timestamp[us, tz=UTC]": "timestamptz",
+        "timestamp[us, tz=UTC]": "timestamptz", "list<item: double>": "double[]",
     }  # fmt: skip
     return ", ".join(f'"{column}" {types.get(str(COLUMNS[column][0]), "varchar[]")}' for column in table.columns)
 
