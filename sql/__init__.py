@@ -162,11 +162,7 @@ def with_ctes(query: str, ctes: Mapping[str, str]) -> str:
 
 def _reading(query: str, ctes: Collection[str]) -> str:
     """Return a query that reads CTEs instead of the models with the same names."""
-    parts = tokens(query)
-    for i, (schema_name, dot, name) in enumerate(zip(parts, parts[1:], parts[2:], strict=False)):
-        if (schema_name, dot) == (INTERMEDIATE, ".") and name.rstrip() in ctes:
-            parts[i : i + 2] = "", ""
-    return "".join(parts)
+    return re.sub(rf"\b{INTERMEDIATE}\.({'|'.join(ctes)})\b", r"\1", query)
 
 
 def tokens(query: str) -> list[str]:

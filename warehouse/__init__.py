@@ -3,7 +3,6 @@
 Only DuckDB, Polars and PyArrow are used here, and nothing of the stages or flows.
 """
 
-from warehouse.build import Derivation
 from warehouse.columns import COLUMNS
 from warehouse.errors import WarehouseBusy, WarehouseError, WarehouseOutdated, nothing_in, refusal_of_disk
 from warehouse.files import pop_notices, sync, write_atomically
@@ -18,7 +17,7 @@ from warehouse.tables import DECIDED_STATUSES, TABLES, StoredTable
 from warehouse.warehouse import Warehouse, content_of, other_content
 
 __all__ = [
-    "COLUMNS", "DAMAGED", "DATABASE", "DECIDED_STATUSES", "FILE", "TABLES", "Derivation", "Reader", "StoredTable",
+    "COLUMNS", "DAMAGED", "DATABASE", "DECIDED_STATUSES", "FILE", "TABLES", "Reader", "StoredTable",
     "Warehouse", "WarehouseBusy", "WarehouseError", "WarehouseOutdated", "content_of", "file_lock", "is_removed",
     "lines_on", "nothing_in", "other_content", "pop_notices", "quoted", "refusal_of_disk", "refuse_if_lost",
     "refuse_other_version", "reporting_damage", "rests_on_response", "sample_path", "sync", "write_atomically",

@@ -1,7 +1,7 @@
 """Build a database: empty tables with descriptions, the rows of parts, and the models of `sql/`."""
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -157,59 +157,42 @@ def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.SqlMo
                 connection.execute("begin")
 
 
-_LIKE_PARQUET = 5
-"""JSON Lines files are this many times as large as Parquet files, by whose size the memory limit is set."""
+def load_rows(database: Path, files: Mapping[str, Path], same: Mapping[str, str]) -> None:
+    """Write a database with the rows of JSON Lines files, one file a table; its models are not computed yet.
 
+    A file may also be of a model that is built as a table. A column that a file lacks is NULL. `same` maps columns that
+    no file contains to the one value that all rows have.
 
-class Derivation:
-    """A database file with given rows and the models of `sql/` that the wanted models depend on."""
-
-    def __init__(
-        self, database: Path, wanted: Collection[str], files: Mapping[str, Path], same: Mapping[str, str]
-    ) -> None:
-        """Load the rows of JSON Lines files, one file a table.
-
-        A file may also replace a model that is built as a table; that model is then not computed. A column that a file
-        lacks is NULL. `same` maps columns that no file contains to the one value that all rows have.
-
-        Raises:
-            WarehouseError: a file contains something other than rows of its table.
-        """
-        self._database, self._wanted, self._given = database, set(wanted), set(files)
-        put_empty(database)
-        self._n_bytes = sum(path.stat().st_size for path in files.values()) // _LIKE_PARQUET
-        with opened(self._database, self._n_bytes) as connection:
-            for name, path in files.items():
-                types = {column: kind for column, kind, *_ in connection.execute(f"describe {name}").fetchall()}
-                constant = ", ".join(f'{quoted(same[column])} as "{column}"' for column in types if column in same)
-                of_file = {column: kind for column, kind in types.items() if column not in same}
-                listed = ", ".join(f"{quoted(column)}: {quoted(kind)}" for column, kind in of_file.items())
-                rows = f"read_json({quoted(path)}, format = 'newline_delimited', columns = {{{listed}}})"
-                try:
-                    connection.execute(f"insert into {name} by name select {constant}, * from {rows}")
-                except duckdb.Error as error:
-                    reason = first_line(error)
-                    raise WarehouseError(f"{path.name}: contains a line that is no row of {name} ({reason})") from error
-
-    def compute(self) -> None:
-        """Compute the models from the loaded rows.
-
-        Raises:
-            WarehouseError: nothing can be computed from them.
-        """
-        with opened(self._database, self._n_bytes) as connection:
+    Raises:
+        WarehouseError: a file contains something other than rows of its table.
+    """
+    put_empty(database)
+    with opened(database) as connection:
+        for name, path in files.items():
+            types = {column: kind for column, kind, *_ in connection.execute(f"describe {name}").fetchall()}
+            constant = ", ".join(f'{quoted(same[column])} as "{column}"' for column in types if column in same)
+            of_file = {column: kind for column, kind in types.items() if column not in same}
+            listed = ", ".join(f"{quoted(column)}: {quoted(kind)}" for column, kind in of_file.items())
+            rows = f"read_json({quoted(path)}, format = 'newline_delimited', columns = {{{listed}}})"
             try:
-                compute_models(connection, sql.leading_to(self._wanted, self._given))
+                connection.execute(f"insert into {name} by name select {constant}, * from {rows}")
             except duckdb.Error as error:
-                raise WarehouseError(f"nothing can be computed from the rows ({first_line(error)})") from error
+                reason = first_line(error)
+                raise WarehouseError(f"{path.name}: contains a line that is no row of {name} ({reason})") from error
 
-    def add(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Add rows to a stored table, and compute the models above it again."""
-        table = TABLES[table_name]
-        behind = {model.name for model in sql.behind({table_name}) if model.kind != "step"}
-        with opened(self._database, self._n_bytes) as connection:
-            given = pa.Table.from_pylist(list(rows), schema=table.schema)
+
+def compute(database: Path, models: list[sql.SqlModel], measures: Iterable[Mapping[str, Any]] = ()) -> None:
+    """Add rows to the table `measures` of a database, and compute models.
+
+    Raises:
+        WarehouseError: nothing can be computed from the rows.
+    """
+    with opened(database) as connection:
+        given = pa.Table.from_pylist(list(measures), schema=TABLES["measures"].schema)
+        try:
             connection.register("given", given)
-            connection.execute(f"insert into {table_name} by name from given")
+            connection.execute("insert into measures by name from given")
             connection.unregister("given")
-            compute_models(connection, [each for each in sql.leading_to(self._wanted) if each.name in behind])
+            compute_models(connection, models)
+        except duckdb.Error as error:
+            raise WarehouseError(f"nothing can be computed from the rows ({first_line(error)})") from error

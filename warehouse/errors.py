@@ -13,8 +13,6 @@ _SAYS_FULL = re.compile(r"no space left on device|disk is full|quota exceeded", 
 _SAYS_PROTECTED = re.compile(r"read-?only (file system|database)|permission denied|unable to open", re.IGNORECASE)
 _FORBIDDEN = {errno.EACCES, errno.EPERM}
 _NOT_OF_THE_FILE = _FORBIDDEN | {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
-_LEAST_BYTES = 20_000_000
-"""Disk space of a first run on a small data set, report included."""
 
 
 class WarehouseError(Exception):
@@ -45,11 +43,8 @@ def refusal_of_disk(error: Exception, path: Path) -> str | None:
 
 
 def nothing_in(path: Path, what: str = "published") -> str:
-    """Return the message that nothing is stored, with what to do; if the disk is full, first make room."""
-    existing = _existing(path)
-    is_full = shutil.disk_usage(existing).free < _LEAST_BYTES
-    room = f", and {_full(existing)}; make room there, then" if is_full else ";"
-    return f"{path}: nothing is {what} here yet{room} run `prbench ingest` or `prbench run`"
+    """Return the message that nothing is stored, with what to do."""
+    return f"{path}: nothing is {what} here yet; run `prbench ingest` or `prbench run`"
 
 
 def _full(existing: Path) -> str:

@@ -88,17 +88,14 @@ def read_list(parts_root: Path) -> Listing | None:
         return Listing(frozenset((table, part) for table, names in listed.items() for part in names), kinds)
     except FileNotFoundError:
         return None
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Unsound(f"{type(error).__name__}: {error}") from error
 
 
 def version_in(path: Path) -> int | None:
     """Return the version in a file; None if it has none."""
     try:
-        version = read_sealed(path)["version"]
+        return int(read_sealed(path)["version"])
     except (FileNotFoundError, Unsound, KeyError):
         return None
-    return version if type(version) is int else None
 
 
 def refuse_other_version(root: Path) -> int | None:

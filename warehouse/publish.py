@@ -99,12 +99,9 @@ def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | N
     """Set aside the damaged parts, and return whether there were any. The caller holds the publish lock."""
     damaged = _damaged_of(standing)
     for table_name, part in damaged:
-        line = f"{part}: is damaged, since its content is not what its name says; it is now "
-        line += aside(store.root.parent, part, table_name)
-        if listing is None:
-            line += "; what it held is not known, and restored as far as the ledger has it"
-        elif (table_name, part.name) not in listing.parts:
-            line += "; it was not published yet: the next `prbench run` brings back what the ledger holds of it"
+        line = f"{part}: is damaged; it is now {aside(store.root.parent, part, table_name)}"
+        if listing is None or (table_name, part.name) not in listing.parts:
+            line += "; what it held is not known: the next `prbench run` restores what the ledger has of it"
         note(store.root.parent, line)
     return bool(damaged)
 

@@ -12,12 +12,19 @@ _TASK = "benchmark dataset_revision task_id"
 _BY_JUDGE = "judge judge_config_hash template_hash grading judge_trial"
 GIVEN = "probability confidence n_in_call position_in_call piece_hash"
 """Columns that only the verdicts of some judges fill."""
+_CRITERION = f"{_TASK} criterion_id criterion_hash"
+_JUDGED = (
+    "model trial vintage judge judge_config_hash served_model served_fingerprint template_hash grading judge_trial"
+)
 _USAGE = "prompt_tokens cached_tokens completion_tokens"
 _WRITER = "model model_config_hash served_model served_fingerprint template_hash"
 _OUTCOME = (
     "cost_usd input_usd_per_mtok cached_usd_per_mtok output_usd_per_mtok price_table latency_s attempts error run_id "
     "created_at"
 )
+
+
+_DECISION = f"status value explanation {GIVEN} decided_by escalated_because {_USAGE} {_OUTCOME}"
 
 
 @dataclass(frozen=True)
@@ -88,9 +95,7 @@ _TABLES = (
            f"source import_batch status text chars_alnum finish_reason degraded {_USAGE} reasoning_tokens {_OUTCOME}",
            "response_id", "decided", indexes="response_id"),
     _table("verdicts", "One judge's decision on one criterion of one response.",
-           f"verdict_id response_id {_TASK} criterion_id criterion_hash model trial vintage judge judge_config_hash "
-           "served_model served_fingerprint template_hash grading judge_trial source import_batch may_hide_failures "
-           f"status value explanation {GIVEN} decided_by escalated_because {_USAGE} {_OUTCOME}",
+           f"verdict_id response_id {_CRITERION} {_JUDGED} source import_batch may_hide_failures {_DECISION}",
            "verdict_id", "decided", indexes="verdict_id response_id"),
     _table("cascade_rules", "A rule that sends criteria from a cheap to a strong judge, with its held-out figures.",
            "evaluation_id benchmark dataset_revision cheap_judge strong_judge evaluated_splits position rule "
@@ -197,14 +202,10 @@ _TABLES = (
            "vintage first_value run_id created_at",
            "set_id verdict_id"),
     _table("control_verdicts", "A judge's decision in one night on a member of its control set; never scored.",
-           f"set_id judge_vintage verdict_id response_id {_TASK} criterion_id criterion_hash model trial vintage "
-           "judge judge_config_hash served_model served_fingerprint template_hash grading judge_trial status value "
-           f"explanation {GIVEN} decided_by escalated_because {_USAGE} {_OUTCOME}",
+           f"set_id judge_vintage verdict_id response_id {_CRITERION} {_JUDGED} {_DECISION}",
            "set_id judge_vintage response_id criterion_id criterion_hash", "decided"),
     _table("neighbour_verdicts", "A judge's decision in an arrangement of criteria in calls; never scored.",
-           f"verdict_id arrangement response_id {_TASK} criterion_id criterion_hash model trial vintage judge "
-           "judge_config_hash served_model served_fingerprint template_hash grading judge_trial status value "
-           f"explanation {GIVEN} decided_by escalated_because {_USAGE} {_OUTCOME}", "verdict_id", "decided"),
+           f"verdict_id arrangement response_id {_CRITERION} {_JUDGED} {_DECISION}", "verdict_id", "decided"),
     _table("control_limits", "A night of a control set, with the agreement expected from the earlier nights.",
            "set_id night n_decided n_agreeing min_agreement method centre lower_limit cause created_at",
            "set_id night"),

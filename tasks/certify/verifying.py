@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import sql
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.bundles.bundle import KINDS, Damaged, published_in, read_bundle, verify_bundle
 from tasks.bundles.stores import Folder, Store
@@ -16,7 +17,8 @@ from tasks.certify.texts import Ids, Row, Texts, check_ids, check_texts
 from tasks.measures import SCORE, TRIALS
 from tasks.rules.errors import UsageError
 from tasks.run.writing import StageReport
-from warehouse import Derivation, Reader, WarehouseError
+from warehouse import Reader, WarehouseError
+from warehouse.build import compute, load_rows
 from warehouse.files import verified_digest
 
 KEY = (
@@ -214,13 +216,15 @@ def _recomputed(
     key = {"benchmark": manifest["benchmark"], "dataset_revision": manifest["dataset_revision"]}
     (work := folder / "recomputed").mkdir()
     files = {name: folder / certifying.member_of(name) for name in certifying.ROWS}
-    derivation = Derivation(database := work / "figures.duckdb", certifying.MODELS, files, key)
+    load_rows(database := work / "figures.duckdb", files, key)
     with Reader(database) as reader:
         notes = _refuse_odd(reader, manifest)
-    derivation.compute()
+    models = sql.leading_to(certifying.MODELS, certifying.ROWS)
+    compute(database, models)
     with Reader(database) as reader:
         intervals = [*SCORE.fresh(reader), *TRIALS.fresh(reader)]
-    derivation.add("measures", intervals)
+    with_intervals = {model.name for model in sql.behind({"measures"}) if model.kind != "step"}
+    compute(database, [model for model in models if model.name in with_intervals], intervals)
     with Reader(database) as reader:
         certifying.write_rows(reader, certifying.LEADERBOARDS, work, key)
     compared = {
