@@ -11,7 +11,6 @@ import itertools
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,17 +32,7 @@ LARGE_ROWS = 500_000
 """Number of rows from which a part is not rewritten."""
 
 
-@dataclass(frozen=True)
-class Compaction:
-    """The result of compacting a warehouse: the parts of all tables."""
-
-    parts_before: int
-    parts_after: int
-    bytes_before: int
-    bytes_after: int
-
-
-def compact(store: PartStore, *, large_rows: int = LARGE_ROWS) -> Compaction:
+def compact(store: PartStore, *, large_rows: int = LARGE_ROWS) -> None:
     """Merge the small parts of every table.
 
     The caller holds the publish lock and has published; parts may be written meanwhile.
@@ -51,7 +40,6 @@ def compact(store: PartStore, *, large_rows: int = LARGE_ROWS) -> Compaction:
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses; all stays as it is.
     """
-    before = _sizes(store)
     with engine(store.root / ".compaction.spill") as connection:
         for table in TABLES.values():
             folder = store.root / table.name
@@ -60,12 +48,6 @@ def compact(store: PartStore, *, large_rows: int = LARGE_ROWS) -> Compaction:
                 _replace(store, table, runs, partial(merge, connection, table))
             except (OSError, pa.ArrowException, duckdb.Error) as error:
                 raise WarehouseError(f"{folder}: cannot be compacted: {cause_of(error, folder)}") from error
-    after = _sizes(store)
-    return Compaction(len(before), len(after), sum(before), sum(after))
-
-
-def _sizes(store: PartStore) -> list[int]:
-    return [part.stat().st_size for parts in store.all_standing().values() for part in parts]
 
 
 def _runs(parts: Sequence[Path], large_rows: int) -> Iterator[list[Path]]:

@@ -5,7 +5,6 @@ import json
 import mmap
 import os
 import uuid
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -161,24 +160,22 @@ class DamageNotice:
     is_mended: bool = False
 
 
-_NOTICES: dict[Path, list[DamageNotice]] = defaultdict(list)
-"""The unreported notices, by the warehouse's folder."""
+_NOTICES: list[DamageNotice] = []
+"""The notices of this process that are not reported yet."""
 
 
-def note(root: Path, line: str, *, is_mended: bool = False) -> None:
+def note(line: str, *, is_mended: bool = False) -> None:
     """Keep a line about damage until it is reported."""
-    _NOTICES[root.resolve()].append(DamageNotice(line, is_mended))
+    _NOTICES.append(DamageNotice(line, is_mended))
 
 
-def has_damage(root: Path) -> bool:
+def has_damage() -> bool:
     """Return whether an unreported notice is about damage that is not repaired."""
-    return any(not notice.is_mended for notice in _NOTICES.get(root.resolve(), ()))
+    return any(not notice.is_mended for notice in _NOTICES)
 
 
-def pop_notices(root: Path | None = None) -> list[DamageNotice]:
-    """Return and forget the notices of one warehouse or of all; the caller reports them."""
-    if root is not None:
-        return _NOTICES.pop(root.resolve(), [])
-    drained = [notice for notices in _NOTICES.values() for notice in notices]
+def pop_notices() -> list[DamageNotice]:
+    """Return and forget the notices; the caller reports them."""
+    popped = _NOTICES.copy()
     _NOTICES.clear()
-    return drained
+    return popped

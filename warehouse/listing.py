@@ -126,6 +126,6 @@ def begin(root: Path) -> None:
     version, path = refuse_other_version(root), root / FILE
     if version_in(path) is None:
         if version is not None:
-            note(root, f"{path}: was damaged or missing; it is written again")
+            note(f"{path}: was damaged or missing; it is written again")
         root.mkdir(parents=True, exist_ok=True)
         write_sealed(path, {"version": VERSION})

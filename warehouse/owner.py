@@ -108,21 +108,19 @@ class Owner:
             self.write_file()
             return
         where = f"{self._root}: {holder['host']}"
+        busy = WarehouseBusy(
+            f"{where} writes this warehouse, or did so until it failed; run this command there, or "
+            "`prbench aggregate` here, which takes over if nothing writes any more"
+        )
         if tell is None:
-            raise WarehouseBusy(
-                f"{where} writes this warehouse, or did so until it failed; run this command there, or "
-                "`prbench aggregate` here to take over"
-            )
+            raise busy
         tell(f"{where} wrote here last; waiting up to {self.takeover_after_s:.0f} s to see whether it still does")
         for _ in range(round(self.takeover_after_s / self.every_s)):
             self.sleep(self.every_s)
             if (now := self._read()) is None:
                 return
             if now != holder:
-                raise WarehouseBusy(
-                    f"{self._root}: {now['host']} writes this warehouse, and only one machine can at a time; wait for "
-                    "it, run this command there, or use another --warehouse"
-                )
+                raise busy
         tell(f"{where} no longer writes here; this machine takes over in {self.settling_s:.0f} s")
         # If several machines take over at once, the last writer is the owner; the others see that at their next read.
         self.write_file()

@@ -70,7 +70,7 @@ def listing_of(store: PartStore) -> Listing | None:
     except Unsound as error:
         path = store.root / LIST
         to = aside(store.root.parent, path)
-        note(store.root.parent, f"{path}: was damaged ({error}), is now {to}; it is written again", is_mended=True)
+        note(f"{path}: was damaged ({error}), is now {to}; it is written again", is_mended=True)
         listing = None
     return listing or _listed_by(store.database)
 
@@ -102,7 +102,7 @@ def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | N
         line = f"{part}: is damaged; it is now {aside(store.root.parent, part, table_name)}"
         if listing is None or (table_name, part.name) not in listing.parts:
             line += "; what it held is not known: the next `prbench run` restores what the ledger has of it"
-        note(store.root.parent, line)
+        note(line)
     return bool(damaged)
 
 
@@ -124,7 +124,7 @@ def restore_rows(store: PartStore, standing: Standing, gone: Names) -> None:
                 n_rows += rows.num_rows
             done = f"{n_rows} rows were restored from the last published database"
             named = f"{', '.join(lost[:_MOST_NAMED])} ({len(lost)} in all)"
-            note(store.root.parent, f"{store.root / table_name}: damaged or missing: {named}; {done}")
+            note(f"{store.root / table_name}: damaged or missing: {named}; {done}")
 
 
 def _lost_rows(
@@ -173,7 +173,7 @@ def publish(store: PartStore, *, must_rebuild: bool = False, must_verify: bool =
     """
     listing, database = listing_of(store), store.database
     if must_verify and is_damaged(database):
-        note(store.root.parent, f"{database}: was damaged; it is rebuilt from the parts", is_mended=True)
+        note(f"{database}: was damaged; it is rebuilt from the parts", is_mended=True)
         must_rebuild = True
     try:
         return _publish(store, listing, must_rebuild=must_rebuild, must_verify=must_verify)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from warehouse.compaction import LARGE_ROWS, Compaction, clean, compact
+from warehouse.compaction import LARGE_ROWS, clean, compact
 from warehouse.errors import WarehouseOutdated
 from warehouse.files import Unsound, has_damage
 from warehouse.listing import DATABASE, FILE, Listing, Loss, begin, read_list, refuse_other_version, write_list
@@ -106,7 +106,7 @@ class Warehouse:
 
     def is_damaged(self) -> bool:
         """Return whether damage was found that is not repaired yet, as far as this process knows."""
-        return bool(self.losses()) or has_damage(self.root)
+        return bool(self.losses()) or has_damage()
 
     def accept_losses(self) -> None:
         """Accept the losses, so that calls for the missing rows can be repeated."""
@@ -150,16 +150,16 @@ class Warehouse:
         held = published_parts(self.database) or ()
         return [stamp(), *sorted(f"{table}/{part}" for table, part in held if table not in but)]
 
-    def n_parts(self) -> int:
-        """Return the number of parts in all tables: many parts make rebuilding and direct reading slow."""
-        return sum(map(len, self.store.all_standing().values()))
+    def part_sizes(self) -> list[int]:
+        """Return the bytes of each part of all tables: many parts make rebuilding and direct reading slow."""
+        return [part.stat().st_size for parts in self.store.all_standing().values() for part in parts]
 
     def n_unpublished(self) -> int:
         """Return the number of parts that the next publishing takes in: all if it must rebuild."""
         there, held = names_in(self.store.all_standing()), published_parts(self.database) or set()
         return len(there if held - there else there - held)
 
-    def compact(self, *, large_rows: int = LARGE_ROWS) -> Compaction:
+    def compact(self, *, large_rows: int = LARGE_ROWS) -> None:
         """Publish, merge the small parts of every table, and build the database again from the merged ones.
 
         Parts of `large_rows` and more stay as they are. What is read stays the same, and parts may be written
@@ -173,9 +173,8 @@ class Warehouse:
         with self.publishing():
             # A merged damaged part would carry the damage under a valid hash.
             publish(self.store, must_verify=True)
-            done = compact(self.store, large_rows=large_rows)
+            compact(self.store, large_rows=large_rows)
             publish(self.store, must_rebuild=True)
-            return done
 
     def clean(self) -> int:
         """Rewrite the parts that hold removed responses, so that nothing reads them any more, and return their number.

@@ -17,19 +17,6 @@ BASELINE = "baseline"
 _Name = Annotated[str, Field(min_length=1)]
 
 
-def _with_names(given: Any) -> Any:
-    """Return a mapping whose keys are texts.
-
-    Raises:
-        ValueError: YAML read a key as another type.
-    """
-    if strange := [key for key in given if not isinstance(key, str)] if isinstance(given, dict) else []:
-        raise ValueError(
-            f"the name {strange[0]!r} is not a text; put it in quotes (YAML reads on, off, yes, no as true, false)"
-        )
-    return given
-
-
 def _checked(labels: dict[str, str]) -> dict[str, str]:
     """Return the conditions with the baseline first.
 
@@ -44,8 +31,7 @@ def _checked(labels: dict[str, str]) -> dict[str, str]:
     return {first: labels[first], **labels}
 
 
-_Labels = Annotated[dict[_Name, _Name], BeforeValidator(_with_names), AfterValidator(_checked)]
-Conditions = Annotated[dict[_Name, _Labels], BeforeValidator(_with_names)]
+Conditions = dict[_Name, Annotated[dict[_Name, _Name], AfterValidator(_checked)]]
 """The name that a model's conditions share -> condition -> the label of the model under it, the baseline first."""
 
 
@@ -121,7 +107,7 @@ class Rates(Strict):
     tpm: Annotated[float, Field(gt=0)] | None = None
 
 
-class Limits(Strict):
+class Limits(Rates):
     """Bounds on the calls of one run.
 
     `concurrency`, `rpm` and `tpm` apply to models and to judges, which are counted separately; `judge` sets other
@@ -131,8 +117,6 @@ class Limits(Strict):
     """
 
     concurrency: Size = 64
-    rpm: Annotated[float, Field(gt=0)] | None = None
-    tpm: Annotated[float, Field(gt=0)] | None = None
     judge: Rates = Rates()
     attempts: Size = 5
     deadline_s: Annotated[float, Field(gt=0)] | None = None

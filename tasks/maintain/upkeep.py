@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from warehouse.compaction import responses_where
 
 Row = dict[str, Any]
 _Key = tuple[Any, ...]
+_key = itemgetter(*SPEND_KEY)
 FIGURES = SPEND_COLUMNS[len(SPEND_KEY) :]
 
 
@@ -47,13 +49,13 @@ def store_spend(job: Job) -> int:
     warehouse = Warehouse(job.warehouse)
     published = _published(warehouse)
     try:
-        known = _known_by_ledger(job, published)
+        spend = _spend(job, published)
     except PipelineError:  # the ledger may be damaged, so it is repaired; a second failure is raised
         mend(job.warehouse / LEDGER)
-        known = _known_by_ledger(job, published)
+        spend = _spend(job, published)
     changed = [
         {**row, "created_at": datetime.now(UTC)}
-        for key, row in known.items()
+        for key, row in spend.items()
         if key not in published or any(row[name] != published[key][name] for name in FIGURES)
     ]
     if changed:
@@ -62,14 +64,13 @@ def store_spend(job: Job) -> int:
 
 
 def spend_of_all(job: Job) -> list[Row]:
-    """Return the spend of all runs, including running ones: the rows of the ledger, and published rows that it lacks.
+    """Return the spend of all runs, including running ones.
 
     Raises:
         PipelineError: the ledger cannot be read.
     """
     warehouse = Warehouse(job.warehouse)
-    published = _published(warehouse) if warehouse.database.exists() else {}
-    return list((published | _known_by_ledger(job, published)).values())
+    return list(_spend(job, _published(warehouse) if warehouse.database.exists() else {}).values())
 
 
 def _published(warehouse: Warehouse) -> dict[_Key, Row]:
@@ -77,19 +78,14 @@ def _published(warehouse: Warehouse) -> dict[_Key, Row]:
         return {_key(row): row for row in reader.rows("select * from spend")}
 
 
-def _known_by_ledger(job: Job, published: Mapping[_Key, Row]) -> dict[_Key, Row]:
-    """Return the ledger's rows of spend, without those that have fewer calls than the published ones.
+def _spend(job: Job, published: Mapping[_Key, Row]) -> dict[_Key, Row]:
+    """Return the ledger's rows of spend, and published ones that have more calls or that it lacks.
 
     If another machine is writing, the ledger is not opened, because two machines that open one SQLite file damage it.
     """
-    if Warehouse(job.warehouse).elsewhere():
-        return {}
-    rows = {_key(row): row for row in spend_in(job.warehouse / LEDGER)}
-    return {key: row for key, row in rows.items() if key not in published or row["calls"] >= published[key]["calls"]}
-
-
-def _key(row: Row) -> _Key:
-    return tuple(row[name] for name in SPEND_KEY)
+    rows = () if Warehouse(job.warehouse).elsewhere() else spend_in(job.warehouse / LEDGER)
+    known = {_key(row): row for row in rows}
+    return known | {key: row for key, row in published.items() if row["calls"] > known.get(key, {"calls": -1})["calls"]}
 
 
 MOST_RUNS = 20
@@ -253,14 +249,15 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
     """
     report = StageReport("compact")
     warehouse = Warehouse(job.warehouse)
-    n_parts = warehouse.n_parts()
-    if only_if_needed and n_parts <= MANY_PARTS:
-        report.notes.append(f"{counted(n_parts, 'file')}, no need to merge")
+    before = warehouse.part_sizes()
+    if only_if_needed and len(before) <= MANY_PARTS:
+        report.notes.append(f"{counted(len(before), 'file')}, no need to merge")
     else:
-        done = warehouse.compact()
-        report.rows = done.parts_before - done.parts_after
+        warehouse.compact()
+        after = warehouse.part_sizes()
+        report.rows = len(before) - len(after)
         report.notes += [
-            f"{done.parts_before} files merged into {done.parts_after} ({_mb(done.bytes_before, done.bytes_after)})",
+            f"{len(before)} files merged into {len(after)} ({_mb(sum(before), sum(after))})",
             f"database rebuilt ({_mb(warehouse.database.stat().st_size)})",
         ]
         forget_removed(job)  # finishes a removal that was killed

@@ -45,8 +45,9 @@ class Results(AbstractContextManager["Results"]):
 
     def tables(self, *, format: Format = "polars") -> Any:  # noqa: A002 - the natural name for callers
         """Return the tables and views: `name`, `kind` (mart or stored), and the `meaning` of a row."""
-        with self._reader() as reader:
-            return _frame(reader, *_listed(), format)
+        import pyarrow as pa
+
+        return _as(pa.Table.from_pylist(_listed()), format)
 
     def table(self, name: str, *, format: Format = "polars") -> Any:  # noqa: A002
         """Return all rows of a table or view.
@@ -54,11 +55,11 @@ class Results(AbstractContextManager["Results"]):
         Raises:
             UsageError: there is no such table.
         """
+        known = [row["name"] for row in _listed()]
+        if name.lower() not in known:
+            raise UsageError(f"there is no table or view {name}{did_you_mean(name, known)}")
         with self._reader() as reader:
-            known = [row["name"] for row in reader.rows(*_listed())]
-            if name.lower() not in known:
-                raise UsageError(f"there is no table or view {name}{did_you_mean(name, known)}")
-            return _frame(reader, f"from main.{name.lower()}", None, format)
+            return _as(reader.arrow(f"from main.{name.lower()}"), format)
 
     def sql(
         self, query: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None, *,
@@ -75,7 +76,7 @@ class Results(AbstractContextManager["Results"]):
         """
         _refuse_writing(query)
         with self._reader() as reader:
-            return _frame(reader, query, parameters, format)
+            return _as(reader.arrow(query, parameters), format)
 
     def leaderboard(
         self, *, by: str | None = None, score: str | None = None, vintage: str | None = None, is_hard: bool = False,
@@ -101,7 +102,7 @@ class Results(AbstractContextManager["Results"]):
         with self._reader() as reader:
             scope = open_scope(job, reader, vintage, is_hard=is_hard, score=score)
             figure, given = chosen(scope, by)
-            return _frame(reader, scope.query_of(figure, given), None, format)
+            return _as(reader.arrow(scope.query_of(figure, given)), format)
 
     def diff(
         self, *names: str, of: str | None = None, score: str | None = None, vintage: str | None = None,
@@ -190,27 +191,15 @@ def open_results(
     return Results(*opened(str(location), benchmark, revision))
 
 
-def _listed() -> tuple[str, dict[str, Any]]:
-    """Return the query that lists the tables, with its parameters."""
+def _listed() -> list[dict[str, str]]:
+    """Return the marts, and then the stored tables."""
     import sql
     from warehouse import TABLES
 
-    # Marts first.
-    listed = " union all ".join(
-        f"select {kind}_name as name, comment as meaning from duckdb_{kind}s() "
-        "where schema_name = 'main' and database_name = current_database()"
-        for kind in ("table", "view")
-    )
-    query = f"""
-        select name, if(list_contains($marts, name), 'mart', 'stored') as kind, meaning from ({listed})
-        where list_contains($marts, name) or list_contains($stored, name) order by kind, name
-    """
-    return query, {"marts": sorted(sql.schema()["marts"]), "stored": sorted(TABLES)}
-
-
-def _frame(reader: "Reader", query: str, parameters: Any, kind: str) -> Any:
-    """Return the rows of a query as a data frame of a kind: polars, arrow, or pandas."""
-    return reader.frame(query, parameters) if kind == "pandas" else _as(reader.arrow(query, parameters), kind)
+    marts = {name: described["meaning"] for name, described in sql.schema()["marts"].items()}
+    stored = {name: table.meaning for name, table in TABLES.items()}
+    kinds = {"mart": sorted(marts.items()), "stored": sorted(stored.items())}
+    return [{"name": name, "kind": kind, "meaning": meaning} for kind in kinds for name, meaning in kinds[kind]]
 
 
 def _refuse_writing(query: str) -> None:

@@ -23,8 +23,8 @@ from warehouse.tables import TABLES
 pytestmark = pytest.mark.slow
 
 
-def lines_of(warehouse: Warehouse) -> list[str]:
-    return [notice.line for notice in pop_notices(warehouse.root)]
+def lines() -> list[str]:
+    return [notice.line for notice in pop_notices()]
 
 
 def verdicts_on(of_response: dict[str, Any], number: int) -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def test_where_too_many_files_are_open_that_is_the_cause_and_nothing_counts_as_d
                 look(of)
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert [] == lines_of(warehouse)
+    assert [] == lines()
 
 
 def rebuilt(warehouse: Warehouse) -> dict[str, list[tuple[Any, ...]]]:
@@ -109,16 +109,16 @@ def test_damaged_parts_of_any_table_are_restored(warehouse: Warehouse, monkeypat
                 DAMAGES[what](path)
         assert len(warehouse.damage()) >= len(TABLES)
         assert warehouse.verify()
-        lines = lines_of(warehouse)
+        reported = lines()
         assert before == rows_of(warehouse), step
-        assert [] == [path for path in victims.values() if not any(path.name in line for line in lines)]
-        assert any("restored from the last published database" in line for line in lines)
+        assert [] == [path for path in victims.values() if not any(path.name in line for line in reported)]
+        assert any("restored from the last published database" in line for line in reported)
         aside = [(warehouse.root / "damaged" / name / path.name).exists() for name, path in victims.items()]
         assert {what != "deleted"} == set(aside)
     assert before == rebuilt(warehouse)
     assert not warehouse.losses()
     assert not warehouse.verify()
-    assert not lines_of(warehouse)
+    assert not lines()
 
 
 def test_rows_that_came_after_a_damaged_part_stand_before_its_restored_ones(warehouse: Warehouse, quick: None) -> None:
@@ -175,7 +175,7 @@ def test_a_part_damaged_before_a_compaction_is_restored(warehouse: Warehouse, qu
     flip(victim)
     warehouse.compact()
 
-    assert any(victim.name in line for line in lines_of(warehouse))
+    assert any(victim.name in line for line in lines())
     assert before == rows_of(warehouse) == rebuilt(warehouse)
 
 
@@ -192,7 +192,7 @@ def test_the_file_of_the_version_is_written_anew(warehouse: Warehouse, quick: No
     warehouse.verify()
 
     assert content == path.read_bytes()
-    assert any("warehouse.json: was damaged or missing" in line for line in lines_of(warehouse))
+    assert any("warehouse.json: was damaged or missing" in line for line in lines())
 
 
 def test_a_damaged_list_of_parts_is_written_anew(warehouse: Warehouse, quick: None) -> None:
@@ -205,7 +205,7 @@ def test_a_damaged_list_of_parts_is_written_anew(warehouse: Warehouse, quick: No
 
     assert json.loads(listed)["parts"] == json.loads(path.read_bytes())["parts"]
     assert before == rows_of(warehouse)
-    assert any("list.json: was damaged" in line for line in lines_of(warehouse))
+    assert any("list.json: was damaged" in line for line in lines())
 
 
 # what cannot be restored

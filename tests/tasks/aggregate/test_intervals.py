@@ -114,4 +114,4 @@ def test_measures_of_november_are_recomputed(figures: Figures, copied: Path, lea
     aggregate(job_on("sample", copied, majorities=MAJORITIES))
     assert [] == other_in(published_rows(figures, copied), leaderboard_rows, ENDS)
     assert ([], []) == (warehouse.damage(), warehouse.losses())
-    assert not has_damage(copied)
+    assert not has_damage()

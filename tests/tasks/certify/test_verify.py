@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tasks.bundles.bundle import Damaged
-from tasks.certify.certifying import LEADERBOARDS, verified_digest
+from tasks.certify.certifying import LEADERBOARDS
 from tasks.certify.texts import Texts
 from tasks.certify.verifying import verify
 from tasks.config.job import Job
@@ -22,6 +22,7 @@ from tests.tasks.certify import conftest as certificates
 from tests.tasks.certify.checker import Figures, check, check_ids, read
 from tests.tasks.certify.conftest import Members, forged, members_of, with_row
 from tests.worlds import RESPONSES, SAMPLE
+from warehouse.files import verified_digest
 
 
 def test_a_certificate_of_november_is_verified_and_its_intervals_named(certificate: Path, tmp_path: Path) -> None:
@@ -52,11 +53,10 @@ def test_a_flipped_bit_is_found_at_every_single_place(certificate: Path, tmp_pat
         for offset in range(len(content)):
             file.seek(offset)
             file.write(bytes([content[offset] ^ (1 << bits.randrange(8))]))
-            with pytest.raises(Damaged):
-                verified_digest(copy, None)
+            assert verified_digest(copy) is None
             file.seek(offset)
             file.write(content[offset : offset + 1])
-    assert verified_digest(copy, None)
+    assert verified_digest(copy)
 
 
 @pytest.mark.usefixtures("resampling_less")

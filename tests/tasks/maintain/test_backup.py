@@ -106,7 +106,7 @@ def test_merged_files_are_backed_up_in_place_of_those_they_replaced(small: Job, 
 
     assert (["a", "b"], 0) == held(restored)
     copies = list((folder / "files" / "parts").rglob("*.parquet"))
-    assert 1 == len(copies) == Warehouse(restored.warehouse).n_parts()
+    assert 1 == len(copies) == len(Warehouse(restored.warehouse).part_sizes())
 
 
 def test_a_backup_while_a_run_writes_is_of_one_moment(job: Job, folder: Path, tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_a_damaged_database_is_rebuilt_before_it_is_asked_what_is_to_be_called(j
     with pytest.raises(UsageError, match="OPENAI_API_KEY is not set"):
         refuse_unready(job)
     assert not Warehouse(job.warehouse).damage()
-    assert [str(database)] == [notice.line.partition(": ")[0] for notice in pop_notices(job.warehouse)]
+    assert [str(database)] == [notice.line.partition(": ")[0] for notice in pop_notices()]
 
 
 def test_a_database_of_another_version_is_not_asked_before_the_run(job: Job, monkeypatch: Patch) -> None:
