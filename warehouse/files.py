@@ -67,9 +67,6 @@ def write_named(folder: Path, content: bytes, name: Callable[[], str]) -> str:
         chosen = name()
         refuse_if_lost(folder)
         temporary.replace(folder / chosen)
-    except OSError as error:
-        error.filename = error.filename or str(folder)  # an error on an open file lacks its name
-        raise
     finally:
         temporary.unlink(missing_ok=True)
     sync(folder)

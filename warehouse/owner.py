@@ -136,10 +136,9 @@ class Owner:
                 holder = self._read()
                 if self._why_lost or self._has_ended.is_set():
                     pass  # the present file is another owner's
-                elif holder is None:
-                    self._why_lost = f"{self._path} was deleted, or another machine took over this warehouse and ended"
-                elif holder.get("id", "") != self._id:
-                    self._why_lost = f"{self._root}: {holder['host']} took over this warehouse"
+                elif holder is None or holder.get("id", "") != self._id:
+                    who = "another machine" if holder is None else holder["host"]
+                    self._why_lost = f"{self._root}: {who} took over this warehouse"
                 # After a long pause another machine may be taking over: it must see this file before it writes.
                 elif must_write or self.clock() - self._seen_s > self.takeover_after_s / 2:
                     self.write_file()

@@ -7,7 +7,6 @@ current rows as either, so neither readers nor writers need to know which parts 
 import hashlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warehouse.errors import WarehouseError, cause_of
-from warehouse.files import HASH_HEX, is_whole, write_named
+from warehouse.files import HASH_HEX, is_named_after, is_whole, write_named
 from warehouse.listing import DATABASE, Names
 from warehouse.tables import TABLES
 
@@ -46,7 +45,7 @@ class PartStore:
     def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> str | None:
         """Write rows as one part and return its name; None when there are no rows.
 
-        The part is on disk, under its final name, when this returns. If a current part has this content already, its
+        The part is on disk, under its final name, when this returns. If the last part has this content already, its
         name is returned and nothing is written.
 
         Raises:
@@ -55,12 +54,10 @@ class PartStore:
         given = list(rows)
         if not given:
             return None
-        table = _as_arrow(table_name, given)
-        content, content_hash = _serialised(table)
+        content, content_hash = _serialised(_as_arrow(table_name, given))
         parts = self.standing(table_name)
-        present = _present(parts, content_hash, table.select(TABLES[table_name].key))
-        if present is not None:
-            return present
+        if parts and is_named_after(parts[-1].name, content_hash) and is_whole(parts[-1]):
+            return parts[-1].name
 
         def name() -> str:
             # At least the clock's milliseconds, and later than every current part, even if the clock went back.
@@ -94,23 +91,6 @@ class PartStore:
         content, content_hash = _serialised(rows)
         (self.root / table_name).mkdir(parents=True, exist_ok=True)
         write_named(self.root / table_name, content, lambda: f"{moment}-{content_hash}.parquet")
-
-
-def _present(parts: Sequence[Path], content_hash: str, keys: pa.Table) -> str | None:
-    """Return the part that already holds this content, unless a later part replaced one of its rows."""
-    same = [part for part in parts if part.name.endswith(f"-{content_hash}.parquet")]
-    rows = {tuple(row.values()) for row in keys.to_pylist()}
-    with suppress(FileNotFoundError):  # a part was merged since it was listed
-        for part in reversed(parts if same else []):
-            # A damaged part's content is unknown; an unneeded second write changes nothing for readers.
-            if not is_whole(part):
-                return None
-            if part is same[-1]:
-                return part.name
-            stored = pq.read_table(part, columns=keys.column_names).to_pylist()
-            if any(tuple(row.values()) in rows for row in stored):
-                return None
-    return None
 
 
 def _as_arrow(table_name: str, rows: list[Mapping[str, Any]]) -> pa.Table:

@@ -189,11 +189,10 @@ def tasks_of(source: Source, split: str, benchmark: Benchmark) -> list[Task]:
     for number, row in enumerate(rows, start=1):
         try:
             tasks.append(benchmark.parse_row(row))
-        except RowError as error:
-            raise SourceError(f"{where}: row {number}: {error}; correct or remove the row") from error
         except Exception as error:
-            what = one_line(f"{type(error).__name__}: {error}")
-            raise SourceError(f"{where}: row {number}: {benchmark.name}.parse_row cannot read it ({what})") from error
+            what = one_line(f"{benchmark.name}.parse_row cannot read it ({type(error).__name__}: {error})")
+            what = f"{error}; correct or remove the row" if isinstance(error, RowError) else what
+            raise SourceError(f"{where}: row {number}: {what}") from error
     return tasks
 
 

@@ -194,7 +194,5 @@ def _install(stage: Path, root: Path) -> None:
     """Move the verified files into the warehouse; the parts come last, because they make it a warehouse."""
     for name in (VERSION_FILE, DAMAGED, LEDGER, "parts"):
         if (stage / name).exists():
-            if name != VERSION_FILE and (root / name).exists():
-                raise UsageError(f"{root}: {name} appeared during an interrupted restore; empty the folder first")
             (stage / name).replace(root / name)
     sync(root)
