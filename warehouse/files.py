@@ -65,7 +65,7 @@ def write_named(folder: Path, content: bytes, name: Callable[[], str]) -> str:
             file.flush()
             os.fsync(file.fileno())
         chosen = name()
-        refuse_if_lost(folder)
+        refuse_if_lost()
         temporary.replace(folder / chosen)
     finally:
         temporary.unlink(missing_ok=True)

@@ -15,7 +15,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -195,7 +195,7 @@ def only_machine(root: Path, tell: Tell | None = None) -> Iterator[None]:
     Raises:
         WarehouseBusy: another machine writes; see `Owner.begin` for `tell`.
     """
-    path = _resolved(root)
+    path = root.resolve()
     with _lock:
         if (owner := _kept.get(path)) is None:
             owner = Owner(root)
@@ -218,27 +218,19 @@ def only_machine(root: Path, tell: Tell | None = None) -> Iterator[None]:
                 _kept.pop(path).end()
 
 
-def refuse_if_lost(path: Path) -> None:
-    """Refuse to write below this path if another machine took over.
+def refuse_if_lost() -> None:
+    """Refuse to write if another machine took over.
 
     Raises:
         WarehouseBusy: one has.
     """
-    if why := why_lost(path):
+    if why := why_lost():
         raise WarehouseBusy(why)
 
 
-def why_lost(path: Path) -> str | None:
-    """Return the reason why nothing more may be written below this path, in one line: another machine took over.
+def why_lost() -> str | None:
+    """Return the reason why this process may write nothing more, in one line: another machine took over.
 
     None if writing is allowed.
     """
-    resolved = _resolved(path)
-    kept = [owner for root, owner in list(_kept.items()) if resolved == root or root in resolved.parents]
-    return next((why for owner in kept if (why := owner.why_lost())), None)
-
-
-@lru_cache(256)
-def _resolved(path: Path) -> Path:
-    """Return the resolved path of a folder; it is cached, since every call needs it."""
-    return path.resolve()
+    return next((why for owner in [*_kept.values()] if (why := owner.why_lost())), None)

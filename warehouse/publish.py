@@ -236,7 +236,7 @@ def _swap_in(store: PartStore, standing: Standing, base: Names, gone: Names, lis
             rows[kind] = n_rows.get(kind, 0), max(should, n_rows.get(kind, 0))
     if everything:
         write_list(store.root, Listing(frozenset(everything), rows))
-    refuse_if_lost(database)
+    refuse_if_lost()
     building.replace(database)
     sync(database.parent)
 

@@ -12,7 +12,7 @@ from warehouse.errors import WarehouseOutdated
 from warehouse.files import Unsound, has_damage
 from warehouse.listing import DATABASE, FILE, Listing, Loss, begin, read_list, refuse_other_version, write_list
 from warehouse.locks import file_lock, is_held, life_sign
-from warehouse.owner import Owner, Tell, only_machine, why_lost
+from warehouse.owner import Owner, Tell, only_machine
 from warehouse.parts import PartStore, names_in
 from warehouse.publish import damage_of, listing_of, publish
 from warehouse.reader import Reader, is_damaged, published_parts, stamp, stamp_of
@@ -199,13 +199,6 @@ class Warehouse:
     def elsewhere(self) -> str | None:
         """Return the other machine that writes this warehouse, or did so until it failed; None if there is none."""
         return Owner(self.root).elsewhere()
-
-    def why_lost(self) -> str | None:
-        """Return the reason why this process may not write any more, in one line: another machine took over.
-
-        None if writing is allowed.
-        """
-        return why_lost(self.root)
 
     @contextmanager
     def writing(self, tell: Tell | None = None) -> Iterator[None]:

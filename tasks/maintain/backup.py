@@ -74,7 +74,7 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
             and (not must_verify or location.hash_of(file.name) == file.sha256)
         }  # fmt: skip
         files = _files(warehouse, stage, intact)
-        refuse_if_lost(warehouse.root)
+        refuse_if_lost()
         bundle = write_bundle(location, "backup", files, {"made_at": started_at}, is_quiet=job.is_quiet)
         needed = {file.name for file in files}
         location.remove([name for name in there if name.startswith(_FILES) and name not in needed])

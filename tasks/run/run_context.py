@@ -38,6 +38,7 @@ from tasks.run.missing_work import (
 from tasks.run.stages import ANALYST_KINDS, CALLED_KINDS, JUDGE, MODEL, RUBRIC_WRITER, STAGES
 from tasks.run.writing import StageReport
 from warehouse import Warehouse, WarehouseError, write_atomically
+from warehouse.owner import why_lost
 
 
 class Callee(NamedTuple):
@@ -169,7 +170,7 @@ class RunContext:
             if loss.benchmark in {None, job.settings.benchmark} and loss.table == table
         }
         """The purposes and labels whose calls may be for lost rows; without a label, of all models."""
-        self.ledger = Ledger(job.warehouse / LEDGER, self.warehouse.why_lost)
+        self.ledger = Ledger(job.warehouse / LEDGER, why_lost)
         self.senders: SenderPool | None = None
         """The processes that make the attempts; None if this process makes them."""
         calls = job.settings.calls

@@ -10,7 +10,7 @@ import pytest
 
 from tests.kit import Patch, row
 from warehouse import Warehouse, WarehouseBusy
-from warehouse.owner import Machine, Owner
+from warehouse.owner import Machine, Owner, why_lost
 
 FILE = "machine.lock"
 
@@ -193,7 +193,7 @@ def test_a_process_that_lost_its_place_writes_no_part_and_publishes_nothing(ware
         before = sorted(warehouse.root.rglob("*.parquet"))
         (warehouse.root / FILE).unlink()
         foreign(warehouse)
-        assert "took over" in (warehouse.why_lost() or "")
+        assert "took over" in (why_lost() or "")
         for write in (lambda: warehouse.write("split_members", [member | {"task_id": "u"}]), warehouse.publish):
             with pytest.raises(WarehouseBusy, match="took over"):
                 write()
