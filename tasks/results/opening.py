@@ -37,15 +37,13 @@ def opened(given: str, benchmark: str | None, revision: str | None) -> tuple[Job
 
 
 def _folder(given: str, closing: ExitStack) -> Path:
-    """Return a folder with the database: a temporary one if it is in a store, or in a file with another name."""
+    """Return a folder with the database: a temporary one if it is in a store, or given as a file."""
     source = open_location(given)
     if isinstance(source, Path) and not source.is_file():
         if not source.is_dir():
             raise UsageError(f"{given}: there is no such folder or file; for results there, run `prbench run` first")
         published = published_in(Folder(source))
         return published.path if isinstance(published, Folder) else source
-    if isinstance(source, Path) and source.name == DATABASE:
-        return source.parent
     folder = Path(closing.enter_context(tempfile.TemporaryDirectory()))
     if isinstance(source, Path):
         (folder / DATABASE).symlink_to(source.resolve())
