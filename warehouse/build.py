@@ -16,7 +16,7 @@ from warehouse.files import DIGEST_HEX, append_digest
 from warehouse.listing import Kind, Names, count_query
 from warehouse.parts import Standing, names_in
 from warehouse.reader import PARTS, STAMP, stamp
-from warehouse.rows import ARRIVED, definition, engine, holds, in_order, load, memory, quoted
+from warehouse.rows import ARRIVED, engine, holds, in_order, load, memory, quoted
 from warehouse.tables import TABLES
 
 STORAGE_VERSION = "v1.2.0"
@@ -58,7 +58,9 @@ def opened(building: Path, n_bytes: int = 0) -> Iterator[duckdb.DuckDBPyConnecti
 def _make(building: Path, stamp: str) -> None:
     with opened(building) as connection:
         for table in TABLES.values():
-            connection.execute(f"create table {table.name} ({definition(table)})")
+            connection.register("contract", table.schema.empty_table())
+            connection.execute(f"create table {table.name} as from contract")
+        connection.unregister("contract")
         connection.execute(sql.read("warehouse/macros"))
         connection.execute(f"create schema {sql.INTERMEDIATE}")
         for model in sql.models():

@@ -16,7 +16,6 @@ from pathlib import Path
 import duckdb
 
 import sql
-from warehouse.columns import COLUMNS
 from warehouse.parts import Standing
 from warehouse.tables import DECIDED_STATUSES, TABLES, StoredTable
 
@@ -82,15 +81,6 @@ def is_removed(rows: str) -> str:
     return sql.template("warehouse/is_removed", removals=REMOVALS, rows=rows, moment=BY_MOMENT)
 
 
-def definition(table: StoredTable) -> str:
-    """Return the columns of a table with their types in SQL."""
-    types = {
-        "string": "varchar", "int64": "bigint", "double": "double", "bool": "boolean",
-        "timestamp[us, tz=UTC]": "timestamptz", "list<item: double>": "double[]",
-    }  # fmt: skip
-    return ", ".join(f'"{column}" {types.get(str(COLUMNS[column][0]), "varchar[]")}' for column in table.columns)
-
-
 def decided(of: str = "") -> str:
     """Return the condition that a row is decided; `of` is the table's name in the query, with a dot."""
     return f"coalesce({of}status in ({', '.join(map(quoted, DECIDED_STATUSES))}), false)"
@@ -132,7 +122,7 @@ def view_parts(connection: duckdb.DuckDBPyConnection, table: StoredTable, paths:
     """
     files = ", ".join(quoted(path) for path in paths)
     columns = ", ".join(f'"{column}"' for column in table.columns)
-    connection.execute(f"create or replace temp table {name}_contract ({definition(table)})")
+    connection.register(f"{name}_contract", table.schema.empty_table())
     has_key = " and ".join(f'"{column}" is not null' for column in table.key)
     connection.execute(
         sql.template("warehouse/rows_of_parts", view=name, columns=columns, files=files, has_key=has_key)
