@@ -82,10 +82,6 @@ class PartStore:
         """Return the current parts of every table."""
         return {table_name: self.standing(table_name) for table_name in TABLES}
 
-    def parts(self, table_name: str) -> list[str]:
-        """Return the names of a table's parts, oldest first."""
-        return [part.name for part in self.standing(table_name)]
-
     def put_back(self, table_name: str, rows: pa.Table, moment: str) -> None:
         """Write rows as a part with the moment, and so the position, of a lost part."""
         content, content_hash = _serialised(rows)

@@ -45,7 +45,7 @@ def fill(folder: Path, size: Size) -> None:
 
 def one_night_more(folder: Path, size: Size) -> None:
     """Add a new sampling of one model, and publish it."""
-    night = f"night-{len(Warehouse(folder).store.parts('responses')):03d}"
+    night = f"night-{len(Warehouse(folder).store.standing('responses')):03d}"
     add_night(Warehouse(folder), size, "model-00", night)
     aggregate(job_of(folder))
 

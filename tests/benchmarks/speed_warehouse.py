@@ -57,8 +57,8 @@ def build(folder: Path, size: Size) -> Build:
     """Publish a made-up warehouse, all marts and intervals, from its parts."""
     warehouse = Warehouse(folder)
     forget_parts(warehouse)
-    for part in warehouse.store.parts("measures"):
-        (warehouse.store.root / "measures" / part).unlink()
+    for part in warehouse.store.standing("measures"):
+        part.unlink()
     job = job_on("sample", folder)
     clock = Clock()
     aggregate(job)

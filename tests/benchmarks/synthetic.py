@@ -189,7 +189,7 @@ def copy_rows(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, table
         f"{name if name in given else 'null'}::{_SQL_TYPES.get(str(COLUMNS[name][0]), _other(name))} as {name}"
         for name in TABLES[table_name].columns
     )
-    number = len(warehouse.store.parts(table_name)) + 1
+    number = len(warehouse.store.standing(table_name)) + 1
     unnamed = folder / ".written"
     connection.execute(f"copy (select {columns} from given) to '{unnamed}' (format parquet, compression zstd)")
     with unnamed.open("rb") as written:

@@ -25,7 +25,7 @@ def test_a_part_is_named_by_its_content_and_written_once(warehouse: Warehouse) -
 
     time.sleep(0.002)  # names begin with the time in milliseconds
     second = warehouse.write("responses", [response("u")])
-    assert [first, second] == warehouse.store.parts("responses")
+    assert [first, second] == [part.name for part in warehouse.store.standing("responses")]
 
 
 def test_rows_come_back_as_they_were_written(warehouse: Warehouse) -> None:
@@ -95,4 +95,4 @@ def test_a_kill_in_the_midst_of_a_write_leaves_whole_parts_and_nothing_half(ware
     # The write was interrupted: it left a temporary file, but no visible part.
     assert [] != list(folder.glob(".*.tmp"))
     assert [200] * len(visible(warehouse)) == [pq.read_table(path).num_rows for path in visible(warehouse)]
-    assert [path.name for path in visible(warehouse)] == warehouse.store.parts("responses")
+    assert visible(warehouse) == warehouse.store.standing("responses")

@@ -206,8 +206,7 @@ def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(server: 
 def without_responses(job: Job, response_id: str, **changed: Any) -> None:
     """Remove a stored response, or change its columns."""
     warehouse = Warehouse(job.warehouse)
-    for part in warehouse.store.parts("responses"):
-        path = warehouse.store.root / "responses" / part
+    for path in warehouse.store.standing("responses"):
         stored = pq.read_table(path).to_pylist()
         path.unlink()
         forget_parts(warehouse)
@@ -224,7 +223,7 @@ def test_members_without_their_response_are_lost(server: FaultServer, folder: Pa
     member = rows_in(job, "select response_id, count(*) as n from control_set group by all order by all limit 1")[0]
     without_responses(job, member["response_id"], **changed)
     seen, again = night(server, job, "2026-11-21"), night(server, job, "2026-11-21")
-    parts = Warehouse(job.warehouse).store.parts("control_verdicts")
+    parts = Warehouse(job.warehouse).store.standing("control_verdicts")
 
     assert N - member["n"] == len(seen.calls)
     assert f"judge: {member['n']} members of its control set are lost" in seen.report.warnings[0]
@@ -232,7 +231,7 @@ def test_members_without_their_response_are_lost(server: FaultServer, folder: Pa
         job, "select night, n_decided, n_failed, n_lost from judge_drift order by night"
     )
     assert [] == again.calls
-    assert parts == Warehouse(job.warehouse).store.parts("control_verdicts")
+    assert parts == Warehouse(job.warehouse).store.standing("control_verdicts")
 
 
 def test_the_bar_is_the_one_that_was_configured_in_its_night(server: FaultServer, folder: Path) -> None:
