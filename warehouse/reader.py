@@ -86,13 +86,9 @@ class Reader:
 
     def arrow(self, query: str, parameters: Parameters = None) -> Any:
         """Return the rows of a query as a PyArrow table."""
-        with self._run(query, parameters) as cursor:
-            return cursor.to_arrow_table()
-
-    def frame(self, query: str, parameters: Parameters = None) -> Any:
-        """Return the rows of a query as a pandas frame."""
-        with self._run(query, parameters) as cursor:
-            return cursor.df()
+        with reporting_damage(self._path), self._connection.cursor() as cursor:
+            cursor.execute("use published")
+            return cursor.sql(query, params=parameters).to_arrow_table()
 
     @contextlib.contextmanager
     def _run(self, query: str, parameters: Parameters) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -80,7 +80,7 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
         known = _known_findings(reader, key, expectations, policies) if reuse else None
         if known is not None:
             return _report(job, known, policies)
-        findings = run_suite(expectations, lambda table: reader.frame(sql.read(f"checks/{table}"), key))
+        findings = run_suite(expectations, lambda table: reader.arrow(sql.read(f"checks/{table}"), key).to_pandas())
     common = {**key, "run_id": job.run_id, "created_at": datetime.now(UTC)}
     # One refusal for each task and check, with all findings.
     refused: dict[tuple[str, str], list[str]] = defaultdict(list)
