@@ -46,17 +46,10 @@ def expect(
     return Expectation(suite, table, check, meaning, kind, severity, arguments)
 
 
-def where(column: str, value: str) -> dict[str, Any]:
-    """Return a `row_condition`: check only the rows with this value."""
-    return {"type": "comparison", "column": {"name": column}, "operator": "==", "parameter": value}
-
-
-def where_not(column: str, value: str) -> dict[str, Any]:
-    """Return a `row_condition`: check only the rows with another value, not those without one."""
-    differs = where(column, value) | {"operator": "!="}
-    is_there = {"type": "nullity", "column": {"name": column}, "is_null": False}
-    return {"type": "and", "conditions": [differs, is_there]}
-
+_OK = {"type": "comparison", "column": {"name": "status"}, "operator": "==", "parameter": "ok"}
+_HAS_STATUS = {"type": "nullity", "column": {"name": "status"}, "is_null": False}
+_NOT_OK = {"type": "and", "conditions": [_OK | {"operator": "!="}, _HAS_STATUS]}
+"""Each is a `row_condition`: only these rows are checked."""
 
 Invariants = Mapping[str, Mapping[str, Any]]
 """The declared checks of a benchmark: check -> its bounds."""
@@ -167,11 +160,11 @@ _of_responses = partial(expect, "sample", "responses")
 
 SAMPLE_SUITE = (
     _of_responses("response_not_empty", "no response is empty", "ExpectColumnValueLengthsToBeBetween",
-                  column="first_visible", min_value=1, row_condition=where("status", "ok")),
+                  column="first_visible", min_value=1, row_condition=_OK),
     _of_responses("response_status", "a response whose status is ok has a text", "ExpectColumnValuesToNotBeNull",
-                  column="first_character", row_condition=where("status", "ok")),
+                  column="first_character", row_condition=_OK),
     _of_responses("response_status", "a response that failed has no text", "ExpectColumnValuesToBeNull",
-                  column="first_character", row_condition=where_not("status", "ok")),
+                  column="first_character", row_condition=_NOT_OK),
 )  # fmt: skip
 
 

@@ -11,8 +11,7 @@ _PROTECTED = {errno.EROFS, errno.EACCES, errno.EPERM}
 # DuckDB and SQLite repeat the system's message.
 _SAYS_FULL = re.compile(r"no space left on device|disk is full|quota exceeded", re.IGNORECASE)
 _SAYS_PROTECTED = re.compile(r"read-?only (file system|database)|permission denied|unable to open", re.IGNORECASE)
-_FORBIDDEN = {errno.EACCES, errno.EPERM}
-_NOT_OF_THE_FILE = _FORBIDDEN | {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+_OF_THE_FILE = {errno.ENOENT, errno.EIO}
 
 
 class WarehouseError(Exception):
@@ -62,11 +61,10 @@ def first_line(error: Exception) -> str:
 
 
 def refuse_unreadable(path: Path, error: OSError) -> None:
-    """Refuse a file that could not be read for a reason other than its content.
+    """Refuse a file that could not be read for another reason than that it is missing or the disk is damaged.
 
     Raises:
         WarehouseError: always, for such a reason.
     """
-    if error.errno in _NOT_OF_THE_FILE:
-        remedy = "; check its permissions" if error.errno in _FORBIDDEN else ""
-        raise WarehouseError(f"{path}: cannot be read ({error.strerror}){remedy}") from error
+    if error.errno not in _OF_THE_FILE:
+        raise WarehouseError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error

@@ -7,7 +7,7 @@ under LiteLLM's own names.
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from tasks.config.models import Analyst, Analysts, Capabilities, Judge, Model, Size, Strict, deciding
 from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
@@ -57,16 +57,12 @@ class Stopping(Strict):
     block: Annotated[int, Field(ge=1, strict=True)] = 20
     seed: Annotated[int, Field(ge=0, strict=True)] = 1
 
-    @field_validator("pairs")
-    @classmethod
-    def _of_two(cls, pairs: str | Pairs) -> str | Pairs:
-        """Return pairs of two different labels, each pair once."""
-        if isinstance(pairs, str):
-            return pairs
-        each_once = {frozenset(pair) for pair in pairs}
-        if not pairs or len(each_once) < len(pairs) or any(first == second for first, second in pairs):
-            raise ValueError("must be pairs of two different labels, each pair once")
-        return pairs
+    def problems(self) -> Iterator[str]:
+        """Yield a problem if pairs are given that are not of two different labels, each pair once."""
+        each_once = {frozenset(pair) for pair in self.pairs}
+        are_good = self.pairs and [len(pair) for pair in each_once] == [2] * len(self.pairs)
+        if not isinstance(self.pairs, str) and not are_good:
+            yield "`pairs` must be pairs of two different labels, each pair once"
 
 
 Policy = Literal["quarantine", "warn", "fail"]
