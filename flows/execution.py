@@ -204,7 +204,7 @@ def mark_killed(job: Job) -> list[dict[str, Any]]:
         {name: row[name] for name in TABLES["runs"].columns}
         | {"outcome": outcomes.KILLED, "cost_usd": _cost_usd_of_killed(job, row)}
         for row in unfinished
-        if not warehouse.is_living(row["run_id"])
+        if row["run_id"] not in warehouse.living_runs()
     ]
     if killed:
         warehouse.write("runs", killed)
@@ -234,7 +234,7 @@ def _unfinished(job: Job, **of: Any) -> list[dict[str, Any]]:
 def is_in_progress(job: Job) -> bool:
     """Return whether a run of the job's night is in progress."""
     return any(
-        Warehouse(job.warehouse).is_living(row["run_id"])
+        row["run_id"] in Warehouse(job.warehouse).living_runs()
         for row in _unfinished(job, night=job.night)
         if json.loads(row["config"] or "{}").get("benchmark") == job.settings.benchmark
     )

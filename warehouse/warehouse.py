@@ -13,7 +13,7 @@ from warehouse.files import Unsound, has_damage
 from warehouse.listing import DATABASE, FILE, Listing, Loss, begin, read_list, refuse_other_version, write_list
 from warehouse.locks import file_lock, is_held, life_sign
 from warehouse.owner import Owner, Tell, only_machine
-from warehouse.parts import PartStore, names_in
+from warehouse.parts import PartStore
 from warehouse.publish import damage_of, listing_of, publish
 from warehouse.reader import Reader, is_damaged, published_parts, stamp, stamp_of
 
@@ -154,11 +154,6 @@ class Warehouse:
         """Return the bytes of each part of all tables: many parts make rebuilding and direct reading slow."""
         return [part.stat().st_size for parts in self.store.all_standing().values() for part in parts]
 
-    def n_unpublished(self) -> int:
-        """Return the number of parts that the next publishing takes in: all if it must rebuild."""
-        there, held = names_in(self.store.all_standing()), published_parts(self.database) or set()
-        return len(there if held - there else there - held)
-
     def compact(self, *, large_rows: int = LARGE_ROWS) -> None:
         """Publish, merge the small parts of every table, and build the database again from the merged ones.
 
@@ -236,12 +231,8 @@ class Warehouse:
         """Hold the life sign of a run until the block or the process ends."""
         return life_sign(self._living, run_id)
 
-    def is_living(self, run_id: str) -> bool:
-        """Return whether a run is in progress; one that is not, but is `running` in the table `runs`, was killed."""
-        return run_id in self.living_runs()
-
     def living_runs(self) -> list[str]:
-        """Return the runs in progress, including those that have published nothing yet."""
+        """Return the runs in progress; one that is not, but is `running` in the table `runs`, was killed."""
         # Where another machine writes, its locks may not be seen from here; looking would remove its life signs.
         is_elsewhere = self.elsewhere() is not None
         return [unquote(path.stem) for path in sorted(self._living.glob("*.lock")) if is_elsewhere or is_held(path)]

@@ -264,10 +264,8 @@ def _database(warehouse: Warehouse, subject: str, *, is_damaged: bool) -> Iterat
     try:
         with warehouse.reader() as reader:
             counts = ", ".join(f"{reader.value(f'select count(*) from {t}')} {t}" for t in ("tasks", "verdicts"))
-        waiting = warehouse.n_unpublished()
     except (WarehouseError, duckdb.Error) as error:
         if not is_damaged or isinstance(error, WarehouseOutdated):
             yield SetupFinding(subject, False, " ".join(str(error).split()))
         return
-    unpublished = f", {waiting} parts not published yet (the next run publishes them)" if waiting else ""
-    yield SetupFinding(subject, True, counts + unpublished)
+    yield SetupFinding(subject, True, counts)

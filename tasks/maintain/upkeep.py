@@ -135,7 +135,7 @@ def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
     warehouse = Warehouse(job.warehouse)
     rows = _cost_rows(job, "runs", {"since": since, "n_most": MOST_RUNS if since is None else None})
     for row in rows:
-        if row["outcome"] == "running" and not warehouse.is_living(row["run_id"]):
+        if row["outcome"] == "running" and row["run_id"] not in warehouse.living_runs():
             row["outcome"] = "killed"
     return rows
 

@@ -87,13 +87,11 @@ def test_there_is_one_night_beside_whom_runs_go_on_and_who_waits_is_next(warehou
 
 
 def test_a_killed_run_can_be_told_from_one_that_goes_on(warehouse: Warehouse, start: Start) -> None:
-    assert not warehouse.is_living("a run/1")
     process = holding(start, ALIVE, warehouse)
-    assert warehouse.is_living("a run/1")
-    assert not warehouse.is_living("a run/2")
+    assert ["a run/1"] == warehouse.living_runs()
     kill(process)
 
-    assert not warehouse.is_living("a run/1")
+    assert [] == warehouse.living_runs()
     assert [] == list((warehouse.root / "living").iterdir())
 
 
