@@ -150,17 +150,15 @@ def load(connection: duckdb.DuckDBPyConnection, table: StoredTable, paths: Seque
     rows = f"select * exclude (part, part_row) from {ARRIVED} where {condition}"
     if note_replaced(connection, table, ARRIVED, table.key, condition):
         rows += f" and (part, part_row) not in (from {REPLACED})"
-    if holds(connection, f"select 1 from {table.name}"):
-        connection.execute(f"create or replace temp table incoming as {rows}")
-        # Drop incoming rows whose key has a stored decision, then the stored rows that the others replace.
-        same = " and ".join(f"stored.{column} = incoming.{column}" for column in table.key)
-        if table.keeps == "decided":
-            stands = f"select 1 from {table.name} as stored where {same} and {decided('stored.')}"
-            connection.execute(f"delete from incoming where exists ({stands})")
-        connection.execute(f"delete from {table.name} as stored where exists (select 1 from incoming where {same})")
-        rows = "select * from incoming"
-    connection.execute(f"insert into {table.name} by name {rows}")
-    connection.execute("drop table if exists temp.incoming")
+    if not holds(connection, f"select 1 from {table.name}"):
+        connection.execute(f"insert into {table.name} by name {rows}")
+        return
+    same = " and ".join(f"stored.{column} = incoming.{column}" for column in table.key)
+    is_replaced = f"and not {decided('stored.')}" if table.keeps == "decided" else ""
+    connection.execute(
+        f"merge into {table.name} as stored using ({rows}) as incoming on {same} "
+        f"when matched {is_replaced} then update by name when not matched then insert by name"
+    )
 
 
 def _not_retracted(connection: duckdb.DuckDBPyConnection, table: StoredTable, standing: Standing) -> str:
