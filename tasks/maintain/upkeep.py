@@ -8,14 +8,12 @@ long) is missing, so the next run samples it again.
 """
 
 import json
-import os
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import sql
@@ -288,14 +286,14 @@ def disk_use(job: Job) -> list[Row]:
 
     Parts that compaction replaced count as other files until they are deleted.
     """
+    from tasks.bundles.stores import Folder  # fsspec takes long to import
+
     warehouse = Warehouse(job.warehouse)
     heads = {part: f"table {table}" for table in TABLES for part in warehouse.store.standing(table)}
     heads[warehouse.database] = "database"
-    used: dict[str, Row] = {}
-    for path in [Path(folder) / name for folder, _, names in os.walk(warehouse.root) for name in names]:
-        what = heads.get(path) or (LEDGER if (warehouse.root / LEDGER) in path.parents else "other")
-        head = used.setdefault(what, {"what": what, "n_files": 0, "n_bytes": 0})
-        head["n_files"] += 1
-        with suppress(FileNotFoundError):  # the file was deleted after it was listed
-            head["n_bytes"] += path.stat().st_size
-    return sorted(used.values(), key=lambda each: (-each["n_bytes"], each["what"]))
+    sizes: dict[str, list[int]] = defaultdict(list)
+    for name, n_bytes in Folder(warehouse.root).files().items():
+        what = heads.get(warehouse.root / name) or (LEDGER if name.startswith(f"{LEDGER}/") else "other")
+        sizes[what].append(n_bytes)
+    used = [{"what": what, "n_files": len(each), "n_bytes": sum(each)} for what, each in sizes.items()]
+    return sorted(used, key=lambda each: (-each["n_bytes"], each["what"]))
