@@ -8,7 +8,7 @@ from warehouse.errors import WarehouseBusy, WarehouseError, WarehouseOutdated, n
 from warehouse.files import pop_notices, sync, write_atomically
 from warehouse.listing import DATABASE, FILE, refuse_other_version
 from warehouse.locks import file_lock
-from warehouse.owner import refuse_if_lost
+from warehouse.owner import refuse_if_lost, why_lost
 from warehouse.publish import DAMAGED, lines_on
 from warehouse.reader import Reader, reporting_damage
 from warehouse.rows import is_removed, quoted, rests_on_response
@@ -17,8 +17,8 @@ from warehouse.tables import DECIDED_STATUSES, TABLES, StoredTable
 from warehouse.warehouse import Warehouse, content_of, other_content
 
 __all__ = [
-    "COLUMNS", "DAMAGED", "DATABASE", "DECIDED_STATUSES", "FILE", "TABLES", "Reader", "StoredTable",
-    "Warehouse", "WarehouseBusy", "WarehouseError", "WarehouseOutdated", "content_of", "file_lock", "is_removed",
-    "lines_on", "nothing_in", "other_content", "pop_notices", "quoted", "refusal_of_disk", "refuse_if_lost",
-    "refuse_other_version", "reporting_damage", "rests_on_response", "sample_path", "sync", "write_atomically",
+    "COLUMNS", "DAMAGED", "DATABASE", "DECIDED_STATUSES", "FILE", "TABLES", "Reader", "StoredTable", "Warehouse",
+    "WarehouseBusy", "WarehouseError", "WarehouseOutdated", "content_of", "file_lock", "is_removed", "lines_on",
+    "nothing_in", "other_content", "pop_notices", "quoted", "refusal_of_disk", "refuse_if_lost", "refuse_other_version",
+    "reporting_damage", "rests_on_response", "sample_path", "sync", "why_lost", "write_atomically",
 ]  # fmt: skip

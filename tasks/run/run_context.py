@@ -37,8 +37,7 @@ from tasks.run.missing_work import (
 )
 from tasks.run.stages import ANALYST_KINDS, CALLED_KINDS, JUDGE, MODEL, RUBRIC_WRITER, STAGES
 from tasks.run.writing import StageReport
-from warehouse import Warehouse, WarehouseError, write_atomically
-from warehouse.owner import why_lost
+from warehouse import Warehouse, WarehouseError, why_lost, write_atomically
 
 
 class Callee(NamedTuple):

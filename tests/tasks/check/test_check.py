@@ -157,10 +157,8 @@ TASK = admitted(["t"], n_criteria=2) | {"criteria": [criterion("t", 0, 5), crite
 
 def failing(published: Fill, **tables: list[dict[str, Any]]) -> dict[str, list[str]]:
     """The keys that fail, by check; checks without failures are left out."""
-    reader = published(TASK | tables)
-    findings = run_suite(
-        all_expectations({}), lambda table: reader.arrow(sql.read(f"checks/{table}"), SAME_RESPONSE).to_pandas()
-    )
+    reader, key = published(TASK | tables), SAME_RESPONSE
+    findings = run_suite(all_expectations({}), lambda table: reader.arrow(sql.read(f"checks/{table}"), key).to_pandas())
     rows: dict[str, list[str]] = defaultdict(list)
     for each in findings:
         rows[each.expectation.check] += [row.key for row in each.failures]
