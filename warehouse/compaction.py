@@ -70,17 +70,18 @@ def _runs(parts: Sequence[Path], large_rows: int) -> Iterator[list[Path]]:
 
 
 def _replace(
-    store: PartStore, table: StoredTable, runs: Sequence[Sequence[Path]], write: Callable[[Sequence[Path]], Path]
+    store: PartStore, table: StoredTable, runs: Sequence[Sequence[Path]], write: Callable[[Path, Sequence[Path]], Path]
 ) -> None:
     """Write one new part for each run of parts, and delete the parts of the run.
 
     The list of expected parts names the new ones before the old ones are deleted, so that neither are missed after a
     kill. The caller holds the publish lock.
     """
-    new = {write(run) for run in runs}
+    new = {write(store.root / table.name, run) for run in runs}
     old = {part for run in runs for part in run} - new
-    if new and (listing := listing_of(store)):
+    if new:
         sync(store.root / table.name)
+    if new and (listing := listing_of(store)):
         gone, merged = ({(table.name, part.name) for part in parts} for parts in (old, new))
         write_list(store.root, listing._replace(parts=(listing.parts - gone) | merged))
     for part in old:
@@ -91,22 +92,21 @@ _GROUP_ROWS = 16_384
 """Number of rows in a row group, which is in memory while it is written."""
 
 
-def merge(connection: duckdb.DuckDBPyConnection, table: StoredTable, parts: Sequence[Path]) -> Path:
-    """Write the current rows of contiguous parts as one part; the same parts give the same bytes.
+def merge(connection: duckdb.DuckDBPyConnection, table: StoredTable, folder: Path, parts: Sequence[Path]) -> Path:
+    """Write the current rows of contiguous parts as one part into a folder; the same parts give the same bytes.
 
     The new part gets the moment of the last one, so it keeps their position in the order.
     """
     view_parts(connection, table, parts, "run")
     note_replaced(connection, table, "run", [*table.key, *([BATCH] if BATCH in table.columns else [])])
-    return _rewritten(connection, table, parts)
+    return _rewritten(connection, table, folder, parts)
 
 
-def _rewritten(connection: duckdb.DuckDBPyConnection, table: StoredTable, parts: Sequence[Path]) -> Path:
-    """Write the rows of parts, in their order, as one part, without those in the table `REPLACED`."""
+def _rewritten(connection: duckdb.DuckDBPyConnection, table: StoredTable, folder: Path, parts: Sequence[Path]) -> Path:
+    """Write the rows of parts, in their order, as one part into a folder, without those in the table `REPLACED`."""
     view_parts(connection, table, parts, "run")
     columns = ", ".join(f'"{column}"' for column in table.columns)
     rows = f"select {columns} from run where (part, part_row) not in (from {REPLACED})"
-    folder = parts[-1].parent
     temporary = folder / f".{uuid.uuid4().hex}.tmp"
     # Several threads would cut the row groups differently each time.
     connection.execute("set threads = 1; set preserve_insertion_order = true")

@@ -92,7 +92,9 @@ def gone_from(standing: Standing, listing: Listing | None) -> Names:
 
 def _damaged_of(standing: Standing) -> list[tuple[str, Path]]:
     """Return the parts whose content does not have the hash in their names, each with its table."""
-    return [(table_name, part) for table_name, parts in standing.items() for part in parts if not is_whole(part)]
+    all_parts = [(table_name, part) for table_name, parts in standing.items() for part in parts]
+    # A compaction may have deleted a part since it was listed.
+    return [(table_name, part) for table_name, part in all_parts if not is_whole(part) and part.exists()]
 
 
 def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | None) -> bool:
@@ -158,7 +160,8 @@ def damage_of(store: PartStore) -> list[str]:
     except Unsound as error:
         damage.append(f"{store.root / LIST}: is damaged ({error})")
     damage += [f"{part}: is damaged" for _, part in _damaged_of(standing)]
-    return damage + [f"{store.root / table / name}: is missing" for table, name in sorted(gone_from(standing, listing))]
+    gone = [store.root / table / name for table, name in sorted(gone_from(standing, listing))]
+    return damage + [f"{path}: is missing" for path in gone if not path.exists()]
 
 
 def publish(store: PartStore, *, must_rebuild: bool = False, must_verify: bool = False) -> bool:
