@@ -157,8 +157,8 @@ def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> 
         "warehouse/matching_responses", columns=shown, condition=condition, is_removed=is_removed(_VIEW)
     )
     with _stored_responses(store) as connection:
-        rows = connection.execute(query, list(values)).fetchall()
-    return [dict(zip(shown.split(", "), row, strict=True)) for row in rows]
+        rows: list[dict[str, Any]] = connection.sql(query, params=list(values)).to_arrow_table().to_pylist()
+    return rows
 
 
 def clean(store: PartStore) -> int:

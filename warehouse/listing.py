@@ -4,6 +4,7 @@
 not listed was written later; its rows are also in the ledger or still with its writer.
 """
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,10 +93,9 @@ def read_list(parts_root: Path) -> Listing | None:
 
 def version_in(path: Path) -> int | None:
     """Return the version in a file; None if it has none."""
-    try:
+    with suppress(FileNotFoundError, Unsound, KeyError):
         return int(read_sealed(path)["version"])
-    except (FileNotFoundError, Unsound, KeyError):
-        return None
+    return None
 
 
 def refuse_other_version(root: Path) -> int | None:

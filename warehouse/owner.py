@@ -67,7 +67,8 @@ class Owner:
 
     def __init__(self, root: Path, machine: Machine | None = None) -> None:
         self._root, self._path, self._machine = root, root / "machine.lock", machine or this_machine()
-        self._id, self._seen_s, self._why_lost, self.n_users = uuid.uuid4().hex, float("-inf"), "", 0
+        self._id, self._seen_s, self.n_users = uuid.uuid4().hex, float("-inf"), 0
+        self._why_lost: str | None = None
         self._one_at_a_time, self._has_ended = threading.Lock(), threading.Event()
 
     def begin(self, tell: Tell | None = None) -> None:
@@ -138,14 +139,14 @@ class Owner:
                     pass  # the present file is another owner's
                 elif holder is None or holder.get("id", "") != self._id:
                     who = "another machine" if holder is None else holder["host"]
-                    self._why_lost = f"{self._root}: {who} took over this warehouse"
+                    advice = "nothing more is written, run again when no other machine writes"
+                    self._why_lost = f"{self._root}: {who} took over this warehouse; {advice}"
                 # After a long pause another machine may be taking over: it must see this file before it writes.
                 elif must_write or self.clock() - self._seen_s > self.takeover_after_s / 2:
                     self.write_file()
             except OSError as error:
                 return f"{self._path}: cannot be read or written ({error.strerror}); another machine may take over"
-            why = f"{self._why_lost}; nothing more is written, run again when no other machine writes"
-            return why if self._why_lost else None
+            return self._why_lost
 
     def end(self) -> None:
         """Stop writing; the last process of this machine removes the file, so that another machine need not wait."""

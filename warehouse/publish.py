@@ -77,11 +77,9 @@ def listing_of(store: PartStore) -> Listing | None:
 
 def _listed_by(database: Path) -> Listing | None:
     """Return the parts of a database; None if it does not name them."""
-    try:
-        with Reader(database) as reader:
-            return Listing(frozenset(parts_of(reader)), {})
-    except (duckdb.Error, OSError, WarehouseError):
-        return None
+    with suppress(duckdb.Error, OSError, WarehouseError), Reader(database) as reader:
+        return Listing(frozenset(parts_of(reader)), {})
+    return None
 
 
 def gone_from(standing: Standing, listing: Listing | None) -> Names:
@@ -133,14 +131,13 @@ def _lost_rows(
     connection: duckdb.DuckDBPyConnection, table: StoredTable, left: list[Path]
 ) -> Iterator[tuple[pa.Table, bool]]:
     """Yield the rows of the last database's table that the parts `left` do not have, and whether they are decided."""
+    columns = ", ".join(f'"{column}"' for column in table.columns)
     # Other code may have built the database, before a column was added.
-    known = {name for name, *_ in connection.execute(f"describe last.{table.name}").fetchall()}
-    own = [f'"{column}"' for column in table.columns]
-    columns = [name if name.strip('"') in known else f"null as {name}" for name in own]
-    lost = f"select {', '.join(columns)} from last.{table.name}"
+    connection.register("contract", table.schema.empty_table())
+    lost = f"select {columns} from (from contract union all by name from last.{table.name})"
     if left:
         view_parts(connection, table, left, "left_parts")
-        lost += f" except {standing_rows(table, 'left_parts', ', '.join(own))}"
+        lost += f" except {standing_rows(table, 'left_parts', columns)}"
     condition = decided() if table.keeps == "decided" else "false"
     for is_decided in (True, False):
         of_kind = condition if is_decided else f"not {condition}"

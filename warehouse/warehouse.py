@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -98,11 +98,10 @@ class Warehouse:
 
     def losses(self) -> list[Loss]:
         """Return the counted rows that were lost by damage and are not restored."""
-        try:
-            listing = read_list(self.store.root)
-        except Unsound:
-            return []
-        return listing.losses if listing else []
+        with suppress(Unsound):
+            if listing := read_list(self.store.root):
+                return listing.losses
+        return []
 
     def is_damaged(self) -> bool:
         """Return whether damage was found that is not repaired yet, as far as this process knows."""
