@@ -46,9 +46,9 @@ def expect(
     return Expectation(suite, table, check, meaning, kind, severity, arguments)
 
 
-_OK = {"type": "comparison", "column": {"name": "status"}, "operator": "==", "parameter": "ok"}
+IS_OK = {"type": "comparison", "column": {"name": "status"}, "operator": "==", "parameter": "ok"}
 _HAS_STATUS = {"type": "nullity", "column": {"name": "status"}, "is_null": False}
-_NOT_OK = {"type": "and", "conditions": [_OK | {"operator": "!="}, _HAS_STATUS]}
+IS_NOT_OK = {"type": "and", "conditions": [IS_OK | {"operator": "!="}, _HAS_STATUS]}
 """Each is a `row_condition`: only these rows are checked."""
 
 Invariants = Mapping[str, Mapping[str, Any]]
@@ -160,11 +160,11 @@ _of_responses = partial(expect, "sample", "responses")
 
 SAMPLE_SUITE = (
     _of_responses("response_not_empty", "no response is empty", "ExpectColumnValueLengthsToBeBetween",
-                  column="first_visible", min_value=1, row_condition=_OK),
+                  column="first_visible", min_value=1, row_condition=IS_OK),
     _of_responses("response_status", "a response whose status is ok has a text", "ExpectColumnValuesToNotBeNull",
-                  column="first_character", row_condition=_OK),
+                  column="first_character", row_condition=IS_OK),
     _of_responses("response_status", "a response that failed has no text", "ExpectColumnValuesToBeNull",
-                  column="first_character", row_condition=_NOT_OK),
+                  column="first_character", row_condition=IS_NOT_OK),
 )  # fmt: skip
 
 

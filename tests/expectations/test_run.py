@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from expectations.run import ExpectationResult, FailedRow, run_suite
-from expectations.suites import Expectation, expect, where, where_not
+from expectations.suites import IS_NOT_OK, IS_OK, Expectation, expect
 
 KEYS = ("<b>one</b>", "two\n", "3", "")
 
@@ -34,10 +34,10 @@ KINDS: list[tuple[str, dict[str, Any], dict[str, list[Any]], list[int]]] = [
     ("ExpectCompoundColumnsToBeUnique", {"column_list": ["a", "b"]}, {"a": [1, 1, 1], "b": [1, 2, 1]}, [0, 2]),
     ("ExpectColumnPairValuesToBeEqual", {"column_A": "a", "column_B": "b"},
      {"a": [1.0, None, 1.0, None], "b": [1.0, None, None, 0.0]}, [2, 3]),
-    ("ExpectColumnValueLengthsToBeBetween", {"column": "a", "min_value": 1, "row_condition": where("b", "ok")},
-     {"a": ["", "x", ""], "b": ["bad", "ok", "ok"]}, [2]),
-    ("ExpectColumnValuesToBeNull", {"column": "a", "row_condition": where_not("b", "ok")},
-     {"a": ["x", "x", "x", None], "b": ["bad", "ok", None, "bad"]}, [0]),
+    ("ExpectColumnValueLengthsToBeBetween", {"column": "a", "min_value": 1, "row_condition": IS_OK},
+     {"a": ["", "x", ""], "status": ["bad", "ok", "ok"]}, [2]),
+    ("ExpectColumnValuesToBeNull", {"column": "a", "row_condition": IS_NOT_OK},
+     {"a": ["x", "x", "x", None], "status": ["bad", "ok", None, "bad"]}, [0]),
 ]  # fmt: skip
 
 
