@@ -110,8 +110,8 @@ class Owner:
             return
         where = f"{self._root}: {holder['host']}"
         busy = WarehouseBusy(
-            f"{where} writes this warehouse, or did so until it failed; run this command there, or "
-            "`prbench aggregate` here, which takes over if nothing writes any more"
+            f"{where} writes this warehouse, or did so until it failed, and only one machine can at a time; wait for "
+            "it, run this command there, or run `prbench aggregate` here to take over"
         )
         if tell is None:
             raise busy

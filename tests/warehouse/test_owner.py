@@ -84,7 +84,7 @@ def test_a_machine_is_refused_in_one_line_while_another_one_writes(world: World)
     world.meanwhile = lambda: beat(writing)
     line = world.refused(other)
 
-    assert "node7 writes this warehouse, or did so until it failed; run this command there" in line
+    assert "node7 writes this warehouse, or did so until it failed, and only one machine can at a time; wait" in line
     assert [f"{world.root}: node7 wrote here last; waiting up to 120 s to see whether it still does"] == world.lines
     assert 10 == world.now_s
     assert writing.why_lost() is None
@@ -93,7 +93,7 @@ def test_a_machine_is_refused_in_one_line_while_another_one_writes(world: World)
 def test_who_does_not_want_to_wait_is_refused_at_once_and_told_how_to_take_over(world: World) -> None:
     writing = world.process_on("a")
     writing.begin()
-    with pytest.raises(WarehouseBusy, match=r"or did so until it failed; .* `prbench aggregate` here"):
+    with pytest.raises(WarehouseBusy, match=r"or did so until it failed, .* `prbench aggregate` here to take over"):
         world.process_on("b").begin()
 
     assert 0 == world.now_s
