@@ -25,7 +25,7 @@ from warehouse.files import HASH_HEX, hash_of, is_whole, sync
 from warehouse.listing import write_list
 from warehouse.parts import PartStore, moment_of
 from warehouse.publish import listing_of
-from warehouse.rows import BATCH, BY_MOMENT, REMOVALS, REPLACED, engine, is_removed, note_replaced, quoted, view_parts
+from warehouse.rows import BY_MOMENT, REMOVALS, REPLACED, engine, is_removed, memory, note_replaced, quoted, view_parts
 from warehouse.tables import TABLES, StoredTable
 
 LARGE_ROWS = 500_000
@@ -98,7 +98,7 @@ def merge(connection: duckdb.DuckDBPyConnection, table: StoredTable, folder: Pat
     The new part gets the moment of the last one, so it keeps their position in the order.
     """
     view_parts(connection, table, parts, "run")
-    note_replaced(connection, table, "run", [*table.key, *([BATCH] if BATCH in table.columns else [])])
+    note_replaced(connection, table, "run", [*table.key, *({"import_batch"} & {*table.columns})])
     return _rewritten(connection, table, folder, parts)
 
 
@@ -108,8 +108,8 @@ def _rewritten(connection: duckdb.DuckDBPyConnection, table: StoredTable, folder
     columns = ", ".join(f'"{column}"' for column in table.columns)
     rows = f"select {columns} from run where (part, part_row) not in (from {REPLACED})"
     temporary = folder / f".{uuid.uuid4().hex}.tmp"
-    # Several threads would cut the row groups differently each time.
-    connection.execute("set threads = 1; set preserve_insertion_order = true")
+    # Several threads would cut the row groups differently each time. Huge texts may need more memory than the limit.
+    connection.execute("set threads = 1; set preserve_insertion_order = true; reset memory_limit")
     try:
         written_as = f"(format parquet, compression zstd, row_group_size {_GROUP_ROWS})"
         connection.execute(f"copy ({rows}) to {quoted(temporary)} {written_as}")
@@ -117,7 +117,7 @@ def _rewritten(connection: duckdb.DuckDBPyConnection, table: StoredTable, folder
         return temporary.replace(folder / f"{moment_of(parts[-1])}-{hash_of(temporary)[:HASH_HEX]}.parquet")
     finally:
         temporary.unlink(missing_ok=True)
-        connection.execute("reset threads; set preserve_insertion_order = false")
+        connection.execute(f"reset threads; set preserve_insertion_order = false; set memory_limit = '{memory()}'")
 
 
 _VIEW = "stored_responses"
