@@ -43,12 +43,7 @@ class PairedDifference:
 
 
 def paired_difference(
-    first: Floats,
-    second: Floats,
-    *,
-    level: float = 0.95,
-    resamples: int = intervals.RESAMPLES,
-    seed: int = intervals.SEED,
+    first: Floats, second: Floats, *, level: float = intervals.LEVEL, resamples: int = intervals.RESAMPLES
 ) -> PairedDifference:
     """Return the mean over tasks of second minus first, with its interval and p-value.
 
@@ -66,9 +61,8 @@ def paired_difference(
     # The draws do not depend on the order of the tasks or of the sides.
     turn = -1.0 if mean < 0 else 1.0
     values = np.sort(turn * differences)[:, None]
-    resampled = intervals.studentised(
-        values, np.ones_like(values), np.array([differing]), intervals.draws(n, resamples, seed)
-    )
+    sampled = intervals.draws(n, resamples)
+    resampled = intervals.studentised(values, np.ones_like(values), np.array([differing]), sampled)
     low, high = (float(end[0]) for end in resampled.ends(level))
     low = 0.0 if 0.0 < low <= intervals.TOUCHES * abs(mean) else low
     return PairedDifference(

@@ -212,6 +212,8 @@ def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
 
 
 RESAMPLES = 10_000
+LEVEL = 0.95
+"""The nominal coverage of intervals."""
 SEED = 20251114
 METHOD = "bootstrap-t-3"
 """The name of the interval method, stored with intervals; increase the number when the method changes."""
@@ -246,50 +248,39 @@ def draws(n_tasks: int, resamples: int = RESAMPLES, seed: int = SEED) -> Draws:
     return sampled.T
 
 
-def mean_intervals(
-    values: Floats, *, level: float = 0.95, resamples: int = RESAMPLES, sampled: Draws | None = None
-) -> Floats:
-    """Return intervals of the means of figures over their tasks.
+def mean_intervals(values: Floats, *, sampled: Draws | None = None) -> Floats:
+    """Return 95 % intervals of the means of figures over their tasks.
 
     Trials are nested in tasks, so a task's value is its mean over trials and tasks are the clusters.
 
     Args:
         values: shape (n_tasks, n_figures), NaN if a task does not count for a figure.
-        level: nominal coverage.
         sampled: draws of these tasks, shape (n_resamples, n_tasks), such as the columns of these tasks from the draws
-        of a whole task set; `resamples` new ones if absent. A resample without any task of a figure is left out for
-        that figure.
+            of a whole task set; `RESAMPLES` new ones if absent. A resample without any task of a figure is left out for
+            that figure.
 
     Returns:
         Shape (n_figures, 2): low and high in the unit of the values, NaN for a figure with too few tasks that differ.
     """
     counted = ~np.isnan(values)
     counts = counted.astype(np.float64)
-    return ratio_intervals(np.where(counted, values, 0.0), counts, level=level, resamples=resamples, sampled=sampled)
+    return ratio_intervals(np.where(counted, values, 0.0), counts, sampled=sampled)
 
 
-def ratio_intervals(
-    numerators: Floats,
-    denominators: Floats,
-    *,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    sampled: Draws | None = None,
-) -> Floats:
-    """Return intervals of pooled shares: the sum of numerators / the sum of denominators over tasks.
+def ratio_intervals(numerators: Floats, denominators: Floats, *, sampled: Draws | None = None) -> Floats:
+    """Return 95 % intervals of pooled shares: the sum of numerators / the sum of denominators over tasks.
 
     The standard error is that of a ratio of sums (Cochran, "Sampling Techniques", 1977, chapter 6).
 
     Args:
         numerators: shape (n_tasks, n_figures).
         denominators: the same shape, at least 0; a task without cases has 0 and 0.
-        level: nominal coverage.
         sampled: as in `mean_intervals`.
 
     Returns:
         Shape (n_figures, 2), NaN for a figure with too few tasks that differ (`FEWEST_OTHERS`).
     """
-    weights = (draws(len(numerators), resamples) if sampled is None else sampled).astype(np.float32, copy=False)
+    weights = (draws(len(numerators)) if sampled is None else sampled).astype(np.float32, copy=False)
     each = quotient(numerators, denominators)  # each task's own share, NaN without cases
     differing = n_differing(each)
     enough = np.flatnonzero(differing >= FEWEST_OTHERS)
@@ -298,7 +289,7 @@ def ratio_intervals(
         chosen = enough[chunk]
         chosen_each = each[:, chosen]
         resampled = studentised(numerators[:, chosen], denominators[:, chosen], differing[chosen], weights)
-        low, high = resampled.ends(level)
+        low, high = resampled.ends(LEVEL)
         # The interval stays within the range of the tasks' values.
         ends[chosen, 0] = np.maximum(low, np.nanmin(chosen_each, axis=0))
         ends[chosen, 1] = np.minimum(high, np.nanmax(chosen_each, axis=0))
