@@ -1,5 +1,6 @@
 """Estimates of the usage and cost of a number of calls, from the mean tokens of a call."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,25 +15,16 @@ COUNTED_PROMPTS = 40
 """The number of prompts that are counted if none was measured; tokenizing all would take too long."""
 
 
-@dataclass(frozen=True)
-class Span:
-    """The lowest and highest assumed value."""
-
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.low:,.0f} to {self.high:,.0f}"
-
-
-RESPONSE_TOKENS = Span(500, 6_000)
+Span = tuple[float, float]
+"""The lowest and highest assumed value."""
+RESPONSE_TOKENS: Span = (500, 6_000)
 """Tokens of a response with its thinking, if none was measured."""
-JUDGED_TOKENS = Span(300, 2_000)
+JUDGED_TOKENS: Span = (300, 2_000)
 """Tokens of the response that a judge reads."""
-VERDICT_TOKENS = Span(50, 1_000)
+VERDICT_TOKENS: Span = (50, 1_000)
 """Tokens of a judge's or an analyst's reply with its thinking."""
-_CACHED_SHARE = Span(0.0, 0.85)
-"""Cached share of a judge's prompt: the criteria of one response share all but the last lines."""
+_CACHED_SHARE = 0.85
+"""Largest cached share of a judge's prompt: the criteria of one response share all but the last lines."""
 
 
 @dataclass(frozen=True)
@@ -144,19 +136,21 @@ def _completed(purpose: str, per_call: PerCall, most_reply: int | None) -> tuple
     assumed = []
     if per_call.prompt is None:
         base = per_call.base_prompt or 0.0
-        low, high = (replace(per_call, prompt=base + end) for end in (JUDGED_TOKENS.low, JUDGED_TOKENS.high))
-        assumed.append(f"responses of {JUDGED_TOKENS} tokens to judge")
+        low, high = (replace(per_call, prompt=base + end) for end in JUDGED_TOKENS)
+        assumed.append(f"responses of {_words(JUDGED_TOKENS)} tokens to judge")
     if per_call.completion is None:
-        n = per_call.n_in_call
-        span = RESPONSE_TOKENS if purpose == "sample" else Span(VERDICT_TOKENS.low * n, VERDICT_TOKENS.high * n)
-        most = span.high if most_reply is None else min(span.high, most_reply)
-        span = Span(min(span.low, most), most)
-        low, high = replace(low, completion=span.low), replace(high, completion=span.high)
-        assumed.append(f"{'responses' if purpose == 'sample' else 'replies'} of {span} tokens")
+        times, usual = (1.0, RESPONSE_TOKENS) if purpose == "sample" else (per_call.n_in_call, VERDICT_TOKENS)
+        span = min(usual[0] * times, most_reply or math.inf), min(usual[1] * times, most_reply or math.inf)
+        low, high = replace(low, completion=span[0]), replace(high, completion=span[1])
+        assumed.append(f"{'responses' if purpose == 'sample' else 'replies'} of {_words(span)} tokens")
     if purpose != "sample" and per_call.cached is None:
-        low = replace(low, cached=(low.prompt or 0.0) * _CACHED_SHARE.high)
-        assumed.append(f"{_CACHED_SHARE.low:.0%} to {_CACHED_SHARE.high:.0%} of its prompts cached")
+        low = replace(low, cached=(low.prompt or 0.0) * _CACHED_SHARE)
+        assumed.append(f"0% to {_CACHED_SHARE:.0%} of its prompts cached")
     return (low, high), assumed
+
+
+def _words(span: Span) -> str:
+    return f"{span[0]:,.0f} to {span[1]:,.0f}"
 
 
 def _times(calls: int, mean: float | None) -> int | None:
