@@ -184,10 +184,6 @@ def _finest(bounds: Floats, steps: Floats) -> float:
 
 Claim = Literal["different", "dropped"]
 OPEN, DIFFERENT, EQUAL, DROPPED, NOT_DROPPED = "open", "different", "equal", "dropped", "not_dropped"
-_DECISIONS: dict[Claim, tuple[str, str, str]] = {
-    "different": (OPEN, DIFFERENT, EQUAL),
-    "dropped": (OPEN, DROPPED, NOT_DROPPED),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,21 +217,17 @@ class Rule:
             return np.full((differences.shape[1], 2), np.nan)
         return sequence_ends(differences, square, unseen_sum(self.alpha))
 
-    def decide(self, low: float, high: float) -> str:
-        """Return the decision of an interval; an unknown interval leaves the comparison open."""
-        return _DECISIONS[self.claim][int(self._decision_codes(np.array([[low, high]]))[0])]
+    def decisions(self, ends: Floats) -> NDArray[np.str_]:
+        """Return the decision of each interval, shape (n_figures, 2); an unknown one leaves the comparison open."""
+        low, high, least = ends[:, 0], ends[:, 1], self.least_difference
+        if self.claim == "dropped":
+            return np.where(high < -least, DROPPED, np.where(low > -least, NOT_DROPPED, OPEN))
+        differs = (low > 0.0) | (high < 0.0)
+        return np.where(differs, DIFFERENT, np.where((low > -least) & (high < least), EQUAL, OPEN))
 
     def are_decided(self, differences: Floats) -> NDArray[np.bool_]:
         """Return flags of the figures that the given tasks settle; shape (n_tasks, n_figures)."""
-        return np.asarray(self._decision_codes(self.ends_at(differences)) > 0)
-
-    def _decision_codes(self, ends: Floats) -> NDArray[np.int64]:
-        """Return 0 for an open interval, 1 for one that shows a difference or a drop, 2 for one that rules it out."""
-        low, high, least = ends[:, 0], ends[:, 1], self.least_difference
-        if self.claim == "dropped":
-            return np.where(high < -least, 1, np.where(low > -least, 2, 0))
-        differs = (low > 0.0) | (high < 0.0)
-        return np.where(differs, 1, np.where((low > -least) & (high < least), 2, 0))
+        return np.asarray(self.decisions(self.ends_at(differences)) != OPEN)
 
 
 def alpha_of_each(alpha: float, n_comparisons: int) -> float:

@@ -103,18 +103,15 @@ def decided_verdict(decided: Mapping[str, Any], grading: str) -> Verdict:
     Raises:
         VerdictError: it holds none.
     """
-    if grading == TERNARY:
-        word = decided.get("verdict")
-        if not isinstance(word, str):
-            raise VerdictError(f"verdict is {_kind(decided, 'verdict')}, not one of the three words")
-        status = status_of(word)
-        if status is None:
-            raise VerdictError(f"verdict is none of {', '.join(WORDS)}")
-    else:
-        met = decided.get("criteria_met")
-        if not isinstance(met, bool):
-            raise VerdictError(f"criteria_met is {_kind(decided, 'criteria_met')}, not true or false")
-        status = MET if met else UNMET
+    (key, _), status = _DECISIONS[grading], None
+    given = decided.get(key)
+    if grading == TERNARY and isinstance(given, str):
+        status = status_of(given)
+    elif grading != TERNARY and isinstance(given, bool):
+        status = MET if given else UNMET
+    if status is None:
+        allowed = "one of the three words" if grading == TERNARY else "true or false"
+        raise VerdictError(f"{key} is {_kind(decided, key)}, not {allowed}")
     explanation = decided.get("explanation", "")
     if not isinstance(explanation, str):
         raise VerdictError(f"explanation is {_kind(decided, 'explanation')}, not a text")

@@ -120,16 +120,14 @@ def _values_of(
     return values
 
 
-def _strata_of(fields: Mapping[str, str], tasks: Sequence[str]) -> Floats:
+def _strata_of(fields: Mapping[str, str], tasks: Sequence[str]) -> np.ndarray:
     """Return the number of each task's stratum, in the order of the tasks."""
-    names = sorted(set(fields.values()))
-    return np.array([names.index(fields[task]) for task in tasks], dtype=np.float64)
+    return np.unique([fields[task] for task in tasks], return_inverse=True)[1]
 
 
-def _sides_of(values: Values, comparison: PlannedComparison, tasks: Sequence[str]) -> tuple[Floats, Floats]:
+def _sides_of(values: Values, comparison: PlannedComparison, tasks: Sequence[str]) -> list[Floats]:
     """Return the scores of both sides of a comparison, in the order of the tasks."""
-    first, second = comparison.first, comparison.second
-    return _in_order(values[first.model, first.vintage], tasks), _in_order(values[second.model, second.vintage], tasks)
+    return [_in_order(values[side.model, side.vintage], tasks) for side in (comparison.first, comparison.second)]
 
 
 def _in_order(values: Mapping[str, float], tasks: Sequence[str]) -> Floats:
@@ -139,15 +137,14 @@ def _in_order(values: Mapping[str, float], tasks: Sequence[str]) -> Floats:
 
 def _row(
     wanted: WantedTasks, plan: StoppingPlan, comparison: PlannedComparison, number: int, differences: Floats,
-    strata: Floats,
+    strata: np.ndarray,
 ) -> dict[str, Any]:  # fmt: skip
     rule = comparison.rule
     differences = np.where(np.abs(differences) < 1e-12, 0.0, differences)  # such a difference is due to rounding
-    low, high = rule.ends_at(differences[:, None])[0]
-    is_last = number == len(rule.ends)
-    decision = rule.decide(low, high)
-    ends = decision != OPEN or is_last
-    unbiased = unbiased_means(differences, differences[:, None], strata, rule)[0] if ends else np.nan
+    ends = rule.ends_at(differences[:, None])
+    decision = str(rule.decisions(ends)[0])
+    is_finished = decision != OPEN or number == len(rule.ends)
+    unbiased = unbiased_means(differences, differences[:, None], strata, rule)[0] if is_finished else np.nan
     n_tasks = int(np.isfinite(differences).sum())
     return {
         **wanted.key, **plan.judge_config.columns, "stopping_id": plan.stopping_id, "score_name": plan.score_name,
@@ -156,7 +153,8 @@ def _row(
         "compared_config_hash": comparison.second.config_hash, "compared_vintage": comparison.second.vintage,
         "block": number, "n_tasks": n_tasks, "n_tasks_evaluated": len(differences), "n_tasks_planned": rule.n_planned,
         "mean_difference": float(np.nanmean(differences)) if n_tasks else None,
-        "unbiased_difference": known(unbiased), "sequence_low": known(low), "sequence_high": known(high),
+        "unbiased_difference": known(unbiased), "sequence_low": known(ends[0, 0]),
+        "sequence_high": known(ends[0, 1]),
         "comparison_alpha": rule.alpha, "least_difference": rule.least_difference, "decision": decision,
     }  # fmt: skip
 

@@ -28,7 +28,6 @@ from tasks.rules.statistics.intervals import (
     Floats,
     draws,
     expanded_tails,
-    figure_chunks,
     mean_intervals,
     n_differing,
     quantile_pairs,
@@ -146,8 +145,9 @@ def agreement_intervals(task_tables: Counts, *measures: Measure, sampled: Draws 
     weights = (draws(n_tasks) if sampled is None else sampled).astype(np.float64)
     with_counts = (tables.sum(axis=(2, 3)) > 0).sum(axis=0)
     ends = [np.full((n_figures, 2), np.nan) for _ in measures]
-    for columns in figure_chunks(n_figures, max(1, _CELLS_AT_A_TIME // math.prod(shape))):
-        chosen = np.arange(columns.start, columns.stop)[with_counts[columns] >= 2]
+    at_a_time = max(1, _CELLS_AT_A_TIME // math.prod(shape))
+    for start in range(0, n_figures, at_a_time):
+        chosen = start + np.flatnonzero(with_counts[start : start + at_a_time] >= 2)
         if len(chosen):
             sums = (weights @ tables[:, chosen].reshape(n_tasks, -1)).reshape(len(weights), len(chosen), *shape)
             tails = expanded_tails(with_counts[chosen].astype(np.float64), LEVEL)

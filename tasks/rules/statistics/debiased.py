@@ -205,7 +205,7 @@ def _reach(spread: Floats) -> tuple[float, float]:
     if differing[0] < intervals.FEWEST_OTHERS:
         return 0.0, 0.0
     resampled = intervals.studentised(values, np.ones_like(values), differing, intervals.draws(n, _RESAMPLES))
-    below, above = intervals.sorted_quantile_pairs(resampled.steps, np.array([_TAIL]))[0].tolist()
+    below, above = intervals.quantile_pairs(resampled.steps, np.array([_TAIL]))[0].tolist()
     widest = intervals.WIDEST * float(intervals.student_quantile(_UPPER, np.asarray(n - 1.0)))
     # Steps are in standard errors with the number of tasks as the divisor, which are slightly smaller.
     down, up = (math.sqrt((n - 1.0) / n) * each for each in (above, -below))

@@ -7,7 +7,7 @@ evidence.md shows why.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -37,11 +37,6 @@ def quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
         Shape (n_figures, 2); NaN for a row with only NaN.
     """
     rows.sort(axis=1)  # NaN goes to the end
-    return sorted_quantile_pairs(rows, tails)
-
-
-def sorted_quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
-    """Return `quantile_pairs` of sorted rows."""
     last = rows.shape[1] - np.isnan(rows).sum(axis=1) - 1
     every = np.arange(len(rows))
     pair = []
@@ -110,7 +105,7 @@ class Studentised:
 
     def ends(self, level: float) -> tuple[Floats, Floats]:
         """Return low and high of the interval at a level."""
-        below, above = sorted_quantile_pairs(self.steps, np.full(len(self.ratio), (1.0 - level) / 2.0)).T
+        below, above = quantile_pairs(self.steps, np.full(len(self.ratio), (1.0 - level) / 2.0)).T
         probability = (1.0 + level) / 2.0
         widest = WIDEST * student_quantile(probability, self.n_counted - 1.0)
         least = student_quantile(probability, self.n_differing - 1.0) * self._unbiased
@@ -285,8 +280,8 @@ def ratio_intervals(numerators: Floats, denominators: Floats, *, sampled: Draws 
     differing = n_differing(each)
     enough = np.flatnonzero(differing >= FEWEST_OTHERS)
     ends = np.full((numerators.shape[1], 2), np.nan)
-    for chunk in figure_chunks(len(enough), _FIGURES_AT_A_TIME):
-        chosen = enough[chunk]
+    for start in range(0, len(enough), _FIGURES_AT_A_TIME):
+        chosen = enough[start : start + _FIGURES_AT_A_TIME]
         chosen_each = each[:, chosen]
         resampled = studentised(numerators[:, chosen], denominators[:, chosen], differing[chosen], weights)
         low, high = resampled.ends(LEVEL)
@@ -301,11 +296,6 @@ def quotient(over: NDArray[Any], under: NDArray[Any], least: Floats | float = 0.
     quotients: Floats = np.full(np.broadcast_shapes(np.shape(over), np.shape(under)), np.nan)
     np.divide(over, under, out=quotients, where=np.asarray(under > least))
     return quotients
-
-
-def figure_chunks(n_figures: int, at_a_time: int) -> Iterator[slice]:
-    """Yield slices that together cover the figures, to bound the memory."""
-    return (slice(start, min(start + at_a_time, n_figures)) for start in range(0, n_figures, at_a_time))
 
 
 def n_differing(values: Floats) -> NDArray[np.int64]:
