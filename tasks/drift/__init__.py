@@ -221,12 +221,9 @@ def _lost_rows(job: Job, wanted: WantedTasks, missing: _Missing) -> list[dict[st
 
 
 def _report_missing(job: Job, report: StageReport, missing: Iterable[_Missing]) -> None:
-    if report.rows:
-        report.notes.append(f"{report.rows} verdicts of the control set judged again")
-    elif report.skipped == 0 and missing:
-        report.notes.append("the control set is already judged, no model call made")
-    if report.skipped:
-        report.notes.append(f"{report.skipped} verdicts of the control set not requested")
+    if missing:
+        not_requested = f", {report.skipped} not requested" if report.skipped else ""
+        report.notes.append(f"{report.rows} verdicts of the control set judged again{not_requested}")
     report.warnings += [
         f"{each.judge_config.judge.label}: {each.n_lost} members of its control set are lost: their {_GONE}"
         for each in missing

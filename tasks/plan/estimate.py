@@ -91,9 +91,8 @@ def measured_per_call(reader: Reader, table: str, **identity: Any) -> PerCall:
 
 def counted_per_call(per_call: PerCall, target: Target, prompts: Sequence[str]) -> PerCall:
     """Return the mean tokens of a call; if none were measured, count the tokens of some prompts."""
-    if per_call.prompt is not None or not prompts:
-        return per_call
-    return replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
+    is_known = per_call.prompt is not None or not prompts
+    return per_call if is_known else replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
 
 
 def counted_per_prompt(target: Target, texts: Sequence[str]) -> float:
@@ -112,12 +111,12 @@ def planned_calls(
     if calls == 0:
         return Planned(purpose, label, 0, 0, 0, 0.0, 0.0, 0.0, MEASURED)
     missing = ["its price is unknown; set its `price`"] if prices.input_usd_per_mtok is None else []
-    prompt, completion = _times(calls, per_call.prompt), _times(calls, per_call.completion)
-    cost = cost_usd(prices, prompt, _times(calls, per_call.cached), completion)
+    prompt, cached, completion = _tokens(calls, per_call)
+    cost = cost_usd(prices, prompt, cached, completion)
     if not STAGES[purpose].is_assumed and per_call.basis == UNKNOWN:
         missing.append("the length of its calls, because none was measured yet")
     ends, assumed = _completed(purpose, per_call, most_reply)
-    low, high = (cost_usd(prices, *(_times(calls, n) for n in (e.prompt, e.cached, e.completion))) for e in ends)
+    low, high = (cost_usd(prices, *_tokens(calls, end)) for end in ends)
     if low is not None and low == high:
         # A free call is free at any length.
         cost, assumed = low, []
@@ -153,5 +152,6 @@ def _words(span: Span) -> str:
     return f"{span[0]:,.0f} to {span[1]:,.0f}"
 
 
-def _times(calls: int, mean: float | None) -> int | None:
-    return None if mean is None else round(calls * mean)
+def _tokens(calls: int, per_call: PerCall) -> list[int | None]:
+    means = (per_call.prompt, per_call.cached, per_call.completion)
+    return [None if mean is None else round(calls * mean) for mean in means]

@@ -8,6 +8,7 @@ None, and the plan gives the reason.
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -129,10 +130,10 @@ def _by_judge_and_model(planned: Sequence[tuple[Planned, Cells]]) -> list[tuple[
         by_judge.setdefault((each.label, each.cascade, each.model), []).append((each, cells))
     rows: list[tuple[Planned, Cells]] = []
     for of_row in by_judge.values():
-        trials = [each for each, _ in of_row]
+        trials, cells_of_trials = zip(*of_row, strict=True)
         # The notes are those of the trial with the most calls.
         row = estimate.summed(max(trials, key=lambda trial: trial.calls), trials)
-        rows.append((row, [cell for _, cells in of_row for cell in cells]))
+        rows.append((row, list(chain.from_iterable(cells_of_trials))))
     return rows
 
 
@@ -239,10 +240,8 @@ def _verdicts(
     planned = estimate.planned_calls("judge", judge_config.judge.label, n_calls, per_call, prices, most)
     unknown = []
     # A response that is too long for a judge needs a call for each chunk, and a last one.
-    if fit is not None and planned.calls and fit.prompt_tokens is None:
-        unknown.append("the size of its context (`context_tokens`); longer responses need more calls")
-    elif fit is not None and planned.calls and to_come_calls:
-        unknown.append("whether responses are too long for it, which need more calls")
+    if fit is not None and planned.calls and (fit.prompt_tokens is None or to_come_calls):
+        unknown.append("whether responses are too long for it (`context_tokens`), which need more calls")
     rubric = judge_config.judge.rubric
     unworded = 0 if rubric == ORIGINAL else len(missing_work.unworded_criteria(wanted, reader, rubric))
     unknown += [f"verdicts on {unworded} criteria that are not rewritten yet"] if unworded else []
@@ -346,10 +345,8 @@ def _share(reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig) -> tu
     }  # fmt: skip
     rows = reader.rows(sql.read("queries/plan/first_verdicts"), given)
     if rows:
-        escalated = [
-            bool(reasons_to_escalate(cascade.when, row["first_values"], row["confidence"], row)) for row in rows
-        ]
-        return sum(escalated) / len(rows), f"by its rule on the stored verdicts of {first.judge.label}"
+        reasons = [reasons_to_escalate(cascade.when, row["first_values"], row["confidence"], row) for row in rows]
+        return sum(map(bool, reasons)) / len(rows), f"by its rule on the stored verdicts of {first.judge.label}"
     return 1.0, "assumed, because no stored verdict shows the share"
 
 

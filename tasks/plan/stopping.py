@@ -16,14 +16,7 @@ from tasks.plan.plan import Cells, plan_with_cells
 from tasks.rules.errors import UsageError
 from tasks.rules.statistics.intervals import Floats
 from tasks.rules.stopping import FEWEST_TASKS, OPEN
-from tasks.run.missing_work import (
-    EARLIER,
-    Progress,
-    StoppingPlan,
-    WantedTasks,
-    stopping_plan,
-    wanted_tasks,
-)
+from tasks.run.missing_work import EARLIER, Progress, StoppingPlan, WantedTasks, stopping_plan, wanted_tasks
 from warehouse import Reader, Warehouse
 
 ORDERS = 200
@@ -71,9 +64,8 @@ def _history(comparisons: StoppingPlan, wanted: WantedTasks, reader: Reader) -> 
     for each in comparisons.comparisons:
         first, second = (values.get(side.model, {}) for side in (each.first, each.second))
         if each.second.vintage == EARLIER:
-            differences.append({task: own[-1] - own[-2] for task, own in first.items() if len(own) > 1})
-        else:
-            differences.append({task: first[task][-1] - second[task][-1] for task in first.keys() & second.keys()})
+            second = {task: own[:-1] for task, own in first.items()}
+        differences.append({task: own[-1] - second[task][-1] for task, own in first.items() if second.get(task)})
     return differences
 
 

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from tasks.rules.statistics.intervals import (
     FEWEST_OTHERS,
-    LEVEL,
     Draws,
     Floats,
     draws,
@@ -150,7 +149,7 @@ def agreement_intervals(task_tables: Counts, *measures: Measure, sampled: Draws 
         chosen = start + np.flatnonzero(with_counts[start : start + at_a_time] >= 2)
         if len(chosen):
             sums = (weights @ tables[:, chosen].reshape(n_tasks, -1)).reshape(len(weights), len(chosen), *shape)
-            tails = expanded_tails(with_counts[chosen].astype(np.float64), LEVEL)
+            tails = expanded_tails(with_counts[chosen].astype(np.float64))
             for measure, of_measure in zip(measures, ends, strict=True):
                 of_measure[chosen] = quantile_pairs(np.ascontiguousarray(measure(sums).T), tails)
     return ends
@@ -244,16 +243,16 @@ def _measured(over: Floats, under: Floats, sampled: Draws) -> tuple[Floats, Floa
     """
     pooled = quotient(over.sum(axis=0), under.sum(axis=0))
     of_tasks = quotient(over[:, -1:], under[:, -1:])
-    macro, macro_ends = _macro(over[:, :-1], under[:, :-1], sampled)
-    ends = [ratio_intervals(over, under, sampled=sampled), macro_ends, mean_intervals(of_tasks, sampled=sampled)]
-    return np.array([*pooled, macro, np.nanmean(of_tasks)]), np.concatenate(ends)
+    ends, of_mean = ratio_intervals(over, under, sampled=sampled), mean_intervals(of_tasks, sampled=sampled)
+    values = np.array([*pooled, np.nanmean(pooled[:-1]), np.nanmean(of_tasks)])
+    return values, np.concatenate([ends, _macro_ends(over[:, :-1], under[:, :-1], sampled), of_mean])
 
 
-def _macro(over: Floats, under: Floats, sampled: Draws) -> tuple[float, Floats]:
-    """Return the mean over labels with a defined measure, and its interval, shape (1, 2)."""
+def _macro_ends(over: Floats, under: Floats, sampled: Draws) -> Floats:
+    """Return the interval of the mean over labels with a defined measure, shape (1, 2)."""
+    of_tasks = quotient(over.sum(axis=1, keepdims=True), under.sum(axis=1, keepdims=True))
+    if n_differing(of_tasks)[0] < FEWEST_OTHERS:
+        return np.full((1, 2), np.nan)
     weights = sampled.astype(np.float64)
     resampled = np.nanmean(quotient(weights @ over, weights @ under), axis=1)
-    ends = np.full((1, 2), np.nan)
-    if n_differing(quotient(over.sum(axis=1, keepdims=True), under.sum(axis=1, keepdims=True)))[0] >= FEWEST_OTHERS:
-        ends = quantile_pairs(resampled[None], expanded_tails(np.array([float(len(over))]), LEVEL))
-    return float(np.nanmean(quotient(over.sum(axis=0), under.sum(axis=0)))), ends
+    return quantile_pairs(resampled[None], expanded_tails(np.array([float(len(over))])))

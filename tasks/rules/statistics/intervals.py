@@ -17,6 +17,8 @@ import scipy  # its parts are loaded on use: readers need none of them
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+LEVEL = 0.95
+"""The nominal coverage of intervals."""
 
 
 def known(value: Any) -> float | None:
@@ -64,7 +66,7 @@ def normal_below(distances: Floats) -> Floats:
     return np.asarray(scipy.special.ndtr(distances), dtype=np.float64)
 
 
-def expanded_tails(n_tasks: Floats, level: float) -> Floats:
+def expanded_tails(n_tasks: Floats, level: float = LEVEL) -> Floats:
     """Return the tail probability with which a percentile interval on `n_tasks` is as wide as Student's t.
 
     Phi(-sqrt(n / (n - 1)) * t), with t the upper quantile with n - 1 degrees of freedom (Hesterberg, "What Teachers
@@ -207,8 +209,6 @@ def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
 
 
 RESAMPLES = 10_000
-LEVEL = 0.95
-"""The nominal coverage of intervals."""
 SEED = 20251114
 METHOD = "bootstrap-t-3"
 """The name of the interval method, stored with intervals; increase the number when the method changes."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # its parts are loaded on use: readers need none of them
 from numpy.typing import NDArray
 
 from tasks.rules.identity import digest
@@ -275,18 +276,13 @@ def _least_p_values(differences: Floats) -> Floats:
     Returns:
         NaN if too few tasks differ for the t-test.
     """
-    counts = (~np.isnan(differences)).sum(axis=0).astype(np.float64)
-    differing = intervals.n_differing(differences)
-    p_values: Floats = np.full(len(counts), np.nan)
-    enough = differing >= intervals.FEWEST_OTHERS
-    if enough.any():
-        chosen, n = differences[:, enough], counts[enough]
-        errors = np.nanstd(chosen, axis=0, ddof=1) / np.sqrt(n)
-        steps = np.asarray(np.nanmean(chosen, axis=0) / errors, dtype=np.float64)
-        degrees = np.asarray(differing[enough] - 1.0, dtype=np.float64)
-        two_sided = intervals.student_two_sided(np.asarray(np.abs(steps), dtype=np.float64), degrees)
-        p_values[enough] = np.where(steps < 0, two_sided / 2.0, 1.0 - two_sided / 2.0)
-    return p_values
+    there, differing = ~np.isnan(differences), intervals.n_differing(differences)
+    n = there.sum(axis=0)
+    means = intervals.quotient(np.where(there, differences, 0.0).sum(axis=0), n)
+    squares = np.where(there, differences - means, 0.0) ** 2
+    steps = intervals.quotient(means, np.sqrt(squares.sum(axis=0) / np.maximum(n - 1, 1) / np.maximum(n, 1)))
+    below = scipy.special.stdtr(differing - 1.0, steps)
+    return np.where(differing >= intervals.FEWEST_OTHERS, below, np.nan)
 
 
 def _aptest(contrast: Contrast, under: Floats, selected: Sequence[int], alpha: float) -> list[int]:

@@ -140,7 +140,7 @@ def test_a_night_asks_for_every_member_with_its_first_prompt_and_only_once(serve
     assert set(prompts_sent) <= set(prompts(server.judge_requests[: -len(first.calls)]))
     assert members == values_in(job, "select distinct criterion_id from control_verdicts order by all")
     again = night(server, job, "2026-11-20")
-    assert ([], ["the control set is already judged, no model call made"]) == (again.calls, again.report.notes)
+    assert ([], ["0 verdicts of the control set judged again"]) == (again.calls, again.report.notes)
     assert prompts_sent == prompts(night(server, job, "2026-11-21").calls)
 
 
