@@ -186,24 +186,23 @@ def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Miss
 def _missing(
     set_id: str, judge_config: JudgeConfig, rows: Iterable[dict[str, Any]], conversations: Mapping[str, Conversation]
 ) -> _Missing:
-    there, lost, newly_lost = list[CriterionToJudge](), 0, list[CriterionToJudge]()
+    there: list[CriterionToJudge] = []
+    lost: list[tuple[CriterionToJudge, str | None]] = []
     for row in rows:
         conversation = conversations.get(row["task_id"])
         criterion = CriterionToJudge.of(row, () if conversation is None else conversation.messages)
-        if not criterion.is_missing:
-            there.append(criterion)
-            continue
-        is_there = row["has_same_prompt"] and row["criterion_text"] is not None and row["response_text"] is not None
+        is_there = conversation is not None and row["has_same_prompt"]
+        is_there = is_there and None not in (row["criterion_text"], row["response_text"])
         # The same id means the same criterion and the same response, because the id includes the whole response.
-        if is_there and conversation is not None and verdict_id_of(judge_config, criterion) == row["verdict_id"]:
+        if not criterion.is_missing or (is_there and verdict_id_of(judge_config, criterion) == row["verdict_id"]):
             there.append(criterion)
         else:
-            lost += 1
-            newly_lost += [criterion] if row["stored_status"] != LOST else []
+            lost.append((criterion, row["stored_status"]))
     # Only calls with a missing member are made; a lost member is no reason to judge the criteria beside it again.
     pieces = {(each.response_id, each.call_index) for each in there if each.is_missing}
     members = [each for each in there if (each.response_id, each.call_index) in pieces]
-    return _Missing(set_id, judge_config, members, newly_lost, lost)
+    newly_lost = [criterion for criterion, status in lost if status != LOST]
+    return _Missing(set_id, judge_config, members, newly_lost, len(lost))
 
 
 async def _judge(job: Job, wanted: WantedTasks, context: RunContext, missing: _Missing, report: StageReport) -> None:

@@ -158,14 +158,18 @@ def plan_analyses(job: Job) -> list[Planned]:
 def plan_neighbours(job: Job) -> list[Planned]:
     """Return the calls that `prbench neighbours` makes at most, by judge and arrangement; those of a run are free."""
     with Warehouse(job.warehouse).reader() as reader:
-        rows = []
-        for each in neighbours.missing(job, reader):
-            measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(each.judge_config))
-            label = f"{each.judge_config.judge.label}, {each.arrangement}"
-            prices = prices_of(judge_target(each.judge_config.judge))
-            planned = estimate.planned_calls(neighbours.STAGE, label, each.n_calls, measured, prices)
-            rows.append(replace(planned, note="the calls that a run has made already, which are free"))
-        return rows
+        note = "the calls that a run has made already, which are free"
+        return [
+            replace(_of_judge(reader, each.judge_config, neighbours.STAGE, each.n_calls, each.arrangement), note=note)
+            for each in neighbours.missing(job, reader)
+        ]
+
+
+def _of_judge(reader: Reader, judge_config: JudgeConfig, stage: str, n_calls: int, *beside: str) -> Planned:
+    """Return some calls of a judge, with the lengths of its stored ones; `beside` follows its label."""
+    measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(judge_config))
+    label = ", ".join((judge_config.judge.label, *beside))
+    return estimate.planned_calls(stage, label, n_calls, measured, prices_of(judge_target(judge_config.judge)))
 
 
 def _analysis_calls(reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence[Item], note: str) -> Planned:
@@ -288,10 +292,7 @@ def _control(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeC
     n_left = chosen["n_calls"]
     if not chosen["n_members"]:
         n_left = math.ceil(job.settings.drift.verdicts / (called.judge_config.piece_size or 1))
-    calls = round(n_left * called.times)
-    judge = called.judge_config.judge
-    measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(called.judge_config))
-    planned = estimate.planned_calls("drift", judge.label, calls, measured, prices_of(judge_target(judge)))
+    planned = _of_judge(reader, called.judge_config, "drift", round(n_left * called.times))
     return replace(planned, cascade=called.note)
 
 

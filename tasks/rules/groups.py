@@ -32,7 +32,6 @@ Entry = Verdict | VerdictError
 """The part of a reply about one criterion, as it was read."""
 _ROUNDED = 0.05
 """The most by which rounded probabilities of the three values may miss a sum of 1."""
-_OF_VALUE = {status: word for word, status in WORDS.items()}
 
 
 def group_format(explanation_chars: int | None, grading: str) -> dict[str, Any]:
@@ -154,7 +153,7 @@ def _decision(decision: Any, grading: str, threshold: float) -> Verdict:
             given = {str(each.get("value")): each.get("probability") for each in given if isinstance(each, dict)}
         if not isinstance(given, dict) or given.keys() != WORDS.keys():
             raise VerdictError("no probability of each of the three values")
-        of_status = {status: _probability(given[_OF_VALUE[status]]) for status in DECIDED}
+        of_status = {status: _probability(given[word]) for word, status in WORDS.items()}
         if abs(sum(of_status.values()) - 1.0) > _ROUNDED:
             raise VerdictError("the three probabilities do not add up to 1")
         # `max` returns the first of equal ones, and the lowest value is the first.

@@ -71,7 +71,7 @@ def paired_difference(
         ci_low=low if turn > 0 else -high,
         ci_high=high if turn > 0 else -low,
         p_value=max(float(resampled.p_values()[0]), 1.0 / (1 + resamples)),
-        smallest_detectable=smallest_detectable(values[:, 0], 1.0 - level),
+        smallest_detectable=_smallest_detectable(values[:, 0], differing, 1.0 - level),
         n_differing=differing,
         is_small=bool(intervals.few_to_rest_on(values)[0]),
     )
@@ -94,15 +94,12 @@ def _sign_test(differences: Floats) -> float | None:
     return min(1.0, float(Fraction(2 * sum(math.comb(n, k) for k in range(min(up, n - up) + 1)), 2**n)))
 
 
-def smallest_detectable(differences: Floats, alpha: float) -> float | None:
+def _smallest_detectable(differences: Floats, differing: int, alpha: float) -> float:
     """Return the true mean that a two-sided t-test at alpha finds with 80 % power, given this spread.
 
     (t_{1 - alpha/2} + t_{0.8}) * sd / sqrt(n): the textbook formula, but with Student's t instead of the normal, with
-    the degrees of freedom of the tasks that differ. None if too few differ.
+    the degrees of freedom of the tasks that differ.
     """
-    differing = int(n_differing(differences[:, None])[0])
-    if differing < intervals.FEWEST_OTHERS:
-        return None
     degrees = np.asarray(differing - 1.0)
     quantiles = intervals.student_quantile(1.0 - alpha / 2.0, degrees) + intervals.student_quantile(POWER, degrees)
     return float(quantiles) * float(differences.std(ddof=1)) / math.sqrt(len(differences))
