@@ -17,7 +17,6 @@ from tasks.analyses.annotate import ANNOTATION
 from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES
 from tasks.analyses.review import REVIEW
 from tasks.assemble import assemble
-from tasks.benchmarks.base import Benchmark
 from tasks.check import check
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL, Analyst, Model
@@ -356,19 +355,12 @@ def judged_before(reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig
     rows = reader.rows(sql.read("queries/plan/decided_before"), {**wanted.key, **judge_config.columns})
     if not rows:
         return ""
-    name = _names(wanted.benchmark).get(rows[0]["template_hash"])
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.txt"))}
+    shipped = {name: text for name, text in texts.items() if GROUP in text or not missing_placeholders(text)}
+    names = {hash_of_template(text, wanted.benchmark): name for name, text in shipped.items()}
+    name = names.get(rows[0]["template_hash"])
     which = f"template {name} (`template: {name}` goes on with it)" if name else "another template"
     return f"{rows[0]['n_verdicts']} verdicts were made with {which}; they are kept together with the new ones"
-
-
-def _names(benchmark: Benchmark) -> dict[str, str]:
-    """Return the names of the shipped judge templates, by their identities."""
-    names = {}
-    for path in sorted(FOLDER.glob("*.txt")):
-        text = path.read_text(encoding="utf-8")
-        if GROUP in text or not missing_placeholders(text):
-            names[hash_of_template(text, benchmark)] = path.stem
-    return names
 
 
 def is_prepared(job: Job) -> bool:

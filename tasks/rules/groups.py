@@ -21,6 +21,7 @@ from tasks.rules.verdict import (
     decided_verdict,
     json_text,
     reply_format,
+    strict_format,
 )
 
 MOST_QUESTIONS = 128
@@ -36,15 +37,9 @@ _ROUNDED = 0.05
 
 def group_format(explanation_chars: int | None, grading: str) -> dict[str, Any]:
     """Return the structured output to request for several criteria: a list of that for one, with a number."""
-    shape = reply_format(explanation_chars, grading)
-    entry = shape["json_schema"]["schema"]
-    entry["properties"] = {"number": {"type": "integer"}, **entry["properties"]}
-    entry["required"] = list(entry["properties"])
-    shape["json_schema"] |= {"name": ENTRIES, "schema": {
-        "type": "object", "properties": {ENTRIES: {"type": "array", "items": entry}}, "required": [ENTRIES],
-        "additionalProperties": False,
-    }}  # fmt: skip
-    return shape
+    one = reply_format(explanation_chars, grading)["json_schema"]["schema"]["properties"]
+    entry = strict_format(ENTRIES, {"number": {"type": "integer"}, **one})["json_schema"]["schema"]
+    return strict_format(ENTRIES, {ENTRIES: {"type": "array", "items": entry}})
 
 
 def _loaded(text: str) -> Any:

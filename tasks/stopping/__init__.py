@@ -61,23 +61,19 @@ def next_block(progress: Sequence[Progress], passed: Mapping[tuple[str, ...], in
     `passed` has, by comparison, the last block that was evaluated without a look because the other model is not
     evaluated that far.
     """
-    due = {each.comparison.key: max(each.block, passed.get(each.comparison.key, 0)) + 1 for each in progress}
-    waiting = [
-        each.comparison
-        for each in progress
-        if not each.is_finished and due[each.comparison.key] <= len(each.comparison.rule.ends)
-    ]
-    if not waiting:
+    due: dict[int, list[PlannedComparison]] = {}
+    for each in progress:
+        number = max(each.block, passed.get(each.comparison.key, 0)) + 1
+        if not each.is_finished and number <= len(each.comparison.rule.ends):
+            due.setdefault(number, []).append(each.comparison)
+    if not due:
         return None
-    number = min(due[each.key] for each in waiting)
-    chosen = tuple(each for each in waiting if due[each.key] == number)
-    tasks: dict[str, frozenset[str]] = {}
-    for each in chosen:
-        ends = (0, *each.rule.ends)
-        of_block = frozenset(each.order[ends[number - 1] : ends[number]])
-        for label in each.labels:
-            tasks[label] = tasks.get(label, frozenset()) | of_block
-    return TaskBlock(number, chosen, tasks)
+    number, tasks = min(due), dict[str, frozenset[str]]()
+    for comparison in due[number]:
+        start, end = (0, *comparison.rule.ends)[number - 1 : number + 1]
+        for label in comparison.labels:
+            tasks[label] = tasks.get(label, frozenset()).union(comparison.order[start:end])
+    return TaskBlock(number, tuple(due[number]), tasks)
 
 
 Values = dict[tuple[str, str], dict[str, float]]
@@ -91,13 +87,13 @@ def looks_after(
     values = _values_of(wanted, plan, block.comparisons, reader)
     fields = fields_of(wanted.key, wanted.task_ids, reader)
     rows: dict[tuple[str, ...], dict[str, Any] | None] = dict.fromkeys(each.key for each in block.comparisons)
+    here = {model.label for model in job.settings.models}
     for comparison in block.comparisons:
         tasks = comparison.order[: comparison.rule.ends[block.number - 1]]
         first, second = _sides_of(values, comparison, tasks)
-        is_evaluated = all(np.isfinite(each).mean() >= job.settings.coverage.min for each in (first, second))
         # Models of this run count as evaluated even if some of their calls failed.
-        here = {model.label for model in job.settings.models}
-        if is_evaluated or comparison.labels <= here:
+        coverage = min(np.isfinite(each).mean() for each in (first, second))
+        if coverage >= job.settings.coverage.min or comparison.labels <= here:
             row = _row(wanted, plan, comparison, block.number, first - second, _strata_of(fields, tasks))
             rows[comparison.key] = row | {"run_id": job.run_id, "created_at": datetime.now(UTC)}
     return rows
@@ -220,10 +216,9 @@ def _rows_of(
             **wanted.key, **dict(zip(_FIGURE, figure, strict=True)), "stopping_id": plan.stopping_id,
             "n_tasks": len(values), "n_tasks_evaluated": len(members[figure[0]].intersection(evaluated)),
             "n_tasks_skipped": len(members[figure[0]].intersection(later)),
-            "sequence_low": known(ends[position, 0]), "sequence_high": known(ends[position, 1]),
-            "unbiased_mean_score": known(unbiased[position]),
+            "sequence_low": known(low), "sequence_high": known(high), "unbiased_mean_score": known(mean),
         }
-        for position, (figure, values) in enumerate(by_figure.items())
+        for (figure, values), (low, high), mean in zip(by_figure.items(), ends, unbiased, strict=True)
     ]  # fmt: skip
 
 
