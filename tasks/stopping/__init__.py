@@ -239,5 +239,5 @@ def _figures(
     members: dict[str, set[str]] = defaultdict(set)
     for row in reader.select("split_members", "split, task_id", **wanted.key, task_id=list(wanted.task_ids)):
         members[row["split"]].add(row["task_id"])
-    rests_on_part = {figure: values for figure, values in by_figure.items() if values.keys() <= set(evaluated)}
-    return dict(sorted(rests_on_part.items())), members
+    part = set(evaluated)
+    return {figure: values for figure, values in sorted(by_figure.items()) if values.keys() <= part}, members

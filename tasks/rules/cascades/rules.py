@@ -88,10 +88,8 @@ def escalations(when: When, facts: Facts) -> dict[str, Flags]:
         reasons["disagreement"] = ~failed & np.asarray((counted != counted[:, :1]).any(axis=1))
     if when.weight_above is not None:
         reasons["weight"] = np.abs(facts.weights) > when.weight_above
-    if when.categories:
-        reasons["category"] = np.isin(facts.categories, np.asarray(when.categories))
-    if when.severities:
-        reasons["severity"] = np.isin(facts.severities, np.asarray(when.severities))
+    named = {"category": (facts.categories, when.categories), "severity": (facts.severities, when.severities)}
+    reasons |= {reason: np.isin(values, np.asarray(names)) for reason, (values, names) in named.items() if names}
     if when.kinds:
         reasons["kind"] = np.array([not set(when.kinds).isdisjoint(kinds.split()) for kinds in facts.kinds], np.bool_)
     if when.confidence_below is not None:

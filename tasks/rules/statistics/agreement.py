@@ -118,8 +118,7 @@ def effective_votes(moments: NDArray[Any], *, n_voters: int) -> Floats:
     n, a, b, aa, bb, ab = np.moveaxis(np.asarray(moments, dtype=np.float64), -1, 0)
     first, second = n * aa - a * a, n * bb - b * b
     is_defined = (first > _NO_VARIANCE * n * aa) & (second > _NO_VARIANCE * n * bb)
-    correlation = np.zeros(n.shape)
-    np.divide(n * ab - a * b, np.sqrt(first * second), out=correlation, where=is_defined)
+    correlation = np.where(is_defined, quotient(n * ab - a * b, np.sqrt(first * second)), 0.0)
     n_pairs = is_defined.sum(axis=-1)
     mean = quotient(correlation.sum(axis=-1), n_pairs)
     return np.asarray(n_voters / (1.0 + (n_voters - 1) * np.clip(mean, 0.0, 1.0)))

@@ -30,9 +30,7 @@ def in_a_row(*counts: tuple[int, int], bar: float | None = None) -> list[Row]:
 
 
 def test_the_first_night_has_no_limits() -> None:
-    (first,) = in_a_row((200, 20))
-
-    assert (None, None, None) == (first["centre"], first["lower_limit"], first["cause"])
+    assert {None} == {in_a_row((200, 20))[0][name] for name in ("centre", "lower_limit", "cause")}
 
 
 def test_a_judge_that_decides_otherwise_from_a_night_on_is_out_of_control_from_that_night_on() -> None:
