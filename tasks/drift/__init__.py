@@ -57,11 +57,7 @@ def choose_control_set(job: Job) -> StageReport:
             rows = _chosen(job, wanted, reader, judge_config)
             warehouse.write("control_set", rows)
             report.rows += len(rows)
-            label, there = judge_config.judge.label, f" ({number} wanted, no more available)"
-            report.notes.append(
-                f"control set of {label}: {len(rows)} verdicts{'' if len(rows) >= number else there}"
-                if rows else f"{label} has no control set: none of its verdicts is decided"
-            )  # fmt: skip
+            report.notes.append(f"control set of {judge_config.judge.label}: {len(rows)} of {number} decided verdicts")
     if report.rows:
         warehouse.publish()
     return report

@@ -128,11 +128,9 @@ def is_marked(template: str) -> bool:
 
 def marker_of(source: Sequence[str], texts: Sequence[str]) -> str:
     """Return a marker that is derived from a source and occurs in none of the texts."""
-    for number in itertools.count():
-        marker = f"{int(digest('marker', number, list(source)), 16) % 10**_DIGITS:0{_DIGITS}}"
-        if not any(marker in text for text in texts):
-            return marker
-    raise AssertionError("a finite text does not contain every number")
+    hashed = (int(digest("marker", number, list(source)), 16) % 10**_DIGITS for number in itertools.count())
+    markers = (f"{number:0{_DIGITS}}" for number in hashed)
+    return next(marker for marker in markers if not any(marker in text for text in texts))
 
 
 def judge_prompt(template: str, messages: Sequence[Message], response: str, criterion: str) -> str:

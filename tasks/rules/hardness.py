@@ -123,11 +123,11 @@ def leave_one_out(scores: Mapping[str, Sequence[float]], size: int) -> list[froz
     Returns:
         A set of `size` task ids for each model.
     """
-    others = (
-        {task: [*values[:left_out], *values[left_out + 1 :]] for task, values in scores.items()}
-        for left_out in range(len(next(iter(scores.values()))))
+    panels = (
+        {task: [*values[:out], *values[out + 1 :]] for task, values in scores.items()}
+        for out in range(len(next(iter(scores.values()))))
     )
-    return [frozenset(each.task_id for each in select_hardest(of_others, size)) for of_others in others]
+    return [frozenset(each.task_id for each in select_hardest(panel, size)) for panel in panels]
 
 
 def jaccard(one: Collection[str], other: Collection[str]) -> float:

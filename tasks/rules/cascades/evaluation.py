@@ -178,8 +178,6 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Co
     # Two calls of the cheap judge for a verdict if repetitions are compared.
     n_cheap = [0 if each.when is None else each.when.n_repetitions(2) for each in tried]
     figures = [Figures(1_000.0 * n) for n in n_cheap]
-    if not len(here):
-        return figures
     replays = [_replayed(each, paired) for each in tried]
     task_index = np.searchsorted(here, paired.task)
     sampled = intervals.draws(len(here), resamples, _SEED)

@@ -308,7 +308,5 @@ def _is_weak_beside(contrast: Contrast, under: Floats, node: int, within: Sequen
     outside = 1.0 - under[:, [node]]
     sides = (each[:, None] for each in (parts, remainder))
     of_parts, of_remainder = (_tested(contrast, [node], inside, outside, alpha)[0] for inside in sides)
-    if not is_significant(of_remainder.p_value, alpha):
-        return False
-    parts_below, remainder_below = of_parts.measured.difference, of_remainder.measured.difference
-    return parts_below is not None and remainder_below is not None and remainder_below <= _LIKE * parts_below
+    parts_below, remainder_below = (each.measured.difference or 0.0 for each in (of_parts, of_remainder))
+    return bool(is_significant(of_remainder.p_value, alpha)) and remainder_below <= _LIKE * parts_below

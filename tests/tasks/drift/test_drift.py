@@ -124,7 +124,7 @@ def test_a_control_set_never_changes_and_another_judging_gets_its_own(server: Fa
 
     at = job.settings.judges[0].model_copy(update={"temperature": 0.5})
     other = job.model_copy(update={"settings": job.settings.model_copy(update={"judges": (at,)})})
-    assert ["judge has no control set: none of its verdicts is decided"] == choose_control_set(other).notes
+    assert ["control set of judge: 0 of 10 decided verdicts"] == choose_control_set(other).notes
     judged(other)
     choose_control_set(other)
     assert 2 == len(rows_in(job, "select distinct set_id, judge_config_hash from control_set"))
