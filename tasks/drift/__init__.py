@@ -119,7 +119,6 @@ class _Missing:
     judge_config: JudgeConfig
     members: list[CriterionToJudge]
     newly_lost: list[CriterionToJudge]
-    n_lost: int
 
 
 async def judge_control_set(job: Job) -> StageReport:
@@ -182,8 +181,7 @@ def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Miss
 def _missing(
     set_id: str, judge_config: JudgeConfig, rows: Iterable[dict[str, Any]], conversations: Mapping[str, Conversation]
 ) -> _Missing:
-    there: list[CriterionToJudge] = []
-    lost: list[tuple[CriterionToJudge, str | None]] = []
+    there, newly_lost = list[CriterionToJudge](), list[CriterionToJudge]()
     for row in rows:
         conversation = conversations.get(row["task_id"])
         criterion = CriterionToJudge.of(row, () if conversation is None else conversation.messages)
@@ -192,13 +190,12 @@ def _missing(
         # The same id means the same criterion and the same response, because the id includes the whole response.
         if not criterion.is_missing or (is_there and verdict_id_of(judge_config, criterion) == row["verdict_id"]):
             there.append(criterion)
-        else:
-            lost.append((criterion, row["stored_status"]))
+        elif row["stored_status"] != LOST:
+            newly_lost.append(criterion)
     # Only calls with a missing member are made; a lost member is no reason to judge the criteria beside it again.
     pieces = {(each.response_id, each.call_index) for each in there if each.is_missing}
     members = [each for each in there if (each.response_id, each.call_index) in pieces]
-    newly_lost = [criterion for criterion, status in lost if status != LOST]
-    return _Missing(set_id, judge_config, members, newly_lost, len(lost))
+    return _Missing(set_id, judge_config, members, newly_lost)
 
 
 async def _judge(job: Job, wanted: WantedTasks, context: RunContext, missing: _Missing, report: StageReport) -> None:
@@ -220,8 +217,8 @@ def _report_missing(job: Job, report: StageReport, missing: Iterable[_Missing]) 
         not_requested = f", {report.skipped} not requested" if report.skipped else ""
         report.notes.append(f"{report.rows} verdicts of the control set judged again{not_requested}")
     report.warnings += [
-        f"{each.judge_config.judge.label}: {each.n_lost} members of its control set are lost: their {_GONE}"
+        f"{each.judge_config.judge.label}: {len(each.newly_lost)} members of its control set are lost: their {_GONE}"
         for each in missing
-        if each.n_lost
+        if each.newly_lost
     ]
     report.warnings += list(map(drift_line, drifted(job)))

@@ -72,9 +72,8 @@ class JudgeCalls(NamedTuple):
         """
         known = {each: self.again.get(each, 0) for each in n_criteria}
         new = sum((n - known[each]) * n_prompts[each] for each, n in n_criteria.items())
-        return round((new + to_come) * self.times) + self.times_again * sum(
-            n * n_prompts[each] for each, n in known.items()
-        )
+        repeated = sum(n * n_prompts[each] for each, n in known.items())
+        return round((new + to_come) * self.times) + self.times_again * repeated
 
 
 def plan(job: Job) -> list[Planned]:
@@ -144,11 +143,9 @@ def plan_analyses(job: Job) -> list[Planned]:
     """
     with Warehouse(job.warehouse).reader() as reader:
         missing = {analysis: analysis.missing(job, reader) for analysis in ANALYSES}
-        has_phrases = not any(missing[PHRASES].values())
+        unknown = UNKNOWN_BEFORE if any(missing[PHRASES].values()) else {}
         return [
-            _analysis_calls(
-                reader, analysis, analyst, items, "" if has_phrases else UNKNOWN_BEFORE.get(analysis.table, "")
-            )
+            _analysis_calls(reader, analysis, analyst, items, unknown.get(analysis.table, ""))
             for analysis, by_analyst in missing.items()
             for analyst, items in zip(analysis.analysts(job), by_analyst.values(), strict=True)
         ]
@@ -177,9 +174,8 @@ def _analysis_calls(reader: Reader, analysis: Analysis, analyst: Analyst, items:
     prices = prices_of(target, of_batch=analyst.mode == "batch")
     identity = {by: analyst.label, f"{by}_config_hash": target.config_hash}
     prompts = [item.prompt() for item in items[:: max(1, len(items) // estimate.COUNTED_PROMPTS)]]
-    per_call = estimate.counted_per_call(
-        estimate.measured_per_call(reader, analysis.table, **identity), target, prompts
-    )
+    measured = estimate.measured_per_call(reader, analysis.table, **identity)
+    per_call = estimate.counted_per_call(measured, target, prompts)
     planned = estimate.planned_calls(analysis.stage, analyst.label, len(items), per_call, prices, _most_reply(target))
     return replace(planned, note=planned.note or note)
 

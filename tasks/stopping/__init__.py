@@ -158,10 +158,9 @@ def _row(
 def describe(row: Mapping[str, Any]) -> str:
     """Return a look in one line."""
     other = row["compared_model"] if row["compared_vintage"] == row["vintage"] else row["compared_vintage"]
-    interval = "no interval yet"
-    if row["sequence_low"] is not None:
-        interval = f"{row['sequence_low']:+.3f} to {row['sequence_high']:+.3f}"
-    difference = "no task with both" if row["mean_difference"] is None else f"{row['mean_difference']:+.3f}"
+    low, high, mean = (row[name] for name in ("sequence_low", "sequence_high", "mean_difference"))
+    interval = "no interval yet" if low is None else f"{low:+.3f} to {high:+.3f}"
+    difference = "no task with both" if mean is None else f"{mean:+.3f}"
     is_last = row["n_tasks_evaluated"] == row["n_tasks_planned"]
     decision = "open after all tasks" if row["decision"] == OPEN and is_last else row["decision"].replace("_", " ")
     return (

@@ -26,10 +26,6 @@ class Estimate(NamedTuple):
     low: float | None = None
     high: float | None = None
 
-    def times(self, factor: float, more: float = 0.0) -> "Estimate":
-        """Return the figure times a factor of at least 0, plus `more`."""
-        return Estimate(*(None if each is None else each * factor + more for each in self))
-
 
 UNKNOWN = Estimate()
 
@@ -85,15 +81,12 @@ def kendall_tau(one: Floats, other: Floats) -> Floats:
         The leading shape; NaN if fewer than two models have scores, or one ranking ties them all.
     """
     first, second = np.triu_indices(one.shape[-1], k=1)
-    signs_one, signs_other = (_signs(each[..., first] - each[..., second]) for each in (one, other))
+    gaps = (each[..., first] - each[..., second] for each in (one, other))
+    signs_one, signs_other = (np.where(np.abs(gap) <= _SAME, 0.0, np.sign(gap)) for gap in gaps)
     both = ~np.isnan(signs_one) & ~np.isnan(signs_other)
     signs_one, signs_other = np.where(both, signs_one, 0.0), np.where(both, signs_other, 0.0)
     scale = np.sqrt((signs_one**2).sum(axis=-1) * (signs_other**2).sum(axis=-1))
     return intervals.quotient((signs_one * signs_other).sum(axis=-1), scale)
-
-
-def _signs(differences: Floats) -> Floats:
-    return np.where(np.abs(differences) <= _SAME, 0.0, np.sign(differences))
 
 
 def _means_by_task(paired: PairedVerdicts, values: Floats, here: Indices) -> Floats:
@@ -193,7 +186,8 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Co
         n, cost = int(counts[:, i].sum()), UNKNOWN
         share = estimate(sums[:, i].sum() / n, shares[i])
         if costs.strong_usd is not None and not (n_cheap[i] and costs.cheap_usd is None):
-            cost = share.times(1_000 * costs.strong_usd, 1_000 * n_cheap[i] * (costs.cheap_usd or 0.0))
+            fixed = 1_000 * n_cheap[i] * (costs.cheap_usd or 0.0)
+            cost = Estimate(*(None if each is None else each * (1_000 * costs.strong_usd) + fixed for each in share))
         values = np.where(replays[i].counted, replays[i].values, np.nan)
         figures[i] = replace(
             figures[i], strong_calls=1_000 * float(share.value or 0.0), n_paired=n, thousand_usd=cost,

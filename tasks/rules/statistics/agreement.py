@@ -21,18 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.statistics.intervals import (
-    FEWEST_OTHERS,
-    Draws,
-    Floats,
-    draws,
-    expanded_tails,
-    mean_intervals,
-    n_differing,
-    quantile_pairs,
-    quotient,
-    ratio_intervals,
-)
+from tasks.rules.statistics import intervals
+from tasks.rules.statistics.intervals import Draws, Floats, draws, quantile_pairs, quotient
 
 Counts = NDArray[Any]
 Measure = Callable[[Floats], Floats]
@@ -148,7 +138,7 @@ def agreement_intervals(task_tables: Counts, *measures: Measure, sampled: Draws 
         chosen = start + np.flatnonzero(with_counts[start : start + at_a_time] >= 2)
         if len(chosen):
             sums = (weights @ tables[:, chosen].reshape(n_tasks, -1)).reshape(len(weights), len(chosen), *shape)
-            tails = expanded_tails(with_counts[chosen].astype(np.float64))
+            tails = intervals.expanded_tails(with_counts[chosen].astype(np.float64))
             for measure, of_measure in zip(measures, ends, strict=True):
                 of_measure[chosen] = quantile_pairs(np.ascontiguousarray(measure(sums).T), tails)
     return ends
@@ -242,7 +232,8 @@ def _measured(over: Floats, under: Floats, sampled: Draws) -> tuple[Floats, Floa
     """
     pooled = quotient(over.sum(axis=0), under.sum(axis=0))
     of_tasks = quotient(over[:, -1:], under[:, -1:])
-    ends, of_mean = ratio_intervals(over, under, sampled=sampled), mean_intervals(of_tasks, sampled=sampled)
+    ends = intervals.ratio_intervals(over, under, sampled=sampled)
+    of_mean = intervals.mean_intervals(of_tasks, sampled=sampled)
     values = np.array([*pooled, np.nanmean(pooled[:-1]), np.nanmean(of_tasks)])
     return values, np.concatenate([ends, _macro_ends(over[:, :-1], under[:, :-1], sampled), of_mean])
 
@@ -250,8 +241,8 @@ def _measured(over: Floats, under: Floats, sampled: Draws) -> tuple[Floats, Floa
 def _macro_ends(over: Floats, under: Floats, sampled: Draws) -> Floats:
     """Return the interval of the mean over labels with a defined measure, shape (1, 2)."""
     of_tasks = quotient(over.sum(axis=1, keepdims=True), under.sum(axis=1, keepdims=True))
-    if n_differing(of_tasks)[0] < FEWEST_OTHERS:
+    if intervals.n_differing(of_tasks)[0] < intervals.FEWEST_OTHERS:
         return np.full((1, 2), np.nan)
     weights = sampled.astype(np.float64)
     resampled = np.nanmean(quotient(weights @ over, weights @ under), axis=1)
-    return quantile_pairs(resampled[None], expanded_tails(np.array([float(len(over))])))
+    return quantile_pairs(resampled[None], intervals.expanded_tails(np.array([float(len(over))])))

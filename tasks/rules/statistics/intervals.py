@@ -56,16 +56,6 @@ def student_quantile(probability: float, degrees: Floats) -> Floats:
     return np.asarray(scipy.special.stdtrit(degrees, probability), dtype=np.float64)
 
 
-def student_two_sided(distances: Floats, degrees: Floats) -> Floats:
-    """Return the two-sided tail probability of a distance from 0 under Student's t."""
-    return np.asarray(2.0 * scipy.special.stdtr(degrees, -distances), dtype=np.float64)
-
-
-def normal_below(distances: Floats) -> Floats:
-    """Return the standard normal distribution function of each value."""
-    return np.asarray(scipy.special.ndtr(distances), dtype=np.float64)
-
-
 def expanded_tails(n_tasks: Floats, level: float = LEVEL) -> Floats:
     """Return the tail probability with which a percentile interval on `n_tasks` is as wide as Student's t.
 
@@ -73,7 +63,7 @@ def expanded_tails(n_tasks: Floats, level: float = LEVEL) -> Floats:
     Should Know About the Bootstrap", 2015). The number of tasks must be at least two.
     """
     wider = np.sqrt(n_tasks / (n_tasks - 1.0)) * student_quantile((1.0 + level) / 2.0, n_tasks - 1.0)
-    return normal_below(-wider)
+    return np.asarray(scipy.special.ndtr(-wider), dtype=np.float64)
 
 
 Draws = NDArray[np.floating[Any]]
@@ -124,8 +114,8 @@ class Studentised:
             _two_sided(steps if ratio > 0 else -steps[::-1], each)
             for steps, ratio, each in zip(self.steps, self.ratio, off, strict=True)
         ])  # fmt: skip
-        by_widest = student_two_sided(off / WIDEST, self.n_counted - 1.0)
-        by_student = student_two_sided(off / self._unbiased, self.n_differing - 1.0)
+        by_widest = 2.0 * scipy.special.stdtr(self.n_counted - 1.0, -off / WIDEST)
+        by_student = 2.0 * scipy.special.stdtr(self.n_differing - 1.0, -off / self._unbiased)
         return np.asarray(np.maximum(by_student, np.minimum(by_bootstrap, by_widest)))
 
     @property

@@ -159,7 +159,8 @@ class Contrast:
         moved = np.where(both, second - first, 0.0).sum(axis=0)
         each = self.model.chance_variance(inside) + self.model.chance_variance(outside)
         deviation = np.sqrt(np.where(both, each, 0.0).sum(axis=0))
-        return intervals.normal_below(np.divide(moved, deviation, out=np.zeros(moved.shape), where=deviation > 0))
+        steps = np.divide(moved, deviation, out=np.zeros(moved.shape), where=deviation > 0)
+        return np.asarray(scipy.special.ndtr(steps), dtype=np.float64)
 
 
 class TestedNode(NamedTuple):

@@ -5,7 +5,6 @@ from typing import Any
 
 _DEEPEST = 200
 """Depth that no data and settings reach; all code that walks through them can handle several times as much."""
-_SHOWN_CHARS = 60
 
 
 def read_json(text: str | bytes) -> Any:
@@ -43,7 +42,7 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     by_key: dict[str, Any] = {}
     for key, value in pairs:
         if key in by_key:
-            begin = json.dumps(dict(pairs))[:_SHOWN_CHARS]
+            begin = json.dumps(dict(pairs))[:60]
             raise ValueError(f"key {key!r} appears twice in the object that begins with {begin}")
         by_key[key] = value
     return by_key
