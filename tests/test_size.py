@@ -20,7 +20,7 @@ BUDGETS = {
     "tasks/measures": 439, "tasks/plan": 467, "tasks/prompts": 31, "tasks/report": 2836, "tasks/results": 177,
     "tasks/rules": 2094, "tasks/run": 1105, "tasks/sample": 57, "tasks/stopping": 178, "tests": 640,
     "tests/benchmarks": 1611, "tests/expectations": 119, "tests/faults": 1275, "tests/flows": 4337,
-    "tests/golden": 197, "tests/mutants": 246, "tests/tasks": 17348, "tests/warehouse": 1179, "warehouse": 1973,
+    "tests/golden": 197, "tests/mutants": 246, "tests/tasks": 17351, "tests/warehouse": 1179, "warehouse": 1973,
     "warehouse/samples": 4,
 }  # fmt: skip
 """Folder of two levels -> its maximum of code lines: comments, docstrings and blank lines do not count; a line of more

@@ -21,7 +21,7 @@ from warehouse import Reader, Warehouse
 
 ORDERS = 200
 _SEED = 20251114
-_SPAN = (0.05, 0.5, 0.95)
+_SPAN = (0.5, 0.05, 0.95)
 
 
 Row = dict[str, Any]
@@ -103,9 +103,9 @@ def simulated(progress: Sequence[Progress], history: Sequence[dict[str, float]])
             needed.setdefault(label, []).append((positions, tasks))
         other = comparison.second.model if comparison.second.vintage != EARLIER else EARLIER
         expected.append({
-            "model": comparison.first.model, "compared_with": other, "n_tasks_planned": n_planned,
-            "n_history": 0 if decided is None else len(differences), "tasks": _expected(tasks),
-            "decided_share": decided,
+            "model": comparison.first.model, "compared_with": other,
+            "n_history": 0 if decided is None else len(differences), "n_tasks_planned": n_planned,
+            "tasks": _expected(tasks), "decided_share": decided,
         })  # fmt: skip
     return needed, expected
 
@@ -137,4 +137,4 @@ def expected_calls(planned: Planned, cells: Cells, needed: Needed) -> Row:
 
 def _expected(values: Floats) -> dict[str, float]:
     """Return the median over random orders, and the range of 90 % of them."""
-    return dict(zip(("low", "median", "high"), np.quantile(values, _SPAN).tolist(), strict=True))
+    return dict(zip(("median", "low", "high"), np.quantile(values, _SPAN).tolist(), strict=True))

@@ -124,11 +124,11 @@ class Figures:
     """The figures of a rule on some tasks, by the names of their columns.
 
     Attributes:
-        cheap_calls, strong_calls: for 1,000 verdicts; the latter is None without criteria.
         n_paired: criteria that the rule can be replayed on.
         n_tasks: tasks.
         differing: number of tasks with a verdict other than the strong judge's, or a missing one.
         escalated_share: share of escalated criteria, from 0 to 1.
+        strong_calls, cheap_calls: for 1,000 verdicts; the former is None without criteria.
         thousand_usd: cost of 1,000 verdicts.
         agreement, kappa, macro_f1: of the rule's verdicts with those of the strong judge.
         ranking_tau: Kendall's tau-b of the rankings by cascade and strong judge; unknown with fewer than two models.
@@ -136,12 +136,12 @@ class Figures:
         n_ranked_responses: responses in the ranking: those with a verdict on each criterion under both.
     """
 
-    cheap_calls: float
-    strong_calls: float | None = None
     n_paired: int = 0
     n_tasks: int = 0
     differing: int = 0
     escalated_share: Estimate = UNKNOWN
+    strong_calls: float | None = None
+    cheap_calls: float = 0.0
     thousand_usd: Estimate = UNKNOWN
     agreement: Estimate = UNKNOWN
     kappa: Estimate = UNKNOWN
@@ -170,7 +170,7 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Co
     here = np.unique(paired.task)
     # Two calls of the cheap judge for a verdict if repetitions are compared.
     n_cheap = [0 if each.when is None else each.when.n_repetitions(2) for each in tried]
-    figures = [Figures(1_000.0 * n) for n in n_cheap]
+    figures = [Figures(cheap_calls=1_000.0 * n) for n in n_cheap]
     replays = [_replayed(each, paired) for each in tried]
     task_index = np.searchsorted(here, paired.task)
     sampled = intervals.draws(len(here), resamples, _SEED)

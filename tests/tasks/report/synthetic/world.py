@@ -23,7 +23,6 @@ from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest
 from tasks.measures import LABELS, renew
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
-from tasks.rules.statistics.control import drift_line
 from tasks.run.judge_configs import judge_configs
 from tasks.run.missing_work import model_hashes
 from tests.kit import Rows, written
@@ -147,11 +146,17 @@ def _control(job: Job, names: Names, posed_tasks: Sequence[PosedTask], tables: R
     return control_rows(own, conversations, {night: names.nights[night] for night in NIGHTS})
 
 
+_DRIFT_LINE = (
+    "{judge}: agrees with its first verdicts on {agreement:.1%} of {n_decided}, below the limit {lower_limit:.1%}; it "
+    "calls {met_share:.1%} of them met, at first {first_met_share:.1%}; a change in scores may be the judge's"
+)
+
+
 def _alert(job: Job, night: str, label: str) -> None:
     """Store the alerts of a night, as a night does."""
     of_night = job.model_copy(update={"night": label, "run_id": run_of(night)})
     judges = drifted(of_night)
-    actual = [Alert("judge_drift", each["judge"], drift_line(each)) for each in judges]
+    actual = [Alert("judge_drift", each["judge"], _DRIFT_LINE.format(**each)) for each in judges]
     drifting = {each["judge"] for each in judges}
     actual += drops(comparisons(of_night), least_drop=0.01, alpha=0.05, drifted_judges=drifting)
     sending.store(of_night, actual)
