@@ -103,12 +103,12 @@ def decided_verdict(decided: Mapping[str, Any], grading: str) -> Verdict:
     Raises:
         VerdictError: it holds none.
     """
-    (key, _), status = _DECISIONS[grading], None
+    key = _DECISIONS[grading][0]
     given = decided.get(key)
-    if grading == TERNARY and isinstance(given, str):
-        status = status_of(given)
-    elif grading != TERNARY and isinstance(given, bool):
-        status = MET if given else UNMET
+    if grading == TERNARY:
+        status = status_of(given) if isinstance(given, str) else None
+    else:
+        status = (MET if given else UNMET) if isinstance(given, bool) else None
     if status is None:
         allowed = "one of the three words" if grading == TERNARY else "true or false"
         raise VerdictError(f"{key} is {_kind(decided, key)}, not {allowed}")
