@@ -1,7 +1,6 @@
 """The commands `plan` and `status`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from flows.execution import Execution
     from tasks.config.job import Job
     from tasks.plan.estimate import Planned
-    from tasks.plan.stopping import Expected
 
 
 _COLUMNS = ["stage", "model or judge", "responses of", "calls", "prompt tokens", "completion tokens", "USD", "lengths"]
@@ -80,7 +78,7 @@ def _show_stopping(context: Context, job: "Job") -> int:
 
     compared, calls = plan_stopping(job)
     if context.as_json:
-        show_json({"comparisons": [asdict(each) for each in compared], "calls": [asdict(each) for each in calls]})
+        show_json({"comparisons": compared, "calls": calls})
         return 0
     if not compared:
         click.echo("Nothing is compared yet, so all tasks are evaluated; `prbench plan` shows the calls.")
@@ -89,28 +87,28 @@ def _show_stopping(context: Context, job: "Job") -> int:
         ["model", "compared with", "tasks until settled", "90 % range", "of", "settled", "rests on"],
         [
             (
-                each.model, each.compared_with, round(each.tasks.median), _range(each.tasks), each.n_tasks_planned,
-                None if each.decided_share is None else f"{each.decided_share:.0%}",
-                f"{each.n_history} tasks" if each.n_history else "no earlier scores: planned in full",
+                row["model"], row["compared_with"], round(row["tasks"]["median"]), _range(row["tasks"]),
+                row["n_tasks_planned"], None if row["decided_share"] is None else f"{row['decided_share']:.0%}",
+                f"{row['n_history']} tasks" if row["n_history"] else "no earlier scores: planned in full",
             )
-            for each in compared
+            for row in compared
         ],
     )  # fmt: skip
     show_table(
         [*_COLUMNS[:4], "90 % range", "without stopping", "USD", "USD without stopping"],
         [
             (
-                each.purpose, each.label, each.model, round(each.calls.median), _range(each.calls), each.all_calls,
-                each.cost_usd, each.all_cost_usd,
+                row["purpose"], row["label"], row["model"], round(row["calls"]["median"]), _range(row["calls"]),
+                row["all_calls"], row["cost_usd"], row["all_cost_usd"],
             )
-            for each in calls
+            for row in calls
         ],
     )  # fmt: skip
     return 0
 
 
-def _range(expected: "Expected") -> str:
-    return f"{expected.low:,.0f} to {expected.high:,.0f}"
+def _range(expected: dict[str, float]) -> str:
+    return f"{expected['low']:,.0f} to {expected['high']:,.0f}"
 
 
 def show_calls(planned: "Sequence[Planned]") -> None:

@@ -5,7 +5,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
 from typing import Any, Literal, Self, get_args
@@ -14,7 +14,7 @@ from tasks.config.job import Job
 from tasks.llm.environment import redacted, safe
 from tasks.rules.identity import digest
 from tasks.rules.statistics.comparison import holm, is_significant
-from tasks.rules.statistics.control import Drifted
+from tasks.rules.statistics.control import drift_line
 from tasks.rules.text.characters import one_line, storable, visible
 from tasks.rules.text.numbers import some
 from tasks.run.writing import LEFT_OUT, StageReport
@@ -137,21 +137,9 @@ def stopping_drops(looks: Iterable[Mapping[str, Any]], *, drifted_judges: Collec
     ]
 
 
-def drifts(drifted: Iterable[Drifted]) -> list[Alert]:
-    """Return an alert for each judge that is outside its control limits."""
-    alerts = []
-    for judge in drifted:
-        measures = (("usual", judge.centre), ("limit", judge.lower_limit), ("bar", judge.min_agreement))
-        beside = ", ".join(f"{name} {value:.1%}" for name, value in measures if value is not None)
-        change = judge.met_share - judge.first_met_share
-        line = (
-            f"{judge.judge} repeated its first decision on {judge.agreement:.1%} of {judge.n_decided} control verdicts "
-            f"in {judge.night}, below the {judge.cause} ({beside}); criteria met: {judge.met_share:.1%}, at first "
-            f"{judge.first_met_share:.1%} ({change * 100:+.1f} points); the judge may be the cause of this night's "
-            "changes"
-        )
-        alerts.append(Alert("judge_drift", judge.judge, line, asdict(judge)))
-    return alerts
+def drifts(drifted: Iterable[Mapping[str, Any]]) -> list[Alert]:
+    """Return an alert for each judge that is outside its control limits (rows of `judge_drift`)."""
+    return [Alert("judge_drift", row["judge"], drift_line(row), row) for row in drifted]
 
 
 def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:

@@ -11,9 +11,8 @@ import sql
 from tasks.config.job import Job
 from tasks.rules.identity import digest
 from tasks.rules.statistics import intervals, weaknesses
-from tasks.rules.statistics.comparison import PairedDifference
 from tasks.rules.statistics.intervals import Floats
-from tasks.rules.statistics.weaknesses import Contrast, Flags, Ints, TaskSums, Weakness, WeaknessCandidate
+from tasks.rules.statistics.weaknesses import Contrast, Flags, Ints, TaskSums, TestedNode
 from tasks.run.missing_work import wanted_tasks
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
@@ -151,7 +150,7 @@ def _weakness_rows(
     index: int, models: Sequence[Row], trees: Sequence[Grown], right: Sequence[tuple[Floats, Floats]]
 ) -> Iterator[Row]:
     """Yield all candidates of a model in all trees, compared with its own other criteria and with each other model."""
-    searched: list[tuple[Grown, int | None, Contrast, list[WeaknessCandidate]]] = []
+    searched: list[tuple[Grown, int | None, Contrast, list[TestedNode]]] = []
     for tree, (values, weights) in zip(trees, right, strict=True):
         for other in (None, *(each for each in range(len(models)) if each != index)):
             contrast = _contrast(tree, values, weights, index, other)
@@ -159,10 +158,10 @@ def _weakness_rows(
             if selected:
                 searched.append((tree, other, contrast.of_tasks(~tree.selection), selected))
     confirmed = weaknesses.confirmed([(contrast, tree.parents, selected) for tree, _, contrast, selected in searched])
-    for (tree, other, contrast, _), some in zip(searched, confirmed, strict=True):
+    for (tree, other, contrast, selected), results in zip(searched, confirmed, strict=True):
         compared = None if other is None else models[other]
-        for weakness in some:
-            yield {**_compared(compared), **_weakness_row(tree, contrast, weakness)}
+        for candidate, result in zip(selected, results, strict=True):
+            yield {**_compared(compared), **_weakness_row(tree, contrast, candidate, result)}
 
 
 def _contrast(tree: Grown, values: Floats, weights: Floats, index: int, other: int | None) -> Contrast:
@@ -179,18 +178,17 @@ def _compared(model: Row | None) -> Row:
     return {**own, "compared_key": _OWN if model is None else digest("compared", [model[name] for name in names])}
 
 
-def _weakness_row(tree: Grown, contrast: Contrast, weakness: Weakness) -> Row:
-    node, measured = weakness.candidate.node, weakness.confirming.measured
+def _weakness_row(tree: Grown, contrast: Contrast, candidate: TestedNode, result: TestedNode) -> Row:
+    node, measured, selection = candidate.node, result.measured, candidate.measured
     inside = tree.under[:, [node]]
     beside, own = (side[:, 0] for side in contrast.sides(inside, 1.0 - inside))
     both = ~np.isnan(own - beside)
-    selection: PairedDifference = weakness.candidate.selected.measured
     return {
         "tree_id": tree.tree_id, "node_id": tree.node_ids[node],
         "value": float(own[both].mean()) if both.any() else None,
         "compared_value": float(beside[both].mean()) if both.any() else None,
         "gap": measured.difference, "gap_ci_low": measured.ci_low, "gap_ci_high": measured.ci_high,
-        "is_small": measured.is_small, "n_tasks": measured.n_tasks, "p_confirmed": weakness.p_confirmed,
-        "is_confirmed": weakness.is_confirmed, "found_gap": selection.difference, "n_tasks_found": selection.n_tasks,
-        "p_found": weakness.candidate.p_selected,
+        "is_small": measured.is_small, "n_tasks": measured.n_tasks, "p_confirmed": result.p_value,
+        "is_confirmed": result.is_weak, "found_gap": selection.difference, "n_tasks_found": selection.n_tasks,
+        "p_found": candidate.p_value,
     }  # fmt: skip

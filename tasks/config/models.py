@@ -239,7 +239,7 @@ class Escalation(Strict):
 
     def problems(self) -> Iterator[str]:
         """Yield a problem if there is no condition."""
-        if self.rule.n_conditions == 0:
+        if not self.rule.given:
             yield f"is empty; give at least one of {', '.join(type(self).model_fields)}"
 
     @property

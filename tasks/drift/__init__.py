@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from tasks.judge.criterion import CriterionToJudge, VerdictRows, verdict_columns
 from tasks.judge.judge import judge_criteria
 from tasks.llm.replies import Reply
 from tasks.rules.identity import digest
-from tasks.rules.statistics.control import METHOD, ControlNight, Drifted, limits
+from tasks.rules.statistics.control import METHOD, drift_line, limits
 from tasks.run.calls import run_all
 from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.missing_work import PASSING, Conversation, WantedTasks, conversations_of, wanted_tasks
@@ -23,6 +23,8 @@ from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
+_PURPOSE = "drift"
+"""The stage, and the purpose of its calls in limits and ledger."""
 _OF_RESPONSE = 2
 """Number of criteria of each decision, such as met, that are chosen from one response: few, so that the set covers many
 tasks, but more than one, so that calls use the provider's cache."""
@@ -46,43 +48,27 @@ def choose_control_set(job: Job) -> StageReport:
 
     A stored set never changes, even if more verdicts are stored or another number is configured later, because nights
     on other members could not be compared with earlier nights. A judge with other parameters or another template is
-    another judge configuration and gets its own set, as does each data-set revision. If the configured number is 0, no
-    set is chosen.
+    another judge configuration and gets its own set, as does each data-set revision.
     """
-    report = StageReport("drift")
-    number = job.settings.drift.verdicts
-    if number == 0:
-        return report
-    warehouse = Warehouse(job.warehouse)
+    report, warehouse, number = StageReport(_PURPOSE), Warehouse(job.warehouse), job.settings.drift.verdicts
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
-        for judge_config, set_id in control_sets(job, wanted, reader):
-            if set_id is None:
-                rows = _chosen(job, wanted, reader, judge_config, number)
-                warehouse.write("control_set", rows)
-                report.rows += len(rows)
-                label, there = judge_config.judge.label, f" ({number} wanted, no more available)"
-                report.notes.append(
-                    f"control set of {label}: {len(rows)} verdicts{'' if len(rows) >= number else there}"
-                    if rows else f"{label} has no control set: none of its verdicts is decided"
-                )  # fmt: skip
+        for judge_config in (each for each, set_id in control_sets(job, wanted, reader) if set_id is None):
+            rows = _chosen(job, wanted, reader, judge_config)
+            warehouse.write("control_set", rows)
+            report.rows += len(rows)
+            report.notes.append(f"control set of {judge_config.judge.label}: {len(rows)} of {number} decided verdicts")
     if report.rows:
         warehouse.publish()
     return report
 
 
-def _chosen(
-    job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, number: int
-) -> list[dict[str, Any]]:
-    parameters = {**wanted.key, **judge_config.columns, "of_response": _OF_RESPONSE, "number": number}
-    rows = reader.rows(sql.read("queries/drift/candidates"), parameters)
+def _chosen(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig) -> list[dict[str, Any]]:
+    number = {"of_response": _OF_RESPONSE, "number": job.settings.drift.verdicts}
+    rows = reader.rows(sql.read("queries/drift/candidates"), {**wanted.key, **judge_config.columns, **number})
     members = sorted(row["verdict_id"] for row in rows)
-    own = {
-        "set_id": digest("control set", wanted.key, judge_config.columns, members),
-        "run_id": job.run_id,
-        "created_at": datetime.now(UTC),
-    }
-    return [{**row, **own} for row in rows]
+    set_id = digest("control set", wanted.key, judge_config.columns, members)
+    return [{**row, "set_id": set_id, "run_id": job.run_id, "created_at": datetime.now(UTC)} for row in rows]
 
 
 def changed_limits(job: Job, wanted: WantedTasks, reader: Reader) -> list[dict[str, Any]]:
@@ -91,53 +77,38 @@ def changed_limits(job: Job, wanted: WantedTasks, reader: Reader) -> list[dict[s
     A night that is judged late, or in two runs, changes the limits of later nights. The bar of an earlier night is the
     one that was configured when it was judged.
     """
-    sets = [set_id for _, set_id in control_sets(job, wanted, reader) if set_id]
-    return [row for set_id in sets for row in _changed(job, reader, set_id)]
+    changed: list[dict[str, Any]] = []
+    for set_id in _set_ids(job, wanted, reader):
+        stored = {row["night"]: row for row in reader.select("control_limits", set_id=set_id)}
+        nights = reader.select("intermediate.control_nights", "set_id, night, n_decided, n_agreeing", set_id=set_id)
+        for night in nights:
+            is_earlier = night["night"] in stored and night["night"] != job.night
+            now = {"min_agreement": job.settings.drift.min_agreement}
+            night["min_agreement"] = (stored[night["night"]] if is_earlier else now)["min_agreement"]
+        expected = [{**row, "method": METHOD} for row in limits(nights)]
+        changed += [row for row in expected if not row.items() <= stored.get(row["night"], {}).items()]
+    return [{**row, "created_at": datetime.now(UTC)} for row in changed]
 
 
-def _changed(job: Job, reader: Reader, set_id: str) -> list[dict[str, Any]]:
-    stored = {row["night"]: row for row in reader.select("control_limits", set_id=set_id)}
-    nights = {}
-    for row in reader.select("intermediate.control_nights", "night, n_decided, n_agreeing", set_id=set_id):
-        label = row["night"]
-        bar = job.settings.drift.min_agreement
-        if label in stored and label != job.night:
-            bar = stored[label]["min_agreement"]
-        nights[label] = ControlNight(label, row["n_decided"], row["n_agreeing"], bar)
-    changed = []
-    for expected in limits(nights.values()):
-        night = nights[expected.label]
-        row = {
-            "set_id": set_id, "night": expected.label, "n_decided": night.n_decided, "n_agreeing": night.n_agreeing,
-            "min_agreement": night.bar, "method": METHOD, "centre": expected.centre,
-            "lower_limit": expected.lower_limit, "cause": expected.cause,
-        }  # fmt: skip
-        if row != {name: stored.get(expected.label, {}).get(name) for name in row}:
-            changed.append({**row, "created_at": datetime.now(UTC)})
-    return changed
+def _set_ids(job: Job, wanted: WantedTasks, reader: Reader) -> list[str]:
+    return [set_id for _, set_id in control_sets(job, wanted, reader) if set_id]
 
 
-def drifted(job: Job) -> list[Drifted]:
-    """Return the configured judges that are out of control in the job's night.
+_DRIFTED = "judge, night, n_decided, agreement, centre, lower_limit, min_agreement, met_share, first_met_share, cause"
 
-    Earlier nights are in the view `judge_drift`.
-    """
+
+def drifted(job: Job) -> list[dict[str, Any]]:
+    """Return the rows of the view `judge_drift` on configured judges that are out of control in the job's night."""
     if job.night is None:
         return []
     with Warehouse(job.warehouse).reader() as reader:
-        wanted = wanted_tasks(job, reader)
-        sets = [set_id for _, set_id in control_sets(job, wanted, reader) if set_id]
-        columns = ", ".join(each.name for each in fields(Drifted))
-        rows = reader.select(
-            "judge_drift", columns, order="judge", is_out_of_control=True, night=job.night, set_id=sets
-        )
-    return [Drifted(**row) for row in rows]
+        given = {"night": job.night, "set_id": _set_ids(job, wanted_tasks(job, reader), reader)}
+        return reader.select("judge_drift", _DRIFTED, order="judge", is_out_of_control=True, **given)
 
 
 LOST = "lost"
 """Status of a member that cannot be judged again: its response, criterion or conversation is missing or has changed."""
-_PURPOSE = "drift"
-"""The stage, and the purpose of its calls in limits and ledger."""
+_GONE = "response, criterion or conversation is gone or has changed"
 
 
 @dataclass(frozen=True)
@@ -148,7 +119,6 @@ class _Missing:
     judge_config: JudgeConfig
     members: list[CriterionToJudge]
     newly_lost: list[CriterionToJudge]
-    n_lost: int
 
 
 async def judge_control_set(job: Job) -> StageReport:
@@ -190,7 +160,7 @@ def lacks_verdicts(job: Job, reader: Reader) -> bool:
         return False
     wanted, missing = _plan(job, job.night, reader)
     new = (each for each, set_id in control_sets(job, wanted, reader) if set_id is None)
-    can_choose = any(_chosen(job, wanted, reader, each, job.settings.drift.verdicts) for each in new)
+    can_choose = any(_chosen(job, wanted, reader, each) for each in new)
     return can_choose or any(each.members or each.newly_lost for each in missing)
 
 
@@ -211,24 +181,21 @@ def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Miss
 def _missing(
     set_id: str, judge_config: JudgeConfig, rows: Iterable[dict[str, Any]], conversations: Mapping[str, Conversation]
 ) -> _Missing:
-    there, lost, newly_lost = list[CriterionToJudge](), 0, list[CriterionToJudge]()
+    there, newly_lost = list[CriterionToJudge](), list[CriterionToJudge]()
     for row in rows:
         conversation = conversations.get(row["task_id"])
         criterion = CriterionToJudge.of(row, () if conversation is None else conversation.messages)
-        if not criterion.is_missing:
-            there.append(criterion)
-            continue
-        is_there = row["has_same_prompt"] and row["criterion_text"] is not None and row["response_text"] is not None
+        is_there = conversation is not None and row["has_same_prompt"]
+        is_there = is_there and None not in (row["criterion_text"], row["response_text"])
         # The same id means the same criterion and the same response, because the id includes the whole response.
-        if is_there and conversation is not None and verdict_id_of(judge_config, criterion) == row["verdict_id"]:
+        if not criterion.is_missing or (is_there and verdict_id_of(judge_config, criterion) == row["verdict_id"]):
             there.append(criterion)
-        else:
-            lost += 1
-            newly_lost += [criterion] if row["stored_status"] != LOST else []
+        elif row["stored_status"] != LOST:
+            newly_lost.append(criterion)
     # Only calls with a missing member are made; a lost member is no reason to judge the criteria beside it again.
     pieces = {(each.response_id, each.call_index) for each in there if each.is_missing}
     members = [each for each in there if (each.response_id, each.call_index) in pieces]
-    return _Missing(set_id, judge_config, members, newly_lost, lost)
+    return _Missing(set_id, judge_config, members, newly_lost)
 
 
 async def _judge(job: Job, wanted: WantedTasks, context: RunContext, missing: _Missing, report: StageReport) -> None:
@@ -240,28 +207,18 @@ async def _judge(job: Job, wanted: WantedTasks, context: RunContext, missing: _M
 
 
 def _lost_rows(job: Job, wanted: WantedTasks, missing: _Missing) -> list[dict[str, Any]]:
-    nothing = Reply(LOST, attempts=0, error="its response, criterion or conversation is gone or has changed")
-    return [
-        {
-            **verdict_columns(job, wanted, missing.judge_config, row, None, nothing, None),
-            "set_id": missing.set_id,
-            "judge_vintage": job.night,
-        }
-        for row in missing.newly_lost
-    ]
+    nothing, own = Reply(LOST, attempts=0, error=f"its {_GONE}"), {"set_id": missing.set_id, "judge_vintage": job.night}
+    config = missing.judge_config
+    return [verdict_columns(job, wanted, config, row, None, nothing, None) | own for row in missing.newly_lost]
 
 
 def _report_missing(job: Job, report: StageReport, missing: Iterable[_Missing]) -> None:
-    if report.rows:
-        report.notes.append(f"{report.rows} verdicts of the control set judged again")
-    elif report.skipped == 0 and missing:
-        report.notes.append("the control set is already judged, no model call made")
-    if report.skipped:
-        report.notes.append(f"{report.skipped} verdicts of the control set not requested")
+    if missing:
+        not_requested = f", {report.skipped} not requested" if report.skipped else ""
+        report.notes.append(f"{report.rows} verdicts of the control set judged again{not_requested}")
     report.warnings += [
-        f"{each.judge_config.judge.label}: {each.n_lost} members of its control set are lost: their response, "
-        "criterion or conversation is gone or has changed"
+        f"{each.judge_config.judge.label}: {len(each.newly_lost)} members of its control set are lost: their {_GONE}"
         for each in missing
-        if each.n_lost
+        if each.newly_lost
     ]
-    report.warnings += [judge.line for judge in drifted(job)]
+    report.warnings += list(map(drift_line, drifted(job)))

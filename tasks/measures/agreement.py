@@ -81,13 +81,10 @@ def labels_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Result
     tasks, task = np.unique(values["task"], return_inverse=True)
     given, expected = np.zeros((2, len(tasks), len(figures)), dtype=np.bool_)
     given[task, values["figure"]], expected[task, values["figure"]] = values["is_annotated"], values["is_compared"]
-    results = {each.label: each for each in label_agreement(given, expected, [row["label"] for row in figures])}
-    for each in (results[row["label"]] for row in figures):
-        n = {"precision": each.n_given, "recall": each.n_expected}
-        yield {
-            name: MeasureResult(value, *each.intervals[name], n=n.get(name, each.n_both))
-            for name, value in each.values.items()
-        }
+    results = label_agreement(given, expected, [row["label"] for row in figures])
+    for row in figures:
+        measured = results[row["label"]].items()
+        yield {name: MeasureResult(value, low, high, n=n) for name, (value, low, high, n) in measured}
 
 
 def votes_of_set(_: Sequence[Row], values: Columns) -> Iterator[Results]:

@@ -1,5 +1,6 @@
 """Estimates of the usage and cost of a number of calls, from the mean tokens of a call."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,25 +15,16 @@ COUNTED_PROMPTS = 40
 """The number of prompts that are counted if none was measured; tokenizing all would take too long."""
 
 
-@dataclass(frozen=True)
-class Span:
-    """The lowest and highest assumed value."""
-
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.low:,.0f} to {self.high:,.0f}"
-
-
-RESPONSE_TOKENS = Span(500, 6_000)
+Span = tuple[float, float]
+"""The lowest and highest assumed value."""
+RESPONSE_TOKENS: Span = (500, 6_000)
 """Tokens of a response with its thinking, if none was measured."""
-JUDGED_TOKENS = Span(300, 2_000)
+JUDGED_TOKENS: Span = (300, 2_000)
 """Tokens of the response that a judge reads."""
-VERDICT_TOKENS = Span(50, 1_000)
+VERDICT_TOKENS: Span = (50, 1_000)
 """Tokens of a judge's or an analyst's reply with its thinking."""
-_CACHED_SHARE = Span(0.0, 0.85)
-"""Cached share of a judge's prompt: the criteria of one response share all but the last lines."""
+_CACHED_SHARE = 0.85
+"""Largest cached share of a judge's prompt: the criteria of one response share all but the last lines."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +91,8 @@ def measured_per_call(reader: Reader, table: str, **identity: Any) -> PerCall:
 
 def counted_per_call(per_call: PerCall, target: Target, prompts: Sequence[str]) -> PerCall:
     """Return the mean tokens of a call; if none were measured, count the tokens of some prompts."""
-    if per_call.prompt is not None or not prompts:
-        return per_call
-    return replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
+    is_known = per_call.prompt is not None or not prompts
+    return per_call if is_known else replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
 
 
 def counted_per_prompt(target: Target, texts: Sequence[str]) -> float:
@@ -120,12 +111,12 @@ def planned_calls(
     if calls == 0:
         return Planned(purpose, label, 0, 0, 0, 0.0, 0.0, 0.0, MEASURED)
     missing = ["its price is unknown; set its `price`"] if prices.input_usd_per_mtok is None else []
-    prompt, completion = _times(calls, per_call.prompt), _times(calls, per_call.completion)
-    cost = cost_usd(prices, prompt, _times(calls, per_call.cached), completion)
+    prompt, cached, completion = _tokens(calls, per_call)
+    cost = cost_usd(prices, prompt, cached, completion)
     if not STAGES[purpose].is_assumed and per_call.basis == UNKNOWN:
         missing.append("the length of its calls, because none was measured yet")
     ends, assumed = _completed(purpose, per_call, most_reply)
-    low, high = (cost_usd(prices, *(_times(calls, n) for n in (e.prompt, e.cached, e.completion))) for e in ends)
+    low, high = (cost_usd(prices, *_tokens(calls, end)) for end in ends)
     if low is not None and low == high:
         # A free call is free at any length.
         cost, assumed = low, []
@@ -144,20 +135,23 @@ def _completed(purpose: str, per_call: PerCall, most_reply: int | None) -> tuple
     assumed = []
     if per_call.prompt is None:
         base = per_call.base_prompt or 0.0
-        low, high = (replace(per_call, prompt=base + end) for end in (JUDGED_TOKENS.low, JUDGED_TOKENS.high))
-        assumed.append(f"responses of {JUDGED_TOKENS} tokens to judge")
+        low, high = (replace(per_call, prompt=base + end) for end in JUDGED_TOKENS)
+        assumed.append(f"responses of {_words(JUDGED_TOKENS)} tokens to judge")
     if per_call.completion is None:
-        n = per_call.n_in_call
-        span = RESPONSE_TOKENS if purpose == "sample" else Span(VERDICT_TOKENS.low * n, VERDICT_TOKENS.high * n)
-        most = span.high if most_reply is None else min(span.high, most_reply)
-        span = Span(min(span.low, most), most)
-        low, high = replace(low, completion=span.low), replace(high, completion=span.high)
-        assumed.append(f"{'responses' if purpose == 'sample' else 'replies'} of {span} tokens")
+        times, usual = (1.0, RESPONSE_TOKENS) if purpose == "sample" else (per_call.n_in_call, VERDICT_TOKENS)
+        span = min(usual[0] * times, most_reply or math.inf), min(usual[1] * times, most_reply or math.inf)
+        low, high = replace(low, completion=span[0]), replace(high, completion=span[1])
+        assumed.append(f"{'responses' if purpose == 'sample' else 'replies'} of {_words(span)} tokens")
     if purpose != "sample" and per_call.cached is None:
-        low = replace(low, cached=(low.prompt or 0.0) * _CACHED_SHARE.high)
-        assumed.append(f"{_CACHED_SHARE.low:.0%} to {_CACHED_SHARE.high:.0%} of its prompts cached")
+        low = replace(low, cached=(low.prompt or 0.0) * _CACHED_SHARE)
+        assumed.append(f"0% to {_CACHED_SHARE:.0%} of its prompts cached")
     return (low, high), assumed
 
 
-def _times(calls: int, mean: float | None) -> int | None:
-    return None if mean is None else round(calls * mean)
+def _words(span: Span) -> str:
+    return f"{span[0]:,.0f} to {span[1]:,.0f}"
+
+
+def _tokens(calls: int, per_call: PerCall) -> list[int | None]:
+    means = (per_call.prompt, per_call.cached, per_call.completion)
+    return [None if mean is None else round(calls * mean) for mean in means]

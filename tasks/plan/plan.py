@@ -8,6 +8,7 @@ None, and the plan gives the reason.
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -16,7 +17,6 @@ from tasks.analyses.annotate import ANNOTATION
 from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES
 from tasks.analyses.review import REVIEW
 from tasks.assemble import assemble
-from tasks.benchmarks.base import Benchmark
 from tasks.check import check
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL, Analyst, Model
@@ -72,9 +72,8 @@ class JudgeCalls(NamedTuple):
         """
         known = {each: self.again.get(each, 0) for each in n_criteria}
         new = sum((n - known[each]) * n_prompts[each] for each, n in n_criteria.items())
-        return round((new + to_come) * self.times) + self.times_again * sum(
-            n * n_prompts[each] for each, n in known.items()
-        )
+        repeated = sum(n * n_prompts[each] for each, n in known.items())
+        return round((new + to_come) * self.times) + self.times_again * repeated
 
 
 def plan(job: Job) -> list[Planned]:
@@ -129,10 +128,10 @@ def _by_judge_and_model(planned: Sequence[tuple[Planned, Cells]]) -> list[tuple[
         by_judge.setdefault((each.label, each.cascade, each.model), []).append((each, cells))
     rows: list[tuple[Planned, Cells]] = []
     for of_row in by_judge.values():
-        trials = [each for each, _ in of_row]
+        trials, cells_of_trials = zip(*of_row, strict=True)
         # The notes are those of the trial with the most calls.
         row = estimate.summed(max(trials, key=lambda trial: trial.calls), trials)
-        rows.append((row, [cell for _, cells in of_row for cell in cells]))
+        rows.append((row, list(chain.from_iterable(cells_of_trials))))
     return rows
 
 
@@ -144,11 +143,9 @@ def plan_analyses(job: Job) -> list[Planned]:
     """
     with Warehouse(job.warehouse).reader() as reader:
         missing = {analysis: analysis.missing(job, reader) for analysis in ANALYSES}
-        has_phrases = not any(missing[PHRASES].values())
+        unknown = UNKNOWN_BEFORE if any(missing[PHRASES].values()) else {}
         return [
-            _analysis_calls(
-                reader, analysis, analyst, items, "" if has_phrases else UNKNOWN_BEFORE.get(analysis.table, "")
-            )
+            _analysis_calls(reader, analysis, analyst, items, unknown.get(analysis.table, ""))
             for analysis, by_analyst in missing.items()
             for analyst, items in zip(analysis.analysts(job), by_analyst.values(), strict=True)
         ]
@@ -157,14 +154,18 @@ def plan_analyses(job: Job) -> list[Planned]:
 def plan_neighbours(job: Job) -> list[Planned]:
     """Return the calls that `prbench neighbours` makes at most, by judge and arrangement; those of a run are free."""
     with Warehouse(job.warehouse).reader() as reader:
-        rows = []
-        for each in neighbours.missing(job, reader):
-            measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(each.judge_config))
-            label = f"{each.judge_config.judge.label}, {each.arrangement}"
-            prices = prices_of(judge_target(each.judge_config.judge))
-            planned = estimate.planned_calls(neighbours.STAGE, label, each.n_calls, measured, prices)
-            rows.append(replace(planned, note="the calls that a run has made already, which are free"))
-        return rows
+        note = "the calls that a run has made already, which are free"
+        return [
+            replace(_of_judge(reader, each.judge_config, neighbours.STAGE, each.n_calls, each.arrangement), note=note)
+            for each in neighbours.missing(job, reader)
+        ]
+
+
+def _of_judge(reader: Reader, judge_config: JudgeConfig, stage: str, n_calls: int, *beside: str) -> Planned:
+    """Return some calls of a judge, with the lengths of its stored ones; `beside` follows its label."""
+    measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(judge_config))
+    label = ", ".join((judge_config.judge.label, *beside))
+    return estimate.planned_calls(stage, label, n_calls, measured, prices_of(judge_target(judge_config.judge)))
 
 
 def _analysis_calls(reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence[Item], note: str) -> Planned:
@@ -173,9 +174,8 @@ def _analysis_calls(reader: Reader, analysis: Analysis, analyst: Analyst, items:
     prices = prices_of(target, of_batch=analyst.mode == "batch")
     identity = {by: analyst.label, f"{by}_config_hash": target.config_hash}
     prompts = [item.prompt() for item in items[:: max(1, len(items) // estimate.COUNTED_PROMPTS)]]
-    per_call = estimate.counted_per_call(
-        estimate.measured_per_call(reader, analysis.table, **identity), target, prompts
-    )
+    measured = estimate.measured_per_call(reader, analysis.table, **identity)
+    per_call = estimate.counted_per_call(measured, target, prompts)
     planned = estimate.planned_calls(analysis.stage, analyst.label, len(items), per_call, prices, _most_reply(target))
     return replace(planned, note=planned.note or note)
 
@@ -239,10 +239,8 @@ def _verdicts(
     planned = estimate.planned_calls("judge", judge_config.judge.label, n_calls, per_call, prices, most)
     unknown = []
     # A response that is too long for a judge needs a call for each chunk, and a last one.
-    if fit is not None and planned.calls and fit.prompt_tokens is None:
-        unknown.append("the size of its context (`context_tokens`); longer responses need more calls")
-    elif fit is not None and planned.calls and to_come_calls:
-        unknown.append("whether responses are too long for it, which need more calls")
+    if fit is not None and planned.calls and (fit.prompt_tokens is None or to_come_calls):
+        unknown.append("whether responses are too long for it (`context_tokens`), which need more calls")
     rubric = judge_config.judge.rubric
     unworded = 0 if rubric == ORIGINAL else len(missing_work.unworded_criteria(wanted, reader, rubric))
     unknown += [f"verdicts on {unworded} criteria that are not rewritten yet"] if unworded else []
@@ -289,10 +287,7 @@ def _control(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeC
     n_left = chosen["n_calls"]
     if not chosen["n_members"]:
         n_left = math.ceil(job.settings.drift.verdicts / (called.judge_config.piece_size or 1))
-    calls = round(n_left * called.times)
-    judge = called.judge_config.judge
-    measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(called.judge_config))
-    planned = estimate.planned_calls("drift", judge.label, calls, measured, prices_of(judge_target(judge)))
+    planned = _of_judge(reader, called.judge_config, "drift", round(n_left * called.times))
     return replace(planned, cascade=called.note)
 
 
@@ -346,10 +341,8 @@ def _share(reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig) -> tu
     }  # fmt: skip
     rows = reader.rows(sql.read("queries/plan/first_verdicts"), given)
     if rows:
-        escalated = [
-            bool(reasons_to_escalate(cascade.when, row["first_values"], row["confidence"], row)) for row in rows
-        ]
-        return sum(escalated) / len(rows), f"by its rule on the stored verdicts of {first.judge.label}"
+        reasons = [reasons_to_escalate(cascade.when, row["first_values"], row["confidence"], row) for row in rows]
+        return sum(map(bool, reasons)) / len(rows), f"by its rule on the stored verdicts of {first.judge.label}"
     return 1.0, "assumed, because no stored verdict shows the share"
 
 
@@ -358,19 +351,12 @@ def judged_before(reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig
     rows = reader.rows(sql.read("queries/plan/decided_before"), {**wanted.key, **judge_config.columns})
     if not rows:
         return ""
-    name = _names(wanted.benchmark).get(rows[0]["template_hash"])
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.txt"))}
+    shipped = {name: text for name, text in texts.items() if GROUP in text or not missing_placeholders(text)}
+    names = {hash_of_template(text, wanted.benchmark): name for name, text in shipped.items()}
+    name = names.get(rows[0]["template_hash"])
     which = f"template {name} (`template: {name}` goes on with it)" if name else "another template"
     return f"{rows[0]['n_verdicts']} verdicts were made with {which}; they are kept together with the new ones"
-
-
-def _names(benchmark: Benchmark) -> dict[str, str]:
-    """Return the names of the shipped judge templates, by their identities."""
-    names = {}
-    for path in sorted(FOLDER.glob("*.txt")):
-        text = path.read_text(encoding="utf-8")
-        if GROUP in text or not missing_placeholders(text):
-            names[hash_of_template(text, benchmark)] = path.stem
-    return names
 
 
 def is_prepared(job: Job) -> bool:

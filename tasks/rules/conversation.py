@@ -128,11 +128,9 @@ def is_marked(template: str) -> bool:
 
 def marker_of(source: Sequence[str], texts: Sequence[str]) -> str:
     """Return a marker that is derived from a source and occurs in none of the texts."""
-    for number in itertools.count():
-        marker = f"{int(digest('marker', number, list(source)), 16) % 10**_DIGITS:0{_DIGITS}}"
-        if not any(marker in text for text in texts):
-            return marker
-    raise AssertionError("a finite text does not contain every number")
+    hashed = (int(digest("marker", number, list(source)), 16) % 10**_DIGITS for number in itertools.count())
+    markers = (f"{number:0{_DIGITS}}" for number in hashed)
+    return next(marker for marker in markers if not any(marker in text for text in texts))
 
 
 def judge_prompt(template: str, messages: Sequence[Message], response: str, criterion: str) -> str:
@@ -140,22 +138,29 @@ def judge_prompt(template: str, messages: Sequence[Message], response: str, crit
     return prompt_on(template, (*messages, ("assistant", response)), criterion, last="assistant, the final message")
 
 
+Listed = tuple[str, Sequence[tuple[str, str]], str]
+"""Quoted texts: what each of them is, their names (or none) and texts, and the word for all."""
+
+
 def prompt_on(
     template: str, turns: Sequence[Message], criterion: str, *, last: str | None = None,
-    more: Mapping[str, str] | None = None,
+    more: Mapping[str, str] | None = None, listed: Mapping[str, Listed] | None = None,
 ) -> str:  # fmt: skip
-    """Return a template filled with turns and a criterion; `more` are further placeholders with their texts.
+    """Return a template filled with turns and a criterion.
 
-    `last` is the name of the last turn, if that is more than its role.
+    `last` is the name of the last turn, if that is more than its role. `more` are further placeholders with their
+    texts, `listed` (for a marked template) with quoted ones.
     """
     texts = [*(content for _, content in turns), *(more or {}).values()]
+    texts += [text for _, entries, _ in (listed or {}).values() for _, text in entries]
     spoken = "\n\n".join(f"{role}: {content}" for role, content in turns)
     values = {PLACEHOLDERS[0]: spoken, PLACEHOLDERS[1]: criterion, **(more or {})}
     marker = ""
     if is_marked(template):
         marker = marker_of(texts, texts)
         named = turns if last is None else [*turns[:-1], (last, turns[-1][1])]
-        values |= {MARKER: marker, PLACEHOLDERS[0]: _listed(marker, "message", named, "conversation")}
+        quoted = {PLACEHOLDERS[0]: ("message", named, "conversation"), **(listed or {})}
+        values |= {MARKER: marker} | {name: _listed(marker, *each) for name, each in quoted.items()}
     if CRITERION_MARKER in template:
         values[CRITERION_MARKER] = marker_of([marker, criterion], [marker, criterion, *texts])
     return fill(template, values)
@@ -187,15 +192,8 @@ def rubric_prompt(template: str, turns: Sequence[Message], rubric: Sequence[tupl
     The part that all criteria of a rubric share comes first. `rubric` has for each criterion a word (desired or not)
     and its text; `index` is the criterion's, from 0.
     """
-    criterion = rubric[index][1]
-    texts = [*(content for _, content in turns), *(text for _, text in rubric)]
-    marker = marker_of(texts, texts)
-    return fill(template, {
-        PLACEHOLDERS[0]: _listed(marker, "message", turns, "conversation"),
-        RUBRIC: _listed(marker, "criterion", rubric, "rubric"),
-        PLACEHOLDERS[1]: criterion, NUMBER: f"{index + 1} of {len(rubric)}", MARKER: marker,
-        CRITERION_MARKER: marker_of([marker, criterion], [marker, criterion, *texts]),
-    })  # fmt: skip
+    numbered = template.replace(NUMBER, f"{index + 1} of {len(rubric)}")
+    return prompt_on(numbered, turns, rubric[index][1], listed={RUBRIC: ("criterion", rubric, "rubric")})
 
 
 TAKEN, PHRASES = "<<taken>>", "<<phrases>>"

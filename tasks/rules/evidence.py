@@ -44,8 +44,7 @@ def evidence_prompt(
 
 def evidence_format(*, is_bounded: bool) -> dict[str, Any]:
     """Return the JSON schema of the reply, with or without bounds for the length and number of statements."""
-    bound = {"maxLength": _MOST_STATEMENT_CHARS} if is_bounded else {}
-    number = {"maxItems": _MOST_STATEMENTS} if is_bounded else {}
+    bound, number = ({"maxLength": _MOST_STATEMENT_CHARS}, {"maxItems": _MOST_STATEMENTS}) if is_bounded else ({}, {})
     statements = {"type": "array", "items": {"type": "string", **bound}, **number}
     return strict_format("evidence", {"evidence": statements})
 

@@ -6,7 +6,7 @@ alone.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tasks.rules.verdict import (
@@ -21,6 +21,7 @@ from tasks.rules.verdict import (
     decided_verdict,
     json_text,
     reply_format,
+    strict_format,
 )
 
 MOST_QUESTIONS = 128
@@ -32,41 +33,25 @@ Entry = Verdict | VerdictError
 """The part of a reply about one criterion, as it was read."""
 _ROUNDED = 0.05
 """The most by which rounded probabilities of the three values may miss a sum of 1."""
-_OF_VALUE = {status: word for word, status in WORDS.items()}
 
 
 def group_format(explanation_chars: int | None, grading: str) -> dict[str, Any]:
     """Return the structured output to request for several criteria: a list of that for one, with a number."""
-    shape = reply_format(explanation_chars, grading)
-    entry = shape["json_schema"]["schema"]
-    entry["properties"] = {"number": {"type": "integer"}, **entry["properties"]}
-    entry["required"] = list(entry["properties"])
-    shape["json_schema"] |= {"name": ENTRIES, "schema": {
-        "type": "object", "properties": {ENTRIES: {"type": "array", "items": entry}}, "required": [ENTRIES],
-        "additionalProperties": False,
-    }}  # fmt: skip
-    return shape
-
-
-class _Doubled(dict[str, Any]):
-    """A JSON object in which a key appears twice; `pairs` are all that it holds."""
-
-    def __init__(self, pairs: Sequence[tuple[str, Any]]) -> None:
-        super().__init__(pairs)
-        self.pairs = pairs
+    one = reply_format(explanation_chars, grading)["json_schema"]["schema"]["properties"]
+    entry = strict_format(ENTRIES, {"number": {"type": "integer"}, **one})["json_schema"]["schema"]
+    return strict_format(ENTRIES, {ENTRIES: {"type": "array", "items": entry}})
 
 
 def _loaded(text: str) -> Any:
-    def keep_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        return whole if len(whole := dict(pairs)) == len(pairs) else _Doubled(pairs)
+    """Return the value of a JSON text; an object in which a key appears twice is null, because it is not clear."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any] | None:
+        return whole if len(whole := dict(pairs)) == len(pairs) else None
 
     try:
-        loaded = json.loads(text, object_pairs_hook=keep_doubled)
+        return json.loads(text, object_pairs_hook=once)
     except (ValueError, RecursionError) as error:
         raise VerdictError(f"not JSON: {error}") from error
-    if isinstance(loaded, _Doubled):
-        raise VerdictError("a key appears twice")
-    return loaded
 
 
 def parse_group(reply: str, n_criteria: int, grading: str, *, omits_think_tag: bool = False) -> list[Entry]:
@@ -100,28 +85,20 @@ def parse_only(reply: str, grading: str, *, omits_think_tag: bool = False) -> Ve
     return entry
 
 
-def _read(given: Sequence[tuple[Any, Any]], wanted: Sequence[Any], read: Any) -> list[Entry]:
+def _read(given: Sequence[tuple[Any, Any]], wanted: Sequence[Any], read: Callable[[Any], Verdict]) -> list[Entry]:
     """Return what `read` makes of the entry of each wanted key; an error if there is not exactly one."""
-    by_key: dict[Any, list[Any]] = {}
-    for key, entry in given:
-        by_key.setdefault(key, []).append(entry)
 
     def one(key: Any) -> Entry:
-        entries = by_key.get(key, [])
-        if len(entries) != 1:
-            return VerdictError(f"entry {key} is {'doubled' if entries else 'missing'}")
+        entries = [entry for name, entry in given if name == key]
         try:
-            verdict: Verdict = read(entries[0])
+            return read(*entries) if len(entries) == 1 else VerdictError(f"{len(entries)} entries {key}, not 1")
         except VerdictError as error:
             return VerdictError(f"entry {key}: {error}")
-        return verdict
 
     return [one(key) for key in wanted]
 
 
 def _decided(entry: Mapping[str, Any], grading: str) -> Verdict:
-    if isinstance(entry, _Doubled):
-        raise VerdictError("a key appears twice")
     if any(
         isinstance(value, dict | list) or (isinstance(value, float) and not math.isfinite(value))
         for value in entry.values()
@@ -151,7 +128,7 @@ def parse_decisions(reply: str, n_criteria: int, grading: str, threshold: float)
     decisions = content.get("answers") if isinstance(content, dict) else None
     names = [f"c{n}" for n in range(1, n_criteria + 1)]
     if isinstance(decisions, dict):
-        given = list(decisions.pairs if isinstance(decisions, _Doubled) else decisions.items())
+        given = list(decisions.items())
     elif isinstance(decisions, list):
         own = [decision.get("name") if isinstance(decision, dict) else None for decision in decisions]
         # A provider that repeats no name gives the decisions in the order of the questions.
@@ -163,18 +140,15 @@ def parse_decisions(reply: str, n_criteria: int, grading: str, threshold: float)
 
 
 def _decision(decision: Any, grading: str, threshold: float) -> Verdict:
-    if not isinstance(decision, dict) or isinstance(decision, _Doubled):
+    if not isinstance(decision, dict):
         raise VerdictError("not an object with different keys")
     if grading == TERNARY:
         given = decision.get("probabilities")
-        if isinstance(given, list) and all(
-            isinstance(each, dict) and not isinstance(each, _Doubled) and isinstance(each.get("value"), str)
-            for each in given
-        ):
-            given = {each["value"]: each.get("probability") for each in given} if len(given) == len(WORDS) else None
-        if not isinstance(given, dict) or given.keys() != WORDS.keys() or isinstance(given, _Doubled):
+        if isinstance(given, list) and len(given) == len(WORDS):
+            given = {str(each.get("value")): each.get("probability") for each in given if isinstance(each, dict)}
+        if not isinstance(given, dict) or given.keys() != WORDS.keys():
             raise VerdictError("no probability of each of the three values")
-        of_status = {status: _probability(given[_OF_VALUE[status]]) for status in DECIDED}
+        of_status = {status: _probability(given[word]) for word, status in WORDS.items()}
         if abs(sum(of_status.values()) - 1.0) > _ROUNDED:
             raise VerdictError("the three probabilities do not add up to 1")
         # `max` returns the first of equal ones, and the lowest value is the first.

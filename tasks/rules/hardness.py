@@ -49,10 +49,8 @@ def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> list[Sel
     Raises:
         HardSubsetError: fewer tasks are complete than the size, or the size is below 1.
     """
-    if size < 1:
-        raise HardSubsetError(f"{len(scores)} complete tasks are too few to select any")
-    if len(scores) < size:
-        raise HardSubsetError(f"{size} tasks are wanted and only {len(scores)} are complete for every model")
+    if not 1 <= size <= len(scores):
+        raise HardSubsetError(f"{size} tasks are wanted, and {len(scores)} are complete for every model")
     means = {task: math.fsum(values) / len(values) for task, values in scores.items()}
     # A model's score of a task is a mean over trials, so equal scores may differ in the last digits.
     hardest = sorted(means, key=lambda task: (round(means[task], _TIE_DIGITS), task))[:size]
@@ -66,9 +64,7 @@ _TIE = 1e-12
 """Amount that a position in the order adds to a mean: far more than rounding, far less than a difference of scores."""
 
 
-def inclusion_probabilities(
-    values: Floats, size: int, *, resamples: int = RESAMPLES, seed: int = SEED
-) -> NDArray[np.float64]:
+def inclusion_probabilities(values: Floats, size: int, *, resamples: int = RESAMPLES) -> Floats:
     """Return the share of resampled panels under which each task is among the `size` hardest.
 
     A resampled panel has as many models as the real one, drawn with replacement; each drawn model has its real number
@@ -94,7 +90,7 @@ def inclusion_probabilities(
     n_tasks, is_trial = len(values), ~np.isnan(values[0])
     # Columns are a model's trials, model by model; the means of all tasks are one product with a panel's weights.
     columns = (values[:, is_trial] + _TIE * np.arange(n_tasks)[:, None]).T
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(SEED)
     times = np.zeros(n_tasks, dtype=np.int64)
     for start in range(0, resamples, _SAMPLED_AT_A_TIME):
         panels = _panels(generator, is_trial.sum(axis=1), min(_SAMPLED_AT_A_TIME, resamples - start))
@@ -127,11 +123,11 @@ def leave_one_out(scores: Mapping[str, Sequence[float]], size: int) -> list[froz
     Returns:
         A set of `size` task ids for each model.
     """
-    others = (
-        {task: [*values[:left_out], *values[left_out + 1 :]] for task, values in scores.items()}
-        for left_out in range(len(next(iter(scores.values()))))
+    panels = (
+        {task: [*values[:out], *values[out + 1 :]] for task, values in scores.items()}
+        for out in range(len(next(iter(scores.values()))))
     )
-    return [frozenset(each.task_id for each in select_hardest(of_others, size)) for of_others in others]
+    return [frozenset(each.task_id for each in select_hardest(panel, size)) for panel in panels]
 
 
 def jaccard(one: Collection[str], other: Collection[str]) -> float:

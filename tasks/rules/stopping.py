@@ -56,16 +56,6 @@ _RARE = 0.75
 """The largest unobserved rare difference that is allowed for, where a perfect score is 1."""
 
 
-def unseen_sum(alpha: float) -> float:
-    """Return the largest amount by which unobserved kinds of differences may reduce the sum over tasks.
-
-    If a share p of all tasks has a kind of difference, n tasks all lack it with probability (1 - p)^n, which is below
-    alpha if p is above log(1 / alpha) / n (for 5 % the rule of thumb is 3 / n). Such a share of tasks that differ by
-    `_RARE` changes the mean by `_RARE` * log(1 / alpha) / n.
-    """
-    return _RARE * math.log(1.0 / alpha)
-
-
 def sequence_ends(values: Floats, square: float, unseen: float = 0.0) -> Floats:
     """Return the interval of each figure's mean at a look.
 
@@ -76,6 +66,11 @@ def sequence_ends(values: Floats, square: float, unseen: float = 0.0) -> Floats:
     the sum, given their sizes, are never heavier than those of a normal. An end that is too short because of skewness
     is extended by the first term of its expansion (Hall, "On the removal of skewness by transformation", 1992), t *
     skewness / (3 sqrt(n)), with four times the skewness of the sample, which is too small.
+
+    `unseen` is the largest amount by which unobserved kinds of differences may reduce the sum over tasks. If a share p
+    of all tasks has a kind of difference, n tasks all lack it with probability (1 - p)^n, which is below alpha if p is
+    above log(1 / alpha) / n (for 5 % the rule of thumb is 3 / n). Such a share of tasks that differ by `_RARE` changes
+    the mean by `_RARE` * log(1 / alpha) / n.
 
     Args:
         values: shape (n_tasks, n_figures), NaN if a task does not count for a figure.
@@ -184,10 +179,6 @@ def _finest(bounds: Floats, steps: Floats) -> float:
 
 Claim = Literal["different", "dropped"]
 OPEN, DIFFERENT, EQUAL, DROPPED, NOT_DROPPED = "open", "different", "equal", "dropped", "not_dropped"
-_DECISIONS: dict[Claim, tuple[str, str, str]] = {
-    "different": (OPEN, DIFFERENT, EQUAL),
-    "dropped": (OPEN, DROPPED, NOT_DROPPED),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,23 +210,19 @@ class Rule:
         square = thresholds(self.ends, self.alpha).get(len(differences))
         if square is None:
             return np.full((differences.shape[1], 2), np.nan)
-        return sequence_ends(differences, square, unseen_sum(self.alpha))
+        return sequence_ends(differences, square, _RARE * math.log(1.0 / self.alpha))
 
-    def decide(self, low: float, high: float) -> str:
-        """Return the decision of an interval; an unknown interval leaves the comparison open."""
-        return _DECISIONS[self.claim][int(self._decision_codes(np.array([[low, high]]))[0])]
+    def decisions(self, ends: Floats) -> NDArray[np.str_]:
+        """Return the decision of each interval, shape (n_figures, 2); an unknown one leaves the comparison open."""
+        low, high, least = ends[:, 0], ends[:, 1], self.least_difference
+        if self.claim == "dropped":
+            return np.where(high < -least, DROPPED, np.where(low > -least, NOT_DROPPED, OPEN))
+        differs = (low > 0.0) | (high < 0.0)
+        return np.where(differs, DIFFERENT, np.where((low > -least) & (high < least), EQUAL, OPEN))
 
     def are_decided(self, differences: Floats) -> NDArray[np.bool_]:
         """Return flags of the figures that the given tasks settle; shape (n_tasks, n_figures)."""
-        return np.asarray(self._decision_codes(self.ends_at(differences)) > 0)
-
-    def _decision_codes(self, ends: Floats) -> NDArray[np.int64]:
-        """Return 0 for an open interval, 1 for one that shows a difference or a drop, 2 for one that rules it out."""
-        low, high, least = ends[:, 0], ends[:, 1], self.least_difference
-        if self.claim == "dropped":
-            return np.where(high < -least, 1, np.where(low > -least, 2, 0))
-        differs = (low > 0.0) | (high < 0.0)
-        return np.where(differs, 1, np.where((low > -least) & (high < least), 2, 0))
+        return np.asarray(self.decisions(self.ends_at(differences)) != OPEN)
 
 
 def alpha_of_each(alpha: float, n_comparisons: int) -> float:

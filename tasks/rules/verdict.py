@@ -103,18 +103,15 @@ def decided_verdict(decided: Mapping[str, Any], grading: str) -> Verdict:
     Raises:
         VerdictError: it holds none.
     """
+    key = _DECISIONS[grading][0]
+    given = decided.get(key)
     if grading == TERNARY:
-        word = decided.get("verdict")
-        if not isinstance(word, str):
-            raise VerdictError(f"verdict is {_kind(decided, 'verdict')}, not one of the three words")
-        status = status_of(word)
-        if status is None:
-            raise VerdictError(f"verdict is none of {', '.join(WORDS)}")
+        status = status_of(given) if isinstance(given, str) else None
     else:
-        met = decided.get("criteria_met")
-        if not isinstance(met, bool):
-            raise VerdictError(f"criteria_met is {_kind(decided, 'criteria_met')}, not true or false")
-        status = MET if met else UNMET
+        status = (MET if given else UNMET) if isinstance(given, bool) else None
+    if status is None:
+        allowed = "one of the three words" if grading == TERNARY else "true or false"
+        raise VerdictError(f"{key} is {_kind(decided, key)}, not {allowed}")
     explanation = decided.get("explanation", "")
     if not isinstance(explanation, str):
         raise VerdictError(f"explanation is {_kind(decided, 'explanation')}, not a text")
@@ -136,26 +133,22 @@ def json_object(reply: str, *, omits_think_tag: bool = False, decision: str | No
     Raises:
         VerdictError: it is anything else, a key appears twice, or more than one object has the key of the decision.
     """
-    n_decisions = 0
+    objects: list[dict[str, Any]] = []
 
     def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal n_decisions
-        result = dict(pairs)
-        n_decisions += decision in result
-        if len(result) != len(pairs):
-            raise VerdictError("a key appears twice in the JSON object")
-        return result
+        objects.append(dict(pairs))
+        if len(objects[-1]) != len(pairs):
+            raise VerdictError("a key appears twice")
+        return objects[-1]
 
     text = json_text(reply, omits_think_tag=omits_think_tag)
     try:
         decided = json.loads(text, object_pairs_hook=unique_keys, parse_constant=_no_constant)
-    except VerdictError:
-        raise
     except (ValueError, RecursionError) as error:  # Python also refuses a number with thousands of digits
         raise VerdictError(f"not one JSON object: {error}") from error
     if not isinstance(decided, dict):
         raise VerdictError(f"not a JSON object but {type(decided).__name__}")
-    if n_decisions > 1:
+    if sum(decision in each for each in objects) > 1:
         raise VerdictError(f"{decision} appears in more than one place")
     return decided
 

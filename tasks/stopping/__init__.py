@@ -61,23 +61,19 @@ def next_block(progress: Sequence[Progress], passed: Mapping[tuple[str, ...], in
     `passed` has, by comparison, the last block that was evaluated without a look because the other model is not
     evaluated that far.
     """
-    due = {each.comparison.key: max(each.block, passed.get(each.comparison.key, 0)) + 1 for each in progress}
-    waiting = [
-        each.comparison
-        for each in progress
-        if not each.is_finished and due[each.comparison.key] <= len(each.comparison.rule.ends)
-    ]
-    if not waiting:
+    due: dict[int, list[PlannedComparison]] = {}
+    for each in progress:
+        number = max(each.block, passed.get(each.comparison.key, 0)) + 1
+        if not each.is_finished and number <= len(each.comparison.rule.ends):
+            due.setdefault(number, []).append(each.comparison)
+    if not due:
         return None
-    number = min(due[each.key] for each in waiting)
-    chosen = tuple(each for each in waiting if due[each.key] == number)
-    tasks: dict[str, frozenset[str]] = {}
-    for each in chosen:
-        ends = (0, *each.rule.ends)
-        of_block = frozenset(each.order[ends[number - 1] : ends[number]])
-        for label in each.labels:
-            tasks[label] = tasks.get(label, frozenset()) | of_block
-    return TaskBlock(number, chosen, tasks)
+    number, tasks = min(due), dict[str, frozenset[str]]()
+    for comparison in due[number]:
+        start, end = (0, *comparison.rule.ends)[number - 1 : number + 1]
+        for label in comparison.labels:
+            tasks[label] = tasks.get(label, frozenset()).union(comparison.order[start:end])
+    return TaskBlock(number, tuple(due[number]), tasks)
 
 
 Values = dict[tuple[str, str], dict[str, float]]
@@ -91,13 +87,13 @@ def looks_after(
     values = _values_of(wanted, plan, block.comparisons, reader)
     fields = fields_of(wanted.key, wanted.task_ids, reader)
     rows: dict[tuple[str, ...], dict[str, Any] | None] = dict.fromkeys(each.key for each in block.comparisons)
+    here = {model.label for model in job.settings.models}
     for comparison in block.comparisons:
         tasks = comparison.order[: comparison.rule.ends[block.number - 1]]
         first, second = _sides_of(values, comparison, tasks)
-        is_evaluated = all(np.isfinite(each).mean() >= job.settings.coverage.min for each in (first, second))
         # Models of this run count as evaluated even if some of their calls failed.
-        here = {model.label for model in job.settings.models}
-        if is_evaluated or comparison.labels <= here:
+        coverage = min(np.isfinite(each).mean() for each in (first, second))
+        if coverage >= job.settings.coverage.min or comparison.labels <= here:
             row = _row(wanted, plan, comparison, block.number, first - second, _strata_of(fields, tasks))
             rows[comparison.key] = row | {"run_id": job.run_id, "created_at": datetime.now(UTC)}
     return rows
@@ -120,16 +116,14 @@ def _values_of(
     return values
 
 
-def _strata_of(fields: Mapping[str, str], tasks: Sequence[str]) -> Floats:
+def _strata_of(fields: Mapping[str, str], tasks: Sequence[str]) -> np.ndarray:
     """Return the number of each task's stratum, in the order of the tasks."""
-    names = sorted(set(fields.values()))
-    return np.array([names.index(fields[task]) for task in tasks], dtype=np.float64)
+    return np.unique([fields[task] for task in tasks], return_inverse=True)[1]
 
 
-def _sides_of(values: Values, comparison: PlannedComparison, tasks: Sequence[str]) -> tuple[Floats, Floats]:
+def _sides_of(values: Values, comparison: PlannedComparison, tasks: Sequence[str]) -> list[Floats]:
     """Return the scores of both sides of a comparison, in the order of the tasks."""
-    first, second = comparison.first, comparison.second
-    return _in_order(values[first.model, first.vintage], tasks), _in_order(values[second.model, second.vintage], tasks)
+    return [_in_order(values[side.model, side.vintage], tasks) for side in (comparison.first, comparison.second)]
 
 
 def _in_order(values: Mapping[str, float], tasks: Sequence[str]) -> Floats:
@@ -139,15 +133,14 @@ def _in_order(values: Mapping[str, float], tasks: Sequence[str]) -> Floats:
 
 def _row(
     wanted: WantedTasks, plan: StoppingPlan, comparison: PlannedComparison, number: int, differences: Floats,
-    strata: Floats,
+    strata: np.ndarray,
 ) -> dict[str, Any]:  # fmt: skip
     rule = comparison.rule
     differences = np.where(np.abs(differences) < 1e-12, 0.0, differences)  # such a difference is due to rounding
-    low, high = rule.ends_at(differences[:, None])[0]
-    is_last = number == len(rule.ends)
-    decision = rule.decide(low, high)
-    ends = decision != OPEN or is_last
-    unbiased = unbiased_means(differences, differences[:, None], strata, rule)[0] if ends else np.nan
+    ends = rule.ends_at(differences[:, None])
+    decision = str(rule.decisions(ends)[0])
+    is_finished = decision != OPEN or number == len(rule.ends)
+    unbiased = unbiased_means(differences, differences[:, None], strata, rule)[0] if is_finished else np.nan
     n_tasks = int(np.isfinite(differences).sum())
     return {
         **wanted.key, **plan.judge_config.columns, "stopping_id": plan.stopping_id, "score_name": plan.score_name,
@@ -156,7 +149,8 @@ def _row(
         "compared_config_hash": comparison.second.config_hash, "compared_vintage": comparison.second.vintage,
         "block": number, "n_tasks": n_tasks, "n_tasks_evaluated": len(differences), "n_tasks_planned": rule.n_planned,
         "mean_difference": float(np.nanmean(differences)) if n_tasks else None,
-        "unbiased_difference": known(unbiased), "sequence_low": known(low), "sequence_high": known(high),
+        "unbiased_difference": known(unbiased), "sequence_low": known(ends[0, 0]),
+        "sequence_high": known(ends[0, 1]),
         "comparison_alpha": rule.alpha, "least_difference": rule.least_difference, "decision": decision,
     }  # fmt: skip
 
@@ -164,10 +158,9 @@ def _row(
 def describe(row: Mapping[str, Any]) -> str:
     """Return a look in one line."""
     other = row["compared_model"] if row["compared_vintage"] == row["vintage"] else row["compared_vintage"]
-    interval = "no interval yet"
-    if row["sequence_low"] is not None:
-        interval = f"{row['sequence_low']:+.3f} to {row['sequence_high']:+.3f}"
-    difference = "no task with both" if row["mean_difference"] is None else f"{row['mean_difference']:+.3f}"
+    low, high, mean = (row[name] for name in ("sequence_low", "sequence_high", "mean_difference"))
+    interval = "no interval yet" if low is None else f"{low:+.3f} to {high:+.3f}"
+    difference = "no task with both" if mean is None else f"{mean:+.3f}"
     is_last = row["n_tasks_evaluated"] == row["n_tasks_planned"]
     decision = "open after all tasks" if row["decision"] == OPEN and is_last else row["decision"].replace("_", " ")
     return (
@@ -222,10 +215,9 @@ def _rows_of(
             **wanted.key, **dict(zip(_FIGURE, figure, strict=True)), "stopping_id": plan.stopping_id,
             "n_tasks": len(values), "n_tasks_evaluated": len(members[figure[0]].intersection(evaluated)),
             "n_tasks_skipped": len(members[figure[0]].intersection(later)),
-            "sequence_low": known(ends[position, 0]), "sequence_high": known(ends[position, 1]),
-            "unbiased_mean_score": known(unbiased[position]),
+            "sequence_low": known(low), "sequence_high": known(high), "unbiased_mean_score": known(mean),
         }
-        for position, (figure, values) in enumerate(by_figure.items())
+        for (figure, values), (low, high), mean in zip(by_figure.items(), ends, unbiased, strict=True)
     ]  # fmt: skip
 
 
@@ -246,5 +238,5 @@ def _figures(
     members: dict[str, set[str]] = defaultdict(set)
     for row in reader.select("split_members", "split, task_id", **wanted.key, task_id=list(wanted.task_ids)):
         members[row["split"]].add(row["task_id"])
-    rests_on_part = {figure: values for figure, values in by_figure.items() if values.keys() <= set(evaluated)}
-    return dict(sorted(rests_on_part.items())), members
+    part = set(evaluated)
+    return {figure: values for figure, values in sorted(by_figure.items()) if values.keys() <= part}, members

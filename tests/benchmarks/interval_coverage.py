@@ -109,7 +109,7 @@ def halves(scores: np.ndarray, samples: np.ndarray, level: float = 0.95) -> dict
     n, columns = scores.shape
     student_t = intervals.studentised(scores, np.ones_like(scores), np.full(columns, n - 1), samples)
     student = float(intervals.student_quantile((1 + level) / 2, np.asarray(n - 1.0)))
-    below, above = intervals.sorted_quantile_pairs(student_t.steps, np.full(columns, (1 - level) / 2)).T
+    below, above = intervals.quantile_pairs(student_t.steps, np.full(columns, (1 - level) / 2)).T
     sides = [np.clip(side, 0, intervals.WIDEST * student) for side in (above, -below)]
     each = [student_t.ratio - student_t.error * sides[0], student_t.ratio + student_t.error * sides[1]]
     bounds = [np.maximum(each[0], scores.min(axis=0)), np.minimum(each[1], scores.max(axis=0))]

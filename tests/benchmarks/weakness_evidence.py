@@ -108,7 +108,7 @@ def contrasts(tree: Tree, tasks: np.ndarray, weights: Floats, right: Floats) -> 
     return world
 
 
-def weaknesses(tree: Tree, compared: list[rules.Contrast], alpha: float = rules.ALPHA) -> list[list[rules.Weakness]]:
+def weaknesses(tree: Tree, compared: list[rules.Contrast], alpha: float = rules.ALPHA) -> list[list[rules.TestedNode]]:
     """All candidates of the first model, confirmed or not, by contrast."""
     n_tasks = len(compared[0].model.right)
     finding = for_finding(n_tasks)
@@ -122,11 +122,11 @@ def for_finding(n_tasks: int) -> np.ndarray:
     return np.array([rules.is_for_selection(f"task {index}") for index in range(n_tasks)])
 
 
-def marked(tree: Tree, candidates: list[list[rules.Weakness]]) -> np.ndarray:
+def marked(tree: Tree, candidates: list[list[rules.TestedNode]]) -> np.ndarray:
     """Return a mask of the criteria under a confirmed node."""
     is_marked = np.zeros(len(tree.leaves), dtype=bool)
-    for each in (each for some in candidates for each in some if each.is_confirmed):
-        is_marked[tree.members(each.candidate.node)] = True
+    for each in (each for some in candidates for each in some if each.is_weak):
+        is_marked[tree.members(each.node)] = True
     return is_marked
 
 
@@ -180,7 +180,7 @@ def planted_scores(planting: Planting, seed: int) -> dict[str, float]:
     compared = {name: contrasts(tree, world.tasks, world.weights, right) for name, tree in trees.items()}
     by_tree = {name: weaknesses(tree, compared[name]) for name, tree in trees.items()}
     true = trees[TREES[-1]]
-    confirmed = (each.candidate.node for some in by_tree[TREES[-1]] for each in some if each.is_confirmed)
+    confirmed = (each.node for some in by_tree[TREES[-1]] for each in some if each.is_weak)
     is_false = any(not lowered[true.members(node)].any() for node in confirmed)
     return {name: f1(lowered, marked(tree, by_tree[name])) for name, tree in trees.items()} | {FALSE: 100.0 * is_false}
 
@@ -266,7 +266,7 @@ def null_shares(world: Null, seeds: range) -> tuple[float, ...]:
     for seed in seeds:
         tree, compared = world.contrasts(seed)
         weak = [each for some in weaknesses(tree, compared) for each in some]
-        counts += [bool(weak), any(each.is_confirmed for each in weak), *one_half(tree, compared, seed)]
+        counts += [bool(weak), any(each.is_weak for each in weak), *one_half(tree, compared, seed)]
     return tuple(100 * counts / len(seeds))
 
 

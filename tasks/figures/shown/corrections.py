@@ -1,7 +1,6 @@
 """The pages of cascades (a cheap and a strong judge) and of scores that people's labels correct."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import yaml
@@ -109,15 +108,14 @@ def _as_configured(evaluation: Evaluation, settings: Mapping[str, Any], strong: 
     None for a rule that uses a single judge as it is.
     """
     cheap, when = settings.get("label") or settings["name"], evaluation.candidate.when or When()
-    given = {name: value for name, value in asdict(when).items() if value != getattr(When(), name)}
     if (threshold := evaluation.candidate.threshold) is not None:
         return str(yaml.safe_dump([{**settings, "label": cheap, "threshold": threshold}], sort_keys=False))
-    if not given:
+    if not when.given:
         return None
-    given = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+    given = {name: list(value) if isinstance(value, tuple) else value for name, value in when.given.items()}
     entry = {"label": f"{cheap}-then-{strong}", "cascade": {"first": cheap, "then": strong, "when": given}}
     is_chat = settings.get("kind") != "decisions"
-    needed = {"trials: 2": when.disagreement, "logprobs: true": when.has_confidence and is_chat}
+    needed = {"trials: 2": when.disagreement, "logprobs: true": when.confidence_below is not None and is_chat}
     needs = "".join(f"# {cheap} needs `{setting}`\n" for setting, is_needed in needed.items() if is_needed)
     return needs + str(yaml.safe_dump([entry], sort_keys=False, allow_unicode=True, width=100))
 

@@ -5,7 +5,7 @@ ranking of models.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,10 +26,6 @@ class Estimate(NamedTuple):
     low: float | None = None
     high: float | None = None
 
-    def times(self, factor: float, more: float = 0.0) -> "Estimate":
-        """Return the figure times a factor of at least 0, plus `more`."""
-        return Estimate(*(None if each is None else each * factor + more for each in self))
-
 
 UNKNOWN = Estimate()
 
@@ -44,17 +40,8 @@ _SAME = 1e-9
 _TAILS = (0.025, 0.975)
 
 
-Ranking = tuple[Estimate, Estimate, str | None, int]
-"""Kendall's tau-b of the rankings by cascade and strong judge; the largest change in a model's mean score, and that
-model; and the number of responses used: those with a verdict on each criterion under both.
-
-Unknown with fewer than two models, or if no response has all its criteria.
-"""
-_UNRANKED: Ranking = (UNKNOWN, UNKNOWN, None, 0)
-
-
-def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indices) -> Ranking:
-    """Return the ranking under a rule, from the responses with a verdict on all criteria under the rule.
+def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indices) -> dict[str, Any]:
+    """Return the figures on the ranking under a rule, from the responses with a verdict on all criteria under the rule.
 
     Args:
         paired: criteria of some tasks.
@@ -64,10 +51,7 @@ def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indic
     """
     weights = sampled.astype(np.float64)
     strong = _means_by_task(paired, np.where(np.isnan(values), np.nan, paired.strong), here)
-    known = ~np.isnan(strong)
-    if not known.any():
-        return _UNRANKED
-    scores = _means_by_task(paired, values, here)
+    known, scores = ~np.isnan(strong), _means_by_task(paired, values, here)
     counts = weights @ known
     sampled_scores, strong_sampled = (
         intervals.quotient(weights @ np.where(known, each, 0.0), counts) for each in (scores, strong)
@@ -77,16 +61,14 @@ def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indic
     taus = taus[~np.isnan(taus)]
     has_ends = len(taus) > 0 and not np.isnan(tau)
     ends = np.quantile(taus, _TAILS, method="nearest") if has_ends else (np.nan, np.nan)
-    n_responses = int((~np.isnan(paired.scores(values))).sum())
+    ranking = {"ranking_tau": estimate(tau, ends), "n_ranked_responses": int((~np.isnan(paired.scores(values))).sum())}
     changes = scores - strong
     means = _mean(changes)
-    change = UNKNOWN
-    changed: str | None = None
-    if not np.isnan(means).all():
-        most = int(np.nanargmax(np.abs(means)))
-        change = estimate(means[most], intervals.mean_intervals(changes[:, most : most + 1], sampled=sampled)[0])
-        changed = paired.models[most]
-    return estimate(tau, ends), change, changed, n_responses
+    if np.isnan(means).all():
+        return ranking
+    most = int(np.nanargmax(np.abs(means)))
+    change = estimate(means[most], intervals.mean_intervals(changes[:, [most]], sampled=sampled)[0])
+    return {**ranking, "score_change": change, "changed_model": paired.models[most]}
 
 
 def kendall_tau(one: Floats, other: Floats) -> Floats:
@@ -99,15 +81,12 @@ def kendall_tau(one: Floats, other: Floats) -> Floats:
         The leading shape; NaN if fewer than two models have scores, or one ranking ties them all.
     """
     first, second = np.triu_indices(one.shape[-1], k=1)
-    signs_one, signs_other = (_signs(each[..., first] - each[..., second]) for each in (one, other))
+    gaps = (each[..., first] - each[..., second] for each in (one, other))
+    signs_one, signs_other = (np.where(np.abs(gap) <= _SAME, 0.0, np.sign(gap)) for gap in gaps)
     both = ~np.isnan(signs_one) & ~np.isnan(signs_other)
     signs_one, signs_other = np.where(both, signs_one, 0.0), np.where(both, signs_other, 0.0)
     scale = np.sqrt((signs_one**2).sum(axis=-1) * (signs_other**2).sum(axis=-1))
     return intervals.quotient((signs_one * signs_other).sum(axis=-1), scale)
-
-
-def _signs(differences: Floats) -> Floats:
-    return np.where(np.abs(differences) <= _SAME, 0.0, np.sign(differences))
 
 
 def _means_by_task(paired: PairedVerdicts, values: Floats, here: Indices) -> Floats:
@@ -149,26 +128,28 @@ class Figures:
         n_tasks: tasks.
         differing: number of tasks with a verdict other than the strong judge's, or a missing one.
         escalated_share: share of escalated criteria, from 0 to 1.
-        strong_calls, cheap_calls: for 1,000 verdicts; None without criteria.
+        strong_calls, cheap_calls: for 1,000 verdicts; the former is None without criteria.
         thousand_usd: cost of 1,000 verdicts.
         agreement, kappa, macro_f1: of the rule's verdicts with those of the strong judge.
-        ranking_tau, score_change, changed_model, n_ranked_responses: see `Ranking`.
+        ranking_tau: Kendall's tau-b of the rankings by cascade and strong judge; unknown with fewer than two models.
+        score_change, changed_model: the largest change in a model's mean score, and that model.
+        n_ranked_responses: responses in the ranking: those with a verdict on each criterion under both.
     """
 
-    n_paired: int
-    n_tasks: int
-    differing: int
-    escalated_share: Estimate
-    strong_calls: float | None
-    cheap_calls: float
-    thousand_usd: Estimate
-    agreement: Estimate
-    kappa: Estimate
-    macro_f1: Estimate
-    ranking_tau: Estimate
-    score_change: Estimate
-    changed_model: str | None
-    n_ranked_responses: int
+    n_paired: int = 0
+    n_tasks: int = 0
+    differing: int = 0
+    escalated_share: Estimate = UNKNOWN
+    strong_calls: float | None = None
+    cheap_calls: float = 0.0
+    thousand_usd: Estimate = UNKNOWN
+    agreement: Estimate = UNKNOWN
+    kappa: Estimate = UNKNOWN
+    macro_f1: Estimate = UNKNOWN
+    ranking_tau: Estimate = UNKNOWN
+    score_change: Estimate = UNKNOWN
+    changed_model: str | None = None
+    n_ranked_responses: int = 0
 
     def measured(self, measure: str) -> Estimate:
         """Return the figure for a bound: agreement, kappa or ranking."""
@@ -187,8 +168,9 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Co
         resamples: of the tasks, for intervals.
     """
     here = np.unique(paired.task)
-    if not len(here):
-        return [_nothing(each) for each in tried]
+    # Two calls of the cheap judge for a verdict if repetitions are compared.
+    n_cheap = [0 if each.when is None else each.when.n_repetitions(2) for each in tried]
+    figures = [Figures(cheap_calls=1_000.0 * n) for n in n_cheap]
     replays = [_replayed(each, paired) for each in tried]
     task_index = np.searchsorted(here, paired.task)
     sampled = intervals.draws(len(here), resamples, _SEED)
@@ -200,20 +182,18 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Co
     tables = np.stack([_tables(task_index, len(here), each, paired.strong) for each in replays], axis=1)
     differing = (np.trace(tables, axis1=2, axis2=3) < counts).sum(axis=0)
     agreed = _agreement(tables, tried, differing, sampled)
-    figures = []
-    for i, (candidate, replay) in enumerate(zip(tried, replays, strict=True)):
-        n, n_tasks = int(counts[:, i].sum()), int((counts[:, i] > 0).sum())
-        if not n:
-            figures.append(_nothing(candidate))
-            continue
+    for i in np.flatnonzero(counts.any(axis=0)).tolist():
+        n, cost = int(counts[:, i].sum()), UNKNOWN
         share = estimate(sums[:, i].sum() / n, shares[i])
-        strong_calls, n_cheap, cost = 1_000 * float(share.value or 0.0), _n_cheap(candidate), UNKNOWN
-        if costs.strong_usd is not None and not (n_cheap and costs.cheap_usd is None):
-            cost = share.times(1_000 * costs.strong_usd, 1_000 * n_cheap * (costs.cheap_usd or 0.0))
-        values = np.where(replay.counted, replay.values, np.nan)
-        of_verdicts = (*agreed[i], *_ranking(paired, values, sampled[:_RANKING_RESAMPLES], here))
-        n_differing = int(differing[i])
-        figures.append(Figures(n, n_tasks, n_differing, share, strong_calls, 1_000.0 * n_cheap, cost, *of_verdicts))
+        if costs.strong_usd is not None and not (n_cheap[i] and costs.cheap_usd is None):
+            fixed = 1_000 * n_cheap[i] * (costs.cheap_usd or 0.0)
+            cost = Estimate(*(None if each is None else each * (1_000 * costs.strong_usd) + fixed for each in share))
+        values = np.where(replays[i].counted, replays[i].values, np.nan)
+        figures[i] = replace(
+            figures[i], strong_calls=1_000 * float(share.value or 0.0), n_paired=n, thousand_usd=cost,
+            n_tasks=int((counts[:, i] > 0).sum()), differing=int(differing[i]), escalated_share=share, **agreed[i],
+            **_ranking(paired, values, sampled[:_RANKING_RESAMPLES], here),
+        )  # fmt: skip
     return figures
 
 
@@ -243,7 +223,7 @@ def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> _Replay:
         first = np.where(is_known, (paired.facts.probability >= candidate.threshold).astype(np.float64), first)
     if when is None:
         return _Replay(everything, everything, paired.strong)
-    if not when.n_conditions:
+    if not when.given:
         return _Replay(everything, ~everything, first)
     escalated = np.asarray(np.logical_or.reduce(list(escalations(when, paired.facts).values())))
     counted = paired.has_second if when.disagreement else everything
@@ -251,8 +231,8 @@ def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> _Replay:
 
 
 def _agreement(
-    tables: Floats, tried: Sequence[CandidateRule], differing: NDArray[np.int64], sampled: NDArray[np.float32]
-) -> list[tuple[Estimate, Estimate, Estimate]]:
+    tables: Floats, tried: Sequence[CandidateRule], differing: NDArray[np.int64], sampled: Draws
+) -> list[dict[str, Estimate]]:
     """Return agreement, kappa and macro-F1 of each rule.
 
     Agreement is a pooled share with an interval for shares, which covers the truth more often than the others. A
@@ -262,22 +242,20 @@ def _agreement(
     alike = np.trace(tables, axis1=2, axis2=3)
     ends = [intervals.ratio_intervals(alike, tables.sum(axis=(2, 3)), sampled=sampled)]
     ends += agreement_intervals(tables, kappa, _verdicts_f1, sampled=sampled)
-    measures = (raw_agreement, kappa, _verdicts_f1)
+    measures = {"agreement": raw_agreement, "kappa": kappa, "macro_f1": _verdicts_f1}
     n_tasks = (tables.sum(axis=(2, 3)) > 0).sum(axis=0)
-    by_measure = [list(map(estimate, measure(pooled), of)) for measure, of in zip(measures, ends, strict=True)]
-    estimates = []
-    each_rule = zip(tried, differing, n_tasks, zip(*by_measure, strict=True), strict=True)
-    for candidate, n_differing, n, (agreed, *others) in each_rule:
+    intervals_of = dict(zip(measures, ends, strict=True))
+    by_measure = {name: list(map(estimate, measure(pooled), intervals_of[name])) for name, measure in measures.items()}
+    for index, (candidate, n_differing, n) in enumerate(zip(tried, differing, n_tasks, strict=True)):
+        agreed = by_measure["agreement"]
         if candidate.when is None:
-            estimates.append((Estimate(1.0, 1.0, 1.0), *others))
+            agreed[index] = Estimate(1.0, 1.0, 1.0)
         elif n_differing < intervals.FEWEST_OTHERS:
             # So few tasks do not show their spread. The low end then assumes that a task that differs does so in all
             # its criteria. The exact interval of a share (Clopper and Pearson, 1934).
             low = 0.0 if n_differing >= n else 1.0 - float(betaincinv(n_differing + 1, n - n_differing, 0.975))
-            estimates.append((agreed._replace(low=low, high=1.0), *others))
-        else:
-            estimates.append((agreed, *others))
-    return estimates
+            agreed[index] = agreed[index]._replace(low=low, high=1.0)
+    return [{name: of_rules[index] for name, of_rules in by_measure.items()} for index in range(len(tried))]
 
 
 def _tables(task_index: Indices, n_tasks: int, replay: _Replay, strong: Floats) -> Floats:
@@ -296,15 +274,6 @@ def _verdicts_f1(tables: NDArray[Any]) -> Floats:
     return np.asarray(macro_f1(tables) * (n_labels / n_verdicts))
 
 
-def _n_cheap(candidate: CandidateRule) -> int:
-    """Return the number of calls of the cheap judge under a rule: two if repetitions are compared."""
-    return 0 if candidate.when is None else candidate.when.n_repetitions(2)
-
-
-def _nothing(candidate: CandidateRule) -> Figures:
-    return Figures(0, 0, 0, UNKNOWN, None, 1_000.0 * _n_cheap(candidate), *(UNKNOWN,) * 4, *_UNRANKED)
-
-
 @dataclass(frozen=True)
 class Evaluation:
     """A rule with its figures on the tasks for choosing rules, and on the held-out tasks."""
@@ -320,7 +289,7 @@ class Evaluation:
         It is the cost, or else the calls of the strong judge and then of the cheap one; then the number of conditions.
         """
         figures, when = self.chosen_on, self.candidate.when
-        conditions = 0 if when is None else when.n_conditions
+        conditions = 0 if when is None else len(when.given)
         if figures.thousand_usd.value is not None:
             return figures.thousand_usd.value, 0.0, conditions
         calls = np.inf if figures.strong_calls is None else figures.strong_calls

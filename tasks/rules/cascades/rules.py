@@ -4,7 +4,6 @@ The module also has the input of a replay (the verdicts of two judges on the sam
 that an evaluation tries.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -12,9 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FAILED, DISAGREEMENT, WEIGHT, CATEGORY = "failed", "disagreement", "weight", "category"
-SEVERITY, KIND = "severity", "kind"
-CONFIDENCE, CONFIDENCE_UNKNOWN = "confidence", "confidence_unknown"
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
@@ -40,14 +36,13 @@ class When:
     kinds: tuple[str, ...] = ()
 
     @property
-    def n_conditions(self) -> int:
-        """The number of conditions."""
-        return sum(getattr(self, each.name) != each.default for each in fields(self))
+    def given(self) -> dict[str, Any]:
+        """The conditions, without the unused ones."""
+        return {each.name: value for each in fields(self) if (value := getattr(self, each.name)) != each.default}
 
-    @property
-    def has_confidence(self) -> bool:
-        """True if the first judge's confidence counts."""
-        return self.confidence_below is not None
+    def __or__(self, other: "When") -> "When":
+        """Return the conditions of both."""
+        return replace(self, **other.given)
 
     def n_repetitions(self, trials: int) -> int:
         """Return the number of the first judge's repetitions: all if they are compared, else one."""
@@ -88,21 +83,19 @@ def escalations(when: When, facts: Facts) -> dict[str, Flags]:
     """
     counted = facts.first if when.disagreement else facts.first[:, :1]
     failed = np.asarray(np.isnan(counted).any(axis=1))
-    reasons: dict[str, Flags] = {FAILED: failed}
+    reasons: dict[str, Flags] = {"failed": failed}
     if when.disagreement:
-        reasons[DISAGREEMENT] = ~failed & np.asarray((counted != counted[:, :1]).any(axis=1))
+        reasons["disagreement"] = ~failed & np.asarray((counted != counted[:, :1]).any(axis=1))
     if when.weight_above is not None:
-        reasons[WEIGHT] = np.abs(facts.weights) > when.weight_above
-    if when.categories:
-        reasons[CATEGORY] = np.isin(facts.categories, np.asarray(when.categories))
-    if when.severities:
-        reasons[SEVERITY] = np.isin(facts.severities, np.asarray(when.severities))
+        reasons["weight"] = np.abs(facts.weights) > when.weight_above
+    named = {"category": (facts.categories, when.categories), "severity": (facts.severities, when.severities)}
+    reasons |= {reason: np.isin(values, np.asarray(names)) for reason, (values, names) in named.items() if names}
     if when.kinds:
-        reasons[KIND] = np.array([not set(when.kinds).isdisjoint(kinds.split()) for kinds in facts.kinds], np.bool_)
+        reasons["kind"] = np.array([not set(when.kinds).isdisjoint(kinds.split()) for kinds in facts.kinds], np.bool_)
     if when.confidence_below is not None:
         unknown = np.isnan(facts.confidence)
-        reasons[CONFIDENCE] = ~failed & ~unknown & (facts.confidence < when.confidence_below)
-        reasons[CONFIDENCE_UNKNOWN] = ~failed & unknown
+        reasons["confidence"] = ~failed & ~unknown & (facts.confidence < when.confidence_below)
+        reasons["confidence_unknown"] = ~failed & unknown
     return reasons
 
 
@@ -115,15 +108,12 @@ def reasons_to_escalate(
         first: the values of the first judge's repetitions, None for a failure.
         criterion: its `weight`, `category`, `severity` and `kinds`.
     """
-    facts = Facts(
-        np.array([[math.nan if value is None else value for value in first]]),
-        np.array([float(criterion["weight"])]),
-        np.array([criterion["category"] or "(none)"]),
-        np.array([math.nan if confidence is None else confidence]),
-        np.array([math.nan]),
-        np.array([criterion["severity"] or "(none)"]),
-        np.array([" ".join(criterion["kinds"])]),
+    category, severity = (np.array([criterion[name] or "(none)"]) for name in ("category", "severity"))
+    # NumPy makes NaN of None.
+    values, weight, known, unknown = (
+        np.array([each], dtype=np.float64) for each in (first, criterion["weight"], confidence, None)
     )
+    facts = Facts(values, weight, category, known, unknown, severity, np.array([" ".join(criterion["kinds"])]))
     return [reason for reason, which in escalations(when, facts).items() if which[0]]
 
 
@@ -207,34 +197,26 @@ def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[Candida
     distinct = np.unique(np.abs(paired.facts.weights))[:-1]  # sizes of weights, with criteria on both sides
     if len(distinct) > _MOST_WEIGHTS:
         distinct = distinct[np.unique(np.linspace(0, len(distinct) - 1, _MOST_WEIGHTS).round().astype(int))]
-    weights = [float(weight) for weight in distinct]
     sets = _category_sets(paired)
     single = [(name,) for name in sorted(set(paired.facts.categories.tolist()))] if len(sets) else []
-    known = paired.facts.confidence[~np.isnan(paired.facts.confidence)]
-    # Levels with criteria on both sides.
-    confidences = [level for level in CONFIDENCES if 0 < (known < level).sum() < len(known)]
-    rules = [CandidateRule("cheap alone", When()), CandidateRule("strong alone", None)]
-    rules += [_named(When(weight_above=weight)) for weight in weights]
-    rules += [_named(When(categories=names)) for names in dict.fromkeys([*single, *sets])]
-    rules += [_named(When(confidence_below=level)) for level in confidences]
+    # Thresholds and levels with criteria on both sides.
+    thresholds, levels = (
+        [each for each in tried if 0 < (values < each).sum() < (~np.isnan(values)).sum()]
+        for tried, values in ((THRESHOLDS, paired.facts.probability), (CONFIDENCES, paired.facts.confidence))
+    )
+    of_weight = [When(weight_above=float(weight)) for weight in distinct]
+    of_categories = [When(categories=names) for names in sets]
     of_names = [When(severities=(name,)) for name in _some(paired.facts.severities)]
     of_names += [When(kinds=(name,)) for name in _some(np.array(" ".join(paired.facts.kinds).split()))]
-    rules += [_named(each) for each in of_names]
-    rules += [_named(replace(each, confidence_below=level)) for each in of_names for level in confidences]
-    if len(known := paired.facts.probability[~np.isnan(paired.facts.probability)]):
-        rules += [
-            CandidateRule(f"cheap alone, threshold {each:g}", When(), each)
-            for each in THRESHOLDS
-            if 0 < (known < each).sum() < len(known)
-        ]
-    rules += [_named(When(weight_above=w, categories=names)) for w in weights for names in sets]
-    rules += [_named(When(weight_above=w, confidence_below=level)) for w in weights for level in confidences]
+    unsure = [When(confidence_below=level) for level in levels]
+    whens = [*of_weight, *(When(categories=names) for names in dict.fromkeys([*single, *sets])), *unsure, *of_names]
+    for ones, others in ((of_names, unsure), (of_weight, of_categories), (of_weight, unsure)):
+        whens += [one | other for one in ones for other in others]
     if has_repetitions:
-        rules.append(_named(When(disagreement=True)))
-        rules += [_named(When(disagreement=True, weight_above=weight)) for weight in weights]
-        rules += [_named(When(disagreement=True, categories=names)) for names in sets]
-        rules += [_named(When(disagreement=True, confidence_below=level)) for level in confidences]
-    return rules
+        whens += [When(disagreement=True) | each for each in (When(), *of_weight, *of_categories, *unsure)]
+    alone = [CandidateRule("cheap alone", When()), CandidateRule("strong alone", None)]
+    alone += [CandidateRule(f"cheap alone, threshold {each:g}", When(), each) for each in thresholds]
+    return alone + [CandidateRule(_name_of(when), when) for when in whens]
 
 
 def _some(names: NDArray[Any]) -> list[str]:
@@ -248,7 +230,7 @@ def is_repeated(n_repeated: int, n_criteria: int) -> bool:
     return n_repeated >= _FEWEST_REPEATED * max(1, n_criteria)
 
 
-def _named(when: When) -> CandidateRule:
+def _name_of(when: When) -> str:
     n_categories, listed = len(when.categories), ", ".join(when.categories)
     conditions: tuple[str, ...] = (
         "disagreement" if when.disagreement else "",
@@ -258,7 +240,7 @@ def _named(when: When) -> CandidateRule:
         *(f"kind {name}" for name in when.kinds),
         "" if when.confidence_below is None else f"confidence below {when.confidence_below:g}",
     )
-    return CandidateRule(" or ".join(filter(None, conditions)), when)
+    return " or ".join(filter(None, conditions))
 
 
 def _category_sets(paired: PairedVerdicts) -> list[tuple[str, ...]]:

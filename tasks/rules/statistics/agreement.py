@@ -15,28 +15,14 @@ is its `samples`.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.statistics.intervals import (
-    FEWEST_OTHERS,
-    RESAMPLES,
-    SEED,
-    Draws,
-    Floats,
-    draws,
-    expanded_tails,
-    figure_chunks,
-    mean_intervals,
-    n_differing,
-    quantile_pairs,
-    quotient,
-    ratio_intervals,
-)
+from tasks.rules.statistics import intervals
+from tasks.rules.statistics.intervals import Draws, Floats, draws, quantile_pairs, quotient
 
 Counts = NDArray[Any]
 Measure = Callable[[Floats], Floats]
@@ -122,22 +108,14 @@ def effective_votes(moments: NDArray[Any], *, n_voters: int) -> Floats:
     n, a, b, aa, bb, ab = np.moveaxis(np.asarray(moments, dtype=np.float64), -1, 0)
     first, second = n * aa - a * a, n * bb - b * b
     is_defined = (first > _NO_VARIANCE * n * aa) & (second > _NO_VARIANCE * n * bb)
-    correlation = np.zeros(n.shape)
-    np.divide(n * ab - a * b, np.sqrt(first * second), out=correlation, where=is_defined)
+    correlation = np.where(is_defined, quotient(n * ab - a * b, np.sqrt(first * second)), 0.0)
     n_pairs = is_defined.sum(axis=-1)
     mean = quotient(correlation.sum(axis=-1), n_pairs)
     return np.asarray(n_voters / (1.0 + (n_voters - 1) * np.clip(mean, 0.0, 1.0)))
 
 
-def agreement_intervals(
-    task_tables: Counts,
-    *measures: Measure,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-    sampled: Draws | None = None,
-) -> list[Floats]:
-    """Return intervals of measures of agreement pooled over tasks, whose cases depend on each other.
+def agreement_intervals(task_tables: Counts, *measures: Measure, sampled: Draws | None = None) -> list[Floats]:
+    """Return 95 % intervals of measures of agreement pooled over tasks, whose cases depend on each other.
 
     Whole tasks are drawn with replacement, once for all measures. The interval is percentiles of the resampled measure,
     with tails expanded for few tasks; resamples with an undefined measure are left out.
@@ -145,22 +123,22 @@ def agreement_intervals(
     Args:
         task_tables: shape (n_tasks, n_figures, rows, columns), the tables of each task; a figure's table is their sum.
         measures: functions of tables, such as those of this module.
-        level: nominal coverage.
-        sampled: draws of these tasks, shape (n_resamples, n_tasks); computed from `resamples` and `seed` if absent.
+        sampled: draws of these tasks, shape (n_resamples, n_tasks); new ones if absent.
 
     Returns:
         For each measure shape (n_figures, 2): low and high, NaN for a figure with fewer than two tasks with counts.
     """
     tables = np.asarray(task_tables, dtype=np.float64)
     n_tasks, n_figures, *shape = tables.shape
-    weights = (draws(n_tasks, resamples, seed) if sampled is None else sampled).astype(np.float64)
+    weights = (draws(n_tasks) if sampled is None else sampled).astype(np.float64)
     with_counts = (tables.sum(axis=(2, 3)) > 0).sum(axis=0)
     ends = [np.full((n_figures, 2), np.nan) for _ in measures]
-    for columns in figure_chunks(n_figures, max(1, _CELLS_AT_A_TIME // math.prod(shape))):
-        chosen = np.arange(columns.start, columns.stop)[with_counts[columns] >= 2]
+    at_a_time = max(1, _CELLS_AT_A_TIME // math.prod(shape))
+    for start in range(0, n_figures, at_a_time):
+        chosen = start + np.flatnonzero(with_counts[start : start + at_a_time] >= 2)
         if len(chosen):
             sums = (weights @ tables[:, chosen].reshape(n_tasks, -1)).reshape(len(weights), len(chosen), *shape)
-            tails = expanded_tails(with_counts[chosen].astype(np.float64), level)
+            tails = intervals.expanded_tails(with_counts[chosen].astype(np.float64))
             for measure, of_measure in zip(measures, ends, strict=True):
                 of_measure[chosen] = quantile_pairs(np.ascontiguousarray(measure(sums).T), tails)
     return ends
@@ -172,30 +150,27 @@ def _sums(tables: Counts) -> tuple[Floats, Floats, Floats]:
     return np.trace(table, axis1=-2, axis2=-1), table.sum(axis=-1), table.sum(axis=-2)
 
 
-Tables = NDArray[Any]
-
-
-def failing_rate(tables: Tables) -> Floats:
+def failing_rate(tables: Counts) -> Floats:
     """Return the share with the outcome among the cases that fail the check."""
     return quotient(tables[..., 0, 0], tables[..., 0, :].sum(axis=-1))
 
 
-def passing_rate(tables: Tables) -> Floats:
+def passing_rate(tables: Counts) -> Floats:
     """Return the share with the outcome among the cases that pass the check."""
     return quotient(tables[..., 1, 0], tables[..., 1, :].sum(axis=-1))
 
 
-def rate_difference(tables: Tables) -> Floats:
+def rate_difference(tables: Counts) -> Floats:
     """Return the failing rate minus the passing rate: above 0 if the check predicts the outcome."""
     return np.asarray(failing_rate(tables) - passing_rate(tables))
 
 
-def odds_ratio(tables: Tables) -> Floats:
+def odds_ratio(tables: Counts) -> Floats:
     """Return the odds of the outcome if the check fails / the odds if it passes; NaN if a divisor is 0."""
     return quotient(tables[..., 0, 0] * tables[..., 1, 1], tables[..., 0, 1] * tables[..., 1, 0])
 
 
-def check_auc(tables: Tables) -> Floats:
+def check_auc(tables: Counts) -> Floats:
     """Return the area under the ROC curve of a check that only fails or passes.
 
     It is the mean of sensitivity and specificity: for a case with the outcome and a case without, the probability that
@@ -209,25 +184,11 @@ def check_auc(tables: Tables) -> Floats:
 
 Flags = NDArray[np.bool_]
 MICRO, MACRO, TASKS = "(micro average)", "(macro average)", "(mean over tasks)"
-MEASURES = ("precision", "recall", "f1", "jaccard")
 
 
-@dataclass(frozen=True)
-class LabelAgreement:
-    """The agreement on a label, or on an average over labels: the tasks with it, and each measure with its interval.
-
-    An undefined measure, and the ends of an interval with too few tasks, are NaN.
-    """
-
-    label: str
-    n_given: int
-    n_expected: int
-    n_both: int
-    values: Mapping[str, float]
-    intervals: Mapping[str, tuple[float, float]]
-
-
-def label_agreement(given: Flags, expected: Flags, labels: Sequence[str]) -> list[LabelAgreement]:
+def label_agreement(
+    given: Flags, expected: Flags, labels: Sequence[str]
+) -> dict[str, dict[str, tuple[float, float, float, int]]]:
     """Return the agreement of given labels with expected ones: for each label that either uses, and on average.
 
     Tasks are the sample. Measures of a label and micro averages are pooled shares over tasks, with intervals by
@@ -237,38 +198,29 @@ def label_agreement(given: Flags, expected: Flags, labels: Sequence[str]) -> lis
         given: shape (n_tasks, n_labels), true if a task has a label; every task has at least one.
         expected: the same for the labels that they are compared with.
         labels: the names of the columns.
+
+    Returns:
+        By label or average, for each measure the value, the ends of its interval (NaN if undefined, or with too few
+        tasks), and the number of labels: given ones for precision, expected ones for recall, else those in both.
     """
     used = np.flatnonzero(given.any(axis=0) | expected.any(axis=0))
-    given, expected = given[:, used], expected[:, used]
-    counts = np.stack([given & expected, given & ~expected, ~given & expected]).astype(np.float64)
-    counts = np.concatenate([counts, counts.sum(axis=2, keepdims=True)], axis=2)  # the last column: all labels
+    counts = np.stack([given & expected, given, expected])[:, :, used].astype(np.float64)
+    # The last column: all labels.
+    both, ours, theirs = np.concatenate([counts, counts.sum(axis=2, keepdims=True)], axis=2)
+    parts = {
+        "precision": (both, ours, ours), "recall": (both, theirs, theirs), "f1": (2.0 * both, ours + theirs, both),
+        "jaccard": (both, ours + theirs - both, both),
+    }  # fmt: skip
+    agreement: dict[str, dict[str, tuple[float, float, float, int]]]
+    agreement = {name: {} for name in (*(labels[column] for column in used.tolist()), MICRO, MACRO, TASKS)}
     sampled = draws(len(given))
-    columns = {name: _measured(*_parts(counts)[name], sampled) for name in MEASURES}
-    both, only_given, only_expected = counts.sum(axis=1).astype(int)
-    names = [*(labels[column] for column in used.tolist()), MICRO, MACRO, TASKS]
-    rows_of_average = [*range(len(used) + 1), len(used), len(used)]
-    return [
-        LabelAgreement(
-            name,
-            int(both[index] + only_given[index]),
-            int(both[index] + only_expected[index]),
-            int(both[index]),
-            {measure: float(values[row]) for measure, (values, _) in columns.items()},
-            {measure: (float(ends[row, 0]), float(ends[row, 1])) for measure, (_, ends) in columns.items()},
-        )
-        for row, (name, index) in enumerate(zip(names, rows_of_average, strict=True))
-    ]
-
-
-def _parts(counts: Floats) -> dict[str, tuple[Floats, Floats]]:
-    """Return numerator and denominator of each measure, from counts: in both, only given, only expected."""
-    both, only_given, only_expected = counts
-    return {
-        "precision": (both, both + only_given),
-        "recall": (both, both + only_expected),
-        "f1": (2.0 * both, 2.0 * both + only_given + only_expected),
-        "jaccard": (both, both + only_given + only_expected),
-    }
+    for measure, (over, under, counted) in parts.items():
+        values, ends = _measured(over, under, sampled)
+        n = counted.sum(axis=0).astype(int)
+        rows = zip(agreement.values(), values.tolist(), ends.tolist(), [*n.tolist(), n[-1], n[-1]], strict=True)
+        for of_name, value, (low, high), n_labels in rows:
+            of_name[measure] = (value, low, high, int(n_labels))
+    return agreement
 
 
 def _measured(over: Floats, under: Floats, sampled: Draws) -> tuple[Floats, Floats]:
@@ -280,16 +232,17 @@ def _measured(over: Floats, under: Floats, sampled: Draws) -> tuple[Floats, Floa
     """
     pooled = quotient(over.sum(axis=0), under.sum(axis=0))
     of_tasks = quotient(over[:, -1:], under[:, -1:])
-    macro, macro_ends = _macro(over[:, :-1], under[:, :-1], sampled)
-    ends = [ratio_intervals(over, under, sampled=sampled), macro_ends, mean_intervals(of_tasks, sampled=sampled)]
-    return np.array([*pooled, macro, np.nanmean(of_tasks)]), np.concatenate(ends)
+    ends = intervals.ratio_intervals(over, under, sampled=sampled)
+    of_mean = intervals.mean_intervals(of_tasks, sampled=sampled)
+    values = np.array([*pooled, np.nanmean(pooled[:-1]), np.nanmean(of_tasks)])
+    return values, np.concatenate([ends, _macro_ends(over[:, :-1], under[:, :-1], sampled), of_mean])
 
 
-def _macro(over: Floats, under: Floats, sampled: Draws) -> tuple[float, Floats]:
-    """Return the mean over labels with a defined measure, and its interval, shape (1, 2)."""
+def _macro_ends(over: Floats, under: Floats, sampled: Draws) -> Floats:
+    """Return the interval of the mean over labels with a defined measure, shape (1, 2)."""
+    of_tasks = quotient(over.sum(axis=1, keepdims=True), under.sum(axis=1, keepdims=True))
+    if intervals.n_differing(of_tasks)[0] < intervals.FEWEST_OTHERS:
+        return np.full((1, 2), np.nan)
     weights = sampled.astype(np.float64)
     resampled = np.nanmean(quotient(weights @ over, weights @ under), axis=1)
-    ends = np.full((1, 2), np.nan)
-    if n_differing(quotient(over.sum(axis=1, keepdims=True), under.sum(axis=1, keepdims=True)))[0] >= FEWEST_OTHERS:
-        ends = quantile_pairs(resampled[None], expanded_tails(np.array([float(len(over))]), 0.95))
-    return float(np.nanmean(quotient(over.sum(axis=0), under.sum(axis=0)))), ends
+    return quantile_pairs(resampled[None], intervals.expanded_tails(np.array([float(len(over))])))

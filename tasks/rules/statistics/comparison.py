@@ -43,12 +43,7 @@ class PairedDifference:
 
 
 def paired_difference(
-    first: Floats,
-    second: Floats,
-    *,
-    level: float = 0.95,
-    resamples: int = intervals.RESAMPLES,
-    seed: int = intervals.SEED,
+    first: Floats, second: Floats, *, level: float = intervals.LEVEL, resamples: int = intervals.RESAMPLES
 ) -> PairedDifference:
     """Return the mean over tasks of second minus first, with its interval and p-value.
 
@@ -66,9 +61,8 @@ def paired_difference(
     # The draws do not depend on the order of the tasks or of the sides.
     turn = -1.0 if mean < 0 else 1.0
     values = np.sort(turn * differences)[:, None]
-    resampled = intervals.studentised(
-        values, np.ones_like(values), np.array([differing]), intervals.draws(n, resamples, seed)
-    )
+    sampled = intervals.draws(n, resamples)
+    resampled = intervals.studentised(values, np.ones_like(values), np.array([differing]), sampled)
     low, high = (float(end[0]) for end in resampled.ends(level))
     low = 0.0 if 0.0 < low <= intervals.TOUCHES * abs(mean) else low
     return PairedDifference(
@@ -77,7 +71,7 @@ def paired_difference(
         ci_low=low if turn > 0 else -high,
         ci_high=high if turn > 0 else -low,
         p_value=max(float(resampled.p_values()[0]), 1.0 / (1 + resamples)),
-        smallest_detectable=smallest_detectable(values[:, 0], 1.0 - level),
+        smallest_detectable=_smallest_detectable(values[:, 0], differing, 1.0 - level),
         n_differing=differing,
         is_small=bool(intervals.few_to_rest_on(values)[0]),
     )
@@ -100,15 +94,12 @@ def _sign_test(differences: Floats) -> float | None:
     return min(1.0, float(Fraction(2 * sum(math.comb(n, k) for k in range(min(up, n - up) + 1)), 2**n)))
 
 
-def smallest_detectable(differences: Floats, alpha: float) -> float | None:
+def _smallest_detectable(differences: Floats, differing: int, alpha: float) -> float:
     """Return the true mean that a two-sided t-test at alpha finds with 80 % power, given this spread.
 
     (t_{1 - alpha/2} + t_{0.8}) * sd / sqrt(n): the textbook formula, but with Student's t instead of the normal, with
-    the degrees of freedom of the tasks that differ. None if too few differ.
+    the degrees of freedom of the tasks that differ.
     """
-    differing = int(n_differing(differences[:, None])[0])
-    if differing < intervals.FEWEST_OTHERS:
-        return None
     degrees = np.asarray(differing - 1.0)
     quantiles = intervals.student_quantile(1.0 - alpha / 2.0, degrees) + intervals.student_quantile(POWER, degrees)
     return float(quantiles) * float(differences.std(ddof=1)) / math.sqrt(len(differences))

@@ -35,6 +35,7 @@ _PSEUDO_ERRORS = 2.0
 """Errors that are added, in twice as many labels, to estimate the spread if few errors are observed."""
 _MANY_ERRORS = 6.0
 """With this many observed errors, none are added."""
+_TAIL, _UPPER = (1.0 - intervals.LEVEL) / 2.0, (1.0 + intervals.LEVEL) / 2.0
 _RANK = 1e-9
 _RESAMPLES = 2_000
 """Number of resamples, fewer than for a judge's own interval: they only show the skewness of the tasks' values."""
@@ -99,7 +100,7 @@ class Corrected:
 
 @dataclass(frozen=True, slots=True)
 class DebiasedEstimate:
-    """A mean with its interval at a level, and its standard error."""
+    """A mean with its 95 % interval, and its standard error."""
 
     mean: float
     low: float
@@ -146,18 +147,18 @@ def too_few(estimated: Corrected) -> str | None:
     return None
 
 
-def estimate(estimated: Corrected, level: float = 0.95) -> DebiasedEstimate:
+def estimate(estimated: Corrected) -> DebiasedEstimate:
     """Return the mean of corrected values with its interval for other tasks of the same kind.
 
     On each side the interval is the wider of Student's t and the studentised bootstrap over tasks, as for the judge's
     own interval, because tasks' values may be skewed.
     """
     variance = len(estimated.values) * float(estimated.spread.var(ddof=1)) + estimated.extra_variance
-    return _estimate(estimated.values, variance, estimated.degrees, level, _reach(estimated.spread, level))
+    return _estimate(estimated.values, variance, estimated.degrees, _reach(estimated.spread))
 
 
 def estimated_difference(
-    first: Corrected, second: Corrected, indices: tuple[NDArray[np.int64], NDArray[np.int64]], level: float = 0.95
+    first: Corrected, second: Corrected, indices: tuple[NDArray[np.int64], NDArray[np.int64]]
 ) -> DebiasedEstimate:
     """Return the mean of second minus first over tasks that both have, with its interval by Student's t.
 
@@ -167,12 +168,11 @@ def estimated_difference(
         first: one model's tasks.
         second: the other's.
         indices: the indices of the common tasks in the first and in the second, in the same order.
-        level: coverage of the interval.
     """
     a, b = indices
     spread = second.spread[b] - first.spread[a]
     variance = len(spread) * float(spread.var(ddof=1)) + first.extra_variance + second.extra_variance
-    return _estimate(second.values[b] - first.values[a], variance, _degrees(first, second), level)
+    return _estimate(second.values[b] - first.values[a], variance, _degrees(first, second))
 
 
 def _degrees(first: Corrected, second: Corrected) -> float:
@@ -185,17 +185,17 @@ def _degrees(first: Corrected, second: Corrected) -> float:
 
 
 def _estimate(
-    values: Floats, variance: float, degrees: float, level: float, least: tuple[float, float] = (0.0, 0.0)
+    values: Floats, variance: float, degrees: float, least: tuple[float, float] = (0.0, 0.0)
 ) -> DebiasedEstimate:
     """Return an estimate from the variance of the sum of values; the interval has at least `least` standard errors."""
     error = math.sqrt(variance) / len(values)
-    student = float(intervals.student_quantile((1.0 + level) / 2.0, np.asarray(degrees)))
+    student = float(intervals.student_quantile(_UPPER, np.asarray(degrees)))
     mean = math.fsum(values) / len(values)
     down, up = (error * max(student, each) for each in least)
     return DebiasedEstimate(mean, mean - down, mean + up, error)
 
 
-def _reach(spread: Floats, level: float) -> tuple[float, float]:
+def _reach(spread: Floats) -> tuple[float, float]:
     """Return the lengths of an interval down and up in standard errors, by the studentised bootstrap over tasks.
 
     They are 0 if too few tasks differ, and at most `WIDEST` times those by Student's t, as in `studentised`.
@@ -205,8 +205,8 @@ def _reach(spread: Floats, level: float) -> tuple[float, float]:
     if differing[0] < intervals.FEWEST_OTHERS:
         return 0.0, 0.0
     resampled = intervals.studentised(values, np.ones_like(values), differing, intervals.draws(n, _RESAMPLES))
-    below, above = intervals.sorted_quantile_pairs(resampled.steps, np.array([(1.0 - level) / 2.0]))[0].tolist()
-    widest = intervals.WIDEST * float(intervals.student_quantile((1.0 + level) / 2.0, np.asarray(n - 1.0)))
+    below, above = intervals.quantile_pairs(resampled.steps, np.array([_TAIL]))[0].tolist()
+    widest = intervals.WIDEST * float(intervals.student_quantile(_UPPER, np.asarray(n - 1.0)))
     # Steps are in standard errors with the number of tasks as the divisor, which are slightly smaller.
     down, up = (math.sqrt((n - 1.0) / n) * each for each in (above, -below))
     return min(down, widest), min(up, widest)

@@ -7,7 +7,7 @@ evidence.md shows why.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -17,6 +17,8 @@ import scipy  # its parts are loaded on use: readers need none of them
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+LEVEL = 0.95
+"""The nominal coverage of intervals."""
 
 
 def known(value: Any) -> float | None:
@@ -37,11 +39,6 @@ def quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
         Shape (n_figures, 2); NaN for a row with only NaN.
     """
     rows.sort(axis=1)  # NaN goes to the end
-    return sorted_quantile_pairs(rows, tails)
-
-
-def sorted_quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
-    """Return `quantile_pairs` of sorted rows."""
     last = rows.shape[1] - np.isnan(rows).sum(axis=1) - 1
     every = np.arange(len(rows))
     pair = []
@@ -59,24 +56,14 @@ def student_quantile(probability: float, degrees: Floats) -> Floats:
     return np.asarray(scipy.special.stdtrit(degrees, probability), dtype=np.float64)
 
 
-def student_two_sided(distances: Floats, degrees: Floats) -> Floats:
-    """Return the two-sided tail probability of a distance from 0 under Student's t."""
-    return np.asarray(2.0 * scipy.special.stdtr(degrees, -distances), dtype=np.float64)
-
-
-def normal_below(distances: Floats) -> Floats:
-    """Return the standard normal distribution function of each value."""
-    return np.asarray(scipy.special.ndtr(distances), dtype=np.float64)
-
-
-def expanded_tails(n_tasks: Floats, level: float) -> Floats:
+def expanded_tails(n_tasks: Floats, level: float = LEVEL) -> Floats:
     """Return the tail probability with which a percentile interval on `n_tasks` is as wide as Student's t.
 
     Phi(-sqrt(n / (n - 1)) * t), with t the upper quantile with n - 1 degrees of freedom (Hesterberg, "What Teachers
     Should Know About the Bootstrap", 2015). The number of tasks must be at least two.
     """
     wider = np.sqrt(n_tasks / (n_tasks - 1.0)) * student_quantile((1.0 + level) / 2.0, n_tasks - 1.0)
-    return normal_below(-wider)
+    return np.asarray(scipy.special.ndtr(-wider), dtype=np.float64)
 
 
 Draws = NDArray[np.floating[Any]]
@@ -110,7 +97,7 @@ class Studentised:
 
     def ends(self, level: float) -> tuple[Floats, Floats]:
         """Return low and high of the interval at a level."""
-        below, above = sorted_quantile_pairs(self.steps, np.full(len(self.ratio), (1.0 - level) / 2.0)).T
+        below, above = quantile_pairs(self.steps, np.full(len(self.ratio), (1.0 - level) / 2.0)).T
         probability = (1.0 + level) / 2.0
         widest = WIDEST * student_quantile(probability, self.n_counted - 1.0)
         least = student_quantile(probability, self.n_differing - 1.0) * self._unbiased
@@ -127,8 +114,8 @@ class Studentised:
             _two_sided(steps if ratio > 0 else -steps[::-1], each)
             for steps, ratio, each in zip(self.steps, self.ratio, off, strict=True)
         ])  # fmt: skip
-        by_widest = student_two_sided(off / WIDEST, self.n_counted - 1.0)
-        by_student = student_two_sided(off / self._unbiased, self.n_differing - 1.0)
+        by_widest = 2.0 * scipy.special.stdtr(self.n_counted - 1.0, -off / WIDEST)
+        by_student = 2.0 * scipy.special.stdtr(self.n_differing - 1.0, -off / self._unbiased)
         return np.asarray(np.maximum(by_student, np.minimum(by_bootstrap, by_widest)))
 
     @property
@@ -246,59 +233,48 @@ def draws(n_tasks: int, resamples: int = RESAMPLES, seed: int = SEED) -> Draws:
     return sampled.T
 
 
-def mean_intervals(
-    values: Floats, *, level: float = 0.95, resamples: int = RESAMPLES, sampled: Draws | None = None
-) -> Floats:
-    """Return intervals of the means of figures over their tasks.
+def mean_intervals(values: Floats, *, sampled: Draws | None = None) -> Floats:
+    """Return 95 % intervals of the means of figures over their tasks.
 
     Trials are nested in tasks, so a task's value is its mean over trials and tasks are the clusters.
 
     Args:
         values: shape (n_tasks, n_figures), NaN if a task does not count for a figure.
-        level: nominal coverage.
         sampled: draws of these tasks, shape (n_resamples, n_tasks), such as the columns of these tasks from the draws
-        of a whole task set; `resamples` new ones if absent. A resample without any task of a figure is left out for
-        that figure.
+            of a whole task set; `RESAMPLES` new ones if absent. A resample without any task of a figure is left out for
+            that figure.
 
     Returns:
         Shape (n_figures, 2): low and high in the unit of the values, NaN for a figure with too few tasks that differ.
     """
     counted = ~np.isnan(values)
     counts = counted.astype(np.float64)
-    return ratio_intervals(np.where(counted, values, 0.0), counts, level=level, resamples=resamples, sampled=sampled)
+    return ratio_intervals(np.where(counted, values, 0.0), counts, sampled=sampled)
 
 
-def ratio_intervals(
-    numerators: Floats,
-    denominators: Floats,
-    *,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    sampled: Draws | None = None,
-) -> Floats:
-    """Return intervals of pooled shares: the sum of numerators / the sum of denominators over tasks.
+def ratio_intervals(numerators: Floats, denominators: Floats, *, sampled: Draws | None = None) -> Floats:
+    """Return 95 % intervals of pooled shares: the sum of numerators / the sum of denominators over tasks.
 
     The standard error is that of a ratio of sums (Cochran, "Sampling Techniques", 1977, chapter 6).
 
     Args:
         numerators: shape (n_tasks, n_figures).
         denominators: the same shape, at least 0; a task without cases has 0 and 0.
-        level: nominal coverage.
         sampled: as in `mean_intervals`.
 
     Returns:
         Shape (n_figures, 2), NaN for a figure with too few tasks that differ (`FEWEST_OTHERS`).
     """
-    weights = (draws(len(numerators), resamples) if sampled is None else sampled).astype(np.float32, copy=False)
+    weights = (draws(len(numerators)) if sampled is None else sampled).astype(np.float32, copy=False)
     each = quotient(numerators, denominators)  # each task's own share, NaN without cases
     differing = n_differing(each)
     enough = np.flatnonzero(differing >= FEWEST_OTHERS)
     ends = np.full((numerators.shape[1], 2), np.nan)
-    for chunk in figure_chunks(len(enough), _FIGURES_AT_A_TIME):
-        chosen = enough[chunk]
+    for start in range(0, len(enough), _FIGURES_AT_A_TIME):
+        chosen = enough[start : start + _FIGURES_AT_A_TIME]
         chosen_each = each[:, chosen]
         resampled = studentised(numerators[:, chosen], denominators[:, chosen], differing[chosen], weights)
-        low, high = resampled.ends(level)
+        low, high = resampled.ends(LEVEL)
         # The interval stays within the range of the tasks' values.
         ends[chosen, 0] = np.maximum(low, np.nanmin(chosen_each, axis=0))
         ends[chosen, 1] = np.minimum(high, np.nanmax(chosen_each, axis=0))
@@ -310,11 +286,6 @@ def quotient(over: NDArray[Any], under: NDArray[Any], least: Floats | float = 0.
     quotients: Floats = np.full(np.broadcast_shapes(np.shape(over), np.shape(under)), np.nan)
     np.divide(over, under, out=quotients, where=np.asarray(under > least))
     return quotients
-
-
-def figure_chunks(n_figures: int, at_a_time: int) -> Iterator[slice]:
-    """Yield slices that together cover the figures, to bound the memory."""
-    return (slice(start, min(start + at_a_time, n_figures)) for start in range(0, n_figures, at_a_time))
 
 
 def n_differing(values: Floats) -> NDArray[np.int64]:

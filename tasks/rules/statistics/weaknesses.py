@@ -15,8 +15,10 @@ part confirms any false one is at most `ALPHA` for a model.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import scipy  # its parts are loaded on use: readers need none of them
 from numpy.typing import NDArray
 
 from tasks.rules.identity import digest
@@ -157,41 +159,24 @@ class Contrast:
         moved = np.where(both, second - first, 0.0).sum(axis=0)
         each = self.model.chance_variance(inside) + self.model.chance_variance(outside)
         deviation = np.sqrt(np.where(both, each, 0.0).sum(axis=0))
-        return intervals.normal_below(np.divide(moved, deviation, out=np.zeros(moved.shape), where=deviation > 0))
+        steps = np.divide(moved, deviation, out=np.zeros(moved.shape), where=deviation > 0)
+        return np.asarray(scipy.special.ndtr(steps), dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True)
-class Below:
-    """The difference of a model (below 0 if it is weaker) on one part of the tasks, and its one-sided p-value."""
+class TestedNode(NamedTuple):
+    """A node with the difference of a model on one part of the tasks, below 0 if it is weaker, and its p-value.
 
-    measured: PairedDifference
-    p_value: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class WeaknessCandidate:
-    """A node in which a model is significantly weaker on the tasks for selection.
-
-    `p_selected` is corrected for the nodes of the tree.
+    The p-value is one-sided, and corrected for the nodes of the tree or for all candidates of the model.
     """
 
     node: int
-    selected: Below
-    p_selected: float
-
-
-@dataclass(frozen=True, slots=True)
-class Weakness:
-    """A candidate with its result on the other tasks; `p_confirmed` is corrected for all candidates of the model."""
-
-    candidate: WeaknessCandidate
-    confirming: Below
-    p_confirmed: float | None
+    measured: PairedDifference
+    p_value: float | None
 
     @property
-    def is_confirmed(self) -> bool:
-        """True if it is a weakness."""
-        return bool(is_significant(self.p_confirmed))
+    def is_weak(self) -> bool:
+        """True if the model is significantly weaker."""
+        return bool(is_significant(self.p_value))
 
 
 def leaves_under(parents: Sequence[int]) -> Floats:
@@ -213,7 +198,7 @@ def leaves_under(parents: Sequence[int]) -> Floats:
     return under
 
 
-def candidates(contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA) -> list[WeaknessCandidate]:
+def candidates(contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA) -> list[TestedNode]:
     """Return the nodes of a tree in which a model is significantly weaker; of nested nodes only the best fitting ones.
 
     Args:
@@ -223,34 +208,38 @@ def candidates(contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA)
     """
     under = leaves_under(parents)
     nodes = [node for node, parent in enumerate(parents) if parent >= 0]
-    tested = dict(zip(nodes, _tested(contrast, under[:, nodes], 1.0 - under[:, nodes], alpha), strict=True))
-    corrected = dict(zip(nodes, holm([each.p_value for each in tested.values()]), strict=True))
-    selected = {
-        node: WeaknessCandidate(node, tested[node], p_value)
-        for node, p_value in corrected.items()
-        if p_value is not None and p_value <= alpha
-    }
+    tested = _corrected(_tested(contrast, nodes, under[:, nodes], 1.0 - under[:, nodes], alpha))
+    selected = {each.node: each for each in tested if is_significant(each.p_value, alpha)}
     return [selected[node] for node in _aptest(contrast, under, sorted(selected), alpha)]
 
 
-def confirmed(searched: Sequence[tuple[Contrast, Sequence[int], Sequence[WeaknessCandidate]]]) -> list[list[Weakness]]:
+def confirmed(searched: Sequence[tuple[Contrast, Sequence[int], Sequence[TestedNode]]]) -> list[list[TestedNode]]:
     """Return all candidates of a model on the tasks for confirming.
 
     Args:
         searched: contrasts on the tasks for confirming, each with its tree and its candidates.
 
     Returns:
-        For each contrast its candidates in their order, confirmed or not.
+        For each contrast its candidates in their order, weak or not.
     """
-    measured = []
+    tested: list[TestedNode] = []
     for contrast, parents, some in searched:
-        under = leaves_under(parents)[:, [each.node for each in some]]
-        measured += _tested(contrast, under, 1.0 - under, alpha=math.inf)
-    corrected = iter(zip(measured, holm([each.p_value for each in measured]), strict=True))
-    return [[Weakness(each, *next(corrected)) for each in some] for _, _, some in searched]
+        nodes = [each.node for each in some]
+        inside = leaves_under(parents)[:, nodes]
+        tested += _tested(contrast, nodes, inside, 1.0 - inside, alpha=math.inf)
+    corrected = iter(_corrected(tested))
+    return [[next(corrected) for _ in some] for _, _, some in searched]
 
 
-def _tested(contrast: Contrast, inside: Floats, outside: Floats, alpha: float) -> list[Below]:
+def _corrected(tested: Sequence[TestedNode]) -> list[TestedNode]:
+    """Return the nodes with p-values corrected for their number (Holm)."""
+    p_values = holm([each.p_value for each in tested])
+    return [each._replace(p_value=p_value) for each, p_value in zip(tested, p_values, strict=True)]
+
+
+def _tested(
+    contrast: Contrast, nodes: Sequence[int], inside: Floats, outside: Floats, alpha: float
+) -> list[TestedNode]:
     """Return the test of each node.
 
     If a lower bound of p is above alpha after Holm's correction, it is used as the p-value. So nodes that cannot be
@@ -258,31 +247,28 @@ def _tested(contrast: Contrast, inside: Floats, outside: Floats, alpha: float) -
     """
     first, second = contrast.sides(inside, outside)
     by_chance = contrast.chance_p_values(inside, outside)
-    bounds = np.maximum(_least_p_values(second - first), by_chance)
-    sides = [(first[:, index], second[:, index], float(by_chance[index])) for index in range(len(bounds))]
-    tested = {index: _below(*sides[index]) for index in np.flatnonzero(np.isnan(bounds)).tolist()}
-    least = holm([tested[index].p_value if index in tested else bound for index, bound in enumerate(bounds.tolist())])
-    for index, bound in enumerate(bounds.tolist()):
-        corrected = least[index]
-        if index not in tested and corrected is not None:
-            is_possible = corrected <= _CLOSE_TO_ALPHA * alpha
-            there = (second - first)[:, index]
-            there = there[~np.isnan(there)]
+    bounds = np.nan_to_num(np.maximum(_least_p_values(second - first), by_chance)).tolist()
+    tested = []
+    for index, (node, bound, corrected) in enumerate(zip(nodes, bounds, holm(bounds), strict=True)):
+        if is_significant(corrected, _CLOSE_TO_ALPHA * alpha):
+            tested.append(_below(node, first[:, index], second[:, index], float(by_chance[index])))
+        else:
+            there = (second - first)[~np.isnan(second - first)[:, index], index]
             untested = PairedDifference(len(there), float(there.mean()), None, None, None, None)
-            tested[index] = _below(*sides[index]) if is_possible else Below(untested, bound)
-    return [tested[index] for index in range(len(bounds))]
+            tested.append(TestedNode(node, untested, bound))
+    return tested
 
 
-def _below(first: Floats, second: Floats, by_chance: float) -> Below:
-    """Return the difference, second minus first.
+def _below(node: int, first: Floats, second: Floats, by_chance: float) -> TestedNode:
+    """Return the difference in a node, second minus first.
 
     The p-value is one-sided, for a negative difference: half of the two-sided one, or `by_chance` if that is larger.
     """
     measured = paired_difference(first, second)
     if measured.p_value is None or measured.difference is None:
-        return Below(measured, None)
+        return TestedNode(node, measured, None)
     half = measured.p_value / 2.0
-    return Below(measured, max(half if measured.difference < 0 else 1.0 - half, by_chance))
+    return TestedNode(node, measured, max(half if measured.difference < 0 else 1.0 - half, by_chance))
 
 
 def _least_p_values(differences: Floats) -> Floats:
@@ -291,18 +277,13 @@ def _least_p_values(differences: Floats) -> Floats:
     Returns:
         NaN if too few tasks differ for the t-test.
     """
-    counts = (~np.isnan(differences)).sum(axis=0).astype(np.float64)
-    differing = intervals.n_differing(differences)
-    p_values: Floats = np.full(len(counts), np.nan)
-    enough = differing >= intervals.FEWEST_OTHERS
-    if enough.any():
-        chosen, n = differences[:, enough], counts[enough]
-        errors = np.nanstd(chosen, axis=0, ddof=1) / np.sqrt(n)
-        steps = np.asarray(np.nanmean(chosen, axis=0) / errors, dtype=np.float64)
-        degrees = np.asarray(differing[enough] - 1.0, dtype=np.float64)
-        two_sided = intervals.student_two_sided(np.asarray(np.abs(steps), dtype=np.float64), degrees)
-        p_values[enough] = np.where(steps < 0, two_sided / 2.0, 1.0 - two_sided / 2.0)
-    return p_values
+    there, differing = ~np.isnan(differences), intervals.n_differing(differences)
+    n = there.sum(axis=0)
+    means = intervals.quotient(np.where(there, differences, 0.0).sum(axis=0), n)
+    squares = np.where(there, differences - means, 0.0) ** 2
+    steps = intervals.quotient(means, np.sqrt(squares.sum(axis=0) / np.maximum(n - 1, 1) / np.maximum(n, 1)))
+    below = scipy.special.stdtr(differing - 1.0, steps)
+    return np.where(differing >= intervals.FEWEST_OTHERS, below, np.nan)
 
 
 def _aptest(contrast: Contrast, under: Floats, selected: Sequence[int], alpha: float) -> list[int]:
@@ -326,8 +307,7 @@ def _is_weak_beside(contrast: Contrast, under: Floats, node: int, within: Sequen
     if not remainder.any():
         return True
     outside = 1.0 - under[:, [node]]
-    of_parts, of_remainder = (_tested(contrast, each[:, None], outside, alpha)[0] for each in (parts, remainder))
-    if of_remainder.p_value is None or of_remainder.p_value > alpha:
-        return False
-    parts_below, remainder_below = of_parts.measured.difference, of_remainder.measured.difference
-    return parts_below is not None and remainder_below is not None and remainder_below <= _LIKE * parts_below
+    sides = (each[:, None] for each in (parts, remainder))
+    of_parts, of_remainder = (_tested(contrast, [node], inside, outside, alpha)[0] for inside in sides)
+    parts_below, remainder_below = (each.measured.difference or 0.0 for each in (of_parts, of_remainder))
+    return bool(is_significant(of_remainder.p_value, alpha)) and remainder_below <= _LIKE * parts_below

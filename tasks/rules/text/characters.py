@@ -80,14 +80,7 @@ def visible(text: str) -> str:
 
     Ends of lines and tabs stay, and a visible text does not change again.
     """
-
-    def shown(character: str) -> str:
-        number = ord(character)
-        if number < 0x100:
-            return f"\\x{number:02x}"
-        return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
-
-    return _replaced(text, shown)
+    return _replaced(text, lambda one: one.encode("unicode_escape").decode())
 
 
 def visible_json(text: str) -> str:

@@ -5,33 +5,18 @@ from typing import Any
 
 _DEEPEST = 200
 """Depth that no data and settings reach; all code that walks through them can handle several times as much."""
-_SHOWN_CHARS = 60
-
-
-class KeyTwice(ValueError):
-    """An object has a duplicate key; `begin` is the beginning of the object, for messages."""
-
-    def __init__(self, key: str, pairs: list[tuple[str, Any]]) -> None:
-        super().__init__(f"key {key!r} appears twice")
-        self.begin = json.dumps(dict(pairs))[:_SHOWN_CHARS]
 
 
 def read_json(text: str | bytes) -> Any:
     """Return the value of a JSON text.
 
     Raises:
-        KeyTwice: an object in a text of one line has a duplicate key.
-        ValueError: it is not JSON, or an object in a text of several lines has a duplicate key.
+        ValueError: it is not JSON, or an object has a duplicate key.
         RecursionError: it is nested too deeply.
     """
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text))
-    try:
-        value = json.loads(text, object_pairs_hook=_each_once)
-    except KeyTwice as error:
-        if "\n" not in text.strip():
-            raise
-        raise ValueError(f"{error} in the object that begins with {error.begin}") from error
+    value = json.loads(text, object_pairs_hook=_each_once)
     if text.count("[") + text.count("{") > _DEEPEST:
         refuse_deep(value)
     return value
@@ -57,6 +42,7 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     by_key: dict[str, Any] = {}
     for key, value in pairs:
         if key in by_key:
-            raise KeyTwice(key, pairs)
+            begin = json.dumps(dict(pairs))[:60]
+            raise ValueError(f"key {key!r} appears twice in the object that begins with {begin}")
         by_key[key] = value
     return by_key

@@ -110,7 +110,7 @@ def test_what_any_command_prints_goes_through_the_guard(capsys: Printed) -> None
     print("after")
     output = capsys.readouterr()
     assert [] == commands_in(output.out + output.err)
-    assert output.out.startswith(r"\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202eabc\u2066\u200b\U000e0041\x0d\x1b[2Jend")
+    assert output.out.startswith(r"\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202eabc\u2066\u200b\U000e0041\r\x1b[2Jend")
     assert output.out.endswith("after\n")
 
 

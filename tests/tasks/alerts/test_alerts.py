@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from tasks.alerts import findings
 from tasks.alerts.findings import Alert, Message, alert_id, alerts_of_reports, drifts, drops, escaped
 from tasks.alerts.sending import Delivery, delivered, store
-from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
 from tests.kit import job_on, rows_in, values_in
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT
@@ -78,7 +77,7 @@ def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning() -> 
         "lower_limit": 0.953, "min_agreement": None, "met_share": 0.535, "first_met_share": 0.5, "cause": "limit",
     }  # fmt: skip
 
-    [alert] = drifts([Drifted(**figures)])
+    [alert] = drifts([figures])
 
     assert ("judge_drift", "a-judge", figures) == (alert.kind, alert.subject, alert.facts)
     assert (

@@ -5,7 +5,7 @@ import pytest
 
 from tasks.llm.request import Prices
 from tasks.plan.estimate import COUNTED, PerCall, Planned, planned_calls, total_of
-from tasks.plan.stopping import ORDERS, expected_calls, simulated
+from tasks.plan.stopping import ORDERS, expected_calls, needed_calls, simulated
 from tasks.rules.stopping import DIFFERENT, Rule
 from tasks.run.missing_work import ComparedModel, PlannedComparison, Progress
 
@@ -61,20 +61,20 @@ def progress(first: str, second: str, block: int = 0, decision: str = "open") ->
 
 def test_only_the_missing_tasks_among_those_that_are_needed_are_called() -> None:
     needed, (compared,) = simulated([progress("a", "b")], [CLEAR])
-    assert 20 == compared.tasks.median
+    assert 20 == compared["tasks"]["median"]
     # 15 of the first 20 tasks are done.
     missing = [("a", task, 1) for task in ORDER[15:]]
-    assert 5 == expected_calls(Planned("sample", "a", 85), missing, needed).calls.median
+    assert 5 == expected_calls(Planned("sample", "a", 85), missing, needed)["calls"]["median"]
 
 
 def test_a_settled_comparison_needs_what_it_has_and_an_open_one_more_than_that() -> None:
     missing = [("a", task, 1) for task in ORDER[40:]]
     needed, (compared,) = simulated([progress("a", "b", 2, DIFFERENT)], [UNCLEAR])
-    assert (40, 1) == (compared.tasks.median, compared.decided_share)
-    assert 0 == expected_calls(Planned("sample", "a", 60), missing, needed).calls.high
+    assert (40, 1) == (compared["tasks"]["median"], compared["decided_share"])
+    assert 0 == expected_calls(Planned("sample", "a", 60), missing, needed)["calls"]["high"]
     needed, (compared,) = simulated([progress("a", "b", 2)], [CLEAR])
-    assert 60 == compared.tasks.low
-    assert 20 == expected_calls(Planned("sample", "a", 60), missing, needed).calls.median
+    assert 60 == compared["tasks"]["low"]
+    assert 20 == expected_calls(Planned("sample", "a", 60), missing, needed)["calls"]["median"]
 
 
 def test_a_judge_is_called_for_what_each_model_needs() -> None:
@@ -84,5 +84,5 @@ def test_a_judge_is_called_for_what_each_model_needs() -> None:
     # Model c needs 20 tasks with 3 criteria each; a and b, and a model without a comparison, need all.
     missing = [(label, task, 3) for label in ("a", "c", "alone") for task in ORDER]
     rows = expected_calls(Planned("judge", "a-judge", 900), missing, needed)
-    assert (660, 660) == (rows.calls.low, rows.calls.median)
-    assert np.array_equal(needed.calls([]), np.zeros(ORDERS))
+    assert (660, 660) == (rows["calls"]["low"], rows["calls"]["median"])
+    assert np.array_equal(needed_calls(needed, []), np.zeros(ORDERS))

@@ -13,7 +13,7 @@ from tasks.check import default_policy, expectations_of
 from tasks.config.settings import Settings
 from tasks.rules.identity import digest
 from tasks.rules.records import Task
-from tasks.rules.statistics.control import METHOD, ControlNight, limits
+from tasks.rules.statistics.control import METHOD, limits
 from tests.kit import Rows, row
 from tests.tasks.report.synthetic.attacks import Taint
 from tests.tasks.report.synthetic.contenders import DRIFT_NIGHT, NIGHTS, run_of
@@ -72,13 +72,11 @@ def _limits(set_id: str, chosen: Sequence[Row], again: Sequence[Row]) -> list[Ro
     for each in again:
         if each["value"] is not None:
             counts[each["judge_vintage"]].append(each["value"] == first[each["response_id"], each["criterion_id"]])
-    nights = [ControlNight(label, len(alike), sum(alike), 0.8) for label, alike in counts.items()]
-    return [
-        row("control_limits", set_id=set_id, night=night.label, n_decided=night.n_decided,
-            n_agreeing=night.n_agreeing, min_agreement=night.bar, method=METHOD, centre=expected.centre,
-            lower_limit=expected.lower_limit, cause=expected.cause)
-        for night, expected in zip(sorted(nights, key=lambda each: each.label), limits(nights), strict=True)
-    ]  # fmt: skip
+    nights = [
+        {"night": label, "n_decided": len(alike), "n_agreeing": sum(alike), "min_agreement": 0.8}
+        for label, alike in counts.items()
+    ]
+    return [row("control_limits", set_id=set_id, method=METHOD, **night) for night in limits(nights)]
 
 
 def check_rows(revision: str, tasks: Sequence[Task], refused: str, tables: Rows) -> Rows:

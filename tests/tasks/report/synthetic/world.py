@@ -146,10 +146,17 @@ def _control(job: Job, names: Names, posed_tasks: Sequence[PosedTask], tables: R
     return control_rows(own, conversations, {night: names.nights[night] for night in NIGHTS})
 
 
+_DRIFT_LINE = (
+    "{judge}: agrees with its first verdicts on {agreement:.1%} of {n_decided}, below the limit {lower_limit:.1%}; it "
+    "calls {met_share:.1%} of them met, at first {first_met_share:.1%}; a change in scores may be the judge's"
+)
+
+
 def _alert(job: Job, night: str, label: str) -> None:
     """Store the alerts of a night, as a night does."""
     of_night = job.model_copy(update={"night": label, "run_id": run_of(night)})
     judges = drifted(of_night)
-    actual = [Alert("judge_drift", each.judge, each.line) for each in judges]
-    actual += drops(comparisons(of_night), least_drop=0.01, alpha=0.05, drifted_judges=[each.judge for each in judges])
+    actual = [Alert("judge_drift", each["judge"], _DRIFT_LINE.format(**each)) for each in judges]
+    drifting = {each["judge"] for each in judges}
+    actual += drops(comparisons(of_night), least_drop=0.01, alpha=0.05, drifted_judges=drifting)
     sending.store(of_night, actual)

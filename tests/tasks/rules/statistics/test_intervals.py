@@ -60,7 +60,7 @@ def test_every_resample_draws_as_many_tasks_as_there_are(n_tasks: int) -> None:
 @given(SCORES)
 def test_an_interval_lies_within_the_scores_and_around_their_mean(scores: np.ndarray) -> None:
     scores = scores[:, intervals.n_differing(scores) >= intervals.FEWEST_OTHERS]
-    low, high = intervals.mean_intervals(scores, resamples=FEW).T
+    low, high = intervals.mean_intervals(scores, sampled=intervals.draws(len(scores), FEW)).T
     in_order = np.stack([scores.min(axis=0), low, scores.mean(axis=0), high, scores.max(axis=0)])
 
     assert (np.diff(in_order, axis=0) >= -1e-12).all()
@@ -70,7 +70,7 @@ def test_an_interval_lies_within_the_scores_and_around_their_mean(scores: np.nda
 @given(SCORES)
 def test_where_too_few_tasks_differ_from_the_commonest_value_there_is_no_interval(scores: np.ndarray) -> None:
     others = [len(column) - max(Counter(column.tolist()).values()) for column in np.round(scores, 9).T]
-    has_interval = ~np.isnan(intervals.mean_intervals(np.round(scores, 9), resamples=FEW))
+    has_interval = ~np.isnan(intervals.mean_intervals(np.round(scores, 9), sampled=intervals.draws(len(scores), FEW)))
 
     assert [[n >= intervals.FEWEST_OTHERS] * 2 for n in others] == has_interval.tolist()
 
@@ -107,7 +107,7 @@ def test_tasks_that_do_not_count_are_as_good_as_absent() -> None:
 def test_fewer_than_two_tasks_have_no_interval(n_tasks: int) -> None:
     few = np.full((n_tasks, 2), 0.5)
     for scores in (few, np.concatenate([few, np.full((5, 2), np.nan)])):
-        assert np.isnan(intervals.mean_intervals(scores, resamples=FEW)).all()
+        assert np.isnan(intervals.mean_intervals(scores, sampled=intervals.draws(len(scores), FEW))).all()
 
 
 @pytest.mark.parametrize("n_tasks", [8, 60])
@@ -154,9 +154,10 @@ def test_a_pooled_share_has_the_interval_that_drawing_whole_tasks_gives() -> Non
 @settings(max_examples=40)
 @given(GRADED)
 def test_a_pooled_share_of_one_case_a_task_is_a_mean(values: np.ndarray) -> None:
-    shares = intervals.ratio_intervals(3 * values, np.full(values.shape, 3.0), resamples=FEW)
+    sampled = intervals.draws(len(values), FEW)
+    shares = intervals.ratio_intervals(3 * values, np.full(values.shape, 3.0), sampled=sampled)
 
-    means = intervals.mean_intervals(values, resamples=FEW)
+    means = intervals.mean_intervals(values, sampled=sampled)
     assert pytest.approx(means, abs=SINGLE * max(1.0, np.ptp(values)), nan_ok=True) == shares
 
 

@@ -58,12 +58,6 @@ def test_a_larger_sample_of_the_same_seed_holds_the_smaller_one() -> None:
     assert {each.position for each in small} <= {each.position for each in large}
 
 
-def test_what_cannot_be_sampled_is_refused() -> None:
-    for keys, strata, reason in ("ab", "xy", "1 units from 2 strata"), ("aa", "xx", "twice"):
-        with pytest.raises(ValueError, match=reason):
-            sampling.stratified_sample([*keys], [*strata], 1, 0)
-
-
 @given(st.lists(st.floats(0.01, 1000.0), min_size=1, max_size=60), st.integers(1, 70))
 def test_probabilities_sum_to_the_number_wanted_and_none_is_0_or_above_1(size: list[float], n: int) -> None:
     result = sampling.inclusion_probabilities(np.array(size), n)

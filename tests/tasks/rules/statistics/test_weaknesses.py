@@ -55,7 +55,7 @@ def test_the_test_is_that_of_a_paired_difference_on_one_side_corrected_over_the_
     result = weaknesses.candidates(contrast, PARENTS)
 
     assert [2] == [each.node for each in result]
-    assert pytest.approx(result[0].p_selected) == expected[1]
+    assert pytest.approx(result[0].p_value) == expected[1]
 
 
 def test_the_variance_by_chance_is_that_of_dealing_verdicts_out_to_the_criteria_of_a_task() -> None:
@@ -106,9 +106,9 @@ def test_candidates_are_confirmed_on_other_tasks_and_corrected_for_their_number(
     result = weaknesses.candidates(world({0: 0.4}, seed=4), PARENTS)
     first, second = weaknesses.confirmed([(true, PARENTS, result), (chance, PARENTS, result)])
 
-    assert [(True, False)] == [(a.is_confirmed, b.is_confirmed) for a, b in zip(first, second, strict=True)]
+    assert [(True, False)] == [(a.is_weak, b.is_weak) for a, b in zip(first, second, strict=True)]
     alone = weaknesses.confirmed([(true, PARENTS, result)])[0][0]
-    assert pytest.approx(2 * alone.p_confirmed) == first[0].p_confirmed
+    assert pytest.approx(2 * alone.p_value) == first[0].p_value
 
 
 def test_tasks_keep_their_half_and_both_halves_have_about_as_many() -> None:
@@ -128,7 +128,7 @@ def test_the_order_of_criteria_changes_nothing(seed: int) -> None:
     def confirmed(order: np.ndarray) -> list[list[tuple[int, float]]]:
         tree = weakness_evidence.flat(rubrics.topics[order])
         contrasts = weakness_evidence.contrasts(tree, rubrics.tasks[order], rubrics.weights[order], right[:, order])
-        return [[(e.candidate.node, e.p_confirmed) for e in of] for of in weakness_evidence.weaknesses(tree, contrasts)]
+        return [[(e.node, e.p_value) for e in of] for of in weakness_evidence.weaknesses(tree, contrasts)]
 
     first = [[(node, pytest.approx(p)) for node, p in of] for of in confirmed(np.arange(len(rubrics.tasks)))]
     assert first == confirmed(np.random.default_rng(seed).permutation(len(rubrics.tasks)))

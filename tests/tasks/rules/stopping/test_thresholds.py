@@ -97,10 +97,10 @@ def test_an_interval_decides_what_it_excludes() -> None:
     differ, drop = (Rule(claim, 0.05, 0.02, (20, 40)) for claim in ("different", "dropped"))  # type: ignore[arg-type]
     ends = [(0.01, 0.2), (-0.2, -0.001), (-0.01, 0.019), (-0.03, 0.01), (float("nan"), float("nan"))]
     different, equal, still_open = stopping.DIFFERENT, stopping.EQUAL, stopping.OPEN
-    assert [different, different, equal, still_open, still_open] == [differ.decide(*each) for each in ends]
+    assert [different, different, equal, still_open, still_open] == differ.decisions(np.array(ends)).tolist()
     ends = [(-0.2, -0.021), (-0.2, -0.019), (-0.019, 0.3), (0.1, 0.2)]
     expected = [stopping.DROPPED, still_open, stopping.NOT_DROPPED, stopping.NOT_DROPPED]
-    assert expected == [drop.decide(*each) for each in ends]
+    assert expected == drop.decisions(np.array(ends)).tolist()
 
 
 STRATA = {f"t{i}": "Finance" if i % 4 else "Legal" for i in range(100)}

@@ -63,7 +63,7 @@ NASTY = st.text(st.one_of(
     ("plain, ünïcode 語 \U0001f525\n\tindented\r\n", "plain, ünïcode 語 \U0001f525\n\tindented\r\n"),
     ("\x1b]0;title\x07", r"\x1b]0;title\x07"),
     ("\x00\x08\x0b\x0c\x7f\x80\x9b31m\x9f", r"\x00\x08\x0b\x0c\x7f\x80\x9b31m\x9f"),
-    ("over\rwritten", r"over\x0dwritten"),
+    ("over\rwritten", r"over\rwritten"),
     ("\u202a\u202e\u2066\u2069\u200e\u200f\u061c", r"\u202a\u202e\u2066\u2069\u200e\u200f\u061c"),
     ("\u2028\u2029\u200b\ufeff\u2060\xad", r"\u2028\u2029\u200b\ufeff\u2060\xad"),
     ("\U000e0041\U000e0100", r"\U000e0041\U000e0100"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.text.json_text import KeyTwice, read_json
+from tasks.rules.text.json_text import read_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -30,11 +30,6 @@ def test_a_key_that_stands_twice_is_refused_and_placed(text: str, message: str) 
     for given_as in (text, text.encode(), text.encode("utf-8-sig")):
         with pytest.raises(ValueError, match=f"^{message}"):
             read_json(given_as)
-
-
-def test_a_row_of_one_line_is_placed_by_who_knows_the_line() -> None:
-    with pytest.raises(KeyTwice):
-        read_json('{"a": 1, "a": 2}\n')
 
 
 def test_what_is_nested_too_deeply_is_no_more_than_that() -> None:
