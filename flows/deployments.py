@@ -101,7 +101,7 @@ def nightly(
         max_usd: Cap on the cost of the run in US dollars. Empty: the configured cap.
         retry_failed: Retry permanent failures too.
     """
-    job = _job(config=config, warehouse=warehouse, benchmark=benchmark, night=night, stop_at=stop_at, max_usd=max_usd)
+    job = _job(**locals())
     scheduled = flow_run.scheduled_start_time or datetime.now(UTC)
     if night is None:
         job = job.model_copy(update={"night": night_of(job.settings.nightly, scheduled)})
@@ -111,7 +111,7 @@ def nightly(
             skip_night(job, why)
             return state_of(MISSED, f"the night of {job.night}: {why}")
     begun_at = scheduled if night is None else None
-    return _state(run_night(job, is_verbose=False, retry_failed=retry_failed, begun_at=begun_at))
+    return _state(run_night(job, is_verbose=False, begun_at=begun_at))
 
 
 @flow(name="prbench-backfill", flow_run_name=_name)
@@ -198,9 +198,8 @@ def _job(**given: Any) -> Job:
     return load_job(Arguments(**typed, is_quiet=not os.isatty(2)))
 
 
-def _done(flow_name: str, retry_failed: bool = False, **given: Any) -> State[Any]:
-    execution = execute_flow(_job(**given), flow_name, is_verbose=False, retry_failed=retry_failed)
-    return _state(execution)
+def _done(flow_name: str, **given: Any) -> State[Any]:
+    return _state(execute_flow(_job(**given), flow_name, is_verbose=False))
 
 
 def _state(execution: Execution) -> State[Any]:

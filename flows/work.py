@@ -35,11 +35,10 @@ from warehouse import Reader, Warehouse, WarehouseError
 
 
 class Look(NamedTuple):
-    """The job and the data that decide whether there is work; `again`: failed work counts."""
+    """The job and the data that decide whether there is work."""
 
     job: Job
     reader: Reader
-    again: bool
 
     @property
     def wanted(self) -> WantedTasks:
@@ -48,7 +47,7 @@ class Look(NamedTuple):
 
     def asks(self, analysis: Analysis) -> bool:
         """Return whether analysts have missing items, or are configured in another way than at their last call."""
-        is_missing = analysis.lacks_items(self.job, self.reader, retry_failed=self.again)
+        is_missing = analysis.lacks_items(self.job, self.reader, retry_failed=self.job.retry_failed)
         return is_missing or bool(analysis.changed_analysts(self.job, self.reader))
 
 
@@ -87,11 +86,12 @@ WORK: dict[str, Callable[[Look], bool]] = {
     "controls": lambda at: lacks_verdicts(at.job, at.reader),
     "data": lambda at: bool(missing_splits(at.job, at.reader)) or has_unchecked(at.job, at.reader),
     "turns": lambda at: bool(turns_to_assemble(at.reader, at.wanted)),
-    "samples": lambda at: any(plan_samples(at.job, retry_failed=at.again).values()),
+    "samples": lambda at: any(plan_samples(at.job, retry_failed=at.job.retry_failed).values()),
     "rewordings": lambda at: any(
-        unworded_criteria(at.wanted, at.reader, rubric, retry_failed=at.again) for rubric in wanted_rubrics(at.job)
+        unworded_criteria(at.wanted, at.reader, rubric, retry_failed=at.job.retry_failed)
+        for rubric in wanted_rubrics(at.job)
     ),
-    "verdicts": lambda at: any(responses for _, responses in plan_verdicts(at.job, retry_failed=at.again)),
+    "verdicts": lambda at: any(responses for _, responses in plan_verdicts(at.job, retry_failed=at.job.retry_failed)),
     "blocks": lambda at: has_open_block(at.job),
     "measures": lambda at: has_stale_measures(at.reader, at.job),
     "selection": lambda at: has_new_selection(at.job),
@@ -143,12 +143,12 @@ FLOWS = {
 """The flows by the names that commands use."""
 
 
-def has_work(job: Job, name: str, *, retry_failed: bool = False) -> bool:
+def has_work(job: Job, name: str) -> bool:
     """Return whether a flow has work, from published data and configuration; work that this misses is not done."""
     kinds = FLOWS[name].work
     try:
         with Warehouse(job.warehouse).reader() as reader:
-            return not kinds or any(WORK[kind](Look(job, reader, retry_failed)) for kind in kinds)
+            return not kinds or any(WORK[kind](Look(job, reader)) for kind in kinds)
     except (PipelineError, WarehouseError):  # no data yet, or not the configured one: the flow reports it
         return True
 

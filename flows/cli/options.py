@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cached_property, partial, wraps
 from inspect import cleandoc
 from pathlib import Path
@@ -148,18 +148,16 @@ _OPTIONS: dict[str, Declaration] = {
     "verbose": _flag(OUTPUT, "-v --verbose is_verbose", "Show log messages, and the traceback of an error."),
     "no-prefect": _flag(OUTPUT, "--no-prefect is_unrecorded", "Do not record this run in Prefect."),
 }  # fmt: skip
-_REPAIRS = {"retry_failed", "replace_lost"}
 _ARGUMENTS = {field.name for field in fields(Arguments)}
 
 
 @dataclass(frozen=True)
 class Context:
-    """The values of the shared options: the job, the output, and the failed or lost work to redo."""
+    """The values of the shared options: the job and the output."""
 
     arguments: Arguments
     as_json: bool
     is_verbose: bool
-    repairs: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def table_format(self) -> str:
@@ -205,8 +203,7 @@ def command(
         @wraps(function)
         def wrapped(as_json: bool = False, is_verbose: bool = False, **given: Any) -> Any:
             arguments = Arguments(**{name: given.pop(name) for name in _ARGUMENTS & set(given)})
-            repairs = {name: given.pop(name) for name in _REPAIRS & set(given)}
-            return function(Context(arguments, as_json, is_verbose, repairs), **given)
+            return function(Context(arguments, as_json, is_verbose), **given)
 
         new: click.Command = click.command(**{"cls": Command, **settings})(wrapped)
         for option in (*options, *location, *output):

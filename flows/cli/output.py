@@ -176,7 +176,7 @@ def run_flow(context: Context, name: str) -> "Execution":
     from flows.work import FLOWS
 
     refuse_early(context, must_be_stored="data" not in FLOWS[name].work)
-    return execute_flow(context.job, name, is_verbose=context.is_verbose, **context.repairs)
+    return execute_flow(context.job, name, is_verbose=context.is_verbose)
 
 
 def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:

@@ -94,7 +94,7 @@ def nightly(context: Context) -> int:
     except (PipelineError, WarehouseError) as error:
         alert_refused(context.job, error)
         raise
-    execution = run_night(context.job, is_verbose=context.is_verbose, **context.repairs)
+    execution = run_night(context.job, is_verbose=context.is_verbose)
     _show_board(context, execution)
     return finish(context, execution)
 

@@ -75,7 +75,7 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
         vocabularies=arguments.vocabularies, n_responses=arguments.n_responses, compared_models=compared,
         night=arguments.night,
         stop_at=stop_time(arguments.stop_at, now.astimezone()) if arguments.stop_at else None,
-        is_quiet=arguments.is_quiet,
+        is_quiet=arguments.is_quiet, retry_failed=arguments.retry_failed, replace_lost=arguments.replace_lost,
     )  # fmt: skip
     return with_revision(job)
 
