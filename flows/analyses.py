@@ -8,7 +8,7 @@ from flows.recorded import batch, call, recordable
 from flows.stages import ITEMS_A_BATCH, aggregate_flow, as_batch, in_batches, log_stage, run_batches
 from tasks.analyses.annotate import ANNOTATION
 from tasks.analyses.node_scores import measure
-from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES, ROUNDS, refuse_unready
+from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES, ROUNDS
 from tasks.analyses.review import REVIEW
 from tasks.analyses.trees import grow, write_names
 from tasks.config.job import Job
@@ -35,7 +35,6 @@ async def annotate_flow(job: Job) -> list[StageReport]:
 @recordable("capabilities")
 async def capabilities_flow(job: Job) -> list[StageReport]:
     """Describe the capability behind each criterion, group capabilities in trees, name the nodes, and score models."""
-    refuse_unready(job)
     reports: list[StageReport] = []
     for analysis, what in ((PHRASES, "phrases"), (EMBEDDINGS, "vectors")):
         reports += await _ask(job, analysis, what)

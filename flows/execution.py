@@ -26,7 +26,7 @@ from flows.run.validation import refuse_every_vintage, refuse_unknown_names
 from flows.server.project_server import server_of
 from tasks.config.job import Job
 from tasks.config.settings import Settings
-from tasks.console import guard_log_records, notice
+from tasks.console import notice
 from tasks.dataset.source import with_revision
 from tasks.llm.environment import guard_logs
 from tasks.llm.ledger.files import was_damaged_since
@@ -133,7 +133,9 @@ def execute_flow(job: Job, name: str, *, is_verbose: bool) -> Execution:
     from flows.work import FLOWS
 
     refuse_every_vintage(job)
-    calls = FLOWS[name].calls
+    calls, refuse = FLOWS[name].calls, FLOWS[name].refuse
+    if refuse is not None:
+        refuse(job)
     if calls:
         refuse_unknown_names(job)
         refuse_uninstalled(job)
@@ -184,7 +186,6 @@ def prepare(*, is_verbose: bool = False) -> None:
         os.environ.setdefault(name, value)
     collect_seldom()
     guard_logs()
-    guard_log_records()
 
 
 SELECTION = ("limit", "vintage", "named_models", "named_judges", "named_tasks", "named_trials")

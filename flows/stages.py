@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import wraps
-from itertools import count
+from itertools import accumulate, count, groupby
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from prefect import Flow, task
@@ -94,16 +94,10 @@ def in_batches(items: Sequence[Each], size: int = SAMPLES_A_BATCH) -> list[list[
 
 
 def in_response_batches(responses: Sequence[MissingVerdicts]) -> list[list[MissingVerdicts]]:
-    """Group whole responses into batches with a limited number of verdicts."""
-    batches: list[list[MissingVerdicts]] = []
-    room = 0
-    for each in responses:
-        if not batches or room < each.n_criteria:
-            batches.append([])
-            room = VERDICTS_A_BATCH
-        batches[-1].append(each)
-        room -= each.n_criteria
-    return batches
+    """Group whole responses into batches of about a thousand verdicts."""
+    ends = accumulate(each.n_criteria for each in responses)
+    numbered = groupby(zip(ends, responses, strict=True), key=lambda pair: (pair[0] - 1) // VERDICTS_A_BATCH)
+    return [[each for _, each in pairs] for _, pairs in numbered]
 
 
 async def log_stage(job: Job, report: StageReport, started_s: float | None = None) -> StageReport:
@@ -199,10 +193,14 @@ async def _report(job: Job) -> StageReport:
     return report
 
 
-ingest_flow, assemble_flow = stage_flow("ingest", ingest_and_check), stage_flow("assemble", assemble)
-derive_flow, drift_flow = stage_flow("derive", derive), stage_flow("drift", judge_control_set)
-aggregate_flow, check_flow = stage_flow("aggregate", aggregate), stage_flow("check", check)
-select_hard_flow, report_flow = stage_flow("select-hard", _select_hard), stage_flow("report", _report)
+ingest_flow = stage_flow("ingest", ingest_and_check)
+assemble_flow = stage_flow("assemble", assemble)
+derive_flow = stage_flow("derive", derive)
+drift_flow = stage_flow("drift", judge_control_set)
+aggregate_flow = stage_flow("aggregate", aggregate)
+check_flow = stage_flow("check", check)
+select_hard_flow = stage_flow("select-hard", _select_hard)
+report_flow = stage_flow("report", _report)
 compact_flow = stage_flow("compact", tidy)
 
 

@@ -106,8 +106,8 @@ _several = partial(_value, SELECTION, multiple=True)
 _OPTIONS: dict[str, Declaration] = {
     "hard": _flag(OWN, "--hard is_hard", "Use your latest hard subset of each field instead of the splits."),
     "score": _value(OWN, "--score", "NAME", "Score to use.  [default: the benchmark's primary score]"),
-    "as": _value(OWN, "--as as_model", "LABEL", "Model of rows that name none."),
-    "by": _value(OWN, "--by by_label", "LABEL", "Judge of rows that name none."),
+    "as": _value(OWN, "--as model", "LABEL", "Model of rows that name none."),
+    "by": _value(OWN, "--by judge", "LABEL", "Judge of rows that name none."),
     "skip-unknown": _flag(OWN, "--skip-unknown", "Skip rows whose task or criterion is not in the data set."),
     "table": _value(OWN, "--table tables", "NAME", "Only this table or view (repeatable).", multiple=True),
     "seed": _value(OWN, "--seed", "N", "Seed of the random sample.", type=int, default=0, show_default=True),
@@ -149,6 +149,12 @@ _OPTIONS: dict[str, Declaration] = {
     "no-prefect": _flag(OUTPUT, "--no-prefect is_unrecorded", "Do not record this run in Prefect."),
 }  # fmt: skip
 _ARGUMENTS = {field.name for field in fields(Arguments)}
+
+
+def number(names: str, default: int | None, text: str, *, least: int = 1) -> Callable[[Function], Function]:
+    """Return a decorator for a command's own option that is a whole number, at least `least`."""
+    declared = {"type": click.IntRange(min=least), "default": default, "show_default": True, "metavar": "N"}
+    return click.option(*names.split(), help=text, **declared)
 
 
 @dataclass(frozen=True)

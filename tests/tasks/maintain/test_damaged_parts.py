@@ -115,8 +115,7 @@ def test_rows_that_only_calls_restore_wait_until_asked(job: Job, calls: Calls, c
         assert "--replace-lost" in output
         assert 0 == calls()
         assert not facts(job, "verdicts")
-    lost = job.model_copy(update={"replace_lost": True})
-    assert 0 == run(lost, *whole_job(job)).exit_code
+    assert 0 == run(job.model_copy(update={"replace_lost": True}), *whole_job(job)).exit_code
     assert len(before) == calls() == len(facts(job, "verdicts"))
     assert figures == board(job)
 
