@@ -16,7 +16,6 @@ _PREFECT = {
     "PREFECT_CLIENT_MAX_RETRIES": "3",
     "PREFECT_API_REQUEST_TIMEOUT": "30",
     "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
-    "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "false",
     # The UI shows the state of each batch; log lines of batches would hide those of the stages.
     "PREFECT_LOGGING_LOGGERS_PREFECT_TASK_RUNS_LEVEL": "WARNING",
 }

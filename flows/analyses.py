@@ -4,13 +4,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 
-from prefect import flow
-
-from flows.recorded import batch, call, reported, run_name
+from flows.recorded import batch, call, recordable
 from flows.stages import ITEMS_A_BATCH, aggregate_flow, as_batch, in_batches, log_stage, run_batches
 from tasks.analyses.annotate import ANNOTATION
 from tasks.analyses.node_scores import measure
-from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES, ROUNDS, refuse_unready
+from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES, ROUNDS
 from tasks.analyses.review import REVIEW
 from tasks.analyses.trees import grow, write_names
 from tasks.config.job import Job
@@ -22,48 +20,43 @@ from warehouse import Warehouse
 ask_batch, neighbours_batch = as_batch(analyse_items), as_batch(judge_arrangement)
 
 
-@flow(name="review", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def review_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
+@recordable("review")
+async def review_flow(job: Job) -> list[StageReport]:
     """Have reviewers check the criteria without a review, then update the measures."""
-    return await _measured(job, await _ask(job, REVIEW, "reviews", retry_failed))
+    return await _measured(job, await _ask(job, REVIEW, "reviews"))
 
 
-@flow(name="annotate", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def annotate_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
+@recordable("annotate")
+async def annotate_flow(job: Job) -> list[StageReport]:
     """Label the tasks without labels, then measure the agreement of annotators and the leaderboards by label."""
-    return await _measured(job, await _ask(job, ANNOTATION, "annotations", retry_failed))
+    return await _measured(job, await _ask(job, ANNOTATION, "annotations"))
 
 
-@flow(name="capabilities", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def capabilities_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
+@recordable("capabilities")
+async def capabilities_flow(job: Job) -> list[StageReport]:
     """Describe the capability behind each criterion, group capabilities in trees, name the nodes, and score models."""
-    refuse_unready(job)
     reports: list[StageReport] = []
     for analysis, what in ((PHRASES, "phrases"), (EMBEDDINGS, "vectors")):
-        reports += await _ask(job, analysis, what, retry_failed)
+        reports += await _ask(job, analysis, what)
         if any(report.skipped for report in reports):
             return reports  # names for a tree of incomplete data would be wasted calls
     reports += await _run_local(job, grow)
     for _ in range(ROUNDS):
-        named = await _ask(job, NAMES, "names", retry_failed)
+        named = await _ask(job, NAMES, "names")
         reports += named
         if not named:
             break
-        retry_failed = False  # failed ones were retried in the first round
+        job = job.model_copy(update={"retry_failed": False})  # failed ones were retried in the first round
     return [*reports, *await _run_local(job, write_names), *await _run_local(job, measure)]
 
 
-@flow(name="neighbours", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def neighbours_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
+@recordable("neighbours")
+async def neighbours_flow(job: Job) -> list[StageReport]:
     """Judge a sample one by one, in groups, and in shuffled groups, then measure the differences."""
 
     def plan() -> list[Arranged]:
         with Warehouse(job.warehouse).reader() as reader:
-            return missing(job, reader, retry_failed=retry_failed)
+            return missing(job, reader, retry_failed=job.retry_failed)
 
     arranged = await asyncio.to_thread(plan)
     batches = [
@@ -73,7 +66,7 @@ async def neighbours_flow(job: Job, retry_failed: bool = False) -> list[StageRep
     totals = Counter[str]()
     for each in arranged:
         totals.update(row.model for row in each.criteria if row.is_missing)
-    report = await run_batches(job, STAGE, "verdicts", batches, totals, retry_failed=retry_failed)
+    report = await run_batches(job, STAGE, "verdicts", batches, totals)
     return await _measured(job, [report])
 
 
@@ -82,7 +75,7 @@ async def _measured(job: Job, reports: list[StageReport]) -> list[StageReport]:
     return [*reports, await call(aggregate_flow, job)] if any(report.rows for report in reports) else reports
 
 
-async def _ask(job: Job, analysis: Analysis, what: str, retry_failed: bool) -> list[StageReport]:
+async def _ask(job: Job, analysis: Analysis, what: str) -> list[StageReport]:
     """Call the analysts for all missing items, in batches, and return the report; no report if nothing is missing.
 
     `what` is the plural noun for the rows in messages.
@@ -92,7 +85,7 @@ async def _ask(job: Job, analysis: Analysis, what: str, retry_failed: bool) -> l
     def to_call_for() -> dict[str, list[Item]]:
         with warehouse.reader() as reader:
             changed = analysis.changed_analysts(job, reader)
-            items = analysis.missing(job, reader, retry_failed=retry_failed)
+            items = analysis.missing(job, reader, retry_failed=job.retry_failed)
         warehouse.write("analysts", changed)
         warehouse.publish()
         return items
@@ -101,12 +94,14 @@ async def _ask(job: Job, analysis: Analysis, what: str, retry_failed: bool) -> l
     if not any(items.values()):
         return []
     batches = [
-        batch(ask_batch, f"{analysis.stage} {label} {number}", job, analysis, label, some, retry_failed=retry_failed)
+        batch(
+            ask_batch, f"{analysis.stage} {label} {number}", job, analysis, label, some, retry_failed=job.retry_failed
+        )
         for label, of_analyst in items.items()
         for number, some in enumerate(in_batches([item.row_id for item in of_analyst], ITEMS_A_BATCH), start=1)
     ]
     totals = {label: len(of_analyst) for label, of_analyst in items.items()}
-    report = await run_batches(job, analysis.stage, what, batches, totals, retry_failed=retry_failed)
+    report = await run_batches(job, analysis.stage, what, batches, totals)
     report.is_below_bar |= bool(report.failures)
     return [report]
 

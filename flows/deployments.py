@@ -16,7 +16,7 @@ import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from prefect import State, flow, get_client
 from prefect.deployments.runner import RunnerDeployment
@@ -26,13 +26,12 @@ from prefect.runtime import deployment, flow_run
 from prefect.schedules import Cron
 from prefect.settings import get_current_settings
 from prefect.types.entrypoint import EntrypointType
-from pydantic import Field
 
 from flows.execution import Execution, execute_flow, run_interruptibly
 from flows.nightly import run_night, skip_night
 from flows.recorded import STOPPED, message_of, state_of, warehouse_name
 from flows.run.arguments import Arguments
-from flows.run.config import NIGHT, STOP_TIME, config_file, load_job, night_of
+from flows.run.config import config_file, load_job, night_of
 from flows.run.outcomes import INTERRUPTED, MISSED
 from flows.server.project_server import FOLDER, PrefectServer, named_server, own_server, secret_path
 from tasks.config.job import Job
@@ -44,11 +43,6 @@ from warehouse.locks import file_lock
 RUNS_LOCK = "PRBENCH_RUNS_LOCK"
 """The environment variable with the path of a lock that all runs of one `prbench serve` share."""
 _LOOK_EVERY_S = 1.0
-# Prefect checks these before a run begins.
-NightText = Annotated[str, Field(pattern=NIGHT)]
-StopTime = Annotated[str, Field(pattern=STOP_TIME)]
-Positive = Annotated[float, Field(gt=0)]
-Trial = Annotated[int, Field(ge=1)]
 
 
 def _name() -> str:
@@ -62,7 +56,7 @@ def _name() -> str:
 def run(
     config: str | None = None, warehouse: str | None = None, benchmark: str | None = None,
     models: list[str] | None = None, judges: list[str] | None = None, splits: list[str] | None = None,
-    limit: Trial | None = None, stop_at: StopTime | None = None, max_usd: Positive | None = None,
+    limit: int | None = None, stop_at: str | None = None, max_usd: float | None = None,
     retry_failed: bool = False,
 ) -> State[Any]:  # fmt: skip
     """Run the full pipeline; only missing work is done.
@@ -86,7 +80,7 @@ def run(
 @flow(name="prbench-nightly", flow_run_name=_name)
 def nightly(
     config: str | None = None, warehouse: str | None = None, benchmark: str | None = None,
-    night: NightText | None = None, stop_at: StopTime | None = None, max_usd: Positive | None = None,
+    night: str | None = None, stop_at: str | None = None, max_usd: float | None = None,
     retry_failed: bool = False,
 ) -> State[Any]:  # fmt: skip
     """Run one night: resample nightly models, judge, compare with the last night, send alerts.
@@ -101,7 +95,7 @@ def nightly(
         max_usd: Cap on the cost of the run in US dollars. Empty: the configured cap.
         retry_failed: Retry permanent failures too.
     """
-    job = _job(config=config, warehouse=warehouse, benchmark=benchmark, night=night, stop_at=stop_at, max_usd=max_usd)
+    job = _job(**locals())
     scheduled = flow_run.scheduled_start_time or datetime.now(UTC)
     if night is None:
         job = job.model_copy(update={"night": night_of(job.settings.nightly, scheduled)})
@@ -111,15 +105,15 @@ def nightly(
             skip_night(job, why)
             return state_of(MISSED, f"the night of {job.night}: {why}")
     begun_at = scheduled if night is None else None
-    return _state(run_night(job, is_verbose=False, retry_failed=retry_failed, begun_at=begun_at))
+    return _state(run_night(job, is_verbose=False, begun_at=begun_at))
 
 
 @flow(name="prbench-backfill", flow_run_name=_name)
 def backfill(
     config: str | None = None, warehouse: str | None = None, benchmark: str | None = None,
-    models: list[str] | None = None, judges: list[str] | None = None, trials: list[Trial] | None = None,
-    splits: list[str] | None = None, tasks: list[str] | None = None, night: NightText | None = None,
-    stop_at: StopTime | None = None, max_usd: Positive | None = None, retry_failed: bool = False,
+    models: list[str] | None = None, judges: list[str] | None = None, trials: list[int] | None = None,
+    splits: list[str] | None = None, tasks: list[str] | None = None, night: str | None = None,
+    stop_at: str | None = None, max_usd: float | None = None, retry_failed: bool = False,
 ) -> State[Any]:  # fmt: skip
     """Fill in missing responses and verdicts of models, judges, trials or splits; nothing else changes.
 
@@ -194,13 +188,13 @@ def _job(**given: Any) -> Job:
     given["trial_numbers"] = given.pop("trials", None)
     types: dict[str, Any] = {"config": Path, "warehouse": Path}
     types |= dict.fromkeys(("models", "judges", "splits", "tasks", "trial_numbers"), tuple)
-    typed = {name: types[name](value) if name in types else value for name, value in given.items() if value}
+    present = {name: value for name, value in given.items() if value not in (None, "", [])}
+    typed = {name: types.get(name, lambda same: same)(value) for name, value in present.items()}
     return load_job(Arguments(**typed, is_quiet=not os.isatty(2)))
 
 
-def _done(flow_name: str, retry_failed: bool = False, **given: Any) -> State[Any]:
-    execution = execute_flow(_job(**given), flow_name, is_verbose=False, retry_failed=retry_failed)
-    return _state(execution)
+def _done(flow_name: str, **given: Any) -> State[Any]:
+    return _state(execute_flow(_job(**given), flow_name, is_verbose=False))
 
 
 def _state(execution: Execution) -> State[Any]:
@@ -303,29 +297,24 @@ async def _register(job: Job, arguments: Arguments, name: str | None, work_pool:
 
 
 async def _deployments(job: Job, arguments: Arguments, name: str | None, **options: Any) -> list[RunnerDeployment]:
-    """Return the deployments under their registered names, else plain names, else names with the warehouse.
+    """Return the deployments under plain names, else with the name of the warehouse, if another one has these.
 
     Raises:
         UsageError: all these names belong to another warehouse or benchmark.
     """
     served = [warehouse_name(job.warehouse), *([arguments.benchmark] if arguments.benchmark else [])]
-    own, given = (re.sub(r"[^A-Za-z0-9._-]+", "-", text) for text in ("-".join(served), name or ""))
-    suffixes = [f"-{given}"] if name else ["", f"-{own}"]
-    candidates = [await _named(job, arguments, suffix, **options) for suffix in suffixes]
-    owners = [await _owner(deployments) for deployments in candidates]
-    ours = _served(candidates[0][0].parameters)
-    index = next((owners.index(wanted) for wanted in (ours, None) if wanted in owners), None)
-    if index is None:
-        raise UsageError(f"{_conflict(job, candidates[-1], owners[-1])}; choose another --name")
-    if index > 0 and owners[index] is None:
-        notice(f"{_conflict(job, candidates[0], owners[0])}; these get the name {own}")
-    return candidates[index]
-
-
-def _conflict(job: Job, deployments: list[RunnerDeployment], owner: str | None) -> str:
-    name, ours = deployments[0].full_name, _served(deployments[0].parameters)
-    delete = at_this_server(f"deployment delete {name}", job)
-    return f"the deployment {name} of this Prefect server is for {owner}, not for {ours} (`{delete}` if not needed)"
+    own = "-" + re.sub(r"[^A-Za-z0-9._-]+", "-", name or "-".join(served))
+    conflict = ""
+    for suffix in [own] if name else ["", own]:
+        deployments = await _named(job, arguments, suffix, **options)
+        if (owner := await _other_owner(deployments)) is None:
+            if conflict:
+                notice(f"{conflict}; these get the name {own[1:]}")
+            return deployments
+        taken, ours = deployments[0].full_name, _served(deployments[0].parameters)
+        delete = f"`{at_this_server(f'deployment delete {taken}', job)}` if not needed"
+        conflict = f"the deployment {taken} of this Prefect server is for {owner}, not for {ours} ({delete})"
+    raise UsageError(f"{conflict}; choose another --name")
 
 
 async def _named(job: Job, arguments: Arguments, suffix: str, **options: Any) -> list[RunnerDeployment]:
@@ -345,17 +334,15 @@ async def _named(job: Job, arguments: Arguments, suffix: str, **options: Any) ->
     ]  # fmt: skip
 
 
-async def _owner(deployments: list[RunnerDeployment]) -> str | None:
-    """Return the owner of the registered deployments with these names, preferably another one; None: there are none."""
-    owner = None
+async def _other_owner(deployments: list[RunnerDeployment]) -> str | None:
+    """Return the owner of registered deployments with these names if it is another one; None: they are free or ours."""
     async with get_client() as client:
         for each in deployments:
             with suppress(ObjectNotFound):
-                known = await client.read_deployment_by_name(each.full_name)
-                if (theirs := _served(known.parameters)) != _served(each.parameters):
+                theirs = _served((await client.read_deployment_by_name(each.full_name)).parameters)
+                if theirs != _served(each.parameters):
                     return theirs
-                owner = _served(deployments[0].parameters)
-    return owner
+    return None
 
 
 def _served(parameters: dict[str, Any]) -> str:

@@ -26,7 +26,7 @@ from flows.run.validation import refuse_every_vintage, refuse_unknown_names
 from flows.server.project_server import server_of
 from tasks.config.job import Job
 from tasks.config.settings import Settings
-from tasks.console import guard_log_records, notice
+from tasks.console import notice
 from tasks.dataset.source import with_revision
 from tasks.llm.environment import guard_logs
 from tasks.llm.ledger.files import was_damaged_since
@@ -76,11 +76,10 @@ class Execution:
         }  # fmt: skip
 
 
-def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost: bool = False) -> Execution:
+def execute(job: Job, work: Callable[[], Sequence[StageReport]]) -> Execution:
     """Do work on a warehouse as a run: its row in `runs` is written at the start and gets its outcome at the end.
 
     Stored data is verified first. Work finished before an error or an interruption is stored and published.
-    With `replace_lost`, calls whose rows were lost by damage are repeated.
     """
     warehouse, execution, started_at = Warehouse(job.warehouse), Execution(job), datetime.now(UTC)
 
@@ -97,7 +96,7 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost
     try:
         with warehouse.writing(notice), warehouse.living(job.run_id):
             warehouse.verify()
-            if replace_lost:
+            if job.replace_lost:
                 warehouse.accept_losses()
             try:
                 record(outcomes.RUNNING)
@@ -129,27 +128,27 @@ def damage_reports(job: Job) -> list[StageReport]:
     return [StageReport("warehouse", warnings=lines, is_below_bar=is_grave)] if lines else []
 
 
-def execute_flow(
-    job: Job, name: str, *, is_verbose: bool, replace_lost: bool = False, retry_failed: bool = False
-) -> Execution:
+def execute_flow(job: Job, name: str, *, is_verbose: bool) -> Execution:
     """Run one of the flows of `flows.work` as the work of an execution."""
     from flows.work import FLOWS
 
     refuse_every_vintage(job)
-    calls = FLOWS[name].calls
+    calls, refuse = FLOWS[name].calls, FLOWS[name].refuse
+    if refuse is not None:
+        refuse(job)
     if calls:
         refuse_unknown_names(job)
         refuse_uninstalled(job)
-        refuse_unready(job, calls, retry_failed=retry_failed)
+        refuse_unready(job, calls, retry_failed=job.retry_failed)
     prepare(is_verbose=is_verbose)
-    return execute(job, partial(_run, job, name, retry_failed), replace_lost=replace_lost)
+    return execute(job, partial(_run, job, name))
 
 
-def _run(job: Job, name: str, retry_failed: bool) -> list[StageReport]:
+def _run(job: Job, name: str) -> list[StageReport]:
     """Run a flow if it has work: recorded if a Prefect server is reachable, else as a plain function."""
     from flows.work import FLOWS, has_work, without_work
 
-    if not has_work(job, name, retry_failed=retry_failed):
+    if not has_work(job, name):
         return without_work(job, name)
     server = server_of(job)  # if the server must be started, it starts while the libraries load
     flow = resolve_name(FLOWS[name].path)
@@ -162,7 +161,7 @@ def _run(job: Job, name: str, retry_failed: bool) -> list[StageReport]:
     if server is not None and not job.is_quiet:
         notice(f"Prefect records this run: {server.host_and_port}")
     started = flow.fn if server is None else partial(run_recorded, flow)
-    reports = run_interruptibly(partial(started, job, **({"retry_failed": True} if retry_failed else {})))
+    reports = run_interruptibly(partial(started, job))
     return reports if isinstance(reports, list) else [reports]
 
 
@@ -187,7 +186,6 @@ def prepare(*, is_verbose: bool = False) -> None:
         os.environ.setdefault(name, value)
     collect_seldom()
     guard_logs()
-    guard_log_records()
 
 
 SELECTION = ("limit", "vintage", "named_models", "named_judges", "named_tasks", "named_trials")

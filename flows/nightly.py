@@ -42,10 +42,7 @@ def as_night(job: Job, now: datetime | None = None) -> Job:
     return job.model_copy(update={"night": job.night or night_of(nightly, now), "stop_at": stop_at})
 
 
-def run_night(
-    job: Job, *, is_verbose: bool, retry_failed: bool = False, replace_lost: bool = False,
-    begun_at: datetime | None = None,
-) -> Execution:  # fmt: skip
+def run_night(job: Job, *, is_verbose: bool, begun_at: datetime | None = None) -> Execution:
     """Run one night, unless another one is in progress, compare it with the last one, and send alerts.
 
     Alerts that cannot be delivered or stored change nothing about the night. `begun_at` is its scheduled time.
@@ -66,9 +63,7 @@ def run_night(
                 notice(f"skipped: the night of {job.night} is already in progress")
                 return Execution(job, SKIPPED)
             alerts += _of_killed(job)
-            execution = execute_flow(
-                job, "night", is_verbose=is_verbose, replace_lost=replace_lost, retry_failed=retry_failed
-            )
+            execution = execute_flow(job, "night", is_verbose=is_verbose)
             alerts += _alerts_of(execution)
     except BaseException as error:
         why = f"failed: {explained(error)[1]}" if isinstance(error, Exception) else "was stopped"

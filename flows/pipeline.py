@@ -2,10 +2,8 @@
 
 import asyncio
 
-from prefect import flow
-
 from flows import stages
-from flows.recorded import call, is_recorded, reported, run_name, show_results
+from flows.recorded import call, is_recorded, recordable, show_results
 from flows.run.outcomes import explained
 from flows.stages import log_stage
 from flows.stopping import evaluate_in_blocks, was_cut_short
@@ -17,110 +15,104 @@ from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
 
-@flow(name="evaluate", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def evaluate(job: Job, retry_failed: bool = False) -> list[StageReport]:
+@recordable("evaluate")
+async def evaluate(job: Job) -> list[StageReport]:
     """Run the full pipeline: each stage does only missing work."""
-    async with open_run_context(job, retry_failed=retry_failed):  # one budget for sampling and judging
-        reports = await _run_to_verdicts(job, retry_failed)
+    async with open_run_context(job, retry_failed=job.retry_failed):  # one budget for sampling and judging
+        reports = await _run_to_verdicts(job)
         return [*reports, *await _finish(job, reports)]
 
 
-@flow(name="night", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def night(job: Job, retry_failed: bool = False) -> list[StageReport]:
+@recordable("night")
+async def night(job: Job) -> list[StageReport]:
     """Run one night: the full pipeline, the control sets of the judges, and compaction if there are many files."""
-    async with open_run_context(job, retry_failed=retry_failed):
-        reports = [*await _run_to_verdicts(job, retry_failed), await call(stages.drift_flow, job)]
+    async with open_run_context(job, retry_failed=job.retry_failed):
+        reports = [*await _run_to_verdicts(job), await call(stages.drift_flow, job)]
         reports += await _finish(job, reports)
     # The ledger can be compacted only after this run has closed it.
     return [*reports, await call(stages.compact_flow, job, only_if_needed=True)]
 
 
-@flow(name="sample-missing", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def sample(job: Job, retry_failed: bool = False) -> list[StageReport]:
+@recordable("sample-missing")
+async def sample(job: Job) -> list[StageReport]:
     """Sample the missing responses, and compare coverage with the configured minimum."""
-    report = await call(stages.sample_flow, job, retry_failed)
+    report = await call(stages.sample_flow, job)
     return [report, coverage_report(job, "sample", [report])]
 
 
-@flow(name="judge-missing", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def judge(job: Job, retry_failed: bool = False) -> list[StageReport]:
+@recordable("judge-missing")
+async def judge(job: Job) -> list[StageReport]:
     """Judge the criteria without a verdict, and compare coverage with the configured minimum."""
-    report = await call(stages.judge_flow, job, retry_failed)
+    report = await call(stages.judge_flow, job)
     return [report, coverage_report(job, "judge", [report])]
 
 
-@flow(name="backfill", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def backfill(job: Job, retry_failed: bool = False) -> list[StageReport]:
+@recordable("backfill")
+async def backfill(job: Job) -> list[StageReport]:
     """Fill in missing responses and verdicts, all models in parallel: one that fails does not stop the others."""
     reports = [await call(stages.ingest_flow, job), await call(stages.assemble_flow, job)]
     with Warehouse(job.warehouse).reader() as reader:
         imported = imported_models(job, wanted_tasks(job, reader), reader)
     labels = dict.fromkeys([*(model.label for model in job.settings.models), *imported])
-    async with open_run_context(job, retry_failed=retry_failed):
-        reports += await _derive(job, retry_failed)
-        reports += (blocks := await _in_blocks(job, retry_failed))
+    async with open_run_context(job, retry_failed=job.retry_failed):
+        reports += await _derive(job)
+        reports += (blocks := await _in_blocks(job))
         if not was_cut_short(blocks):
-            filled = await asyncio.gather(*(_fill_model(job, label, retry_failed) for label in labels))
+            filled = await asyncio.gather(*(_fill_model(job, label) for label in labels))
             reports += [report for of_model in filled for report in of_model]
         return [*reports, *await _finish(job, reports)]
 
 
-@flow(name="fill", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def fill(job: Job, retry_failed: bool = False) -> list[StageReport]:
+@recordable("fill")
+async def fill(job: Job) -> list[StageReport]:
     """Sample and judge the missing work of one model."""
-    return [await call(stages.sample_flow, job, retry_failed), await call(stages.judge_flow, job, retry_failed)]
+    return [await call(stages.sample_flow, job), await call(stages.judge_flow, job)]
 
 
-async def _fill_model(job: Job, label: str, retry_failed: bool) -> list[StageReport]:
+async def _fill_model(job: Job, label: str) -> list[StageReport]:
     models = tuple(model for model in job.settings.models if model.label == label)
     of_model = job.model_copy(
         update={"settings": job.settings.model_copy(update={"models": models}), "named_models": (label,)}
     )
     try:
-        return await call(fill, of_model, retry_failed)
+        return await call(fill, of_model)
     except Exception as error:  # noqa: BLE001 - reported as the failure of this model; the others go on
         _, line = explained(error)
         report = StageReport("fill", notes=[f"{label} failed"], warnings=[f"{label}: {line}"], has_failed=True)
         return [await log_stage(job, report)]
 
 
-async def _run_to_verdicts(job: Job, retry_failed: bool) -> list[StageReport]:
+async def _run_to_verdicts(job: Job) -> list[StageReport]:
     """Run all stages up to the verdicts, and return their reports."""
     reports = [await call(stages.ingest_flow, job), await call(stages.assemble_flow, job)]
-    blocks = await _in_blocks(job, retry_failed)
-    return [*reports, *blocks, *([] if was_cut_short(blocks) else await _run_calls(job, retry_failed))]
+    blocks = await _in_blocks(job)
+    return [*reports, *blocks, *([] if was_cut_short(blocks) else await _run_calls(job))]
 
 
-async def _run_calls(job: Job, retry_failed: bool) -> list[StageReport]:
+async def _run_calls(job: Job) -> list[StageReport]:
     """Run the stages that make calls, and return their reports."""
     return [
-        await call(stages.sample_flow, job, retry_failed),
-        *await _derive(job, retry_failed),
-        await call(stages.judge_flow, job, retry_failed),
+        await call(stages.sample_flow, job),
+        *await _derive(job),
+        await call(stages.judge_flow, job),
     ]
 
 
-async def _in_blocks(job: Job, retry_failed: bool) -> list[StageReport]:
+async def _in_blocks(job: Job) -> list[StageReport]:
     """Evaluate a job with `stopping` in blocks, and return the reports.
 
     Failed work of earlier runs and models that are not compared is done as in any run.
     """
     if job.settings.stopping is None:
         return []
-    done = await evaluate_in_blocks(job, lambda narrowed: _run_calls(narrowed, retry_failed), retry_failed=retry_failed)
+    done = await evaluate_in_blocks(job, _run_calls)
     await log_stage(job, done[-1])
     return done
 
 
-async def _derive(job: Job, retry_failed: bool) -> list[StageReport]:
+async def _derive(job: Job) -> list[StageReport]:
     """Rewrite the rubrics, if a judge uses rewritten ones."""
-    return [await call(stages.derive_flow, job, retry_failed)] if wanted_rubrics(job) else []
+    return [await call(stages.derive_flow, job)] if wanted_rubrics(job) else []
 
 
 async def _finish(job: Job, before: list[StageReport]) -> list[StageReport]:

@@ -44,7 +44,7 @@ def write_report(
     from flows.nightly import changes
     from tasks.report.build import build
 
-    warehouse = Warehouse(job.warehouse)
+    warehouse, noted = Warehouse(job.warehouse), job.report_index.parent / _FILE
     with warehouse.reader():
         pass  # refuses a warehouse without published data before a folder is created
     # Storing costs opens the ledger, which two machines must not do at once. A read-only folder is only read.
@@ -52,12 +52,12 @@ def write_report(
     with warehouse.only_machine(notice) if can_write else nullcontext(), only_writer(folder or job.report_folder):
         _publish_spend(job)
         if folder is None:
-            forget_basis(job)
+            noted.unlink(missing_ok=True)
         basis = basis_of(job)  # data published after this moment may be missing in the report
         changed = changes(job, None if vintage == _ALL else vintage)
         written = build(job, folder or job.report_folder, vintage, changed)
         if is_of_run:
-            note_basis(job, basis)
+            write_atomically(noted, f"{basis}\n".encode())
         return written
 
 
@@ -90,16 +90,6 @@ def is_up_to_date(job: Job) -> bool:
         return above.is_file() and is_whole(folder) and noted == basis_of(whole_of(job))
     except (OSError, ValueError):
         return False
-
-
-def note_basis(job: Job, basis: str) -> None:
-    """Store the hash of the new report's inputs."""
-    write_atomically(job.report_index.parent / _FILE, f"{basis}\n".encode())
-
-
-def forget_basis(job: Job) -> None:
-    """Delete the stored hash, because the report is about to be written."""
-    (job.report_index.parent / _FILE).unlink(missing_ok=True)
 
 
 def whole_of(job: Job) -> Job:

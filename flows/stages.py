@@ -3,15 +3,16 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Mapping, Sequence
-from itertools import count
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import wraps
+from itertools import accumulate, count, groupby
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from prefect import flow, task
+from prefect import Flow, task
 from prefect.cache_policies import NO_CACHE
 
 from flows import recorded
-from flows.recorded import Batch, batch, is_recorded, may_pass, reported, run_name
+from flows.recorded import Batch, batch, is_recorded, may_pass, recordable
 from flows.report import is_up_to_date, whole_of, write_report
 from flows.run.outcomes import explained
 from tasks.aggregate import aggregate
@@ -37,6 +38,7 @@ _PUBLISH_LEAST_S, _PUBLISH_MOST_S = 30.0, 300.0
 SAMPLES_A_BATCH, VERDICTS_A_BATCH, ITEMS_A_BATCH = 200, 1_000, 1_000
 
 Each = TypeVar("Each")
+Arguments = ParamSpec("Arguments")
 as_batch = task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
 """Makes a Prefect task of a function that works on a batch."""
 sample_batch, judge_batch = as_batch(sample_cells), as_batch(judge_responses)
@@ -44,20 +46,19 @@ provider_batches = task(cache_policy=NO_CACHE)(judge_by_provider_batches)
 
 
 async def run_batches(
-    job: Job, stage: str, what: str, batches: Sequence[Batch], totals: Mapping[str, int],
-    first: Sequence[Batch] = (), *, retry_failed: bool,
-) -> StageReport:  # fmt: skip
+    job: Job, stage: str, what: str, batches: Sequence[Batch], totals: Mapping[str, int], first: Sequence[Batch] = ()
+) -> StageReport:
     """Run the batches of a stage that makes calls, and check the new rows.
 
     `what` is the plural of the stage's rows, `totals` are the calls by model; the batches in `first` run one by one,
-    before the others. `retry_failed`: the batches include failed work.
+    before the others.
     """
     started_s = time.monotonic()
     report = StageReport(stage)
     with progress(stage, totals, is_quiet=job.is_quiet) as tallies:
-        opening = open_run_context(job, STAGES[stage].calls, retry_failed=retry_failed)
+        opening = open_run_context(job, STAGES[stage].calls, retry_failed=job.retry_failed)
         async with opening as context, recorded.progress_shown(stage, tallies):
-            if any(totals.values()):
+            if tallies:
                 await context.ready()
             for each in first:
                 report.add_messages(await each(context))
@@ -71,8 +72,7 @@ async def run_batches(
         report.notes.append(f"nothing to {stage}, no model call made")
     if report.skipped:
         report.notes.append(f"{report.skipped} {what} not called for")
-    report.seconds = time.monotonic() - started_s
-    return await log_stage(job, report)
+    return await log_stage(job, report, started_s)
 
 
 async def _run_all(context: RunContext, batches: Sequence[Batch], report: StageReport) -> None:
@@ -94,28 +94,16 @@ def in_batches(items: Sequence[Each], size: int = SAMPLES_A_BATCH) -> list[list[
 
 
 def in_response_batches(responses: Sequence[MissingVerdicts]) -> list[list[MissingVerdicts]]:
-    """Group whole responses into batches with a limited number of verdicts."""
-    batches: list[list[MissingVerdicts]] = []
-    room = 0
-    for each in responses:
-        if not batches or room < each.n_criteria:
-            batches.append([])
-            room = VERDICTS_A_BATCH
-        batches[-1].append(each)
-        room -= each.n_criteria
-    return batches
+    """Group whole responses into batches of about a thousand verdicts."""
+    ends = accumulate(each.n_criteria for each in responses)
+    numbered = groupby(zip(ends, responses, strict=True), key=lambda pair: (pair[0] - 1) // VERDICTS_A_BATCH)
+    return [[each for _, each in pairs] for _, pairs in numbered]
 
 
-async def timed(job: Job, work: Awaitable[StageReport]) -> StageReport:
-    """Do the work of a stage, and report its result and duration."""
-    started_s = time.monotonic()
-    report = await work
-    report.seconds = time.monotonic() - started_s
-    return await log_stage(job, report)
-
-
-async def log_stage(job: Job, report: StageReport) -> StageReport:
+async def log_stage(job: Job, report: StageReport, started_s: float | None = None) -> StageReport:
     """Print the report of a stage, one line and one for each warning, and show it in Prefect if recorded."""
+    if started_s is not None:
+        report.seconds = time.monotonic() - started_s
     line, labels = report.line, job.named_models or ()
     if report.stage in {"sample", "judge"} and len(labels) == 1:  # several stages may run at the same time
         line = line.replace(report.stage, f"{report.stage} {labels[0]}", 1)
@@ -126,129 +114,94 @@ async def log_stage(job: Job, report: StageReport) -> StageReport:
     return report
 
 
-@flow(name="ingest", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def ingest_flow(job: Job) -> StageReport:
-    """Read the data set and check it; tasks that break an invariant are quarantined."""
-    return await timed(job, asyncio.to_thread(ingest_and_check, job))
+def stage_flow(
+    name: str, work: Callable[Concatenate[Job, Arguments], StageReport | Awaitable[StageReport]]
+) -> Flow[Concatenate[Job, Arguments], Coroutine[Any, Any, StageReport]]:
+    """Return the flow of a stage whose work is not split into batches; a plain function runs in a thread."""
+
+    @recordable(name)
+    @wraps(work)
+    async def run(job: Job, *args: Arguments.args, **kwargs: Arguments.kwargs) -> StageReport:
+        started_s = time.monotonic()
+        done = await asyncio.to_thread(work, job, *args, **kwargs)
+        return await log_stage(job, done if isinstance(done, StageReport) else await done, started_s)
+
+    return run
 
 
-@flow(name="assemble", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def assemble_flow(job: Job) -> StageReport:
-    """Build the conversations of the admitted tasks."""
-    return await timed(job, asyncio.to_thread(assemble, job))
-
-
-@flow(name="sample", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def sample_flow(job: Job, retry_failed: bool = False) -> StageReport:
+@recordable("sample")
+async def sample_flow(job: Job) -> StageReport:
     """Sample the responses that are missing, in batches."""
-    cells = await asyncio.to_thread(plan_samples, job, retry_failed=retry_failed)
+    cells = await asyncio.to_thread(plan_samples, job, retry_failed=job.retry_failed)
     batches = [
         batch(sample_batch, f"sample {label} {number}", job, label, some)
         for label, of_model in cells.items()
         for number, some in enumerate(in_batches(of_model), start=1)
     ]
     totals = {label: len(of_model) for label, of_model in cells.items()}
-    return await run_batches(job, "sample", "responses", batches, totals, retry_failed=retry_failed)
+    return await run_batches(job, "sample", "responses", batches, totals)
 
 
-@flow(name="derive", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def derive_flow(job: Job, retry_failed: bool = False) -> StageReport:
-    """Rewrite the criteria for judges that use another rubric than the original one."""
-    return await timed(job, derive(job, retry_failed=retry_failed))
-
-
-@flow(name="judge", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
+@recordable("judge")
+async def judge_flow(job: Job) -> StageReport:
     """Judge the criteria without a verdict, in batches of whole responses."""
-    missing = await asyncio.to_thread(plan_verdicts, job, retry_failed=retry_failed)
-    index = count()
+    missing = await asyncio.to_thread(plan_verdicts, job, retry_failed=job.retry_failed)
+    options, index = {"retry_failed": job.retry_failed}, count()
     batches = [
         batch(
             judge_batch, f"judge {_models(some)} by {config.judge.label} {number}", job, config, _ids(some),
-            retry_failed=retry_failed, batch_index=next(index),
+            batch_index=next(index), **options,
         )
         for config, responses in missing
         for number, some in enumerate(in_response_batches(responses), start=1)
     ]  # fmt: skip
     first = [
-        batch(
-            provider_batches, f"batches of {config.judge.label}", job, config, _ids(responses),
-            retry_failed=retry_failed,
-        )
+        batch(provider_batches, f"batches of {config.judge.label}", job, config, _ids(responses), **options)
         for config, responses in missing
         if config.judge.mode == "batch" and responses
-    ]  # fmt: skip
+    ]
     totals: Counter[str] = Counter()
     for each in (each for _, responses in missing for each in responses):
         totals[each.model] += each.n_criteria
-    return await run_batches(job, "judge", "verdicts", batches, totals, first, retry_failed=retry_failed)
+    return await run_batches(job, "judge", "verdicts", batches, totals, first)
 
 
-@flow(name="aggregate", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def aggregate_flow(job: Job) -> StageReport:
-    """Compute scores, leaderboard and intervals."""
-    return await timed(job, asyncio.to_thread(aggregate, job))
-
-
-@flow(name="select-hard", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def select_hard_flow(job: Job, must_select: bool = True) -> StageReport:
+def _select_hard(job: Job, must_select: bool = True) -> StageReport:
     """Select the hard subset of each field; if one is new, compute the intervals of its leaderboard."""
-
-    def work() -> StageReport:
-        report = select_hard(job, must_select=must_select)
-        if report.rows:
-            aggregate(job)
-        return report
-
-    return await timed(job, asyncio.to_thread(work))
+    report = select_hard(job, must_select=must_select)
+    if report.rows:
+        aggregate(job)
+    return report
 
 
-@flow(name="check", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def check_flow(job: Job) -> StageReport:
-    """Run all data-quality suites on the stored data."""
-    return await timed(job, asyncio.to_thread(check, job))
+def _write_report(job: Job) -> StageReport:
+    """Write the report; one that cannot be written fails this stage only."""
+    if is_up_to_date(job):
+        return StageReport("report", notes=[f"{job.report_index} is up to date"])
+    try:
+        written = write_report(whole_of(job), is_of_run=True)
+    except Exception as error:  # noqa: BLE001 - reported as the failure of this stage; the results are stored
+        return StageReport("report", warnings=[f"no report: {explained(error)[1]}"], has_failed=True)
+    return StageReport("report", notes=[f"{written.index} ({written.n_bytes / 1e6:,.1f} MB)"])
 
 
-@flow(name="drift", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def drift_flow(job: Job) -> StageReport:
-    """Judge the control sets again, and choose one for each judge without one."""
-    return await timed(job, judge_control_set(job))
-
-
-@flow(name="report", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def report_flow(job: Job) -> StageReport:
-    """Write the report, and link to it; a report that cannot be written fails this stage only."""
-
-    def work() -> StageReport:
-        if is_up_to_date(job):
-            return StageReport("report", notes=[f"{job.report_index} is up to date"])
-        try:
-            written = write_report(whole_of(job), is_of_run=True)
-        except Exception as error:  # noqa: BLE001 - reported as the failure of this stage; the results are stored
-            return StageReport("report", warnings=[f"no report: {explained(error)[1]}"], has_failed=True)
-        return StageReport("report", notes=[f"{written.index} ({written.n_bytes / 1e6:,.1f} MB)"])
-
-    report = await timed(job, asyncio.to_thread(work))
+async def _report(job: Job) -> StageReport:
+    """Write the report, and link to it in Prefect."""
+    report = await asyncio.to_thread(_write_report, job)
     if is_recorded() and not report.has_failed:
         await recorded.show_link(job, job.report_url or job.report_index.resolve().as_uri())
     return report
 
 
-@flow(name="compact", flow_run_name=run_name, validate_parameters=False)
-@reported
-async def compact_flow(job: Job, only_if_needed: bool = False) -> StageReport:
-    """Merge small files into large ones, and delete raw replies that are older than the configured days."""
-    return await timed(job, asyncio.to_thread(tidy, job, only_if_needed))
+ingest_flow = stage_flow("ingest", ingest_and_check)
+assemble_flow = stage_flow("assemble", assemble)
+derive_flow = stage_flow("derive", derive)
+drift_flow = stage_flow("drift", judge_control_set)
+aggregate_flow = stage_flow("aggregate", aggregate)
+check_flow = stage_flow("check", check)
+select_hard_flow = stage_flow("select-hard", _select_hard)
+report_flow = stage_flow("report", _report)
+compact_flow = stage_flow("compact", tidy)
 
 
 def _models(some: Sequence[MissingVerdicts]) -> str:

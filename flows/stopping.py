@@ -25,14 +25,14 @@ def was_cut_short(reports: Iterable[StageReport]) -> bool:
     return any(each.is_at_budget or each.is_at_stop_time or each.skipped for each in reports)
 
 
-async def evaluate_in_blocks(job: Job, evaluate: Evaluate, *, retry_failed: bool) -> list[StageReport]:
+async def evaluate_in_blocks(job: Job, evaluate: Evaluate) -> list[StageReport]:
     """Evaluate block by block until every comparison of a job with `stopping` is settled, and return the reports."""
     started_s = time.monotonic()
     reports, passed = list[StageReport](), dict[tuple[str, ...], int]()
     n_looks = n_blocks = 0
     while (block := await asyncio.to_thread(_next, job, passed)) is not None:
         for narrowed in block.jobs(job):
-            if await asyncio.to_thread(_has_calls, narrowed, retry_failed):
+            if await asyncio.to_thread(_has_calls, narrowed):
                 reports += await evaluate(narrowed)
         if was_cut_short(reports):
             break
@@ -52,9 +52,9 @@ def has_open_block(job: Job) -> bool:
         return plan is not None and bool(progress) and not has_scores(plan, reader)
 
 
-def _has_calls(job: Job, retry_failed: bool) -> bool:
-    return any(plan_samples(job, retry_failed=retry_failed).values()) or any(
-        responses for _, responses in plan_verdicts(job, retry_failed=retry_failed)
+def _has_calls(job: Job) -> bool:
+    return any(plan_samples(job, retry_failed=job.retry_failed).values()) or any(
+        responses for _, responses in plan_verdicts(job, retry_failed=job.retry_failed)
     )
 
 

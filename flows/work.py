@@ -10,10 +10,8 @@ from flows.report import is_up_to_date
 from flows.run.outcomes import no_call_succeeded
 from flows.stopping import has_open_block
 from tasks.aggregate import has_stale_measures
-from tasks.analyses.annotate import ANNOTATION
+from tasks.analyses import annotate, phrases, review
 from tasks.analyses.node_scores import stale_analyses
-from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES, refuse_unready
-from tasks.analyses.review import REVIEW
 from tasks.analyses.trees import nodes_to_name, trees_to_grow
 from tasks.assemble import turns_to_assemble
 from tasks.check import check, has_unchecked
@@ -27,80 +25,63 @@ from tasks.rules.errors import PipelineError
 from tasks.rules.text.numbers import coverage_text
 from tasks.run.calls import Analysis
 from tasks.run.coverage import coverage
-from tasks.run.missing_work import WantedTasks, missing_splits, unworded_criteria, wanted_rubrics, wanted_tasks
+from tasks.run.missing_work import missing_splits, unworded_criteria, wanted_rubrics, wanted_tasks
 from tasks.run.stages import CALLED_KINDS, STAGES
 from tasks.run.writing import StageReport
 from tasks.sample import plan_samples
 from warehouse import Reader, Warehouse, WarehouseError
 
 
-class Look(NamedTuple):
-    """The job and the data that decide whether there is work; `again`: failed work counts."""
-
-    job: Job
-    reader: Reader
-    again: bool
-
-    @property
-    def wanted(self) -> WantedTasks:
-        """The tasks that the job is about."""
-        return wanted_tasks(self.job, self.reader)
-
-    def asks(self, analysis: Analysis) -> bool:
-        """Return whether analysts have missing items, or are configured in another way than at their last call."""
-        is_missing = analysis.lacks_items(self.job, self.reader, retry_failed=self.again)
-        return is_missing or bool(analysis.changed_analysts(self.job, self.reader))
-
-
-def _is_new_night(at: Look) -> bool:
-    ended = at.reader.rows(
-        "select 1 from runs where night = ? and outcome in ('done', 'below_bar') and config ->> 'benchmark' = ?",
-        [at.job.night, at.job.settings.benchmark],
+def _asks(analysis: Analysis) -> Callable[[Job, Reader], bool]:
+    """Return whether analysts have missing items, or are configured in another way than at their last call."""
+    return lambda job, reader: (
+        analysis.lacks_items(job, reader, retry_failed=job.retry_failed) or bool(analysis.changed_analysts(job, reader))
     )
-    return not ended
 
 
-def _may_select(at: Look) -> bool:
+def _is_new_night(job: Job, reader: Reader) -> bool:
+    ended = "select 1 from runs where night = ? and outcome in ('done', 'below_bar') and config ->> 'benchmark' = ?"
+    return not reader.rows(ended, [job.night, job.settings.benchmark])
+
+
+def _may_select(job: Job, _: Reader) -> bool:
     """Return whether a run would select a hard subset; a run continues if none can be selected."""
     try:
-        return has_new_selection(at.job)
+        return has_new_selection(job)
     except PipelineError:
         return False
 
 
-def _has_capabilities(at: Look) -> bool:
-    """Return whether any capability must be described, named, grouped or measured.
-
-    If the job is not ready this raises, so that the flow starts and refuses the job.
-    """
-    refuse_unready(at.job)
+def _has_capabilities(job: Job, reader: Reader) -> bool:
+    """Return whether any capability must be described, named, grouped or measured."""
     return (
-        any(map(at.asks, (PHRASES, EMBEDDINGS, NAMES)))
-        or any(trees_to_grow(at.job, at.reader))
-        or bool(nodes_to_name(at.job, at.reader))
-        or any(stale_analyses(at.reader, at.wanted.key))
+        any(_asks(each)(job, reader) for each in (phrases.PHRASES, phrases.EMBEDDINGS, phrases.NAMES))
+        or any(trees_to_grow(job, reader))
+        or bool(nodes_to_name(job, reader))
+        or any(stale_analyses(reader, wanted_tasks(job, reader).key))
     )
 
 
-WORK: dict[str, Callable[[Look], bool]] = {
+WORK: dict[str, Callable[[Job, Reader], bool]] = {
     "night": _is_new_night,
-    "controls": lambda at: lacks_verdicts(at.job, at.reader),
-    "data": lambda at: bool(missing_splits(at.job, at.reader)) or has_unchecked(at.job, at.reader),
-    "turns": lambda at: bool(turns_to_assemble(at.reader, at.wanted)),
-    "samples": lambda at: any(plan_samples(at.job, retry_failed=at.again).values()),
-    "rewordings": lambda at: any(
-        unworded_criteria(at.wanted, at.reader, rubric, retry_failed=at.again) for rubric in wanted_rubrics(at.job)
+    "controls": lacks_verdicts,
+    "data": lambda job, reader: bool(missing_splits(job, reader)) or has_unchecked(job, reader),
+    "turns": lambda job, reader: bool(turns_to_assemble(reader, wanted_tasks(job, reader))),
+    "samples": lambda job, _: any(plan_samples(job, retry_failed=job.retry_failed).values()),
+    "rewordings": lambda job, reader: any(
+        unworded_criteria(wanted_tasks(job, reader), reader, rubric, retry_failed=job.retry_failed)
+        for rubric in wanted_rubrics(job)
     ),
-    "verdicts": lambda at: any(responses for _, responses in plan_verdicts(at.job, retry_failed=at.again)),
-    "blocks": lambda at: has_open_block(at.job),
-    "measures": lambda at: has_stale_measures(at.reader, at.job),
-    "selection": lambda at: has_new_selection(at.job),
+    "verdicts": lambda job, _: any(responses for _, responses in plan_verdicts(job, retry_failed=job.retry_failed)),
+    "blocks": lambda job, _: has_open_block(job),
+    "measures": lambda job, reader: has_stale_measures(reader, job),
+    "selection": lambda job, _: has_new_selection(job),
     "possible selection": _may_select,
-    "report": lambda at: at.job.settings.report.enabled and not is_up_to_date(at.job),
-    "labels": lambda at: at.asks(ANNOTATION),
-    "reviews": lambda at: at.asks(REVIEW),
+    "report": lambda job, _: job.settings.report.enabled and not is_up_to_date(job),
+    "labels": _asks(annotate.ANNOTATION),
+    "reviews": _asks(review.REVIEW),
     "capabilities": _has_capabilities,
-    "arrangements": lambda at: bool(missing_arrangements(at.job, at.reader)),
+    "arrangements": lambda job, reader: bool(missing_arrangements(job, reader)),
 }
 """Kind of work -> whether a job has any of it."""
 
@@ -109,14 +90,15 @@ class Startable(NamedTuple):
     """A flow that a command starts.
 
     `path` names its module and function, `work` the kinds of work that it does (if empty, it always has work; with
-    `data` it loads the data set), `calls` the kinds of models that it calls, and `covers` names the stage whose
-    coverage it reports.
+    `data` it loads the data set), `calls` the kinds of models that it calls, `covers` names the stage whose coverage it
+    reports, and `refuse` raises if the job lacks settings for it.
     """
 
     path: str
     work: Sequence[str] = ()
     calls: Sequence[str] = ()
     covers: str = ""
+    refuse: Callable[[Job], None] | None = None
 
 
 _RUN = (
@@ -133,22 +115,27 @@ FLOWS = {
     "judge": Startable("flows.pipeline:judge", ("verdicts",), STAGES["judge"].calls, covers="judge"),
     "aggregate": Startable("flows.stages:aggregate_flow", ("measures",)),
     "select_hard": Startable("flows.stages:select_hard_flow", ("measures", "selection")),
-    "annotate": Startable("flows.analyses:annotate_flow", ("labels",)),
+    "annotate": Startable("flows.analyses:annotate_flow", ("labels",), refuse=annotate.refuse_unready),
     "neighbours": Startable("flows.analyses:neighbours_flow", ("arrangements",), STAGES["neighbours"].calls),
-    "review": Startable("flows.analyses:review_flow", ("reviews",)),
-    "capabilities": Startable("flows.analyses:capabilities_flow", ("capabilities",), STAGES["capabilities"].calls),
+    "review": Startable("flows.analyses:review_flow", ("reviews",), refuse=review.refuse_unready),
+    "capabilities": Startable(
+        "flows.analyses:capabilities_flow",
+        ("capabilities",),
+        STAGES["capabilities"].calls,
+        refuse=phrases.refuse_unready,
+    ),
     "check": Startable("flows.stages:check_flow"),
     "compact": Startable("flows.stages:compact_flow"),
 }
 """The flows by the names that commands use."""
 
 
-def has_work(job: Job, name: str, *, retry_failed: bool = False) -> bool:
+def has_work(job: Job, name: str) -> bool:
     """Return whether a flow has work, from published data and configuration; work that this misses is not done."""
     kinds = FLOWS[name].work
     try:
         with Warehouse(job.warehouse).reader() as reader:
-            return not kinds or any(WORK[kind](Look(job, reader, retry_failed)) for kind in kinds)
+            return not kinds or any(WORK[kind](job, reader) for kind in kinds)
     except (PipelineError, WarehouseError):  # no data yet, or not the configured one: the flow reports it
         return True
 

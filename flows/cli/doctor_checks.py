@@ -1,4 +1,4 @@
-"""All checks of `prbench doctor`. No key is ever shown, and no large library is imported."""
+"""All checks of `prbench doctor`. No key is ever shown."""
 
 import asyncio
 import importlib.metadata
@@ -57,14 +57,8 @@ def examine(job: Job, *, may_call: bool = False) -> list[SetupFinding]:
 
 
 def examine_broken(error: ConfigurationError) -> list[SetupFinding]:
-    """Return all problems of a broken configuration, and the problems found in its valid part."""
-    # Passed checks are left out: a default may replace a broken value.
-    rest = [] if error.job is None else [each for each in _of_job(error.job, may_call=False) if each.is_ok is False]
-    return [
-        *(SetupFinding(f"configuration {error.where}", False, problem) for problem in error.problems),
-        *(each for each in rest if each.detail not in error.problems),
-        *_of_machine(),
-    ]
+    """Return all problems of a broken configuration, and the findings that need none."""
+    return [*(SetupFinding(f"configuration {error.where}", False, each) for each in error.problems), *_of_machine()]
 
 
 def _of_job(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
@@ -103,17 +97,14 @@ def check_models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
         if literal := sorted(name for name, value in headers.items() if not is_reference(value)):
             detail = f"literal values: {', '.join(literal)}; write ${{NAME}} for a secret"
             yield SetupFinding(f"headers of {label}", None, detail)
-    routes: dict[str, tuple[Target, SetupFinding]] = {}
+    routes: dict[str, tuple[Target, str]] = {}
     for each in called:
-        target = each.target
-        route = str((target.name, target.api_base, target.headers))
-        if route not in routes:
-            routes[route] = target, _finding(_model, f"{each.kind.replace('_', ' ')} {target.name}", target)
+        route = str((each.target.name, each.target.api_base, each.target.headers))
+        routes.setdefault(route, (each.target, f"{each.kind.replace('_', ' ')} {each.target.name}"))
+    models = [(target, _finding(_model, subject, target)) for target, subject in routes.values()]
     # Calls from a cluster use the keys on the cluster, which cannot be tested from here.
     is_here = settings.calls.where == "here" or settings.calls.address == "local"
-    yield from (
-        _called(job, list(routes.values())) if may_call and is_here else (finding for _, finding in routes.values())
-    )
+    yield from _called(job, models) if may_call and is_here else (finding for _, finding in models)
 
 
 def _called(job: Job, models: Sequence[tuple[Target, SetupFinding]]) -> Iterator[SetupFinding]:
@@ -125,12 +116,9 @@ def _called(job: Job, models: Sequence[tuple[Target, SetupFinding]]) -> Iterator
     ledger, is_elsewhere = job.warehouse / LEDGER, Warehouse(job.warehouse).elsewhere()
     probed = iter(asyncio.run(probe(called, ledger if ledger.is_dir() and not is_elsewhere else None, job.run_id)))
     for target, finding in models:
-        if target not in called:
-            yield finding
-            continue
-        is_ok, detail = next(probed)
-        known = "" if key_state(target) in detail else f"{finding.detail}; "
-        yield SetupFinding(finding.subject, is_ok, known + detail)
+        is_ok, detail = next(probed) if target in called else (finding.is_ok, "")
+        known = "" if detail and key_state(target) in detail else finding.detail
+        yield SetupFinding(finding.subject, is_ok, "; ".join(filter(None, (known, detail))))
 
 
 def _finding(check: Callable[[str, Any], SetupFinding], subject: str, checked: Any) -> SetupFinding:
@@ -245,14 +233,11 @@ def check_warehouse(job: Job) -> Iterator[SetupFinding]:
         yield SetupFinding(subject, False, str(error))
         return
     # This reads every part and the whole database.
-    damage, losses = warehouse.damage(), warehouse.losses()
-    yield from (SetupFinding("stored data", False, line, is_damage=True) for line in damage)
+    damage, losses = warehouse.damage(), lines_on(warehouse.losses())
+    yield from (SetupFinding("stored data", False, line, is_damage=True) for line in (*damage, *losses))
     if damage:
         mended = "`prbench aggregate` sets damaged files aside and restores what it can, without a model call"
         yield SetupFinding("stored data", None, mended)
-    yield from (SetupFinding("stored data", False, loss.line, is_damage=True) for loss in losses)
-    if losses:
-        yield SetupFinding("stored data", None, lines_on(losses)[-1])
     if warehouse.database.exists():
         yield from _database(warehouse, subject, is_damaged=bool(damage or losses))
     elif not damage and not losses:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from flows.cli.options import WAREHOUSE, Context, Group, command
+from flows.cli.options import WAREHOUSE, Context, Group, command, number
 from flows.cli.output import refuse_early, report_done, write
 from tasks.rules.verdict import GRADINGS
 
@@ -69,9 +69,7 @@ def _write_import(
 @click.option("--pattern", metavar="NAMES", help="File names in a folder, without endings, made of {task}, {model}, "
               "{trial} and {vintage}.  [default: {model}/{task}; with --as: {task}]")  # fmt: skip
 @click.option("--skip-other", is_flag=True, help="Skip files in the folder that do not match, and show their number.")
-def import_responses(
-    context: Context, source: Path, as_model: str | None, pattern: str | None, skip_other: bool, skip_unknown: bool
-) -> int:
+def import_responses(context: Context, source: Path, **own: Any) -> int:
     """Import responses made elsewhere.
 
     A file has rows `task, model, response[, trial, vintage]` (JSONL, CSV or Parquet), or is one JSON object
@@ -91,9 +89,7 @@ def import_responses(
     """
     from tasks.imports.responses import import_responses as bring_in
 
-    return _write_import(context, [source], lambda job: [
-        bring_in(job, source, as_model, pattern=pattern, skip_other=skip_other, skip_unknown=skip_unknown)
-    ], may_be_folder=True)  # fmt: skip
+    return _write_import(context, [source], lambda job: [bring_in(job, source, **own)], may_be_folder=True)
 
 
 @command("vintage", "night", "as", "by", "skip-unknown", of=import_, name="verdicts", texts={
@@ -109,10 +105,7 @@ def import_responses(
 @click.option("--random-sample", "is_random_sample", is_flag=True, help="State that people gave these verdicts, and "
               "that they are a simple random sample of all verdicts of their models; `prbench leaderboard --debiased` "
               "then uses them.")  # fmt: skip
-def import_verdicts(
-    context: Context, file: Path, as_model: str | None, task: str | None, by_label: str | None, grading: str | None,
-    skip_empty: bool, skip_unknown: bool, is_random_sample: bool,
-) -> int:  # fmt: skip
+def import_verdicts(context: Context, file: Path, **own: Any) -> int:
     """Import verdicts made elsewhere, human labels included.
 
     Rows (JSONL, CSV or Parquet) have the columns `task, model, criterion, criteria_met` and may have `judge, trial,
@@ -133,10 +126,7 @@ def import_verdicts(
     """
     from tasks.imports.verdicts import import_verdicts as bring_in
 
-    return _write_import(context, [file], lambda job: [bring_in(
-        job, file, as_model, task=task, judge=by_label, grading=grading, skip_empty=skip_empty,
-        skip_unknown=skip_unknown, is_random_sample=is_random_sample,
-    )])  # fmt: skip
+    return _write_import(context, [file], lambda job: [bring_in(job, file, **own)])
 
 
 @command("vintage", "as", "by", "skip-unknown", of=import_, name="results", texts={
@@ -149,10 +139,7 @@ def import_verdicts(
 @click.argument("files", type=_PATH, metavar="FILE", nargs=-1, required=True)
 @click.option("--format", "format_name", type=click.Choice(["auto", *RESULT_FORMATS]), default="auto",
               show_default=True, help="Harness that wrote the files; auto: recognise it by their content.")  # fmt: skip
-def import_results(
-    context: Context, files: tuple[Path, ...], format_name: str, as_model: str | None, by_label: str | None,
-    skip_unknown: bool,
-) -> int:  # fmt: skip
+def import_results(context: Context, files: tuple[Path, ...], **own: Any) -> int:
     """Import responses and verdicts from the logs of other harnesses.
 
     FILE is a result of the published PRBench harness (JSON), a log of Inspect AI (.eval or JSON), an output folder of
@@ -169,14 +156,12 @@ def import_results(
     """
     from tasks.imports.results.importing import import_results as bring_in
 
-    return _write_import(context, files, lambda job: bring_in(
-        job, files, format_name=format_name, model=as_model, judge=by_label, skip_unknown=skip_unknown,
-    ), kinds=(), may_be_folder=True)  # fmt: skip
+    return _write_import(context, files, lambda job: bring_in(job, files, **own), kinds=(), may_be_folder=True)
 
 
 @command("by", "skip-unknown", of=import_, name="reviews", texts={"by": "Reviewer of rows that name none."})
 @click.argument("files", type=_PATH, metavar="FILE", nargs=-1, required=True)
-def import_reviews(context: Context, files: tuple[Path, ...], by_label: str | None, skip_unknown: bool) -> int:
+def import_reviews(context: Context, files: tuple[Path, ...], judge: str | None, skip_unknown: bool) -> int:
     """Import reviews of criteria that people entered in sheets of `prbench export review`.
 
     Rows (CSV, JSONL or Parquet) have the columns `task, criterion, decision` (agree or disagree) and `reviewer`, and
@@ -190,7 +175,7 @@ def import_reviews(context: Context, files: tuple[Path, ...], by_label: str | No
     """
     from tasks.imports.reviews import import_reviews as bring_in
 
-    return _write_import(context, files, lambda job: bring_in(job, files, reviewer=by_label, skip_unknown=skip_unknown))
+    return _write_import(context, files, lambda job: bring_in(job, files, reviewer=judge, skip_unknown=skip_unknown))
 
 
 @command(of=import_, name="warehouse", location=WAREHOUSE)
@@ -265,12 +250,11 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
     "judge": "With --for: the judge that labels are to correct.  [default: the first configured one]",
 })  # fmt: skip
 @click.argument("file", type=_PATH)
-@click.option("-n", "n_rows", type=click.IntRange(min=1), default=200, show_default=True, metavar="N",
-              help="Number of rows; only the last response may lack some of its criteria.")  # fmt: skip
+@number("-n n_rows", 200, "Number of rows; only the last response may lack some of its criteria.")
 @click.option("--for", "interval", metavar="INTERVAL", help="Choose single verdicts whose labels narrow one interval "
               "of `prbench leaderboard --debiased` most: `leaderboard`, the difference of two models "
               "(\"A B\"), or a category.")  # fmt: skip
-def labelling(context: Context, file: Path, n_rows: int, seed: int, interval: str | None) -> int:
+def labelling(context: Context, file: Path, interval: str | None, **own: Any) -> int:
     """Write a sheet for human graders (CSV).
 
     It has one row for each criterion of a response, with columns to fill in: `judge` (the grader's name) and
@@ -297,27 +281,21 @@ def labelling(context: Context, file: Path, n_rows: int, seed: int, interval: st
         if context.arguments.judges:
             raise click.UsageError("--judge needs --for; a sheet of whole responses is not about a judge")
         job = context.stored_job(checked=("split", "model"))
-        return report_done(context, export_labelling(job, file, n_rows=n_rows, seed=seed))
+        return report_done(context, export_labelling(job, file, **own))
 
     refuse_early(context, must_be_stored=True)
     job = context.stored_job(checked=("split", "model", "judge"))
-    return write(context, job, lambda: [
-        export_sampled_labelling(job, file, sampled_for=interval, n_rows=n_rows, seed=seed,
-                               of_latest=not (context.arguments.vintage or context.arguments.night))
-    ])  # fmt: skip
+    own["of_latest"] = not (context.arguments.vintage or context.arguments.night)
+    return write(context, job, lambda: [export_sampled_labelling(job, file, sampled_for=interval, **own)])
 
 
 @command("split", "limit", "seed", of=export, name="review")
 @click.argument("target", type=_PATH, metavar="FILE|FOLDER")
-@click.option("-n", "n_criteria", type=click.IntRange(min=1), default=200, show_default=True, metavar="N",
-              help="Number of criteria to sample.")  # fmt: skip
-@click.option("--tasks", "n_tasks", type=click.IntRange(min=1), metavar="N",
-              help="Sample N whole tasks with all their criteria instead.")  # fmt: skip
+@number("-n n_criteria", 200, "Number of criteria to sample.")
+@number("--tasks n_tasks", None, "Sample N whole tasks with all their criteria instead.")
 @click.option("--by", type=click.Choice(["category", "severity", "field", "topic"]), multiple=True,
               help="Sample equally from each of these (repeatable).")  # fmt: skip
-def export_review(
-    context: Context, target: Path, n_criteria: int, n_tasks: int | None, by: tuple[str, ...], seed: int
-) -> int:
+def export_review(context: Context, target: Path, n_tasks: int | None, **own: Any) -> int:
     """Write a sheet for experts who review rubrics (CSV).
 
     It has one row for each sampled criterion, with the task's conversation and columns to fill in: `reviewer` (the
@@ -341,7 +319,7 @@ def export_review(
         raise click.UsageError("-n counts criteria and --tasks counts tasks: give one of the two")
     refuse_early(context, must_be_stored=True)
     job = context.stored_job(checked=("split",))
-    return write(context, job, lambda: [written(job, target, n_criteria=n_criteria, n_tasks=n_tasks, by=by, seed=seed)])
+    return write(context, job, lambda: [written(job, target, n_tasks=n_tasks, **own)])
 
 
 @command("split", "model", "judge", "vintage-shown", of=export, name="inspect")

@@ -326,10 +326,7 @@ _CANNOT_BE_COMBINED = (
               "Excel on a second sheet, beside a CSV file in FILE-columns.csv.")  # fmt: skip
 @click.option("--debiased", "is_debiased", is_flag=True,
               help="Also show each score corrected by people's labels on a part of the verdicts.")  # fmt: skip
-def leaderboard(
-    context: Context, is_hard: bool, score: str | None, by: str | None, is_severity: bool, selection: str | None,
-    output: Path | None, is_debiased: bool,
-) -> int:  # fmt: skip
+def leaderboard(context: Context, output: Path | None, is_debiased: bool, **own: Any) -> int:
     """Rank the models.
 
     Each score comes with its interval, its coverage, and its possible range: the lowest and the highest value once no
@@ -349,10 +346,9 @@ def leaderboard(
     """
     from tasks.figures.leaderboard import leaderboard as ranked
 
-    given = {
-        "--by": by, "--risk": is_severity, "--selection": selection, "--hard": is_hard, "--score": score,
-        "--output": output, "--json": context.as_json, "--debiased": is_debiased,
-    }  # fmt: skip
+    by = own["by"]
+    given = {"--risk": own["is_severity"], "--hard": own["is_hard"], "--json": context.as_json, "--output": output}
+    given |= {"--debiased": is_debiased, **{f"--{name}": own[name] for name in ("by", "selection", "score")}}
     for first, second in _CANNOT_BE_COMBINED:
         if given[first] and given[second]:
             raise UsageError(f"{first} and {second} cannot be combined; leave one out")
@@ -360,16 +356,13 @@ def leaderboard(
         if by not in {None, "category"}:
             raise UsageError(f"--by {by}: --debiased knows --by category only")
         parts = {"": "debiased_categories" if by else "debiased_scores"}
-        return show_parts(context, context.stored_job(), parts, {"is_hard": is_hard, "score": score})
+        return show_parts(context, context.stored_job(), parts, own)
     if output is not None:
         from tasks.exports.board_files import refuse_other_suffix, write_board
 
         refuse_other_suffix(output)
     job = context.stored_job()
-    table = ranked(
-        job, vintage=context.arguments.vintage, score=score, by=by, is_hard=is_hard, is_severity=is_severity,
-        selection=selection,
-    )  # fmt: skip
+    table = ranked(job, vintage=context.arguments.vintage, **own)
     if output is not None:
         click.echo(write_board(job, table, output, by).line)
     elif context.as_json:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from flows.cli.options import RUNS, SHOWS, WAREHOUSE, Context, Group, command
+from flows.cli.options import RUNS, SHOWS, WAREHOUSE, Context, Group, command, number
 from flows.cli.output import finish, report_done, run_flow, show, show_json, show_table
 
 
@@ -217,8 +217,7 @@ def compact(context: Context) -> int:
 
 @command(location=WAREHOUSE)
 @click.argument("target", metavar="FOLDER|ADDRESS")
-@click.option("--keep", "n_kept", type=click.IntRange(min=1), metavar="N",
-              help="Keep only the last N publications.  [default: all]")  # fmt: skip
+@number("--keep n_kept", None, "Keep only the last N publications.  [default: all]")
 def publish(context: Context, target: str, n_kept: int | None) -> int:
     """Publish database, report and tables to a folder or a store.
 
@@ -338,8 +337,7 @@ def remove() -> None:
 
 @command("model", "task", "trial", "vintage-only", of=remove, name="response", location=WAREHOUSE)
 @click.argument("response_ids", nargs=-1, metavar="[RESPONSE_ID]...")
-@click.option("--longer-than", type=click.IntRange(min=0), metavar="N",
-              help="Only responses with more than N letters and digits.")  # fmt: skip
+@number("--longer-than", None, "Only responses with more than N letters and digits.", least=0)
 @click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the table `removals`.")
 @click.option("--dry-run", is_flag=True, help="List the responses without removing any.")
 def remove_response(

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cached_property, partial, wraps
 from inspect import cleandoc
 from pathlib import Path
@@ -106,8 +106,8 @@ _several = partial(_value, SELECTION, multiple=True)
 _OPTIONS: dict[str, Declaration] = {
     "hard": _flag(OWN, "--hard is_hard", "Use your latest hard subset of each field instead of the splits."),
     "score": _value(OWN, "--score", "NAME", "Score to use.  [default: the benchmark's primary score]"),
-    "as": _value(OWN, "--as as_model", "LABEL", "Model of rows that name none."),
-    "by": _value(OWN, "--by by_label", "LABEL", "Judge of rows that name none."),
+    "as": _value(OWN, "--as model", "LABEL", "Model of rows that name none."),
+    "by": _value(OWN, "--by judge", "LABEL", "Judge of rows that name none."),
     "skip-unknown": _flag(OWN, "--skip-unknown", "Skip rows whose task or criterion is not in the data set."),
     "table": _value(OWN, "--table tables", "NAME", "Only this table or view (repeatable).", multiple=True),
     "seed": _value(OWN, "--seed", "N", "Seed of the random sample.", type=int, default=0, show_default=True),
@@ -148,18 +148,22 @@ _OPTIONS: dict[str, Declaration] = {
     "verbose": _flag(OUTPUT, "-v --verbose is_verbose", "Show log messages, and the traceback of an error."),
     "no-prefect": _flag(OUTPUT, "--no-prefect is_unrecorded", "Do not record this run in Prefect."),
 }  # fmt: skip
-_REPAIRS = {"retry_failed", "replace_lost"}
 _ARGUMENTS = {field.name for field in fields(Arguments)}
+
+
+def number(names: str, default: int | None, text: str, *, least: int = 1) -> Callable[[Function], Function]:
+    """Return a decorator for a command's own option that is a whole number, at least `least`."""
+    declared = {"type": click.IntRange(min=least), "default": default, "show_default": True, "metavar": "N"}
+    return click.option(*names.split(), help=text, **declared)
 
 
 @dataclass(frozen=True)
 class Context:
-    """The values of the shared options: the job, the output, and the failed or lost work to redo."""
+    """The values of the shared options: the job and the output."""
 
     arguments: Arguments
     as_json: bool
     is_verbose: bool
-    repairs: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def table_format(self) -> str:
@@ -205,8 +209,7 @@ def command(
         @wraps(function)
         def wrapped(as_json: bool = False, is_verbose: bool = False, **given: Any) -> Any:
             arguments = Arguments(**{name: given.pop(name) for name in _ARGUMENTS & set(given)})
-            repairs = {name: given.pop(name) for name in _REPAIRS & set(given)}
-            return function(Context(arguments, as_json, is_verbose, repairs), **given)
+            return function(Context(arguments, as_json, is_verbose), **given)
 
         new: click.Command = click.command(**{"cls": Command, **settings})(wrapped)
         for option in (*options, *location, *output):

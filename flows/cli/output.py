@@ -5,10 +5,10 @@ import io
 import json
 import math
 import sys
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -17,8 +17,6 @@ from tasks.console import exact
 from tasks.rules.text.characters import visible, visible_json
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from flows.execution import Execution
     from tasks.config.job import Job
     from tasks.console.printing import VisibleConsole
@@ -96,47 +94,39 @@ def show_table(
 
     `groups` holds the group of each row; a line separates groups.
     """
-    from tasks.console.printing import VisibleConsole
-
-    console = VisibleConsole()
-    columns, title = [visible(column) for column in columns], visible(title or "") or None
-    cells = [list(map(cell_text, row)) for row in rows]
-    are_numbers = list(right) or [
-        bool(rows) and all(isinstance(row[index], int | float | None) for row in rows) for index in range(len(columns))
-    ]
-    ends = {row for row, (group, following) in enumerate(pairwise(groups)) if group != following}
-    for n_shown in range(len(columns), (n_least or len(columns)) - 1, -1):
-        table = _table(columns[:n_shown], cells, are_numbers, title, ends)
-        if not console.is_terminal:
-            VisibleConsole(width=_WITHOUT_LIMIT).print(table)
-            return
-        width = console.measure(table, options=console.options.update(width=_WITHOUT_LIMIT))
-        # If columns may be left out, cells are not wrapped; otherwise they may be wrapped between words.
-        if (width.minimum if n_least is None else width.maximum) <= console.width:
-            console.print(table)
-            if n_shown < len(columns):
-                hidden = ", ".join(columns[n_shown:])
-                console.print(f"A wider terminal also shows: {hidden}", style="dim", markup=False)
-            return
-    _print_records(console, columns, cells, title)
-
-
-def _table(
-    columns: Sequence[str], cells: Sequence[Sequence[str]], are_numbers: Sequence[bool], title: str | None,
-    ends: Container[int],
-) -> "Table":  # fmt: skip
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title and Text(title), title_justify="left", header_style="bold")
-    for column, is_number in zip(columns, are_numbers, strict=False):
-        least = len(column) if is_number else None
-        table.add_column(
-            Text(column), justify="right" if is_number else "left", no_wrap=is_number, overflow="fold", min_width=least
-        )
+    from tasks.console.printing import VisibleConsole
+
+    console, cells = VisibleConsole(), [list(map(cell_text, row)) for row in rows]
+    table = Table(title=Text(title) if title else None, title_justify="left", header_style="bold")
+    for index, column in enumerate(map(visible, columns)):
+        holds_numbers = bool(rows) and all(isinstance(row[index], int | float | None) for row in rows)
+        is_number = right[index] if right else holds_numbers
+        width = len(column) if is_number else None
+        side: Literal["right", "left"] = "right" if is_number else "left"
+        table.add_column(Text(column), justify=side, no_wrap=is_number, overflow="fold", min_width=width)
+    ends = {row for row, (group, following) in enumerate(pairwise(groups)) if group != following}
     for number, row in enumerate(cells):
-        table.add_row(*map(Text, row[: len(columns)]), end_section=number in ends)
-    return table
+        table.add_row(*map(Text, row), end_section=number in ends)
+
+    def is_too_wide() -> bool:
+        needs = console.measure(table, options=console.options.update(width=_WITHOUT_LIMIT))
+        # If columns may be left out, cells are not wrapped; otherwise they may be wrapped between words.
+        return console.width < (needs.minimum if n_least is None else needs.maximum)
+
+    if not console.is_terminal:
+        VisibleConsole(width=_WITHOUT_LIMIT).print(table)
+        return
+    while is_too_wide() and len(table.columns) > (n_least or len(columns)):
+        table.columns.pop()
+    if is_too_wide():
+        _print_records(console, columns, cells, title)
+        return
+    console.print(table)
+    if hidden := columns[len(table.columns) :]:
+        console.print(f"A wider terminal also shows: {', '.join(hidden)}", style="dim", markup=False)
 
 
 def _print_records(
@@ -152,7 +142,7 @@ def _print_records(
         block.add_column(style="bold", no_wrap=True)
         block.add_column(overflow="fold")
         for column, cell in zip(columns, row, strict=True):
-            block.add_row(Text(column), Text(cell))
+            block.add_row(Text(visible(column)), Text(cell))
         console.rule(Text(f"row {number}"), align="left", style="dim")
         console.print(block)
 
@@ -176,7 +166,7 @@ def run_flow(context: Context, name: str) -> "Execution":
     from flows.work import FLOWS
 
     refuse_early(context, must_be_stored="data" not in FLOWS[name].work)
-    return execute_flow(context.job, name, is_verbose=context.is_verbose, **context.repairs)
+    return execute_flow(context.job, name, is_verbose=context.is_verbose)
 
 
 def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
@@ -206,9 +196,8 @@ def explain_exit(execution: "Execution") -> None:
     from warehouse import Warehouse
 
     if execution.has_nothing:
-        if stopped := dict.fromkeys(line for report in execution.reports for line in report.stopped):
-            cause = "; ".join(stopped) if execution.job.is_quiet else "the models were stopped, see above"
-        else:
+        cause = "; ".join(dict.fromkeys(line for report in execution.reports for line in report.stopped))
+        if not cause:
             with Warehouse(execution.job.warehouse).reader() as reader:
                 query = sql.read("queries/look/errors_of_run")
                 cause = reader.rows(query, {"run_id": execution.job.run_id})[0]["error"]
@@ -221,12 +210,9 @@ def finish(context: Context, execution: "Execution", **more: Any) -> int:
     explain_exit(execution)
     if context.as_json:
         show_json(execution.as_json | more)
-    elif not context.arguments.is_quiet:
-        for report in execution.reports:
-            if report.stage in {"import", "export"}:
-                click.echo(report.line)
-                for warning in report.warnings:
-                    click.echo(warning, err=True)
+    else:
+        for report in (each for each in execution.reports if each.stage in {"import", "export"}):
+            report_done(context, report)
     return execution.exit_code
 
 

@@ -9,7 +9,6 @@ import click
 from flows.cli.figures import present, show_parts
 from flows.cli.options import EVALUATED, SHOWS, Context, command
 from flows.cli.output import refuse_early, show_json, show_table
-from flows.run.arguments import Arguments
 
 if TYPE_CHECKING:
     from flows.execution import Execution
@@ -192,26 +191,11 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
         present(context, figures, {key: figure.of_job(context.job, since=since) for key, figure in figures.items()})
         return 0
     job = context.stored_job(checked=("split", "model", "judge"))
-    # Configured work is wanted on the configured data set only.
-    is_other = job is not context.job
-    _notice_vintages(context.arguments, job, is_other=is_other)
     return show_parts(
-        context, job, {"": "status"}, {"only_stored": is_other},
+        # Configured work is wanted on the configured data set only.
+        context, job, {"": "status"}, {"only_stored": job is not context.job},
         nothing="No response is wanted: no model is configured or imported.", after=lambda _: list(_below(job)),
     )  # fmt: skip
-
-
-def _notice_vintages(given: Arguments, job: "Job", *, is_other: bool) -> None:
-    """Print a notice if --vintage or --night has no effect."""
-    from tasks.console import notice
-    from tasks.run.stored_data import nothing_of_vintage
-
-    for option, label in (("vintage", given.vintage), ("night", given.night)):
-        remark = None if label is None else nothing_of_vintage(job, option, label)
-        if remark is not None:
-            notice(remark)
-    if given.night and not is_other and not any(model.resample == "nightly" for model in job.settings.models):
-        notice(f"--night {given.night}: no chosen model has `resample: nightly`, so it changes nothing")
 
 
 def _below(job: "Job") -> Iterator[str]:

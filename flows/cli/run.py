@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flows.cli.figures import leaderboard_of, show_leaderboard
-from flows.cli.options import CALLS, EVALUATED, RUNS, Context, command
+from flows.cli.options import CALLS, EVALUATED, RUNS, Context, command, number
 from flows.cli.output import finish, refuse_early, run_flow, show_json
 from flows.cli.plan import show_calls, show_plan
 from flows.run.arguments import Arguments
@@ -94,7 +94,7 @@ def nightly(context: Context) -> int:
     except (PipelineError, WarehouseError) as error:
         alert_refused(context.job, error)
         raise
-    execution = run_night(context.job, is_verbose=context.is_verbose, **context.repairs)
+    execution = run_night(context.job, is_verbose=context.is_verbose)
     _show_board(context, execution)
     return finish(context, execution)
 
@@ -232,9 +232,6 @@ def annotate(context: Context) -> int:
       prbench annotate decision_type economic_pathway --max-usd 5
       prbench sql 'from annotation_agreement'
     """
-    from tasks.analyses.annotate import refuse_unready
-
-    refuse_unready(context.job)
     return _stage(context, "annotate")
 
 
@@ -253,9 +250,6 @@ def capabilities(context: Context) -> int:
       prbench weaknesses MODEL                             shows the result
       prbench sql 'from capability_scores'
     """
-    from tasks.analyses.phrases import refuse_unready
-
-    refuse_unready(context.job)
     return _stage(context, "capabilities")
 
 
@@ -272,16 +266,12 @@ def review(context: Context) -> int:
       prbench review --split finance_hard
       prbench reviews                        shows the result
     """
-    from tasks.analyses.review import refuse_unready
-
-    refuse_unready(context.job)
     return _stage(context, "review")
 
 
 @command("split", "limit", *CALLS, output=RUNS)
 @click.argument("judges", nargs=-1, metavar="[JUDGE]...")
-@click.option("-n", "n_responses", type=click.IntRange(min=1), default=100, show_default=True, metavar="N",
-              help="Number of stored responses in the sample.")  # fmt: skip
+@number("-n n_responses", 100, "Number of stored responses in the sample.")
 @click.option("--plan", "is_plan", is_flag=True, help="Show the calls and their cost, and make none.")
 def neighbours(context: Context, is_plan: bool, **_: Any) -> int:
     """Measure how other criteria in a call change a judge's verdicts.

@@ -12,13 +12,11 @@ import click
 from click.core import ParameterSource
 
 from flows.cli.figures import show_parts
-from flows.cli.options import SHOWS, Context, command
+from flows.cli.options import SHOWS, Context, command, number
 from tasks.rules.errors import UsageError
 
 if TYPE_CHECKING:
     from tasks.figures.scope import Scope
-
-_NUMBER: dict[str, Any] = {"show_default": True, "metavar": "N"}
 
 
 @command("split", "model", "judge", "vintage-only", "hard", "score", output=SHOWS)
@@ -40,7 +38,7 @@ def lengths(context: Context, **own: Any) -> int:
 
 @command("judge", "vintage-only", output=SHOWS)
 @click.argument("which", metavar="KIND", type=click.Choice(["never-met", "always-met", "disagreed", "suspect"]))
-@click.option("-n", "n_criteria", type=click.IntRange(min=1), default=20, help="Number of criteria to show.", **_NUMBER)
+@number("-n n_criteria", 20, "Number of criteria to show.")
 def criteria(context: Context, **own: Any) -> int:
     """Find criteria worth a second look.
 
@@ -90,8 +88,7 @@ def judges(context: Context, breakdown: str | None, graders: tuple[str, ...], pe
 
 
 @command(output=SHOWS)
-@click.option("-n", "n_criteria", type=click.IntRange(min=1), default=10,
-              help="Number of criteria with objections to show.", **_NUMBER)  # fmt: skip
+@number("-n n_criteria", 10, "Number of criteria with objections to show.")
 def reviews(context: Context, **own: Any) -> int:
     """Show the reviews of the rubrics by people and models.
 
@@ -122,8 +119,7 @@ def reviews(context: Context, **own: Any) -> int:
 @command("judge", output=SHOWS)
 @click.argument("model", metavar="MODEL")
 @click.option("--than", metavar="MODEL", help="Compare with this model.  [default: the model's own other criteria]")
-@click.option("-n", "n_examples", type=click.IntRange(min=0), default=2,
-              help="Number of example criteria to show for each weakness.", **_NUMBER)  # fmt: skip
+@number("-n n_examples", 2, "Number of example criteria to show for each weakness.", least=0)
 def weaknesses(context: Context, model: str, than: str | None, n_examples: int) -> int:
     """Show the capabilities in which a model is weak.
 
@@ -162,9 +158,9 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
     "model": "Only this model: the name that its conditions share, or a label (repeatable).",
     "vintage": "Only this vintage, or `all`.  [default: the latest of each model]",
 })  # fmt: skip
-@click.option("--flips", "n_criteria", type=click.IntRange(min=0), default=3,
-              help="Number of criteria to show that gain most points, and that lose most, for each comparison.",
-              **_NUMBER)  # fmt: skip
+@number("--flips n_criteria", 3,
+        "Number of criteria to show that gain most points, and that lose most, for each comparison.",
+        least=0)  # fmt: skip
 def conditions(context: Context, **own: Any) -> int:
     """Compare a model with and without tools or effort.
 
@@ -203,8 +199,7 @@ def conditions(context: Context, **own: Any) -> int:
 @click.argument("names", nargs=-1, metavar="A B [C]...")
 @click.option("--of", type=click.Choice(["model", "judge", "template", "run", "vintage", "revision"]),
               help="Kind of the names.  [default: the kind for which all names exist]")  # fmt: skip
-@click.option("--flips", "n_flips", type=click.IntRange(min=0), default=10, help="Number of flipped criteria to show.",
-              **_NUMBER)  # fmt: skip
+@number("--flips n_flips", 10, "Number of flipped criteria to show.", least=0)
 @click.option("--debiased", "is_debiased", is_flag=True, help="Also show the difference of models corrected by "
               "people's labels on a part of the verdicts.")  # fmt: skip
 def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: bool, **own: Any) -> int:

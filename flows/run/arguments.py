@@ -27,3 +27,5 @@ class Arguments:
     vocabularies: tuple[str, ...] = ()
     n_responses: int = 100
     is_unrecorded: bool = False
+    retry_failed: bool = False
+    replace_lost: bool = False

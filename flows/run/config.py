@@ -48,7 +48,7 @@ def load_job(arguments: Arguments) -> Job:
         problems.append(str(error))
     problems += impossible(job) if job else []
     if job is None or problems:
-        raise ConfigurationError(where, list(dict.fromkeys(problems)), job)
+        raise ConfigurationError(where, list(dict.fromkeys(problems)))
     return job
 
 
@@ -75,7 +75,7 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
         vocabularies=arguments.vocabularies, n_responses=arguments.n_responses, compared_models=compared,
         night=arguments.night,
         stop_at=stop_time(arguments.stop_at, now.astimezone()) if arguments.stop_at else None,
-        is_quiet=arguments.is_quiet,
+        is_quiet=arguments.is_quiet, retry_failed=arguments.retry_failed, replace_lost=arguments.replace_lost,
     )  # fmt: skip
     return with_revision(job)
 
@@ -149,64 +149,45 @@ class _UniqueKeys(yaml.SafeLoader):
     """YAML in which a duplicate key is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        keys = [key for key, _ in node.value]
         for index, key in enumerate(keys):
-            if key in keys[:index]:
-                mark = node.value[index][0].start_mark
-                raise yaml.MarkedYAMLError(problem=f"key {key!r} appears twice", problem_mark=mark)
+            if any(key.value == earlier.value for earlier in keys[:index]):
+                raise yaml.MarkedYAMLError(problem=f"key {key.value!r} appears twice", problem_mark=key.start_mark)
         return super().construct_mapping(node, deep)
 
 
 def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> tuple[dict[str, Any], list[str]]:
-    """Return the document with a benchmark's own settings instead of the shared ones, and the problems of own settings.
+    """Return the document with a benchmark's own settings instead of the shared ones, and the problems of their names.
 
-    If there are problems, the document has only the shared settings. `wanted` is the benchmark; None: the one that the
-    document names.
+    `wanted` is the benchmark; None: the one that the document names. The settings of other benchmarks are left out.
 
     Raises:
         UsageError: there is no such benchmark, or the document has no data set for it.
     """
     if wanted is not None:
         load_benchmark(wanted)  # report a mistyped name before a missing data set
-    common = {key: value for key, value in document.items() if key != _OWN}
-    own, problems = _own_settings(document, common, where)
-    if problems:
-        return common, problems
+    common, own = dict(document), document.get(_OWN) or {}
+    common.pop(_OWN, None)
+    if not isinstance(own, dict) or not all(isinstance(settings, dict) for settings in own.values()):
+        raise UsageError(f"{where}: {_OWN}: must map each benchmark to its settings; see prbench.example.yaml")
+    known = benchmark_names() if own else []
+    problems = [
+        f"{_OWN}.{name}: there is no such benchmark"
+        + (did_you_mean(str(name), known) or f"; known: {', '.join(known)}")
+        for name in own
+        if name not in known
+    ]
+    problems += [f"{_OWN}.{name}.benchmark: there is no such key" for name in own if "benchmark" in own[name]]
     configured = str(common.get("benchmark", Settings.model_fields["benchmark"].default))
-    dataset = common.get("dataset")
+    dataset, chosen = common.get("dataset"), wanted or configured
     # Every benchmark has a sample, but a data set belongs to one benchmark.
     is_shared = not isinstance(dataset, dict) or dataset.get("source") == "sample"
-    if wanted not in {None, configured} and not is_shared and "dataset" not in own.get(str(wanted), {}):
+    if chosen != configured and not is_shared and "dataset" not in own.get(chosen, {}):
         raise UsageError(
             f"--benchmark {wanted}: the data set in {where} belongs to {configured}; add one for {wanted} there under "
             f"{_OWN}.{wanted}.dataset, or use another configuration"
         )
-    chosen = wanted or configured
-    named = {} if wanted is None and chosen not in own else {"benchmark": chosen}
-    return {**common, **own.get(chosen, {}), **named}, []
-
-
-def _own_settings(
-    document: dict[str, Any], common: dict[str, Any], where: str
-) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Return the settings for single benchmarks, and the problems of all of them, not only of the chosen one."""
-    own = document.get(_OWN) or {}
-    if not isinstance(own, dict) or not all(isinstance(settings, dict) for settings in own.values()):
-        raise UsageError(f"{where}: {_OWN}: must map each benchmark to its settings; see prbench.example.yaml")
-    known = benchmark_names() if own else []
-    in_common = sound_settings(common)[1] if own else []
-    problems: list[str] = []
-    for name, settings in own.items():
-        if name not in known:
-            near = did_you_mean(str(name), known) or f"; known: {', '.join(known)}"
-            problems.append(f"{_OWN}.{name}: there is no such benchmark{near}")
-        elif "benchmark" in settings:
-            problems.append(f"{_OWN}.{name}.benchmark: there is no such key")
-        else:
-            # Problems of the shared settings are reported with the chosen benchmark.
-            further = sound_settings({**common, **settings})[1]
-            problems += [f"{_OWN}.{name}: {problem}" for problem in further if problem not in in_common]
-    return own, problems
+    return {**common, **own.get(chosen, {}), **({"benchmark": wanted} if wanted else {})}, problems
 
 
 # The folder of the data
@@ -228,14 +209,13 @@ def warehouse_folder(option: Path | None, configured: str | None, config_file: P
             the home folder of an unknown user.
     """
     beside = config_file.parent if config_file else Path()
-    given: Path | str = _DEFAULT_FOLDER
-    source = f"default, beside {config_file}" if config_file else "default"
-    if option is not None:
-        beside, given, source = Path(), option, "--warehouse"
-    elif configured is not None:
-        given, source = configured, f"`warehouse` in {config_file}"
-    elif named := os.environ.get(VARIABLE):
-        beside, given, source = Path(), named, VARIABLE
+    choices: list[tuple[Path | str | None, Path, str]] = [
+        (option, Path(), "--warehouse"),
+        (configured, beside, f"`warehouse` in {config_file}"),
+        (os.environ.get(VARIABLE), Path(), VARIABLE),
+        (_DEFAULT_FOLDER, beside, f"default, beside {config_file}" if config_file else "default"),
+    ]
+    given, beside, source = next((path, folder, why) for path, folder, why in choices if path)
     folder = (beside / from_home(given, source)).absolute()
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not existing.is_dir():
@@ -249,10 +229,6 @@ def warehouse_folder(option: Path | None, configured: str | None, config_file: P
 
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})")
-STOP_TIME = r"^(\d{1,2}:\d{2}|\d{4}-?[0-9W].+)$"
-"""Pattern of every text that `stop_time` accepts; Prefect's forms check it."""
-
-
 NIGHT = r"^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2})?$"
 """Pattern of a night's label: a date, with a time if the schedule has several nights on a day."""
 

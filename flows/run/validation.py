@@ -26,14 +26,11 @@ _PYDANTIC_WORDS = ("constrained-", "dict[", "tuple[", "literal[")
 
 
 class ConfigurationError(UsageError):
-    """All problems of a configuration.
+    """All problems of a configuration; `where` names the file."""
 
-    `where` names the file. `job` is the job from the valid part of its settings; None: that part is not enough for one.
-    """
-
-    def __init__(self, where: str, problems: Sequence[str], job: Job | None = None) -> None:
+    def __init__(self, where: str, problems: Sequence[str]) -> None:
         super().__init__(f"{where}: {'; '.join(problems)}")
-        self.where, self.problems, self.job = where, tuple(problems), job
+        self.where, self.problems = where, problems
 
 
 def sound_settings(document: dict[str, Any]) -> tuple[Settings | None, list[str]]:
@@ -175,11 +172,5 @@ def refuse_unknown_names(job: Job) -> None:
             unknown -= {row["model"] for row in reader.select("responses", "distinct model", source=IMPORTED)}
     if unknown:
         raise UsageError(f"--model {min(unknown)}: is neither configured nor the model of an imported response")
-    for label in sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges}):
-        cascades = [
-            judge.label
-            for judge in job.settings.judges
-            if judge.cascade and label in {member.label for member in judge.cascade.members}
-        ]
-        why = f"judges only within a cascade; name {' or '.join(cascades)}" if cascades else "is not configured"
-        raise UsageError(f"--judge {label}: {why}")
+    if others := set(job.named_judges or ()) - {judge.label for judge in job.settings.judges}:
+        raise UsageError(f"--judge {min(others)}: is not configured, or judges only within a cascade")

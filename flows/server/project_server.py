@@ -8,7 +8,6 @@ It inherits its socket from here, so that no other user can take its port.
 
 import fcntl
 import hashlib
-import http.client
 import json
 import os
 import secrets
@@ -16,9 +15,6 @@ import socket
 import subprocess
 import sys
 import time
-import tomllib
-import urllib.error
-import urllib.request
 from base64 import b64encode
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,10 +56,11 @@ class PrefectServer:
 
     def use(self) -> None:
         """Make Prefect use this server, here and in processes started from now on."""
+        from prefect.context import refresh_global_settings_context
+
         if self.secret:
             os.environ |= {"PREFECT_API_URL": self.url, "PREFECT_API_AUTH_STRING": self.secret}
-            if "prefect.context" in sys.modules:
-                sys.modules["prefect.context"].refresh_global_settings_context()
+            refresh_global_settings_context()
 
     def is_ready(self, within_s: float = START_S) -> bool:
         """Wait until the server responds, and return whether it does."""
@@ -77,13 +74,12 @@ class PrefectServer:
 
     def _is_up(self) -> bool:
         """Return whether the server responds; a refusal is a response too: the server's clients will report it."""
-        handlers = [urllib.request.ProxyHandler({})] if self.secret else []  # the own server is never behind a proxy
+        import httpx
+
         try:
-            with urllib.request.build_opener(*handlers).open(f"{self.url}/health", timeout=5):
-                return True
-        except urllib.error.HTTPError as error:
-            return error.code in {401, 403}
-        except (http.client.HTTPException, OSError):
+            # The own server is never behind a proxy.
+            return httpx.get(f"{self.url}/health", timeout=5, trust_env=not self.secret).status_code in {200, 401, 403}
+        except (httpx.HTTPError, httpx.InvalidURL):
             return False
 
 
@@ -109,11 +105,9 @@ def server_of(job: Job) -> PrefectServer | None:
 
 def named_server() -> str | None:
     """Return the API address of another server, if the environment or a Prefect profile names one."""
-    url = os.environ.get("PREFECT_API_URL")
-    if url is None and settings_files():  # importing Prefect takes 2 s
-        from prefect.settings import get_current_settings
+    from prefect.settings import Settings
 
-        url = get_current_settings().api.url
+    url = Settings().api.url
     return None if url in _own_urls else url
 
 
@@ -235,16 +229,6 @@ def _secret_file(folder: Path) -> BinaryIO:
     return file
 
 
-def settings_files() -> list[Path]:
-    """Return the files from which Prefect would read its settings here; they may name a server."""
-    home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
-    own = [Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml"), Path("prefect.toml")]
-    shared = [path for path in (Path(".env"), Path("pyproject.toml")) if path.is_file()]
-    texts = {path: path.read_text(encoding="utf-8", errors="replace").lower() for path in shared}
-    named = [path for path, text in texts.items() if "[tool.prefect" in text or "prefect_" in text]
-    return [path for path in own if path.is_file()] + named
-
-
 _OPEN = (
     "{where} requires no secret: anyone who reaches it, even a web page, can make it run commands; start it with "
     "PREFECT_SERVER_API_AUTH_STRING, and set PREFECT_API_AUTH_STRING here"
@@ -256,21 +240,14 @@ def check_server() -> tuple[bool | None, str]:
 
     Anyone with access to a Prefect server can make it run commands.
     """
-    own = "PREFECT_API_URL is not set; a server of this data folder, which requires a secret, records runs"
-    files = settings_files()
-    if not files and not os.environ.get("PREFECT_API_URL"):
-        return True, own  # without importing Prefect, which takes 2 s
     try:
         from prefect.settings import Settings
 
-        for path in files:  # Prefect's own error about a broken profile comes too early to be handled
-            tomllib.loads(path.read_text(encoding="utf-8") if path.suffix == ".toml" else "")
         api = Settings().api
     except Exception as error:  # noqa: BLE001 - a file may hold anything
-        where = " or ".join(map(str, files))
-        return False, f"Prefect cannot read its settings ({type(error).__name__}); correct {where}"
+        return False, f"Prefect cannot read its settings ({type(error).__name__}); correct its profile"
     if not api.url:
-        return True, own
+        return True, "PREFECT_API_URL is not set; a server of this data folder, which requires a secret, records runs"
     secret = f"Bearer {api.key.get_secret_value()}" if api.key else ""
     if api.auth_string:
         secret = f"Basic {b64encode(api.auth_string.get_secret_value().encode()).decode()}"

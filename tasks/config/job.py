@@ -32,6 +32,7 @@ class Job(Strict):
     of labels for annotation (none: all). `compared_models` are all configured models if `stopping` compares them: names
     narrow the evaluated models, not the compared ones. `night` is the label of the run's night, and the vintage of
     every model that is resampled each night; all others have `vintage`. No call begins after `stop_at`.
+    With `retry_failed` permanent failures are missing work too, with `replace_lost` also rows that damage lost.
     `warehouse_source` describes the source of the warehouse's folder, for people. The revision of the data set is
     looked up when it is first needed, once for the job and all its copies.
     """
@@ -52,6 +53,8 @@ class Job(Strict):
     night: str | None = None
     stop_at: datetime | None = None
     is_quiet: bool = False
+    retry_failed: bool = False
+    replace_lost: bool = False
     _lookup: Callable[[], DataRevision] | None = PrivateAttr(default=None)
 
     @classmethod

@@ -85,11 +85,6 @@ def exact(stream: TextIO) -> TextIO:
     return stream.exact if isinstance(stream, Shown) else stream
 
 
-def guard_log_records() -> None:
-    """Make control characters in every log record of this process visible, whatever shows the record."""
-    rewrite_log_records("is_visible", visible)
-
-
 @dataclass
 class Tally:
     """The progress of a stage on one model."""

@@ -28,14 +28,14 @@ from warehouse import Warehouse
 TEMPLATE = "augmented_v2"
 
 
-async def derive(job: Job, *, retry_failed: bool = False) -> StageReport:
+async def derive(job: Job) -> StageReport:
     """Rewrite the criteria without a wording, and store each with a link to its original; failed ones are rows too."""
     report = StageReport("derive")
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
         missing = {
-            rubric: missing_work.unworded_criteria(wanted, reader, rubric, retry_failed=retry_failed)
+            rubric: missing_work.unworded_criteria(wanted, reader, rubric, retry_failed=job.retry_failed)
             for rubric in missing_work.wanted_rubrics(job)
         }
         conversations = missing_work.conversations_of(
@@ -49,7 +49,7 @@ async def derive(job: Job, *, retry_failed: bool = False) -> StageReport:
     report.rows = len(rows)
     if missing.get(AUGMENTED):
         with progress(report.stage, {AUGMENTED: len(missing[AUGMENTED])}, is_quiet=job.is_quiet):
-            async with open_run_context(job, STAGES[report.stage].calls, retry_failed=retry_failed) as context:
+            async with open_run_context(job, STAGES[report.stage].calls, retry_failed=job.retry_failed) as context:
                 await context.ready()
                 await _augment(job, wanted, context, missing[AUGMENTED], conversations, report)
                 context.add_notices(report)

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from tasks.console import rewrite_log_records
 from tasks.llm.request import Target
 from tasks.rules.errors import UsageError
-from tasks.rules.text.characters import one_line, storable
+from tasks.rules.text.characters import one_line, storable, visible
 from tasks.rules.text.secrecy import REFERENCE, is_secret_name, secrets_in
 
 
@@ -210,5 +210,5 @@ def safe(message: str) -> str:
 
 
 def guard_logs() -> None:
-    """Remove secrets from every log record of this process, of any logger and level."""
-    rewrite_log_records("is_guard", redacted)
+    """Remove secrets from every log record of this process, and make control characters in it visible."""
+    rewrite_log_records("is_guard", lambda text: visible(redacted(text)))

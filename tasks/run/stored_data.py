@@ -83,23 +83,6 @@ def stored_in_words(job: Job) -> str:
     return f"{about}; stored of {job.settings.benchmark}: {'; '.join(own) or 'nothing'}."
 
 
-def nothing_of_vintage(job: Job, option: str, label: str) -> str | None:
-    """Return a message if the job's data has no response of a vintage, with a hint at stored ones.
-
-    None if it has one.
-    """
-    key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
-    with Warehouse(job.warehouse).reader() as reader:
-        known = _names(reader, "vintage", key)
-        if label in known:
-            return None
-        query = "select distinct benchmark, dataset_revision as revision from responses where vintage = ? order by all"
-        elsewhere = [f"{row['benchmark']} {row['revision'][:_SHOWN]}" for row in reader.rows(query, [label])]
-    here = f"{key['benchmark']} {key['dataset_revision'][:_SHOWN]} has no responses of this vintage"
-    there = f"stored for {'; '.join(elsewhere)}" if elsewhere else near(label, known)
-    return f"--{option} {label}: {here}; {there}"
-
-
 def _in_words(row: Mapping[str, Any]) -> str:
     """Return a stored revision in words, with its numbers of rows."""
     sizes = ", ".join(f"{row[f'n_{name}']:,} {name}" for name in ("tasks", "responses", "verdicts"))

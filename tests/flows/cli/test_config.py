@@ -204,26 +204,6 @@ def test_a_rule_that_cascade_picks_can_be_pasted_into_the_configuration() -> Non
     assert 1 == len(settings.judges)
 
 
-def problems(file: Path, run: Run, *options: str, code: int = 2) -> list[tuple[str, str]]:
-    """Return the problems that `prbench doctor` reports: the subject, and the beginning of the detail."""
-    run("doctor", "--json", "--config", file, *options, code=code)
-    return [(each["what"], each["detail"]) for each in json.loads(run.out) if each["state"] == "PROBLEM"]
-
-
-@pytest.mark.parametrize(("broken", "message"), [
-    ("judges: [{name: openai/y, template: no.txt}]", "judge openai/y: template: no.txt is neither a file"),
-    ("judges: [{name: openai/y}]\ncapabilities: {model: {name: openai/x, trials: 2}}", "capabilities: `model.trials`"),
-    ("judges: [{name: openai/y}]\nlimits: {tials: 1}", "limits.tials: there is no such key (did you"),
-    ("judges: [{name: openai/y}]\nbenchmarks: {prbench: {trials: 0}}", "benchmarks.prbench: trials: must be"),
-])  # fmt: skip
-def test_a_broken_configuration_hides_no_missing_file_or_key(file: Path, run: Run, broken: str, message: str) -> None:
-    file.write_text(f"dataset: {{source: nowhere.jsonl}}\n{broken}")
-    (_, first), *others = problems(file, run)
-    assert first.startswith(message)
-    assert ("data set", "nowhere.jsonl") in [(what, detail.partition(" is ")[0]) for what, detail in others]
-    assert ["OPENAI_API_KEY is not set; export it"] == [detail for what, detail in others if what.endswith("openai/y")]
-
-
 def test_findings_on_defaults_are_left_out_for_a_broken_configuration(file: Path, run: Run) -> None:
     file.write_text("datset: {source: nowhere.jsonl}\nmodels: [{nme: x}]\nnightly: {cron: x}\n")
     run("doctor", "--json", "--config", file, code=2)

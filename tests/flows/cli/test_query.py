@@ -112,7 +112,7 @@ def test_ctrl_c_ends_a_query_of_hours(folder: Path) -> None:
 
 def test_help_and_commands_that_only_read_import_nothing_heavy(folder: Path) -> None:
     reading = [["sql", "--help"], *([*each, "--warehouse", str(folder)] for each in (
-        ["leaderboard"], ["status"], ["sql", "select 1"], ["doctor"]
+        ["leaderboard"], ["status"], ["sql", "select 1"]
     ))]  # fmt: skip
     code = (
         "import json, sys; from flows.cli.main import main; heavy = {'prefect', 'litellm', 'great_expectations', "

@@ -7,7 +7,7 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.rules.identity import IMPORTED
 from tests.flows.conftest import Run
-from tests.kit import Patch, combined, configure, job_on, response, row, write_jsonl, written
+from tests.kit import Patch, combined, configure, job_on, row, write_jsonl, written
 from tests.tasks.compare.comparisons import judged, tasks_of
 from warehouse import Warehouse
 
@@ -99,22 +99,3 @@ def test_a_sample_without_responses_does_not_hide_the_revision_with(tmp_path: Pa
     # `--split` chooses that revision, so no notice is needed.
     run("status", "--warehouse", tmp_path / "data", "--split", "finance_hard")
     assert "another-revi" not in run.err
-
-
-def test_status_says_so_where_a_night_is_one_of_other_data(tmp_path: Path, elsewhere: Path, run: Run) -> None:
-    data = write_jsonl(tmp_path / "finance_hard.jsonl", [{}])
-    revision = job_on(data, tmp_path / "data").data.revision
-    fill(tmp_path, revision)
-    of_night = response("t0", "nightly-model", model_config_hash=IMPORTED) | {"vintage": "2026-11-22"}
-    written(tmp_path / "data", {"responses": [of_night]}, "another-revision").publish()
-    configure(tmp_path, dataset={"source": str(data)})
-
-    run("status", "--night", "2026-11-22", "--warehouse", tmp_path / "data")
-    assert [
-        f"--night 2026-11-22: prbench {revision[:12]} has no responses of this vintage; stored for prbench "
-        "another-revi",
-        "--night 2026-11-22: no chosen model has `resample: nightly`, so it changes nothing",
-    ] == run.err.splitlines()
-    run("status", "--vintage", "bass", "--warehouse", tmp_path / "data")
-    unknown = f"--vintage bass: prbench {revision[:12]} has no responses of this vintage; did you mean base?"
-    assert [unknown] == run.err.splitlines()

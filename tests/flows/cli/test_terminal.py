@@ -15,7 +15,8 @@ import pytest
 
 from flows.cli.main import main
 from flows.cli.output import show, show_table
-from tasks.console import Tally, advance, guard_log_records, notice, progress, shown_visibly
+from tasks.console import Tally, advance, notice, progress, shown_visibly
+from tasks.llm.environment import guard_logs
 from tasks.rules.text.characters import visible
 from tests.flows.conftest import PRBENCH, Run
 from tests.kit import Patch, Printed, row, written
@@ -149,8 +150,8 @@ def test_progress_bars_say_what_a_label_holds(label: str, monkeypatch: Patch) ->
 def test_log_records_are_text_whoever_shows_them() -> None:
     before = logging.getLogRecordFactory()
     try:
-        guard_log_records()
-        guard_log_records()
+        guard_logs()
+        guard_logs()
         shown = io.StringIO()
         log = logging.Logger("a.log")
         log.addHandler(logging.StreamHandler(shown))

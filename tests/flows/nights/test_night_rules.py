@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +17,7 @@ from flows.cli.main import main
 from flows.execution import Execution, run_row
 from flows.nightly import as_night, run_night
 from flows.run.arguments import Arguments
-from flows.run.config import STOP_TIME, load_job, night_of, stop_time
+from flows.run.config import load_job, night_of, stop_time
 from tasks.config.job import Job
 from tasks.config.operations import Nightly
 from tasks.rules.errors import UsageError
@@ -174,14 +173,12 @@ def test_a_time_of_day_is_the_next_one(text: str, stops: datetime) -> None:
     "06:30", "6:30", "2026-11-23", "2026-11-23T06:30", "2026-11-23 06:30", "2026-11-23T06:30:15", "20261123T0630",
     "2026-11-23T06:30:15.5", "2026-11-23 06:30:15,250+01:00", "2026-11-23T06:30Z", "2026-W48-1T06:30", "2026W481",
 ])  # fmt: skip
-def test_prefects_forms_accept_every_stop_time_of_the_command(text: str) -> None:
+def test_a_stop_time_may_be_written_in_many_ways(text: str) -> None:
     assert 2026 == stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=UTC)).year
-    assert re.search(STOP_TIME, text)
 
 
 @pytest.mark.parametrize("text", ["", "soon", "7 pm", "06:30:00", "6.30", "tomorrow 06:30", "2026"])
-def test_a_form_of_prefect_refuses_what_is_no_stop_time(text: str) -> None:
-    assert not re.search(STOP_TIME, text)
+def test_what_is_no_stop_time_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--stop-at"):
         stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=UTC))
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from flows.server import project_server
-from flows.server.project_server import NoServerError, own_server, secret_path, server_of, settings_files
+from flows.server.project_server import NoServerError, own_server, secret_path, server_of
 from flows.server.server_process import ADDRESS, USERS
 from tasks.config.job import Job
 from tests.kit import Patch, Printed, job_on
@@ -169,20 +169,6 @@ def test_a_silent_server_is_reported_without_its_password(
     stderr = capsys.readouterr().err
     assert "Prefect's server at 127.0.0.1:1 does not respond; waiting up to 0 s for it\n" == stderr
     assert [] == started
-
-
-@pytest.mark.parametrize(("file", "text"), [
-    ("home/profiles.toml", '[profiles.team]\nPREFECT_API_URL = "http://127.0.0.1:1/api"\n'),
-    ("prefect.toml", '[api]\nurl = "http://127.0.0.1:1/api"\n'), (".env", "PREFECT_API_URL=http://127.0.0.1:1/api\n"),
-    ("pyproject.toml", '[tool.prefect.api]\nurl = "http://127.0.0.1:1/api"\n'),
-])  # fmt: skip
-def test_files_that_may_name_a_server_are_listed(started: list[Any], tmp_path: Path, file: str, text: str) -> None:
-    (tmp_path / "home").mkdir()
-    (tmp_path / "pyproject.toml").write_text("[tool.ruff]\n", encoding="utf-8")
-    (tmp_path / ".env").write_text("OPENAI_API_KEY=k\n", encoding="utf-8")
-    assert [] == settings_files()
-    (tmp_path / file).write_text(text, encoding="utf-8")
-    assert [tmp_path / file] == [path.absolute() for path in settings_files()]
 
 
 _AS_A_NOTEBOOK = """

@@ -40,8 +40,8 @@ def calls(evaluated: Job, provider: FaultServer) -> Calls:
     return lambda: len(provider.book) - n_before
 
 
-def run(job: Job, *work: Callable[[], StageReport], **options: Any) -> Execution:
-    return execute(job, lambda: [each() for each in work], **options)
+def run(job: Job, *work: Callable[[], StageReport]) -> Execution:
+    return execute(job, lambda: [each() for each in work])
 
 
 def whole_job(job: Job) -> list[Callable[[], StageReport]]:
@@ -115,7 +115,7 @@ def test_rows_that_only_calls_restore_wait_until_asked(job: Job, calls: Calls, c
         assert "--replace-lost" in output
         assert 0 == calls()
         assert not facts(job, "verdicts")
-    assert 0 == run(job, *whole_job(job), replace_lost=True).exit_code
+    assert 0 == run(job.model_copy(update={"replace_lost": True}), *whole_job(job)).exit_code
     assert len(before) == calls() == len(facts(job, "verdicts"))
     assert figures == board(job)
 

@@ -41,9 +41,9 @@ def test_judges_that_a_cascade_names_are_asked_by_it_alone() -> None:
     assert ["careful", "careful", None] == [each.cascade for each in callees(job)]
 
 
-def test_a_named_judge_that_judges_only_within_a_cascade_is_refused_with_the_name_of_the_cascade() -> None:
+def test_a_named_judge_that_judges_only_within_a_cascade_is_refused() -> None:
     job = job_of(CHEAP, STRONG, cascade()).model_copy(update={"named_judges": ("cheap",)})
-    with pytest.raises(UsageError, match=r"^--judge cheap: judges only within a cascade; name careful$"):
+    with pytest.raises(UsageError, match=r"^--judge cheap: .* judges only within a cascade$"):
         refuse_unknown_names(job)
 
 
