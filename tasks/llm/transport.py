@@ -8,7 +8,6 @@ exchange they work as before.
 import json
 import math
 import re
-import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -73,7 +72,6 @@ def is_count(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-_PIECE_BYTES = 1 << 16
 _TELLS_FIGURES = re.compile(rb'"usage"\s*:\s*[^n\s]|"finish_reason"\s*:\s*[^n\s]')
 """Marks a stream's event with a usage or a finish reason; in all other events both are null."""
 _MOST_LINES = 500_000
@@ -99,9 +97,8 @@ class Body:
 
     def __init__(self, most_bytes: int, encoding: str = "", *, may_be_cut: bool = False) -> None:
         self._most_bytes, self._n_bytes = most_bytes, 0
-        if encoding not in {"", "identity", "gzip"}:
+        if encoding not in {"", "identity"}:
             raise ValueError(f"the reply is compressed as {encoding[:20]!r}, which was not requested")
-        self._inflater = zlib.decompressobj(zlib.MAX_WBITS | 16) if encoding == "gzip" else None
         self._may_be_cut = may_be_cut
         self._pieces = bytearray()
         self.is_over = False
@@ -115,14 +112,12 @@ class Body:
         Raises:
             ReplyTooLarge: the body is larger than the limit.
         """
-        for piece in self._inflated(raw):
-            self._n_bytes += len(piece)
-            self.is_over = self._n_bytes > self._most_bytes
-            if self.is_over and not self._may_be_cut:
-                raise ReplyTooLarge(self._most_bytes)
-            if self.is_over:
-                return
-            yield from self._handed_on(piece)
+        self._n_bytes += len(raw)
+        self.is_over = self._n_bytes > self._most_bytes
+        if self.is_over and not self._may_be_cut:
+            raise ReplyTooLarge(self._most_bytes)
+        if not self.is_over:
+            yield from self._handed_on(raw)
 
     def _handed_on(self, piece: bytes) -> Sequence[bytes]:
         self._pieces += piece
@@ -131,19 +126,6 @@ class Body:
     def end(self) -> bytes:
         """Return the remaining bytes at the end of the connection."""
         return bytes(self._pieces) if self._may_be_cut else self._cleaned(bytes(self._pieces))
-
-    def _inflated(self, raw: bytes) -> Iterator[bytes]:
-        """Decompress in small pieces, because a few bytes may become gigabytes."""
-        if self._inflater is None:
-            yield raw
-            return
-        while True:
-            piece = self._inflater.decompress(raw, _PIECE_BYTES)
-            if piece:
-                yield piece
-            raw = self._inflater.unconsumed_tail
-            if not raw and len(piece) < _PIECE_BYTES:
-                return
 
     def _cleaned(self, text: bytes) -> bytes:
         try:
@@ -196,7 +178,7 @@ def whole(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], Body]:
 
 
 MOST_BYTES = 32 << 20
-"""Limit of one decompressed reply: 128,000 streamed tokens of 250 bytes each; in one piece, far more tokens."""
+"""Limit of one reply: 128,000 streamed tokens of 250 bytes each; in one piece, far more tokens."""
 _MOST_BYTES_A_RESULT = 32 << 10
 """Additional limit of a batch's file for each of its calls: several times the size of a verdict."""
 
@@ -356,7 +338,6 @@ def _guard_httpx(client: Any, body: type[_HandedOn]) -> None:
     def admitted(exchange: Exchange, response: Any) -> Any:
         headers = response.headers
         exchange.refuse_redirect(response.status_code, str(response.request.url), headers.get("location", ""))
-        # The passed-on bytes are already decompressed, within the limit.
         encoding, length = headers.pop("content-encoding", ""), headers.pop("content-length", "")
         exchange.begin(headers.get("content-type", "").lower(), encoding, length)
         response.stream = body(response.stream, exchange)
@@ -365,7 +346,7 @@ def _guard_httpx(client: Any, body: type[_HandedOn]) -> None:
     async def sent_async(self: Any, request: Any) -> Any:
         if (exchange := _CURRENT.get()) is None:
             return await send(self, request)
-        request.headers["accept-encoding"] = "gzip"
+        request.headers["accept-encoding"] = "identity"
         response = await send(self, request)
         try:
             return admitted(exchange, response)
@@ -376,7 +357,7 @@ def _guard_httpx(client: Any, body: type[_HandedOn]) -> None:
     def sent(self: Any, request: Any) -> Any:
         if (exchange := _CURRENT.get()) is None:
             return send(self, request)
-        request.headers["accept-encoding"] = "gzip"
+        request.headers["accept-encoding"] = "identity"
         response = send(self, request)
         try:
             return admitted(exchange, response)
