@@ -7,7 +7,6 @@ by chunk, and decided by the evidence in all of them.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from datetime import UTC, datetime
 from functools import partial
 from itertools import compress, groupby
 from typing import Any, Self
@@ -27,7 +26,7 @@ from tasks.run.calls import ReplySpec, call_and_parse, call_with, run_all, sum_u
 from tasks.run.judge_configs import JudgeConfig
 from tasks.run.missing_work import WantedTasks
 from tasks.run.run_context import RunContext
-from tasks.run.writing import PartWriter, StageReport, usage_columns
+from tasks.run.writing import PartWriter, StageReport, call_columns
 
 Evidence = tuple[str, ...]
 
@@ -355,13 +354,12 @@ class VerdictRows(PartWriter):
         criterion, reply = judged.criterion, judged.reply
         for chunk, chunk_reply, evidence in judged.searches:
             evidence_row = {
-                **self.wanted.key, **usage_columns(chunk_reply), "response_id": criterion.response_id,
+                **self.wanted.key, **call_columns(self.job, chunk_reply), "response_id": criterion.response_id,
                 "task_id": criterion.task_id, "criterion_id": criterion.criterion_id, "verdict_id": judged.verdict_id,
                 "round": chunk.round_, "chunk_number": chunk.number, "n_chunks": chunk.n_chunks,
                 "first_char": chunk.first_char, "n_chars": len(chunk.text),
                 "status": chunk_reply.status if evidence is None else OK,
                 "evidence": None if evidence is None else list(evidence),
-                "run_id": self.job.run_id, "created_at": datetime.now(UTC),
             }  # fmt: skip
             self._evidence.add(evidence_row, chunk_reply)
         row = verdict_columns(
@@ -387,8 +385,7 @@ def verdict_columns(
     unknown = ("value", "explanation", "probability", "confidence")
     not_of_all = ("n_in_call", "position_in_call", "decided_by", "escalated_because")
     return {
-        **wanted.key, **judge_config.columns, **usage_columns(reply), "status": reply.status,
+        **wanted.key, **judge_config.columns, **call_columns(job, reply), "status": reply.status,
         **{name: getattr(criterion, name) for name in same}, **dict.fromkeys((*unknown, *not_of_all)),
         **(asdict(verdict) if verdict else {}), "verdict_id": identity, "piece_hash": piece_hash(criterion.piece),
-        "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip
