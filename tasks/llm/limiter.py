@@ -1,10 +1,11 @@
 """Admission of calls: the budget of a run, requests and tokens per minute, order, and the stop time."""
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from tasks.llm.endpoint_health import EndpointHealth
@@ -174,32 +175,6 @@ class Outcome:
         return Usage(self.reply.cost_usd, None if prompt is None or completion is None else prompt + completion)
 
 
-@dataclass(frozen=True)
-class Totals:
-    """The sums over all calls of a purpose."""
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    prompt_tokens_with_cache_figure: int = 0
-    cached_tokens: int = 0
-    completion_tokens: int = 0
-
-    @classmethod
-    def of(cls, reply: Reply) -> "Totals":
-        """Return the sums over one call."""
-        prompt, cached = reply.prompt_tokens or 0, reply.cached_tokens
-        return cls(1, prompt, 0 if cached is None else prompt, cached or 0, reply.completion_tokens or 0)
-
-    @property
-    def cached_share(self) -> float | None:
-        """The share of the prompt tokens from the provider's cache; None if none was reported."""
-        known = self.prompt_tokens_with_cache_figure
-        return self.cached_tokens / known if known else None
-
-    def __add__(self, other: "Totals") -> "Totals":
-        return Totals(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
-
-
 class ModelStopped(NotCalled):
     """The model was stopped for this run."""
 
@@ -214,7 +189,8 @@ class Limiter:
 
     Calls wait by endpoint and priority; among open endpoints, the call with the lowest priority number is next. From
     `stop_at_s` (wall-clock time) no call is admitted, and waiting ones are refused; calls in flight finish. `too_late`
-    counts the refused ones, `n_instead_of_batch` the live calls that were meant for provider batches.
+    counts the refused ones, `n_calls` the finished ones, `n_instead_of_batch` the live calls that were meant for
+    provider batches.
     """
 
     concurrency: int
@@ -225,14 +201,13 @@ class Limiter:
     stop_at_s: float | None = None
     too_late: int = 0
     n_instead_of_batch: int = 0
-    totals: Totals = field(default_factory=Totals)
+    n_calls: int = 0
     endpoints: dict[str, EndpointHealth] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         now_s = time.monotonic()
         self._requests, self._tokens = TokenBucket(self.rpm, now_s), TokenBucket(self.tpm, now_s)
         self._timer: asyncio.TimerHandle | None = None
-        self._clock: asyncio.TimerHandle | None = None
         self._tokens_guessed = self._tokens_used = 0
         self.budget.when_released.append(self._dispatch)
 
@@ -242,21 +217,34 @@ class Limiter:
         Raises:
             NotCalled: its model was stopped, the budget is spent, or the time is up.
         """
-        if self._clock is None and self.stop_at_s is not None:
-            wait_s = max(0.0, self.stop_at_s - time.time())
-            self._clock = asyncio.get_running_loop().call_later(wait_s, self._refuse_all)
+        if self.left_s <= 0:
+            raise self._late()
         new = EndpointHealth(admission.endpoint, self.concurrency, self.outage_s, time.monotonic())
         endpoint = self.endpoints.setdefault(admission.endpoint, new)
         admission.granted = asyncio.get_running_loop().create_future()
         endpoint.push(admission.priority, admission)
         self._dispatch()
         try:
-            await admission.granted
-        except asyncio.CancelledError:
+            async with asyncio.timeout(None if self.stop_at_s is None else self.left_s):
+                await admission.granted
+        except (asyncio.CancelledError, TimeoutError) as error:
             if admission.granted.done() and not admission.granted.cancelled() and not admission.granted.exception():
                 self.release(admission, Outcome())
+            if isinstance(error, TimeoutError):
+                raise self._late() from None
             raise
         return admission
+
+    @property
+    def left_s(self) -> float:
+        """The seconds until the stop time; infinite without one."""
+        return math.inf if self.stop_at_s is None else self.stop_at_s - time.time()
+
+    def _late(self) -> TimeIsUp:
+        self.too_late += 1
+        return TimeIsUp(
+            f"no call begins after the stop time, {datetime.fromtimestamp(self.stop_at_s or 0, UTC):%H:%M} UTC"
+        )
 
     def release(self, admission: Admission, outcome: Outcome) -> None:
         """Return an admission, and update limits and health from the call's outcome."""
@@ -272,26 +260,15 @@ class Limiter:
             self._tokens_guessed += admission.likely_tokens
             self._tokens_used += outcome.used.tokens
         if reply is not None:
-            self.totals += Totals.of(reply)
+            self.n_calls += 1
             if failure is not None:
                 endpoint.failed(failure, now_s, reply.latency_s or 0.0)
             else:
                 endpoint.succeeded(now_s, (reply.served_model, reply.served_fingerprint))
         self.budget.release(admission.most, outcome.used)
 
-    def _refuse_all(self) -> None:
-        """Refuse all waiting calls, because the stop time has come."""
-        stopped_at = datetime.fromtimestamp(self.stop_at_s or 0.0, UTC)
-        for endpoint in self.endpoints.values():
-            while endpoint.waiting:
-                if not (granted := endpoint.pop().granted).done():
-                    self.too_late += 1
-                    granted.set_exception(TimeIsUp(f"no call begins after the stop time, {stopped_at:%H:%M} UTC"))
-
     def _dispatch(self) -> None:
         """Admit all calls that may start, and set a timer for the next time when one may."""
-        if self.stop_at_s is not None and time.time() >= self.stop_at_s:
-            self._refuse_all()
         while (endpoint := self._next_endpoint()) is not None:
             waiting: Admission = endpoint.pop()
             if waiting.granted.done():
@@ -326,7 +303,7 @@ class Limiter:
         if self.budget.is_spent and with_waiting:
             return with_waiting[0]
         # If tokens are limited, the first reply shows the usage of a call before the next ones start.
-        is_unmeasured = self.tpm is not None and self.totals.calls == 0
+        is_unmeasured = self.tpm is not None and self.n_calls == 0
         in_hand = sum(endpoint.in_hand for endpoint in self.endpoints.values())
         if in_hand >= (1 if is_unmeasured else self.concurrency):
             return None

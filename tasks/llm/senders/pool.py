@@ -16,16 +16,8 @@ from tasks.llm.calls.gateway import NoSender, send
 from tasks.llm.environment import safe
 from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply
 from tasks.llm.request import Call, Target
-from tasks.llm.senders.cluster import (
-    LOCAL,
-    SILENCE_S,
-    START_S,
-    Cluster,
-    Equipment,
-    Node,
-    SenderProcess,
-    refuse_without_ray,
-)
+from tasks.llm.senders import cluster as on_ray
+from tasks.llm.senders.cluster import Cluster, Equipment, Node, SenderProcess
 from tasks.rules.errors import PipelineError
 
 _MESSAGE_AFTER_S = 0.002
@@ -78,7 +70,7 @@ class RemoteSender:
         self._attempts.append((number, call, parameters))
         self._send_soon()
         try:
-            async with asyncio.timeout(call.target.timeout_s + SILENCE_S):
+            async with asyncio.timeout(call.target.timeout_s + on_ray.SILENCE_S):
                 return await outcome
         except TimeoutError:
             return self.lost("it does not respond")
@@ -102,7 +94,7 @@ class RemoteSender:
                 lambda each: each.cancelled() or each.exception()
             )  # read the error even if nobody waits for it
             for _ in range(2):
-                await asyncio.wait([sent], timeout=SILENCE_S / 2)
+                await asyncio.wait([sent], timeout=on_ray.SILENCE_S / 2)
             if not sent.done():
                 raise TimeoutError
             self._heard_at_s, outcomes = sent.result()
@@ -140,9 +132,16 @@ _MOST_DEATHS = 5
 class SenderPool:
     """The senders that make attempts; the first attempt connects to Ray."""
 
-    def __init__(self, address: str, n_senders: int | None, targets: Sequence[Target]) -> None:
-        """Set the address of Ray, the number of senders (None: one per core), and all models that may be called."""
+    def __init__(
+        self, address: str, n_senders: int | None, targets: Sequence[Target],
+        on_look: Callable[[Sequence[SenderState]], object] = lambda states: None,
+    ) -> None:  # fmt: skip
+        """Set the address of Ray, the number of senders (None: one per core), and all models that may be called.
+
+        `on_look` gets the states of the senders at each look at the nodes.
+        """
         self._address, self._n_senders, self._targets = address, n_senders, targets
+        self._on_look = on_look
         self._opening: asyncio.Future[Cluster] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._n_on: Counter[str] = Counter()
@@ -241,11 +240,12 @@ class SenderPool:
                 for _ in range(n_senders - self._n_on[node.node_id]):
                     self._n_on[node.node_id] += 1
                     self._run(self._have_sender(cluster, node))
+            self._on_look(self.states)
             await asyncio.sleep(LOOK_AT_NODES_EVERY_S)
 
     def _missed_since_s(self, known_s: float | None) -> float:
         """Return the time since when there are no nodes; print a notice at first, and end the run after some time."""
-        if self._address == LOCAL:
+        if self._address == on_ray.LOCAL:
             raise NoSender("Ray on this machine has ended; run again")
         if known_s is None:
             notice(f"Ray at {self._address} has no node with a core; calls wait up to {WITHOUT_NODES_S:g} s for one")
@@ -302,7 +302,7 @@ def wanted(nodes: Sequence[Node], n_senders: int | None) -> dict[Node, int]:
 
 
 async def _equipment_of(process: Any, targets: Sequence[Target]) -> Equipment:
-    async with asyncio.timeout(START_S):
+    async with asyncio.timeout(on_ray.START_S):
         equipment: Equipment = await process.get_ready.remote(targets)
         return equipment
 
@@ -310,7 +310,7 @@ async def _equipment_of(process: Any, targets: Sequence[Target]) -> Equipment:
 def cause_of(error: Exception, *, has_started: bool) -> str:
     """Return the reason why a sender is gone, or did not start, in one line."""
     if isinstance(error, TimeoutError):
-        return "it gives no sign of life" if has_started else f"it did not start within {START_S:g} s"
+        return "it gives no sign of life" if has_started else f"it did not start within {on_ray.START_S:g} s"
     return safe(f"{type(error).__name__}: {unstyle(str(error)).strip().splitlines()[0]}")
 
 
@@ -320,7 +320,7 @@ async def inspect(address: str, n_senders: int | None, targets: Sequence[Target]
     Raises:
         UsageError: Ray is not installed, or cannot be reached.
     """
-    refuse_without_ray()
+    on_ray.refuse_without_ray()
     cluster = Cluster(address, n_senders)
 
     async def problem_of(node: Node) -> str:

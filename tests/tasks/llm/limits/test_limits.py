@@ -142,7 +142,7 @@ async def test_a_call_that_nobody_waits_for_any_more_takes_no_turn() -> None:
     for each in waiting[2:]:
         limits.release(each.result(), FREE)
         await turns()
-    assert (0, 0) == (limits.endpoints["a"].in_hand, limits.totals.calls)
+    assert (0, 0) == (limits.endpoints["a"].in_hand, limits.n_calls)
 
 
 @pytest.mark.parametrize("failure", [BUSY, LATE], ids=["429", "time-out"])
@@ -181,7 +181,7 @@ async def test_all_that_wait_are_told_when_the_time_is_up_and_what_is_under_way_
     assert 3 == limits.too_late
     limits.release(admission, Outcome(Reply("ok", prompt_tokens=1, completion_tokens=1)))
     await refused(limits.acquire(Admission("a")))
-    assert (1, 4) == (limits.totals.calls, limits.too_late)
+    assert (1, 4) == (limits.n_calls, limits.too_late)
 
 
 async def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: Patch) -> None:
