@@ -30,8 +30,9 @@ from tasks.console import guard_log_records, notice
 from tasks.dataset.source import with_revision
 from tasks.llm.environment import guard_logs
 from tasks.llm.ledger.files import was_damaged_since
+from tasks.llm.ledger.ledger import used_by
 from tasks.llm.litellm_setup import collect_seldom
-from tasks.maintain.upkeep import spend_of_all, store_spend, total_cost_usd
+from tasks.maintain.upkeep import store_spend, total_cost_usd
 from tasks.run.run_context import LEDGER, refuse_uninstalled, refuse_unready
 from tasks.run.writing import StageReport
 from warehouse import TABLES, Warehouse, lines_on, pop_notices
@@ -247,10 +248,6 @@ def run_row(
 
     The numbers of responses and verdicts come from the stages' reports, or from the tables if the run was cut short.
     """
-    own = [row for row in spend_of_all(job) if row["run_id"] == job.run_id]
-    used = {
-        name: sum(row[name] for row in own) for name in ("calls", "prompt_tokens", "cached_tokens", "completion_tokens")
-    }
     runtime = sys.modules.get("prefect.runtime")
     deployed = runtime.flow_run.name if runtime is not None and runtime.flow_run.id is not None else None
     named = {name: getattr(job, name) for name in SELECTION}
@@ -271,8 +268,7 @@ def run_row(
         "config": json.dumps(config, sort_keys=True), "git_commit": _git_commit(), "started_at": started_at,
         # The clock may have been set back during the run.
         "ended_at": ended_at and max(ended_at, started_at),
-        **used, "cached_tokens": used["cached_tokens"] or None, **row_counts,
-        "cached_share": used["cached_tokens"] / used["prompt_tokens"] if used["cached_tokens"] else None,
+        **used_by(job.warehouse / LEDGER, None if outcome == outcomes.RUNNING else job.run_id), **row_counts,
         "cost_usd": 0.0 if outcome == outcomes.RUNNING else total_cost_usd(job, job.run_id),
     }  # fmt: skip
 
