@@ -157,22 +157,12 @@ class Admission:
     granted: "asyncio.Future[None]" = field(init=False)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The end of a call: a reply, which may be a failure; lost with the process that made it; or not made."""
-
-    reply: Reply | None = None
-    is_lost: bool = False
-
-    @property
-    def used(self) -> Usage:
-        """The usage of the call, None if unknown; nothing if it was not made, or the server rejected it before work."""
-        if self.reply is None:
-            return UNKNOWN if self.is_lost else NOTHING
-        if self.reply.failure is not None and self.reply.failure.is_unpaid:
-            return NOTHING
-        prompt, completion = self.reply.prompt_tokens, self.reply.completion_tokens
-        return Usage(self.reply.cost_usd, None if prompt is None or completion is None else prompt + completion)
+def usage_of(reply: Reply) -> Usage:
+    """Return the usage of a call, None if unknown; nothing if the server rejected it before work."""
+    if reply.failure is not None and reply.failure.is_unpaid:
+        return NOTHING
+    prompt, completion = reply.prompt_tokens, reply.completion_tokens
+    return Usage(reply.cost_usd, None if prompt is None or completion is None else prompt + completion)
 
 
 class ModelStopped(NotCalled):
@@ -229,7 +219,7 @@ class Limiter:
                 await admission.granted
         except (asyncio.CancelledError, TimeoutError) as error:
             if admission.granted.done() and not admission.granted.cancelled() and not admission.granted.exception():
-                self.release(admission, Outcome())
+                self.release(admission)
             if isinstance(error, TimeoutError):
                 raise self._late() from None
             raise
@@ -246,26 +236,30 @@ class Limiter:
             f"no call begins after the stop time, {datetime.fromtimestamp(self.stop_at_s or 0, UTC):%H:%M} UTC"
         )
 
-    def release(self, admission: Admission, outcome: Outcome) -> None:
-        """Return an admission, and update limits and health from the call's outcome."""
+    def release(self, admission: Admission, reply: Reply | None = None, *, is_lost: bool = False) -> None:
+        """Return an admission, and update limits and health from the call's reply, which may be a failure.
+
+        Without a reply, no call was made, or it `is_lost` with the process that made it.
+        """
         endpoint = self.endpoints[admission.endpoint]
         endpoint.in_hand -= 1
         now_s = time.monotonic()
-        if outcome == Outcome():  # no call was made
+        used = usage_of(reply) if reply is not None else UNKNOWN if is_lost else NOTHING
+        failure = None if reply is None else reply.failure
+        if reply is None and not is_lost:
             self._requests.consume(-1, now_s)
-        if outcome.used.tokens is not None:
-            self._tokens.consume(outcome.used.tokens - admission.tokens, now_s)
-        reply, failure = outcome.reply, None if outcome.reply is None else outcome.reply.failure
-        if failure is None and outcome.used.tokens:
+        if used.tokens is not None:
+            self._tokens.consume(used.tokens - admission.tokens, now_s)
+        if failure is None and used.tokens:
             self._tokens_guessed += admission.likely_tokens
-            self._tokens_used += outcome.used.tokens
+            self._tokens_used += used.tokens
         if reply is not None:
             self.n_calls += 1
             if failure is not None:
                 endpoint.failed(failure, now_s, reply.latency_s or 0.0)
             else:
-                endpoint.succeeded(now_s, (reply.served_model, reply.served_fingerprint))
-        self.budget.release(admission.most, outcome.used)
+                endpoint.succeeded(now_s)
+        self.budget.release(admission.most, used)
 
     def _dispatch(self) -> None:
         """Admit all calls that may start, and set a timer for the next time when one may."""

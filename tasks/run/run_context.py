@@ -6,7 +6,6 @@ import math
 import resource
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict
 from datetime import UTC
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,24 +85,16 @@ def _called(job: Job, chosen: Collection[Callee], kinds: Collection[str], *, ret
         verdicts = {
             each.judge.label for each in judged if missing_work.missing_verdicts(job, wanted, reader, each, **again)
         }
-    # A judge also has calls for the responses and wordings that this run makes before it.
-    if MODEL in kinds and responses:
-        verdicts |= {judge.label for judge in settings.judges}
-    if RUBRIC_WRITER in kinds:
-        verdicts |= {judge.label for judge in settings.judges if judge.rubric in rubrics}
-    missing = {MODEL: responses, JUDGE: verdicts}
-    return [
-        each
-        for each in chosen
-        # An analysis without missing items makes no call and needs no key.
-        if each.kind in ANALYST_KINDS
-        or (each.kind == RUBRIC_WRITER and AUGMENTED in rubrics)
-        or (each.cascade or each.label) in missing.get(each.kind, ())
-    ]
+    if (MODEL in kinds and responses) or (RUBRIC_WRITER in kinds and rubrics):  # which are then to be judged
+        verdicts = {judge.label for judge in settings.judges}
+    writers = {each.label for each in chosen if each.kind == RUBRIC_WRITER and AUGMENTED in rubrics}
+    labels = {MODEL: responses, JUDGE: verdicts, RUBRIC_WRITER: writers}
+    # An analysis without missing items makes no call and needs no key.
+    return [each for each in chosen if (each.cascade or each.label) in labels.get(each.kind, {each.label})]
 
 
 def sender_states(warehouse: Warehouse) -> list[dict[str, Any]]:
-    """Return the senders of all runs in progress: `run_id`, and the fields of `SenderState`."""
+    """Return the senders of all runs in progress: `run_id`, and what `SenderState` has."""
     rows = []
     for run_id in warehouse.living_runs():
         with suppress(FileNotFoundError):  # a run without senders, or one that ends at this instant
@@ -155,7 +146,8 @@ class RunContext:
         if calls.where != "here":
             n_senders = None if calls.senders == "auto" else calls.senders
             targets = [callee.target for callee in callees(job)]
-            self.senders = SenderPool(calls.address, n_senders, targets, self._write_states)
+            self.senders = SenderPool(calls.address, n_senders, targets)
+            self.senders.on_look = self._write_states
         self._job = job
         self._noticed: set[str] = set()
 
@@ -181,8 +173,9 @@ class RunContext:
             )
         limiter = self.limiters[report.stage]
         # Stages that call the same endpoint, one after the other or side by side, report on it once.
-        report.stopped += [f"{each.name}: {each.stopped}" for each in limiter.endpoints.values() if each.stopped]
-        lines = list(_endpoint_notices(limiter))
+        stopped = [(each.name, each.stopped) for each in limiter.endpoints.values() if each.stopped]
+        report.stopped += [f"{name}: {why}" for name, why in stopped]
+        lines = [f"{name}: stopped for this run: {why}" for name, why in stopped]
         if limiter.n_instead_of_batch:
             n_live, limiter.n_instead_of_batch = limiter.n_instead_of_batch, 0
             lines.append(f"{n_live} calls of `mode: batch` were made live, at the live price (`allow_live`)")
@@ -215,7 +208,7 @@ class RunContext:
         file = _states_file(self._job.warehouse, self._job.run_id)
         with suppress(OSError):  # `prbench status` then does not show the senders
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(file, json.dumps([asdict(state) for state in states]).encode())
+            write_atomically(file, json.dumps(states).encode())
 
     async def ready(self) -> None:
         """Load and start everything that the first calls would wait for."""
@@ -227,18 +220,6 @@ class RunContext:
         if self.senders is not None:
             await self.senders.close()
             _states_file(self._job.warehouse, self._job.run_id).unlink(missing_ok=True)
-
-
-def _endpoint_notices(limiter: Limiter) -> Iterator[str]:
-    for endpoint in limiter.endpoints.values():
-        if endpoint.stopped is not None:
-            yield f"{endpoint.name}: stopped for this run: {endpoint.stopped}"
-        if len(endpoint.served) > 1:
-            seen = ", ".join(
-                f"{model or 'unnamed'}{f' ({fingerprint})' if fingerprint else ''} {count} times"
-                for (model, fingerprint), count in endpoint.served.most_common()
-            )
-            yield f"{endpoint.name}: the served model changed within the run: {seen}"
 
 
 _open: dict[str, RunContext] = {}

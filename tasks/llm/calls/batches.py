@@ -16,7 +16,7 @@ from tasks.console import notice
 from tasks.llm.calls.batch_api import BatchApi, BatchResult, BatchState, NotNow
 from tasks.llm.ledger.entries import ENDED, SUBMITTED, SUBMITTING, Entry, as_text, recorded
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import BudgetSpent, Limiter, Outcome, Reservations
+from tasks.llm.limiter import BudgetSpent, Limiter, Reservations, usage_of
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.replies import Reply, failure_of, failure_of_status, from_chat
 from tasks.llm.request import NOTHING, Call, Target, most_of, prices_of
@@ -254,7 +254,7 @@ class Batching:
             taken += [self._entry(by_key.pop(key), each) for key, each in zip(list(by_key), unnamed, strict=False)]
         await self._submissions.ended(submission, taken)
         for entry in taken:
-            self._reservations.release(entry.call_key, Outcome(entry.reply).used)
+            self._reservations.release(entry.call_key, usage_of(entry.reply))
         if not has_all:  # the batch ended before it made the other calls
             for key in by_key:
                 self._reservations.release(key, NOTHING)

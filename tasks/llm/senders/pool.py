@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from click import unstyle
@@ -28,15 +27,8 @@ Sent = tuple[float, list[tuple[int, Reply]]]
 """A message of a sender: the time of its own clock, and the replies to attempts by their numbers."""
 
 
-@dataclass(frozen=True)
-class SenderState:
-    """The state of a sender: its node and process, the calls that it has made, and those in progress."""
-
-    node: str
-    pid: int
-    n_calls: int
-    n_in_hand: int
-    calls_per_s: float
+SenderState = Mapping[str, Any]
+"""The state of a sender: its `node` and process (`pid`), its calls in progress (`n_in_hand`), and `calls_per_s`."""
 
 
 class RemoteSender:
@@ -53,14 +45,13 @@ class RemoteSender:
         self.in_hand: dict[int, asyncio.Future[Reply]] = {}
         self._numbers = itertools.count(1)
         self._attempts: list[tuple[int, Call, Mapping[str, Any]]] = []
-        self._cancelled: list[int] = []
         self._is_message_due = False
 
     @property
     def state(self) -> SenderState:
-        """The state of the sender: its calls in progress, calls made, and calls per second."""
+        """The state of the sender."""
         calls_per_s = self.n_calls / max(time.monotonic() - self._ready_s, 1e-9)
-        return SenderState(self.node.name, self.pid, self.n_calls, len(self.in_hand), calls_per_s)
+        return {"node": self.node.name, "pid": self.pid, "n_in_hand": len(self.in_hand), "calls_per_s": calls_per_s}
 
     async def make(self, call: Call, parameters: Mapping[str, Any]) -> Reply:
         """Make an attempt on the sender; return a failure if the sender dies."""
@@ -76,9 +67,6 @@ class RemoteSender:
             return self.lost("it does not respond")
         finally:
             self.in_hand.pop(number, None)
-            if not outcome.done() or outcome.cancelled():  # the sender ends it, or does not begin it
-                self._cancelled.append(number)
-                self._send_soon()
 
     async def receive(self, on_reply: Callable[[], object]) -> None:
         """Receive outcomes from the sender, until it dies or falls silent.
@@ -90,9 +78,8 @@ class RemoteSender:
             # Waited for twice: the first wait may have passed while this process was stopped. Ray's
             # future is never cancelled: Ray's client (`ray://`) would then print a traceback.
             sent: asyncio.Future[Sent] = asyncio.wrap_future(self._process.outcomes.remote().future())
-            sent.add_done_callback(
-                lambda each: each.cancelled() or each.exception()
-            )  # read the error even if nobody waits for it
+            # The error is read even if nobody waits for it.
+            sent.add_done_callback(lambda each: each.cancelled() or each.exception())
             for _ in range(2):
                 await asyncio.wait([sent], timeout=on_ray.SILENCE_S / 2)
             if not sent.done():
@@ -116,11 +103,9 @@ class RemoteSender:
             asyncio.get_running_loop().call_later(_MESSAGE_AFTER_S, self._send)
 
     def _send(self) -> None:
-        attempts, cancelled = self._attempts, self._cancelled
-        self._attempts, self._cancelled, self._is_message_due = [], [], False
         # If the message is lost, `receive` fails; if the sender cannot read it, its attempts end at their time limit.
-        if attempts or cancelled:
-            self._process.start.remote(attempts, cancelled, self._heard_at_s)
+        self._process.start.remote(self._attempts, self._heard_at_s)
+        self._attempts, self._is_message_due = [], False
 
 
 LOOK_AT_NODES_EVERY_S = 0.5
@@ -130,18 +115,15 @@ _MOST_DEATHS = 5
 
 
 class SenderPool:
-    """The senders that make attempts; the first attempt connects to Ray."""
+    """The senders that make attempts; the first attempt connects to Ray.
 
-    def __init__(
-        self, address: str, n_senders: int | None, targets: Sequence[Target],
-        on_look: Callable[[Sequence[SenderState]], object] = lambda states: None,
-    ) -> None:  # fmt: skip
-        """Set the address of Ray, the number of senders (None: one per core), and all models that may be called.
+    `on_look` gets the states of the senders at each look at the nodes.
+    """
 
-        `on_look` gets the states of the senders at each look at the nodes.
-        """
+    def __init__(self, address: str, n_senders: int | None, targets: Sequence[Target]) -> None:
+        """Set the address of Ray, the number of senders (None: one per core), and all models that may be called."""
         self._address, self._n_senders, self._targets = address, n_senders, targets
-        self._on_look = on_look
+        self.on_look: Callable[[Sequence[SenderState]], object] = len
         self._opening: asyncio.Future[Cluster] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._n_on: Counter[str] = Counter()
@@ -182,7 +164,7 @@ class SenderPool:
     @property
     def states(self) -> list[SenderState]:
         """The state of each sender, by node."""
-        return sorted((sender.state for sender in self.senders), key=lambda state: (state.node, state.pid))
+        return sorted((sender.state for sender in self.senders), key=lambda state: (state["node"], state["pid"]))
 
     async def close(self) -> None:
         """End all senders, and the local Ray."""
@@ -240,7 +222,7 @@ class SenderPool:
                 for _ in range(n_senders - self._n_on[node.node_id]):
                     self._n_on[node.node_id] += 1
                     self._run(self._have_sender(cluster, node))
-            self._on_look(self.states)
+            self.on_look(self.states)
             await asyncio.sleep(LOOK_AT_NODES_EVERY_S)
 
     def _missed_since_s(self, known_s: float | None) -> float:

@@ -265,19 +265,10 @@ def test_a_cluster_that_does_not_listen_is_refused_in_one_line(address: str, mon
             nodes.Cluster(address.format(port=port))
 
 
-async def test_an_attempt_that_is_cancelled_ends_where_it_is_made() -> None:
-    process, before = nodes.SenderProcess(), asyncio.all_tasks()
-    with FaultServer(lambda _request, _number: HttpResponse("late", delay_s=600)) as server:
-        await process.start([(1, call_to(server), {})], [], time.monotonic())
-        await until(lambda: server.in_hand == 1)
-        await process.start([], [1], time.monotonic())
-        await until(lambda: asyncio.all_tasks() <= before)
-
-
 async def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_made() -> None:
     process = nodes.SenderProcess()
     with FaultServer(lambda _request, _number: HttpResponse("paid")) as server:
-        await process.start([(1, call_to(server), {})], [], time.monotonic() - nodes.SILENCE_S)
+        await process.start([(1, call_to(server), {})], time.monotonic() - nodes.SILENCE_S)
         _, outcomes = await process.outcomes()
         assert [] == server.book
     assert [(1, Kind.LOST)] == [(number, reply.failure and reply.failure.kind) for number, reply in outcomes]
