@@ -22,20 +22,16 @@ _COUNTS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens"
 
 
 def cleaned(content: Any) -> Any:
-    """Return a completion without unreadable values: invalid figures of usage, a finish reason that is not a name.
-
-    Return the same object if there is nothing to clean.
-    """
+    """Return a completion without unreadable values: invalid figures of usage, a finish reason that is not a name."""
     if not isinstance(content, dict):
         return content
     clean = dict(content)
-    if content.get("usage") is not None and (usage := _usage(content["usage"])) != content["usage"]:
+    if content.get("usage") is not None:
         # Chat completions accept an empty report, the responses API a missing one.
-        clean["usage"] = usage if usage or content.get("object") != "response" else None
-    choices = content.get("choices")
-    if isinstance(choices, list) and any(map(_has_odd_reason, choices)):
+        clean["usage"] = _usage(content["usage"]) or (None if content.get("object") == "response" else {})
+    if isinstance(choices := content.get("choices"), list):
         clean["choices"] = [{**each, "finish_reason": None} if _has_odd_reason(each) else each for each in choices]
-    return content if all(clean[name] is content[name] for name in content) else clean
+    return clean
 
 
 def without_decisions(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,7 +132,7 @@ class Body:
         if isinstance(clean, dict) and isinstance(clean.get("answers"), list | dict):
             self.decisions, clean = text, without_decisions(clean)
         self.look_at(clean)
-        return text if clean is content else json.dumps(clean).encode()
+        return text if clean == content else json.dumps(clean).encode()
 
     def look_at(self, content: Any) -> None:
         """Keep the finish reason of a completion, or of a part of one."""
