@@ -30,9 +30,10 @@ from tasks.console import notice
 from tasks.dataset.source import with_revision
 from tasks.llm.environment import guard_logs
 from tasks.llm.ledger.files import was_damaged_since
+from tasks.llm.ledger.ledger import used_by
 from tasks.llm.litellm_setup import collect_seldom
 from tasks.maintain.upkeep import store_spend, total_cost_usd
-from tasks.run.run_context import LEDGER, refuse_uninstalled, refuse_unready, used_by
+from tasks.run.run_context import LEDGER, refuse_uninstalled, refuse_unready
 from tasks.run.writing import StageReport
 from warehouse import TABLES, Warehouse, lines_on, pop_notices
 
@@ -245,7 +246,7 @@ def run_row(
 
     The numbers of responses and verdicts come from the stages' reports, or from the tables if the run was cut short.
     """
-    used, runtime = used_by(job), sys.modules.get("prefect.runtime")
+    runtime = sys.modules.get("prefect.runtime")
     deployed = runtime.flow_run.name if runtime is not None and runtime.flow_run.id is not None else None
     named = {name: getattr(job, name) for name in SELECTION}
     # The selection of the command has its own key.
@@ -265,9 +266,7 @@ def run_row(
         "config": json.dumps(config, sort_keys=True), "git_commit": _git_commit(), "started_at": started_at,
         # The clock may have been set back during the run.
         "ended_at": ended_at and max(ended_at, started_at),
-        "calls": used.calls, "prompt_tokens": used.prompt_tokens, "completion_tokens": used.completion_tokens,
-        "cached_tokens": used.cached_tokens if used.cached_share is not None else None,
-        "cached_share": used.cached_share, **row_counts,
+        **used_by(job.warehouse / LEDGER, None if outcome == outcomes.RUNNING else job.run_id), **row_counts,
         "cost_usd": 0.0 if outcome == outcomes.RUNNING else total_cost_usd(job, job.run_id),
     }  # fmt: skip
 

@@ -4,11 +4,9 @@ from datetime import UTC, datetime
 
 from tasks.compare.conditions import new_conditions, unknown_labels
 from tasks.config.job import Job
-from tasks.measures import MEASURES, SCORE, TRIALS, Row, renew
+from tasks.measures import MEASURES, SCORE, Row, renew
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
-
-_OF_LEADERBOARDS = {SCORE.name, TRIALS.name}
 
 
 def aggregate(job: Job) -> StageReport:
@@ -31,8 +29,6 @@ def aggregate(job: Job) -> StageReport:
             if member not in graders
         )]  # fmt: skip
     report.notes = [f"{n_rows} leaderboard rows, {computed[SCORE.name]} intervals computed"]
-    if others := [f"{n} {name.replace('_', ' ')}" for name, n in computed.items() if name not in _OF_LEADERBOARDS]:
-        report.notes.append(f"other measures computed: {', '.join(others)}")
     return report
 
 

@@ -3,7 +3,6 @@
 import hashlib
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +19,7 @@ from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED, response_id
 from tasks.rules.text.characters import count_alphanumeric, is_blank, shows_nothing
 from tasks.rules.text.numbers import some
-from tasks.run.writing import NO_CALL, StageReport
+from tasks.run.writing import NO_CALL, StageReport, call_columns
 from warehouse import Warehouse
 
 FIELDS = ("task", "model", "trial", "vintage")
@@ -228,11 +227,11 @@ def response_cell(
     """Return all columns of an imported response, except those of its text and the batch."""
     benchmark, revision = key["benchmark"], key["dataset_revision"]
     return {
-        **key, **NO_CALL,
+        **key, **call_columns(job, NO_CALL),
         "response_id": response_id(benchmark, revision, task_id, conversation, model, IMPORTED, trial, vintage),
         "task_id": task_id, "conversation_id": conversation, "model": model, "model_config_hash": IMPORTED,
         "trial": trial, "vintage": vintage, "source": "imported", "finish_reason": None, "degraded": False,
-        "reasoning_tokens": None, "run_id": job.run_id, "created_at": datetime.now(UTC),
+        "reasoning_tokens": None,
     }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from tasks.rules.identity import IMPORTED, digest, verdict_id
 from tasks.rules.text.cells import readings, shows
 from tasks.rules.text.characters import is_blank
 from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS, status_of
-from tasks.run.writing import NO_CALL, StageReport
+from tasks.run.writing import NO_CALL, StageReport, call_columns
 from warehouse import Reader, Warehouse
 from warehouse.tables import GIVEN
 
@@ -255,11 +255,11 @@ def verdict_cell(job: Job, response: Row, wording: Wording, judge: str, judge_tr
     )  # fmt: skip
     copied = ("benchmark", "dataset_revision", "response_id", "task_id", "model", "trial", "vintage")
     return {
-        **{name: response[name] for name in copied}, **NO_CALL, "verdict_id": identity,
+        **{name: response[name] for name in copied}, **call_columns(job, NO_CALL), "verdict_id": identity,
         "criterion_id": wording.criterion_id, "criterion_hash": wording.content_hash, "judge": judge,
         "judge_config_hash": config_hash, "template_hash": IMPORTED, "grading": grading, "judge_trial": judge_trial,
         "source": "imported", **dict.fromkeys(GIVEN.split()), "decided_by": None, "escalated_because": None,
-        "may_hide_failures": None, "run_id": job.run_id, "created_at": datetime.now(UTC),
+        "may_hide_failures": None,
     }  # fmt: skip
 
 

@@ -5,9 +5,8 @@ by chunk, and decided by the evidence in all of them.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from datetime import UTC, datetime
 from functools import partial
 from itertools import compress, groupby
 from typing import Any, Self
@@ -27,7 +26,7 @@ from tasks.run.calls import ReplySpec, call_and_parse, call_with, run_all, sum_u
 from tasks.run.judge_configs import JudgeConfig
 from tasks.run.missing_work import WantedTasks
 from tasks.run.run_context import RunContext
-from tasks.run.writing import PartWriter, StageReport, usage_columns
+from tasks.run.writing import PartWriter, StageReport, call_columns
 
 Evidence = tuple[str, ...]
 
@@ -157,106 +156,109 @@ class CriterionJudge:
         await ResponseJudge(self, priority, done).judge([self.unjudged(row) for row in criteria])
 
 
-_NOT_CALLED = "not called"
 _HINT = "if the judge's context has another size than assumed, set `context_tokens`"
 _WORTH_A_ROUND = 0.75
-"""A further round is worth its calls if the last one left at most this share of the evidence."""
+"""A further round is worth its calls if it leaves at most this share of the evidence."""
 
 
 @dataclass(frozen=True)
 class ResponseJudge:
-    """Judges criteria of one response, whole or by the evidence in its chunks; each finished one is given to `done`."""
+    """Judges criteria of one response, whole or by the evidence in its chunks; each finished one is given to `done`.
+
+    `chunks` are the ways to cut the response that were used, by the judge's limit and the criterion's length.
+    """
 
     by: CriterionJudge
     priority: tuple[int, ...]
     done: Done
+    chunks: dict[tuple[int | None, int, str], list[Chunk]] = field(default_factory=dict)
 
     async def judge(self, criteria: Sequence[JudgedCriterion]) -> None:
-        """Judge with the whole response where it fits into the judge's context, else chunk by chunk."""
-        are_whole = await asyncio.to_thread(self.by.are_whole, [each.criterion for each in criteria])
-        whole, of = list(compress(criteria, are_whole)), criteria[0].criterion
-        text = of.response_text
-        refused, _ = await self._each(whole, partial(self._judge_criterion, text=text))
-        if (fit := self.by.fit) is not None:
-            long = [each for each, is_whole in zip(criteria, are_whole, strict=True) if not is_whole]
-            await self._judge_in_chunks(long, text, fit)
-            if refused:
-                await self._judge_in_chunks(refused, text, fit.after_refusal(of.messages, text))
+        """Judge with the whole response where it fits into the judge's context, else by the evidence in its chunks.
 
-    async def _judge_criterion(self, judged: JudgedCriterion, text: str) -> str | None:
+        The first criterion goes alone, so that the provider has the common part of the prompts, or each chunk, in its
+        cache when the others follow. What was too long for the first is not tried for the others.
+        """
+        are_whole = await asyncio.to_thread(self.by.are_whole, [each.criterion for each in criteria])
+        (first, is_whole), *others = zip(criteria, are_whole, strict=True)
+        fit = await self._judge_one(first, self.by.fit, fits=is_whole)
+        is_refused = fit is not self.by.fit
+        await run_all(self._judge_one(each, fit, fits=is_whole and not is_refused) for each, is_whole in others)
+
+    async def _judge_one(self, judged: JudgedCriterion, fit: ContextFit | None, *, fits: bool) -> ContextFit | None:
+        """Judge a criterion by the response if that fits, else by the evidence in its chunks, or in those of the notes.
+
+        Notes on the response that are too long are searched too, as long as a round makes them clearly shorter. Return
+        the limit of the judge that was found with the response.
+        """
+        of, text, round_, n_chunks, of_response = judged.criterion, judged.criterion.response_text, 0, 0, fit
+        try:
+            while not (fits and await self._judge_criterion(judged, text)):
+                assert fit is not None  # else no prompt is too long
+                round_ += 1
+                fit, is_searched = await self._search(
+                    judged, fit.after_refusal(of.messages, text) if fits else fit, text, round_
+                )
+                if round_ == 1:
+                    n_chunks, of_response = len(judged.evidence), fit
+                if not is_searched:
+                    break
+                notes = shown(judged.evidence, n_chunks, round_, is_indented=is_marked(self.by.judge_config.template))
+                if round_ > 1 and (after := fit.count(notes)) > _WORTH_A_ROUND * (before := fit.count(text)):
+                    self._fail(judged, f"the evidence is too long: round {round_} left {after} of {before} tokens")
+                    break
+                text, fits = notes, fit.holds(self.by.prompt(notes, of))
+        except NotCalled:
+            self.done(judged)
+        return of_response
+
+    async def _judge_criterion(self, judged: JudgedCriterion, text: str) -> bool:
         """Judge one criterion: fill the template, make the call, read the reply, and pass on the verdict.
 
-        `text` is the response, or the evidence in its chunks. Return `CONTEXT_LENGTH` if it is too long for the judge.
+        `text` is the response, or the evidence in its chunks. Return whether the criterion is finished; if not, the
+        text is too long for the judge.
         """
         prompt, reply_spec = self.by.prompt(text, judged.criterion), self.by.reply_spec
         call = self.by.call(reply_spec, prompt, judged.verdict_id, self.priority, is_live=bool(judged.evidence))
         reply, verdict = await call_and_parse(self.by.gateway, call, reply_spec)
         if reply.status == CONTEXT_LENGTH and self.by.fit is not None:
             judged.earlier_replies.append(reply)
-            return CONTEXT_LENGTH
+            return False
         if verdict is not None and reply.logprobs:
             verdict = replace(verdict, confidence=confidence_of(reply.logprobs, self.by.judge_config.grading))
         if verdict is None and judged.evidence:
             reply = replace(reply, error=f"on the evidence of {len(judged.evidence)} chunks: {reply.error}")
         self._finish(judged, reply, verdict)
-        return None
+        return True
 
-    async def _each(
-        self, criteria: Sequence[JudgedCriterion], work: Callable[[JudgedCriterion], Awaitable[str | None]]
-    ) -> tuple[list[JudgedCriterion], list[JudgedCriterion]]:
-        """Work on criteria; return those that are too long for the judge, and those that are not finished.
+    async def _search(
+        self, judged: JudgedCriterion, fit: ContextFit, text: str, round_: int
+    ) -> tuple[ContextFit, bool]:
+        """Search a text for evidence chunk by chunk, in smaller chunks if one is too long for the judge.
 
-        The first goes alone, so that the provider has the common part of the prompts in its cache when the others
-        follow. If it is too long, so are the others.
+        Return the limit that held, and whether all chunks were searched; if not, the criterion has failed.
         """
-
-        async def outcome(judged: JudgedCriterion) -> str | None:
+        of, step_tokens = judged.criterion, fit.step_of(judged.criterion.criterion_text)
+        while True:
+            judged.evidence.clear()
+            cut = fit.prompt_tokens, step_tokens, text
             try:
-                return await work(judged)
-            except NotCalled:
-                self.done(judged)
-                return _NOT_CALLED
-
-        if not criteria or (first := await outcome(criteria[0])) == CONTEXT_LENGTH:
-            return list(criteria), []
-        outcomes = [first, *await run_all(outcome(each) for each in criteria[1:])]
-        refused = [each for each, ended in zip(criteria, outcomes, strict=True) if ended == CONTEXT_LENGTH]
-        return refused, [each for each, ended in zip(criteria, outcomes, strict=True) if ended is None]
-
-    async def _judge_in_chunks(self, criteria: Sequence[JudgedCriterion], text: str, fit: ContextFit) -> None:
-        """Decide criteria by the evidence in chunks; use smaller chunks if one is too long for the judge.
-
-        Criteria of about the same length, usually all of them, share their chunks. Chunks are searched one after the
-        other, so that each is in the provider's cache.
-        """
-
-        def step(judged: JudgedCriterion) -> int:
-            return fit.step_of(judged.criterion.criterion_text)
-
-        messages = criteria[0].criterion.messages if criteria else ()
-        for step_tokens, same_chunks in groupby(sorted(criteria, key=step), key=step):
-            refused, going = list[JudgedCriterion](), list(same_chunks)
-            try:
-                chunks = await asyncio.to_thread(fit.chunks_of, messages, text, step_tokens)
+                if cut not in self.chunks:
+                    chunks = await asyncio.to_thread(fit.chunks_of, of.messages, text, step_tokens, round_)
+                    self.chunks[cut] = chunks
             except NoRoom as reason:
-                for each in going:
-                    self._fail(each, str(reason))
-                continue
-            for chunk in chunks:
-                too_long, going = await self._each(going, partial(self._search, chunk=chunk, fit=fit))
-                refused += too_long
-            conclude = partial(self._conclude, fit=fit, step_tokens=step_tokens, n_chunks=len(chunks))
-            await self._each(going, conclude)
-            if refused:
-                for each in refused:
-                    each.evidence.clear()
-                await self._judge_in_chunks(refused, text, fit.after_refusal(messages, text))
+                self._fail(judged, str(reason))
+                return fit, False
+            status = OK
+            for chunk in self.chunks[cut]:
+                if (status := await self._search_chunk(judged, chunk, fit)) != OK:
+                    break
+            if status != CONTEXT_LENGTH:
+                return fit, status == OK
+            fit = fit.after_refusal(of.messages, text)
 
-    async def _search(self, judged: JudgedCriterion, chunk: Chunk, fit: ContextFit) -> str | None:
-        """Search a chunk for evidence on a criterion; return None, or the status of the failure.
-
-        Any failure but `CONTEXT_LENGTH` fails the criterion.
-        """
+    async def _search_chunk(self, judged: JudgedCriterion, chunk: Chunk, fit: ContextFit) -> str:
+        """Search a chunk for evidence on a criterion; return the status. Any failure but `CONTEXT_LENGTH` is final."""
         prompt = evidence_prompt(
             fit.evidence_template, judged.criterion.messages, judged.criterion.criterion_text,
             text=chunk.text, number=chunk.number, n_chunks=chunk.n_chunks, round_=chunk.round_,
@@ -270,53 +272,13 @@ class ResponseJudge:
         call = self.by.call(reply_spec, prompt, judged.verdict_id, priority, is_live=True)
         reply, evidence = await call_and_parse(self.by.gateway, call, reply_spec)
         judged.searches.append((chunk, reply, evidence))
-        if evidence is None and reply.status != CONTEXT_LENGTH:
+        if evidence is not None:
+            judged.evidence.append(evidence)
+        elif reply.status != CONTEXT_LENGTH:
             self._finish(judged, replace(reply, error=f"{chunk.name}: {reply.error}"), None)
             return reply.status
         judged.earlier_replies.append(reply)
-        if evidence is None:
-            return CONTEXT_LENGTH
-        judged.evidence.append(evidence)
-        return None
-
-    async def _conclude(self, judged: JudgedCriterion, fit: ContextFit, step_tokens: int, n_chunks: int) -> None:
-        """Make the last call of a criterion, on its evidence; if that is too long, search the evidence first.
-
-        The search is repeated as long as the evidence is too long and a round makes it clearly shorter.
-        """
-        round_, is_open = 1, True
-        while is_open:
-            notes = self._shown(judged, n_chunks, round_)
-            if not fit.holds(self.by.prompt(notes, judged.criterion)):
-                round_ += 1
-                is_open = await self._condense(judged, fit, notes, step_tokens, n_chunks, round_)
-            elif is_open := await self._judge_criterion(judged, notes) == CONTEXT_LENGTH:
-                fit = fit.after_refusal(judged.criterion.messages, notes)
-
-    async def _condense(
-        self, judged: JudgedCriterion, fit: ContextFit, notes: str, step_tokens: int, n_chunks: int, round_: int
-    ) -> bool:
-        """Search the evidence itself; return False if that failed the criterion."""
-        try:
-            chunks = await asyncio.to_thread(fit.chunks_of, judged.criterion.messages, notes, step_tokens, round_)
-        except NoRoom as reason:
-            self._fail(judged, str(reason))
-            return False
-        judged.evidence.clear()
-        for chunk in chunks:
-            outcome = await self._search(judged, chunk, fit)
-            if outcome == CONTEXT_LENGTH:
-                self._fail(judged, f"{chunk.name}: the judge finds it too long")
-            if outcome is not None:
-                return False
-        before, after = fit.count(notes), fit.count(self._shown(judged, n_chunks, round_))
-        is_shorter = after <= _WORTH_A_ROUND * before
-        if not is_shorter:
-            self._fail(judged, f"the evidence is too long: round {round_} left {after} of {before} tokens")
-        return is_shorter
-
-    def _shown(self, judged: JudgedCriterion, n_chunks: int, round_: int) -> str:
-        return shown(judged.evidence, n_chunks, round_, is_indented=is_marked(self.by.judge_config.template))
+        return reply.status
 
     def _fail(self, judged: JudgedCriterion, cause: str) -> None:
         """Fail a criterion as too long; only the calls that were too long are spent, the others keep their replies."""
@@ -355,13 +317,12 @@ class VerdictRows(PartWriter):
         criterion, reply = judged.criterion, judged.reply
         for chunk, chunk_reply, evidence in judged.searches:
             evidence_row = {
-                **self.wanted.key, **usage_columns(chunk_reply), "response_id": criterion.response_id,
+                **self.wanted.key, **call_columns(self.job, chunk_reply), "response_id": criterion.response_id,
                 "task_id": criterion.task_id, "criterion_id": criterion.criterion_id, "verdict_id": judged.verdict_id,
                 "round": chunk.round_, "chunk_number": chunk.number, "n_chunks": chunk.n_chunks,
                 "first_char": chunk.first_char, "n_chars": len(chunk.text),
                 "status": chunk_reply.status if evidence is None else OK,
                 "evidence": None if evidence is None else list(evidence),
-                "run_id": self.job.run_id, "created_at": datetime.now(UTC),
             }  # fmt: skip
             self._evidence.add(evidence_row, chunk_reply)
         row = verdict_columns(
@@ -387,8 +348,7 @@ def verdict_columns(
     unknown = ("value", "explanation", "probability", "confidence")
     not_of_all = ("n_in_call", "position_in_call", "decided_by", "escalated_because")
     return {
-        **wanted.key, **judge_config.columns, **usage_columns(reply), "status": reply.status,
+        **wanted.key, **judge_config.columns, **call_columns(job, reply), "status": reply.status,
         **{name: getattr(criterion, name) for name in same}, **dict.fromkeys((*unknown, *not_of_all)),
         **(asdict(verdict) if verdict else {}), "verdict_id": identity, "piece_hash": piece_hash(criterion.piece),
-        "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip

@@ -93,25 +93,18 @@ async def judge_by_provider_batches(
     running when the wait ends stay missing until a later run. A response that is too long for the judge needs calls
     that depend on others, which no batch can hold; `judge_responses` makes them if the judge allows live calls.
     """
-    gateway = context.gateway("judge", judge_config.judge.label)
-    judge = await judge_of(gateway, judge_config, judge_config)
+    report, label = StageReport("judge"), judge_config.judge.label
+    if context.is_held_back("judge", label):
+        return report
+    judge = await judge_of(context.gateway("judge", label), judge_config, judge_config)
     _, missing = criteria_to_judge(job, context, judge_config, response_ids, retry_failed=retry_failed)
-    is_held_back = context.is_held_back("judge", judge_config.judge.label)
-    whole = [
-        each
-        for of_response in ([] if is_held_back else by_response(missing))
-        for each in judge.whole_calls(of_response)
-    ]
+    whole = [each for of_response in by_response(missing) for each in judge.whole_calls(of_response)]
     calls = [call for call, _ in whole if call is not None]
-    report = StageReport("judge")
     await context.submit_and_collect(judge_target(judge_config.judge), calls, report)
-    n_missing = sum(each.is_missing for each in missing)
-    n_long = 0 if is_held_back else n_missing - sum(n_criteria for _, n_criteria in whole)
+    n_long = sum(each.is_missing for each in missing) - sum(n_criteria for _, n_criteria in whole)
     if n_long and judge_config.judge.allow_live:
         report.notes.append(f"{n_long} verdicts on long responses are made by live calls")
     elif n_long:
-        report.warnings.append(
-            f"{n_long} verdicts on long responses need live calls: "
-            f"set `allow_live: true` for {judge_config.judge.label}"
-        )
+        warning = f"{n_long} verdicts on long responses need live calls: set `allow_live: true` for {label}"
+        report.warnings.append(warning)
     return report

@@ -2,27 +2,24 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from tasks.config.job import Job
 from tasks.console import progress
-from tasks.llm.replies import OK
+from tasks.llm.replies import OK, Reply
 from tasks.llm.request import Call
 from tasks.prompts import load_template
 from tasks.rules.conversation import prompt_on
 from tasks.rules.identity import criterion_hash, digest, template_hash
-from tasks.rules.text.characters import one_line
 from tasks.rules.variants import AUGMENTED, EXAMPLES_REMOVED, read_augmented, without_examples
-from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run import missing_work
-from tasks.run.calls import run_all
+from tasks.run.calls import read_reply, run_all
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import Conversation, UnwordedCriterion, WantedTasks
 from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.stages import STAGES
-from tasks.run.writing import NO_CALL, PartWriter, StageReport, usage_columns
+from tasks.run.writing import NO_CALL, PartWriter, StageReport, call_columns
 from warehouse import Warehouse
 
 TEMPLATE = "augmented_v2"
@@ -76,14 +73,10 @@ async def _augment(
         async def one(index: int, criterion: UnwordedCriterion) -> None:
             prompt = prompt_on(template, conversations[criterion.task_id].messages, criterion.criterion_text)
             call = Call(target, [{"role": "user", "content": prompt}], criterion.criterion_id, priority=(index,))
-            reply, text = await gateway.complete(call), None
-            try:
-                if reply.status == OK:
-                    words, omits_tag = reply.text or "", writer_model.omits_think_tag
-                    text = read_augmented(words, criterion.criterion_text, omits_think_tag=omits_tag)
-            except VerdictError as error:
-                reply = replace(reply, status=PARSE_ERROR, error=one_line(str(error)))
-            row = _row(job, wanted, AUGMENTED, criterion, text, usage_columns(reply) | identity, reply.status)
+            omits_tag = writer_model.omits_think_tag
+            read = partial(read_augmented, title=criterion.criterion_text, omits_think_tag=omits_tag)
+            reply, text = read_reply(await gateway.complete(call), read)
+            row = _row(job, wanted, AUGMENTED, criterion, text, reply) | identity
             writer.add(row, reply, AUGMENTED)
 
         await run_all(report.counted(one(index, criterion)) for index, criterion in enumerate(missing))
@@ -91,13 +84,12 @@ async def _augment(
 
 def _row(
     job: Job, wanted: WantedTasks, rubric: str, criterion: UnwordedCriterion, text: str | None,
-    call_columns: Mapping[str, Any], status: str = OK,
+    reply: Reply,
 ) -> dict[str, Any]:  # fmt: skip
     by_rule = {"model": None, "model_config_hash": None, "template_hash": None}
     return {
-        **wanted.key, **by_rule, **call_columns, "task_id": criterion.task_id, "rubric": rubric,
+        **wanted.key, **by_rule, **call_columns(job, reply), "task_id": criterion.task_id, "rubric": rubric,
         "criterion_id": None if text is None else digest("variant", rubric, criterion.criterion_id, text)[:16],
         "original_id": criterion.criterion_id, "original_hash": criterion.criterion_hash, "title": text,
-        "content_hash": None if text is None else criterion_hash(text), "status": status, "run_id": job.run_id,
-        "created_at": datetime.now(UTC),
+        "content_hash": None if text is None else criterion_hash(text), "status": OK if text else reply.status,
     }  # fmt: skip

@@ -2,7 +2,6 @@
 
 import heapq
 import itertools
-from collections import Counter
 from typing import Any
 
 from tasks.llm.replies import TIMEOUT, Failure, Kind
@@ -35,7 +34,6 @@ class EndpointHealth:
         self.stopped: str | None = None
         self.waiting: list[Any] = []
         self._numbers = itertools.count()
-        self.served: Counter[tuple[str | None, str | None]] = Counter()
 
     def push(self, priority: tuple[int, ...], item: Any) -> None:
         """Queue an item: the lowest priority number is first, then the earliest."""
@@ -57,12 +55,11 @@ class EndpointHealth:
         """True if the breaker is open: only one call at a time is made, as a test."""
         return self._failures >= _FAILURES_UNTIL_OPEN
 
-    def succeeded(self, now_s: float, served: tuple[str | None, str | None]) -> None:
+    def succeeded(self, now_s: float) -> None:
         """Note that a call has succeeded."""
         self._is_there(now_s)
         self._n_replies += 1
         self.limit = min(self._most, self.limit + 1 / self.limit)
-        self.served[served] += 1
 
     def failed(self, failure: Failure, now_s: float, latency_s: float) -> None:
         """Note that a call has failed after `latency_s`."""

@@ -1,10 +1,11 @@
 """Admission of calls: the budget of a run, requests and tokens per minute, order, and the stop time."""
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from tasks.llm.endpoint_health import EndpointHealth
@@ -156,48 +157,12 @@ class Admission:
     granted: "asyncio.Future[None]" = field(init=False)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The end of a call: a reply, which may be a failure; lost with the process that made it; or not made."""
-
-    reply: Reply | None = None
-    is_lost: bool = False
-
-    @property
-    def used(self) -> Usage:
-        """The usage of the call, None if unknown; nothing if it was not made, or the server rejected it before work."""
-        if self.reply is None:
-            return UNKNOWN if self.is_lost else NOTHING
-        if self.reply.failure is not None and self.reply.failure.is_unpaid:
-            return NOTHING
-        prompt, completion = self.reply.prompt_tokens, self.reply.completion_tokens
-        return Usage(self.reply.cost_usd, None if prompt is None or completion is None else prompt + completion)
-
-
-@dataclass(frozen=True)
-class Totals:
-    """The sums over all calls of a purpose."""
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    prompt_tokens_with_cache_figure: int = 0
-    cached_tokens: int = 0
-    completion_tokens: int = 0
-
-    @classmethod
-    def of(cls, reply: Reply) -> "Totals":
-        """Return the sums over one call."""
-        prompt, cached = reply.prompt_tokens or 0, reply.cached_tokens
-        return cls(1, prompt, 0 if cached is None else prompt, cached or 0, reply.completion_tokens or 0)
-
-    @property
-    def cached_share(self) -> float | None:
-        """The share of the prompt tokens from the provider's cache; None if none was reported."""
-        known = self.prompt_tokens_with_cache_figure
-        return self.cached_tokens / known if known else None
-
-    def __add__(self, other: "Totals") -> "Totals":
-        return Totals(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+def usage_of(reply: Reply) -> Usage:
+    """Return the usage of a call, None if unknown; nothing if the server rejected it before work."""
+    if reply.failure is not None and reply.failure.is_unpaid:
+        return NOTHING
+    prompt, completion = reply.prompt_tokens, reply.completion_tokens
+    return Usage(reply.cost_usd, None if prompt is None or completion is None else prompt + completion)
 
 
 class ModelStopped(NotCalled):
@@ -214,7 +179,8 @@ class Limiter:
 
     Calls wait by endpoint and priority; among open endpoints, the call with the lowest priority number is next. From
     `stop_at_s` (wall-clock time) no call is admitted, and waiting ones are refused; calls in flight finish. `too_late`
-    counts the refused ones, `n_instead_of_batch` the live calls that were meant for provider batches.
+    counts the refused ones, `n_calls` the finished ones, `n_instead_of_batch` the live calls that were meant for
+    provider batches.
     """
 
     concurrency: int
@@ -225,14 +191,13 @@ class Limiter:
     stop_at_s: float | None = None
     too_late: int = 0
     n_instead_of_batch: int = 0
-    totals: Totals = field(default_factory=Totals)
+    n_calls: int = 0
     endpoints: dict[str, EndpointHealth] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         now_s = time.monotonic()
         self._requests, self._tokens = TokenBucket(self.rpm, now_s), TokenBucket(self.tpm, now_s)
         self._timer: asyncio.TimerHandle | None = None
-        self._clock: asyncio.TimerHandle | None = None
         self._tokens_guessed = self._tokens_used = 0
         self.budget.when_released.append(self._dispatch)
 
@@ -242,56 +207,62 @@ class Limiter:
         Raises:
             NotCalled: its model was stopped, the budget is spent, or the time is up.
         """
-        if self._clock is None and self.stop_at_s is not None:
-            wait_s = max(0.0, self.stop_at_s - time.time())
-            self._clock = asyncio.get_running_loop().call_later(wait_s, self._refuse_all)
+        if self.left_s <= 0:
+            raise self._late()
         new = EndpointHealth(admission.endpoint, self.concurrency, self.outage_s, time.monotonic())
         endpoint = self.endpoints.setdefault(admission.endpoint, new)
         admission.granted = asyncio.get_running_loop().create_future()
         endpoint.push(admission.priority, admission)
         self._dispatch()
         try:
-            await admission.granted
-        except asyncio.CancelledError:
+            async with asyncio.timeout(None if self.stop_at_s is None else self.left_s):
+                await admission.granted
+        except (asyncio.CancelledError, TimeoutError) as error:
             if admission.granted.done() and not admission.granted.cancelled() and not admission.granted.exception():
-                self.release(admission, Outcome())
+                self.release(admission)
+            if isinstance(error, TimeoutError):
+                raise self._late() from None
             raise
         return admission
 
-    def release(self, admission: Admission, outcome: Outcome) -> None:
-        """Return an admission, and update limits and health from the call's outcome."""
+    @property
+    def left_s(self) -> float:
+        """The seconds until the stop time; infinite without one."""
+        return math.inf if self.stop_at_s is None else self.stop_at_s - time.time()
+
+    def _late(self) -> TimeIsUp:
+        self.too_late += 1
+        return TimeIsUp(
+            f"no call begins after the stop time, {datetime.fromtimestamp(self.stop_at_s or 0, UTC):%H:%M} UTC"
+        )
+
+    def release(self, admission: Admission, reply: Reply | None = None, *, is_lost: bool = False) -> None:
+        """Return an admission, and update limits and health from the call's reply, which may be a failure.
+
+        Without a reply, no call was made, or it `is_lost` with the process that made it.
+        """
         endpoint = self.endpoints[admission.endpoint]
         endpoint.in_hand -= 1
         now_s = time.monotonic()
-        if outcome == Outcome():  # no call was made
+        used = usage_of(reply) if reply is not None else UNKNOWN if is_lost else NOTHING
+        failure = None if reply is None else reply.failure
+        if reply is None and not is_lost:
             self._requests.consume(-1, now_s)
-        if outcome.used.tokens is not None:
-            self._tokens.consume(outcome.used.tokens - admission.tokens, now_s)
-        reply, failure = outcome.reply, None if outcome.reply is None else outcome.reply.failure
-        if failure is None and outcome.used.tokens:
+        if used.tokens is not None:
+            self._tokens.consume(used.tokens - admission.tokens, now_s)
+        if failure is None and used.tokens:
             self._tokens_guessed += admission.likely_tokens
-            self._tokens_used += outcome.used.tokens
+            self._tokens_used += used.tokens
         if reply is not None:
-            self.totals += Totals.of(reply)
+            self.n_calls += 1
             if failure is not None:
                 endpoint.failed(failure, now_s, reply.latency_s or 0.0)
             else:
-                endpoint.succeeded(now_s, (reply.served_model, reply.served_fingerprint))
-        self.budget.release(admission.most, outcome.used)
-
-    def _refuse_all(self) -> None:
-        """Refuse all waiting calls, because the stop time has come."""
-        stopped_at = datetime.fromtimestamp(self.stop_at_s or 0.0, UTC)
-        for endpoint in self.endpoints.values():
-            while endpoint.waiting:
-                if not (granted := endpoint.pop().granted).done():
-                    self.too_late += 1
-                    granted.set_exception(TimeIsUp(f"no call begins after the stop time, {stopped_at:%H:%M} UTC"))
+                endpoint.succeeded(now_s)
+        self.budget.release(admission.most, used)
 
     def _dispatch(self) -> None:
         """Admit all calls that may start, and set a timer for the next time when one may."""
-        if self.stop_at_s is not None and time.time() >= self.stop_at_s:
-            self._refuse_all()
         while (endpoint := self._next_endpoint()) is not None:
             waiting: Admission = endpoint.pop()
             if waiting.granted.done():
@@ -326,7 +297,7 @@ class Limiter:
         if self.budget.is_spent and with_waiting:
             return with_waiting[0]
         # If tokens are limited, the first reply shows the usage of a call before the next ones start.
-        is_unmeasured = self.tpm is not None and self.totals.calls == 0
+        is_unmeasured = self.tpm is not None and self.n_calls == 0
         in_hand = sum(endpoint.in_hand for endpoint in self.endpoints.values())
         if in_hand >= (1 if is_unmeasured else self.concurrency):
             return None

@@ -265,7 +265,7 @@ _QUOTA = re.compile(
 """Codes and sentences that mean an empty account; 'quota' and 'billing' alone also appear in rate limits."""
 _UNKNOWN_MODEL = re.compile(r"(?i)model_not_found|(?:unknown|no such|invalid) model|model .{0,80}does not exist")
 _NO_KEY = r"missing credentials|missing (?:\w+ )?api[ _-]?key|api_key client option"
-_NEVER_SENT = re.compile(rf"(?i)LLM Provider NOT provided|{_NO_KEY}")
+_NEVER_SENT = re.compile(rf"(?i)LLM Provider NOT provided|Unknown Decisions provider|{_NO_KEY}")
 _KEY_REFUSED = re.compile(
     rf"(?i)(?:incorrect|invalid) api[ _-]?key|api[ _-]?key (?:is )?(?:not valid|not found|invalid|expired|missing)"
     rf"|{_NO_KEY}"

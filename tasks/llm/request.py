@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from tasks.llm import embedded
-from tasks.llm.litellm_setup import can_follow_schema, decision_providers, litellm
+from tasks.llm.litellm_setup import can_follow_schema, litellm
 from tasks.rules.identity import call_key, config_hash
 
 Messages = Sequence[Mapping[str, str]]
@@ -82,15 +82,6 @@ class Target:
     def can_follow_schema(self) -> bool:
         """True if the model is known to support structured output."""
         return self.is_embedded or can_follow_schema(self.name)
-
-    @property
-    def refused_as(self) -> str | None:
-        """Why LiteLLM can send no call of this kind to the model, in one line; None if it can."""
-        if self.parameters.get("api") != DECISIONS or self.is_embedded:
-            return None
-        provider, known = self.name.partition("/")[0], decision_providers()
-        reason = f"LiteLLM cannot ask {provider}/ for decisions; it can ask {', '.join(known)}"
-        return None if provider in known else reason
 
     @property
     def last_resort(self) -> Mapping[str, Any] | None:

@@ -8,7 +8,6 @@ exchange they work as before.
 import json
 import math
 import re
-import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,20 +22,16 @@ _COUNTS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens"
 
 
 def cleaned(content: Any) -> Any:
-    """Return a completion without unreadable values: invalid figures of usage, a finish reason that is not a name.
-
-    Return the same object if there is nothing to clean.
-    """
+    """Return a completion without unreadable values: invalid figures of usage, a finish reason that is not a name."""
     if not isinstance(content, dict):
         return content
     clean = dict(content)
-    if content.get("usage") is not None and (usage := _usage(content["usage"])) != content["usage"]:
+    if content.get("usage") is not None:
         # Chat completions accept an empty report, the responses API a missing one.
-        clean["usage"] = usage if usage or content.get("object") != "response" else None
-    choices = content.get("choices")
-    if isinstance(choices, list) and any(map(_has_odd_reason, choices)):
+        clean["usage"] = _usage(content["usage"]) or (None if content.get("object") == "response" else {})
+    if isinstance(choices := content.get("choices"), list):
         clean["choices"] = [{**each, "finish_reason": None} if _has_odd_reason(each) else each for each in choices]
-    return content if all(clean[name] is content[name] for name in content) else clean
+    return clean
 
 
 def without_decisions(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,7 +68,6 @@ def is_count(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-_PIECE_BYTES = 1 << 16
 _TELLS_FIGURES = re.compile(rb'"usage"\s*:\s*[^n\s]|"finish_reason"\s*:\s*[^n\s]')
 """Marks a stream's event with a usage or a finish reason; in all other events both are null."""
 _MOST_LINES = 500_000
@@ -99,9 +93,8 @@ class Body:
 
     def __init__(self, most_bytes: int, encoding: str = "", *, may_be_cut: bool = False) -> None:
         self._most_bytes, self._n_bytes = most_bytes, 0
-        if encoding not in {"", "identity", "gzip"}:
+        if encoding not in {"", "identity"}:
             raise ValueError(f"the reply is compressed as {encoding[:20]!r}, which was not requested")
-        self._inflater = zlib.decompressobj(zlib.MAX_WBITS | 16) if encoding == "gzip" else None
         self._may_be_cut = may_be_cut
         self._pieces = bytearray()
         self.is_over = False
@@ -115,14 +108,12 @@ class Body:
         Raises:
             ReplyTooLarge: the body is larger than the limit.
         """
-        for piece in self._inflated(raw):
-            self._n_bytes += len(piece)
-            self.is_over = self._n_bytes > self._most_bytes
-            if self.is_over and not self._may_be_cut:
-                raise ReplyTooLarge(self._most_bytes)
-            if self.is_over:
-                return
-            yield from self._handed_on(piece)
+        self._n_bytes += len(raw)
+        self.is_over = self._n_bytes > self._most_bytes
+        if self.is_over and not self._may_be_cut:
+            raise ReplyTooLarge(self._most_bytes)
+        if not self.is_over:
+            yield from self._handed_on(raw)
 
     def _handed_on(self, piece: bytes) -> Sequence[bytes]:
         self._pieces += piece
@@ -131,19 +122,6 @@ class Body:
     def end(self) -> bytes:
         """Return the remaining bytes at the end of the connection."""
         return bytes(self._pieces) if self._may_be_cut else self._cleaned(bytes(self._pieces))
-
-    def _inflated(self, raw: bytes) -> Iterator[bytes]:
-        """Decompress in small pieces, because a few bytes may become gigabytes."""
-        if self._inflater is None:
-            yield raw
-            return
-        while True:
-            piece = self._inflater.decompress(raw, _PIECE_BYTES)
-            if piece:
-                yield piece
-            raw = self._inflater.unconsumed_tail
-            if not raw and len(piece) < _PIECE_BYTES:
-                return
 
     def _cleaned(self, text: bytes) -> bytes:
         try:
@@ -154,7 +132,7 @@ class Body:
         if isinstance(clean, dict) and isinstance(clean.get("answers"), list | dict):
             self.decisions, clean = text, without_decisions(clean)
         self.look_at(clean)
-        return text if clean is content else json.dumps(clean).encode()
+        return text if clean == content else json.dumps(clean).encode()
 
     def look_at(self, content: Any) -> None:
         """Keep the finish reason of a completion, or of a part of one."""
@@ -196,7 +174,7 @@ def whole(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], Body]:
 
 
 MOST_BYTES = 32 << 20
-"""Limit of one decompressed reply: 128,000 streamed tokens of 250 bytes each; in one piece, far more tokens."""
+"""Limit of one reply: 128,000 streamed tokens of 250 bytes each; in one piece, far more tokens."""
 _MOST_BYTES_A_RESULT = 32 << 10
 """Additional limit of a batch's file for each of its calls: several times the size of a verdict."""
 
@@ -356,7 +334,6 @@ def _guard_httpx(client: Any, body: type[_HandedOn]) -> None:
     def admitted(exchange: Exchange, response: Any) -> Any:
         headers = response.headers
         exchange.refuse_redirect(response.status_code, str(response.request.url), headers.get("location", ""))
-        # The passed-on bytes are already decompressed, within the limit.
         encoding, length = headers.pop("content-encoding", ""), headers.pop("content-length", "")
         exchange.begin(headers.get("content-type", "").lower(), encoding, length)
         response.stream = body(response.stream, exchange)
@@ -365,7 +342,7 @@ def _guard_httpx(client: Any, body: type[_HandedOn]) -> None:
     async def sent_async(self: Any, request: Any) -> Any:
         if (exchange := _CURRENT.get()) is None:
             return await send(self, request)
-        request.headers["accept-encoding"] = "gzip"
+        request.headers["accept-encoding"] = "identity"
         response = await send(self, request)
         try:
             return admitted(exchange, response)
@@ -376,7 +353,7 @@ def _guard_httpx(client: Any, body: type[_HandedOn]) -> None:
     def sent(self: Any, request: Any) -> Any:
         if (exchange := _CURRENT.get()) is None:
             return send(self, request)
-        request.headers["accept-encoding"] = "gzip"
+        request.headers["accept-encoding"] = "identity"
         response = send(self, request)
         try:
             return admitted(exchange, response)

@@ -20,7 +20,7 @@ from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import PASSING, WantedTasks, wanted_tasks
 from tasks.run.run_context import RunContext
-from tasks.run.writing import PartWriter, StageReport, usage_columns
+from tasks.run.writing import PartWriter, StageReport, call_columns
 from warehouse import Reader
 
 Parsed = TypeVar("Parsed")
@@ -48,7 +48,7 @@ async def call_and_parse(gateway: Gateway, call: Call, reply_spec: ReplySpec[Par
         NotCalled: the call was not made.
     """
     first = await gateway.complete(call)
-    reply, parsed = _read(first, reply_spec)
+    reply, parsed = read_reply(first, reply_spec.read)
     if reply.status != PARSE_ERROR:
         return reply, parsed
     try:
@@ -58,7 +58,7 @@ async def call_and_parse(gateway: Gateway, call: Call, reply_spec: ReplySpec[Par
         second = await gateway.complete(replace(call, messages=[*call.messages, *further], is_batched=is_batched))
     except NotCalled:
         return reply, None
-    reply, parsed = _read(second, reply_spec)
+    reply, parsed = read_reply(second, reply_spec.read)
     return replace(sum_usage([first, reply], reply), paid=first.paid + second.paid), parsed
 
 
@@ -80,12 +80,12 @@ async def run_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
     return [task.result() for task in tasks]
 
 
-def _read(reply: Reply, reply_spec: ReplySpec[Parsed]) -> tuple[Reply, Parsed | None]:
+def read_reply(reply: Reply, read: Callable[[str], Parsed]) -> tuple[Reply, Parsed | None]:
     """Return a reply and what was read from it; if it is unreadable, the reply with the reason, and None."""
     if reply.status not in {OK, EMPTY}:
         return reply, None
     try:
-        return reply, reply_spec.read(reply.text or "")
+        return reply, read(reply.text or "")
     except VerdictError as error:
         cause = one_line(f"{error}; reply: {(reply.text or '')[:_QUOTED_CHARS]!r}")
         return replace(reply, status=PARSE_ERROR, error=cause), None
@@ -197,8 +197,8 @@ async def analyse_items(
             call = _call(analyst, target, item, (group_number,))
             reply, parsed = await call_and_parse(context.gateway(analysis.stage, label), call, item.reply_spec)
             row = {
-                **item.columns, **usage_columns(reply), **(parsed or {}), analysis.key: item.row_id,
-                "status": reply.status if parsed is None else OK, "run_id": job.run_id, "created_at": datetime.now(UTC),
+                **item.columns, **call_columns(job, reply), **(parsed or {}), analysis.key: item.row_id,
+                "status": reply.status if parsed is None else OK,
             }  # fmt: skip
             writer.add(row, reply, label)
 

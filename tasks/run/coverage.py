@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 import sql
@@ -138,8 +137,9 @@ class _Matrix:
         unless trials are named.
         """
         job, size = self._job, (len(self._n_criteria), sum(self._n_criteria.values()))
-        sampled = [model.label for model in job.settings.models if not model.is_imported]
-        due: _Due = {(label, trial): size for label in sampled for trial in job.trials}
+        models = job.settings.models
+        sampled = {(model.label, trial): size for model in models for trial in job.trials if not model.is_imported}
+        none = {(model.label, trial): (0, 0) for model in models for trial in job.trials}
         is_any_trial, there = self._only_stored and job.named_trials is None, _Due()
         for row in responses:
             is_wanted = is_any_trial or row["trial"] in job.trials
@@ -147,10 +147,7 @@ class _Matrix:
                 key = row["model"], row["trial"]
                 n, n_criteria = there.get(key, (0, 0))
                 there[key] = n + row["n"], n_criteria + row["n_criteria"]
-        none = {(model.label, trial): (0, 0) for model in job.settings.models for trial in job.trials}
-        for key, n_due in chain(sorted(there.items()), none.items()):
-            due.setdefault(key, n_due)
-        return due
+        return none | dict(sorted(there.items())) | sampled
 
     def _cells(self, due: _Due, judge_config: _Row | None, rows: Iterable[_Row]) -> list[CoverageCell]:
         """Return the cells of responses, or those of verdicts under a judge configuration."""

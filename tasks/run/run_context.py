@@ -5,8 +5,7 @@ import json
 import math
 import resource
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
-from contextlib import asynccontextmanager, nullcontext, suppress
-from dataclasses import asdict
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,22 +18,15 @@ from tasks.llm.calls.gateway import Gateway, send
 from tasks.llm.embedded import weights_path
 from tasks.llm.environment import filled_in, missing_key
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import Budget, Limiter, Totals
+from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.litellm_setup import warm_up
 from tasks.llm.request import Call, Target, most_reply_tokens, prices_of
 from tasks.llm.senders.cluster import refuse_without_ray
-from tasks.llm.senders.pool import SenderPool
+from tasks.llm.senders.pool import SenderPool, SenderState
 from tasks.rules.errors import UsageError
 from tasks.rules.variants import AUGMENTED
+from tasks.run import missing_work
 from tasks.run.judge_configs import judge_configs, judge_target, target_of
-from tasks.run.missing_work import (
-    missing_responses,
-    missing_splits,
-    missing_verdicts,
-    unworded_criteria,
-    wanted_rubrics,
-    wanted_tasks,
-)
 from tasks.run.stages import ANALYST_KINDS, CALLED_KINDS, JUDGE, MODEL, RUBRIC_WRITER, STAGES
 from tasks.run.writing import StageReport
 from warehouse import Warehouse, WarehouseError, why_lost, write_atomically
@@ -63,7 +55,7 @@ def callees(job: Job, kinds: Collection[str] = ANALYST_KINDS) -> Iterator[Callee
         for member in judge.cascade.members if judge.cascade else (judge,):
             yield Callee(JUDGE, member.label, judge_target(member), member.mode == "batch", cascade)
     writer = job.settings.rubric_writer
-    if writer is not None and AUGMENTED in wanted_rubrics(job):
+    if writer is not None and AUGMENTED in missing_work.wanted_rubrics(job):
         yield Callee(RUBRIC_WRITER, writer.label, target_of(writer))
     for kind in ANALYST_KINDS:
         for analyst in getattr(job.settings, kind) if kind in kinds else ():
@@ -77,63 +69,41 @@ def _called(job: Job, chosen: Collection[Callee], kinds: Collection[str], *, ret
         return list(chosen)
     warehouse.renew_if_damaged()
     with warehouse.reader() as reader:
-        if missing_splits(job, reader):
+        if missing_work.missing_splits(job, reader):
             return list(chosen)
-        wanted, settings = wanted_tasks(job, reader), job.settings
+        wanted, settings = missing_work.wanted_tasks(job, reader), job.settings
         again = {"retry_failed": retry_failed}
-        responses = {each.label for each in settings.models if missing_responses(job, wanted, reader, each, **again)}
-        rubrics = {each for each in wanted_rubrics(job) if unworded_criteria(wanted, reader, each, **again)}
+        responses = {
+            each.label for each in settings.models if missing_work.missing_responses(job, wanted, reader, each, **again)
+        }
+        rubrics = {
+            each
+            for each in missing_work.wanted_rubrics(job)
+            if missing_work.unworded_criteria(wanted, reader, each, **again)
+        }
         judged = judge_configs(job, wanted.benchmark) if any(each.kind == JUDGE for each in chosen) else []
-        verdicts = {each.judge.label for each in judged if missing_verdicts(job, wanted, reader, each, **again)}
-    # A judge also has calls for the responses and wordings that this run makes before it.
-    if MODEL in kinds and responses:
-        verdicts |= {judge.label for judge in settings.judges}
-    if RUBRIC_WRITER in kinds:
-        verdicts |= {judge.label for judge in settings.judges if judge.rubric in rubrics}
-    missing = {MODEL: responses, JUDGE: verdicts}
-    return [
-        each
-        for each in chosen
-        # An analysis without missing items makes no call and needs no key.
-        if each.kind in ANALYST_KINDS
-        or (each.kind == RUBRIC_WRITER and AUGMENTED in rubrics)
-        or (each.cascade or each.label) in missing.get(each.kind, ())
-    ]
-
-
-@asynccontextmanager
-async def states_written(job: Job, pool: SenderPool) -> AsyncIterator[None]:
-    """Write the states of the senders to a file every few seconds, while the block runs."""
-    file = _file(job.warehouse, job.run_id)
-
-    async def write() -> None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        while True:
-            write_atomically(file, json.dumps([asdict(state) for state in pool.states]).encode())
-            await asyncio.sleep(5.0)
-
-    writing = asyncio.create_task(write())
-    try:
-        yield
-    finally:
-        writing.cancel()
-        (error,) = await asyncio.gather(writing, return_exceptions=True)
-        if isinstance(error, OSError):
-            notice(f"`prbench status` did not show the senders of this run: {error}")
-        file.unlink(missing_ok=True)
+        verdicts = {
+            each.judge.label for each in judged if missing_work.missing_verdicts(job, wanted, reader, each, **again)
+        }
+    if (MODEL in kinds and responses) or (RUBRIC_WRITER in kinds and rubrics):  # which are then to be judged
+        verdicts = {judge.label for judge in settings.judges}
+    writers = {each.label for each in chosen if each.kind == RUBRIC_WRITER and AUGMENTED in rubrics}
+    labels = {MODEL: responses, JUDGE: verdicts, RUBRIC_WRITER: writers}
+    # An analysis without missing items makes no call and needs no key.
+    return [each for each in chosen if (each.cascade or each.label) in labels.get(each.kind, {each.label})]
 
 
 def sender_states(warehouse: Warehouse) -> list[dict[str, Any]]:
-    """Return the senders of all runs in progress: `run_id`, and the fields of `SenderState`."""
+    """Return the senders of all runs in progress: `run_id`, and what `SenderState` has."""
     rows = []
     for run_id in warehouse.living_runs():
         with suppress(FileNotFoundError):  # a run without senders, or one that ends at this instant
-            states = json.loads(_file(warehouse.root, run_id).read_text(encoding="utf-8"))
+            states = json.loads(_states_file(warehouse.root, run_id).read_text(encoding="utf-8"))
             rows += [{"run_id": run_id, **state} for state in states]
     return rows
 
 
-def _file(folder: Path, run_id: str) -> Path:
+def _states_file(folder: Path, run_id: str) -> Path:
     return folder / "living" / f"{quote(run_id, safe='')}.senders.json"
 
 
@@ -155,10 +125,10 @@ class RunContext:
         for wanted in sorted({rates.concurrency or 1 for rates in rates_of.values()}):
             if room < wanted:
                 notice(f"limits.concurrency: {room} instead of {wanted}, since `ulimit -n` is {n_files}")
-        sample, judge = self.own_limiters = [
+        sample, judge = (
             Limiter(int(min(room, of.concurrency or 1)), self.budget, of.rpm, of.tpm, limits.outage_s, stop_at_s)
             for of in rates_of.values()
-        ]
+        )
         self.limiters = {stage: sample if stage == "sample" else judge for stage in STAGES}
         self.warehouse = Warehouse(job.warehouse)
         self._held: set[tuple[str, str | None]] = {
@@ -175,7 +145,9 @@ class RunContext:
         calls = job.settings.calls
         if calls.where != "here":
             n_senders = None if calls.senders == "auto" else calls.senders
-            self.senders = SenderPool(calls.address, n_senders, [callee.target for callee in callees(job)])
+            targets = [callee.target for callee in callees(job)]
+            self.senders = SenderPool(calls.address, n_senders, targets)
+            self.senders.on_look = self._write_states
         self._job = job
         self._noticed: set[str] = set()
 
@@ -201,8 +173,9 @@ class RunContext:
             )
         limiter = self.limiters[report.stage]
         # Stages that call the same endpoint, one after the other or side by side, report on it once.
-        report.stopped += [f"{each.name}: {each.stopped}" for each in limiter.endpoints.values() if each.stopped]
-        lines = list(_endpoint_notices(limiter))
+        stopped = [(each.name, each.stopped) for each in limiter.endpoints.values() if each.stopped]
+        report.stopped += [f"{name}: {why}" for name, why in stopped]
+        lines = [f"{name}: stopped for this run: {why}" for name, why in stopped]
         if limiter.n_instead_of_batch:
             n_live, limiter.n_instead_of_batch = limiter.n_instead_of_batch, 0
             lines.append(f"{n_live} calls of `mode: batch` were made live, at the live price (`allow_live`)")
@@ -222,20 +195,20 @@ class RunContext:
         The collected replies are then in the ledger. Calls of a batch that is still running when the wait ends stay
         missing until a later run.
         """
-        limiter = self.limiters[report.stage]
-        run_id, wait_s = self._job.run_id, self._job.settings.limits.batch_wait_s
-        limits = limiter.stop_at_s, limiter.outage_s
-        batching = Batching(target, self.ledger, self.budget, run_id, report.stage, *limits)
-        outcome = await batching.submit_and_collect(calls, wait_s)
-        limiter.too_late += outcome.too_late
-        for reply in outcome.replies:
-            limiter.totals += Totals.of(reply)
+        batching = Batching(target, self.ledger, self.limiters[report.stage], self._job.run_id, report.stage)
+        outcome = await batching.submit_and_collect(calls, self._job.settings.limits.batch_wait_s)
         report.warnings += outcome.notes
         if n_failed := sum(not reply.is_final for reply in outcome.replies):
             then = "live calls follow" if any(call.allows_live for call in calls) else "the next run submits them again"
             report.warnings.append(f"{n_failed} calls failed in a batch; {then}")
         if outcome.n_submitted:
             report.notes.append(f"{outcome.n_submitted} calls submitted as batches")
+
+    def _write_states(self, states: Sequence[SenderState]) -> None:
+        file = _states_file(self._job.warehouse, self._job.run_id)
+        with suppress(OSError):  # `prbench status` then does not show the senders
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(file, json.dumps(states).encode())
 
     async def ready(self) -> None:
         """Load and start everything that the first calls would wait for."""
@@ -246,28 +219,11 @@ class RunContext:
         self.ledger.close()
         if self.senders is not None:
             await self.senders.close()
-
-
-def _endpoint_notices(limiter: Limiter) -> Iterator[str]:
-    for endpoint in limiter.endpoints.values():
-        if endpoint.stopped is not None:
-            yield f"{endpoint.name}: stopped for this run: {endpoint.stopped}"
-        if len(endpoint.served) > 1:
-            seen = ", ".join(
-                f"{model or 'unnamed'}{f' ({fingerprint})' if fingerprint else ''} {count} times"
-                for (model, fingerprint), count in endpoint.served.most_common()
-            )
-            yield f"{endpoint.name}: the served model changed within the run: {seen}"
+            _states_file(self._job.warehouse, self._job.run_id).unlink(missing_ok=True)
 
 
 _open: dict[str, RunContext] = {}
 """The open contexts by run id, for the stages of a run: a Prefect flow cannot get such an object as a parameter."""
-_used: dict[str, Totals] = {}
-
-
-def used_by(job: Job) -> Totals:
-    """Return the sums over all calls of a run, including calls that an interruption or an error left without a row."""
-    return _used.get(job.run_id, Totals())
 
 
 @asynccontextmanager
@@ -296,11 +252,9 @@ async def open_run_context(
         await (await opening).close()
         raise
     try:
-        async with states_written(job, context.senders) if context.senders else nullcontext():
-            yield context
+        yield context
     finally:
         del _open[job.run_id]
-        _used[job.run_id] = sum((limiter.totals for limiter in context.own_limiters), used_by(job))
         await context.close()
 
 
@@ -309,8 +263,7 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS, *, retry_fai
 
     Raises:
         UsageError: a variable that the configuration refers to is not set, or the key of a model that is to be called;
-            or there is a cap, and the highest cost of a call is not known for a model; or LiteLLM cannot ask a model
-            for decisions.
+            or there is a cap, and the highest cost of a call is not known for a model.
     """
     if job.settings.calls.where == "ray":
         refuse_without_ray()
@@ -325,13 +278,10 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS, *, retry_fai
     with suppress(WarehouseError):
         for callee in _called(job, lacking, kinds, retry_failed=retry_failed) if lacking else ():
             raise UsageError(f"{callee}: {missing_key(callee.target)} is not set; export the key of the provider")
-    called = (callee for callee in callees(job, kinds) if callee.kind in kinds)
-    problems = [f"{callee}: {callee.target.refused_as}" for callee in called if callee.target.refused_as]
     limits = job.settings.limits
     if limits.max_usd is not None or limits.max_tokens is not None:
-        problems += unbounded(job, kinds, in_usd=limits.max_usd is not None)
-    if problems:
-        raise UsageError(problems[0])
+        for problem in unbounded(job, kinds, in_usd=limits.max_usd is not None):
+            raise UsageError(problem)
 
 
 def unbounded(job: Job, kinds: Collection[str] = CALLED_KINDS, *, in_usd: bool = True) -> Iterator[str]:

@@ -47,23 +47,16 @@ def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[st
     benchmark, folder = job.settings.benchmark, job.warehouse
     own = [row for row in stored if row["benchmark"] == benchmark]
     wrong: PipelineError | None = None
-    shown, what = own, ""
     try:
         configured = job.data
-        lacking = f"{folder} has nothing of {configured.name} (revision {configured.revision[:_SHOWN]})"
         if any(row["dataset_revision"] == configured.revision for row in own):
-            # A sample without responses, as after `prbench plan`, does not hide the only data with responses: the
-            # sample is the default if no data set was chosen. While a run is in progress, its responses may still come.
-            lacking, what = f"{folder} has no response to {configured.name}", " with responses"
-            shown = [row for row in own if row["n_responses"]]
-            is_chosen = splits or job.settings.dataset.source != "sample" or Warehouse(folder).living_runs()
-            if is_chosen or len(shown) != 1 or shown[0]["dataset_revision"] == configured.revision:
-                return job, ""
+            return job, ""
+        lacking = f"{folder} has nothing of {configured.name} (revision {configured.revision[:_SHOWN]})"
     except PipelineError as error:
         wrong, lacking = error, f"{folder} has nothing of the configured data set ({error})"
-    if len(shown) == 1:
-        remark = f"{lacking}; showing the only revision of {benchmark}{what} there, {_in_words(shown[0])}"
-        return _on(job, shown[0], splits), remark
+    if len(own) == 1:
+        remark = f"{lacking}; showing the only revision of {benchmark} there, {_in_words(own[0])}"
+        return _on(job, own[0], splits), remark
     if own:
         raise UsageError(
             f"{lacking}; it has {_listed(own)}: name the data set of one of them in the configuration (--config)"

@@ -4,8 +4,10 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Self
 
+from tasks.config.job import Job
 from tasks.console import advance
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import NotCalled
@@ -14,19 +16,18 @@ from warehouse import DECIDED_STATUSES, Warehouse
 
 _PART_ROWS = 2_000
 _PART_AGE_S = 60.0
+NO_CALL = Reply("", attempts=0)
+"""Stands for the reply of a row that needs no call."""
 
 
-def usage_columns(reply: Reply) -> dict[str, Any]:
-    """Return the columns of a row that the call itself fills."""
+def call_columns(job: Job, reply: Reply) -> dict[str, Any]:
+    """Return the columns of a row that the call itself fills, with its run and the time."""
     own = (
         "served_model", "served_fingerprint", "prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd",
         "latency_s", "attempts", "error",
     )  # fmt: skip
-    return {name: getattr(reply, name) for name in own} | vars(reply.prices)
-
-
-NO_CALL = usage_columns(Reply("", attempts=0))
-"""The same columns for a row without a call."""
+    when = {"run_id": job.run_id, "created_at": datetime.now(UTC)}
+    return {name: getattr(reply, name) for name in own} | vars(reply.prices) | when
 
 
 class PartWriter:

@@ -1,7 +1,6 @@
 """Sample: get a model's response to each conversation without one."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from tasks.config.job import Job
@@ -14,7 +13,7 @@ from tasks.run.calls import run_all
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import Cell, conversations_of, messages_to, missing_responses, wanted_tasks
 from tasks.run.run_context import RunContext
-from tasks.run.writing import PartWriter, StageReport, usage_columns
+from tasks.run.writing import PartWriter, StageReport, call_columns
 from warehouse import Warehouse
 
 
@@ -56,11 +55,11 @@ async def sample_cells(job: Job, context: RunContext, model_label: str, cells: S
             text = None if reply.text is None else final_text(reply.text, omits_think_tag=model.omits_think_tag)
             status, error = (EMPTY, NOTHING_SHOWN) if text == "" else (reply.status, reply.error)
             row = {
-                **usage_columns(reply), **columns, "response_id": identity, "source": "sampled", "import_batch": None,
+                **call_columns(job, reply), **columns,
+                "response_id": identity, "source": "sampled", "import_batch": None,
                 "status": status, "text": text or None, "chars_alnum": count_alphanumeric(text) if text else None,
                 "finish_reason": reply.finish_reason, "degraded": reply.degraded,
-                "reasoning_tokens": reply.reasoning_tokens, "error": error, "run_id": job.run_id,
-                "created_at": datetime.now(UTC),
+                "reasoning_tokens": reply.reasoning_tokens, "error": error,
             }  # fmt: skip
             writer.add(row, reply, model_label)
 

@@ -16,7 +16,7 @@ from tasks.console import notice
 from tasks.llm.calls.batch_api import BatchApi, BatchResult, BatchState, NotNow
 from tasks.llm.ledger.entries import ENDED, SUBMITTED, SUBMITTING, Entry, as_text, recorded
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import Budget, BudgetSpent, Outcome, Reservations
+from tasks.llm.limiter import BudgetSpent, Limiter, Reservations, usage_of
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.replies import Reply, failure_of, failure_of_status, from_chat
 from tasks.llm.request import NOTHING, Call, Target, most_of, prices_of
@@ -96,31 +96,23 @@ def _state(name: str, state: str, batch_id: str | None) -> tuple[str, list[tuple
 
 @dataclass
 class BatchOutcome:
-    """The result of submitting and collecting batches: the replies, counts of calls, and notes.
-
-    `too_late` calls were not submitted because the stop time had come.
-    """
+    """The result of submitting and collecting batches: the replies, the number of submitted calls, and notes."""
 
     replies: list[Reply] = field(default_factory=list)
     n_submitted: int = 0
-    too_late: int = 0
     notes: list[str] = field(default_factory=list)
 
 
 class Batching:
     """The batches of one target.
 
-    Only one process of the warehouse submits missing calls at a time. After `stop_at_s` (wall-clock time) no batch is
-    submitted or waited for. Submission is given up when it fails for `outage_s`.
+    Only one process of the warehouse submits missing calls at a time. After the limiter's stop time no batch is
+    submitted or waited for. Submission is given up when it fails for the limiter's `outage_s`.
     """
 
-    def __init__(
-        self, target: Target, ledger: Ledger, budget: Budget, run_id: str, purpose: str,
-        stop_at_s: float | None = None, outage_s: float = 60.0,
-    ) -> None:  # fmt: skip
-        self._target, self._ledger, self._budget, self._stop_at_s = target, ledger, budget, stop_at_s
-        self._outage_s = outage_s
-        self._reservations = Reservations(budget)
+    def __init__(self, target: Target, ledger: Ledger, limiter: Limiter, run_id: str, purpose: str) -> None:
+        self._target, self._ledger, self._limiter, self._budget = target, ledger, limiter, limiter.budget
+        self._reservations = Reservations(self._budget)
         self._api = BatchApi(target)
         self._submissions = Submissions(ledger)
         self._run_id, self._purpose = run_id, purpose
@@ -189,7 +181,7 @@ class Batching:
                     await self._find_lost()
                     return await self._submit(calls, outcome)
                 except NotNow as error:
-                    if paused_s + pause_s >= self._left_s(self._outage_s):
+                    if paused_s + pause_s >= self._left_s(self._limiter.outage_s):
                         raise
                     notice(f"{error}; submitting again in {pause_s:g} s")
             await asyncio.sleep(pause_s)
@@ -219,7 +211,7 @@ class Batching:
             if key in away or key in lines or is_tried or self._ledger.call_locks.is_held(key):
                 continue
             if self._left_s(1.0) <= 0:
-                outcome.too_late += 1
+                self._limiter.too_late += 1
             elif self._reservations.has_room(key, most_of(call, parameters)):
                 submitted = SubmittedCall(key, call.cell, as_text(parameters))
                 lines[key] = submitted, self._api.line(key, call.messages, parameters)
@@ -262,7 +254,7 @@ class Batching:
             taken += [self._entry(by_key.pop(key), each) for key, each in zip(list(by_key), unnamed, strict=False)]
         await self._submissions.ended(submission, taken)
         for entry in taken:
-            self._reservations.release(entry.call_key, Outcome(entry.reply).used)
+            self._reservations.release(entry.call_key, usage_of(entry.reply))
         if not has_all:  # the batch ended before it made the other calls
             for key in by_key:
                 self._reservations.release(key, NOTHING)
@@ -280,7 +272,7 @@ class Batching:
         )  # fmt: skip
 
     def _left_s(self, wait_s: float) -> float:
-        return wait_s if self._stop_at_s is None else min(wait_s, self._stop_at_s - time.time())
+        return min(wait_s, self._limiter.left_s)
 
 
 def _chunks(lines: Iterable[tuple[SubmittedCall, str]]) -> Iterator[list[tuple[SubmittedCall, str]]]:

@@ -17,7 +17,7 @@ from tasks.llm import embedded
 from tasks.llm.environment import filled_in, filled_in_secrets, key_state
 from tasks.llm.ledger.entries import ADD_SPEND, Entry, History, as_text, spend_of, total_usd
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import Admission, Limiter, NotCalled, Outcome
+from tasks.llm.limiter import Admission, Limiter, NotCalled
 from tasks.llm.litellm_setup import litellm, make_known, spare_work
 from tasks.llm.replies import Kind, Reply, failure_of, from_result, logprobs_in
 from tasks.llm.request import DECISIONS, EMBEDDING, RESPONSES, Call, Target, most_of, most_prompt_tokens, prices_of
@@ -203,7 +203,7 @@ class Gateway:
         """Make the attempts that remain after `tried` earlier ones, and return their replies."""
         replies: list[Reply] = []
         started_s = time.monotonic()
-        stop_at_s, deadline_s = (math.inf if s is None else s for s in (self.limiter.stop_at_s, self.deadline_s))
+        deadline_s = math.inf if self.deadline_s is None else self.deadline_s
         for number in range(tried + 1, self.attempts + 1):
             try:
                 reply = await self._attempt(call, is_last=number == self.attempts)
@@ -214,7 +214,7 @@ class Gateway:
             replies.append(reply)
             requested_s = (reply.failure and reply.failure.retry_after_s) or 0.0
             wait_s = requested_s or backoff_s(number)
-            is_too_late = time.time() + wait_s >= stop_at_s or time.monotonic() + wait_s - started_s >= deadline_s
+            is_too_late = wait_s >= min(self.limiter.left_s, deadline_s + started_s - time.monotonic())
             if not reply.may_pass or number == self.attempts or is_too_late:
                 break
             if not requested_s:  # the limiter handles requested waits, for all calls
@@ -258,7 +258,8 @@ class Gateway:
         likely_tokens = most_prompt_tokens(call.messages, parameters) // _BYTES_A_TOKEN + _LIKELY_REPLY_TOKENS
         wanted = Admission(call.target.endpoint_name, call.priority, most_of(call, parameters), likely_tokens)
         admission = await self.limiter.acquire(wanted)
-        outcome = Outcome()
+        reply: Reply | None = None
+        is_lost = False
         try:
             self.ledger.refuse_if_broken()
             with self.ledger.call_locks.holding(key) as is_locked:
@@ -268,14 +269,14 @@ class Gateway:
                 history = self._history(call, key)
                 if (stored := history.reply_for(call.cell)) is not None:
                     return stored
-                outcome = Outcome(is_lost=True)  # replaced when the sender returns
-                outcome = Outcome(await self._send_and_record(call, parameters, key, history.next_attempt))
-                return outcome.reply
+                is_lost = True  # unless the sender returns
+                reply = await self._send_and_record(call, parameters, key, history.next_attempt)
+                return reply
         except NoSender:
-            outcome = Outcome()
+            is_lost = False
             raise
         finally:
-            self.limiter.release(admission, outcome)
+            self.limiter.release(admission, reply, is_lost=is_lost)
 
     async def _send_and_record(self, call: Call, parameters: Mapping[str, Any], key: str, number: int) -> Reply:
         """Send the request and record the reply."""

@@ -64,10 +64,8 @@ class CallLocks:
 
     def is_held(self, name: str) -> bool:
         """Return whether any process, this one included, holds the lock."""
-        offset = _offset_of(name)
-        wanted = _FLOCK.pack(fcntl.F_WRLCK, 0, offset, 1, 0)
-        kind: int = _FLOCK.unpack(fcntl.fcntl(self._file, fcntl.F_OFD_GETLK, wanted))[0]
-        return offset in self._held or kind != fcntl.F_UNLCK
+        with self.holding(name) as is_free:
+            return not is_free
 
     async def released(self, name: str, until_s: float | None = None) -> None:
         """Wait until no process holds the lock, or until a moment of wall-clock time."""

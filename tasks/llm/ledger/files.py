@@ -7,7 +7,6 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
-from itertools import repeat
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -316,58 +315,45 @@ def _repair(path: Path, damage: str) -> None:
     for part in _FILE_PARTS[:2]:
         with contextlib.suppress(FileNotFoundError):
             shutil.copy(beside(path, part), beside(copy, part))
-    n_lost, most_rows = 0, copy.stat().st_size // _ENTRY_BYTES if copy.exists() else 0
     with _new_file(path, _repaired(path)) as new, contextlib.closing(sqlite3.connect(copy)) as damaged:
-        with contextlib.suppress(*DAMAGE, TypeError):
+        with contextlib.suppress(*DAMAGE):
             damaged.execute("pragma writable_schema = 1")  # also reads a truncated file
-            most_rows = max(most_rows, int(damaged.execute("select sum(calls) from spend").fetchone()[0]))
         new.execute("begin")
         with new:
             for name in TABLES:
-                for row in _all_rows(damaged, name, most_rows):
-                    if row is not None and (name != "calls" or is_as_written(row)):
+                for row in _readable_rows(damaged, name, copy):
+                    if name != "calls" or is_as_written(row):
                         new.execute(f"insert or ignore into {name} values ({', '.join('?' * len(row))})", row)
-                    elif name == "calls":
-                        n_lost += 1
             n_calls: int = new.execute("select count(*) from calls").fetchone()[0]
-            n_calls_spent: int | None = new.execute("select sum(calls) from spend").fetchone()[0]
-            if n_calls_spent is None:
+            if not new.execute("select count(*) from spend").fetchone()[0]:
                 new.execute(FILL_SPEND)
-            else:  # unreadable positions may or may not have held a call
-                n_lost = min(n_lost, max(0, n_calls_spent - n_calls))
         set_mark(new, deletion_mark(path.parent))
     _remove(copy)
     aside = _finish_repair(path)
-    lost = f"up to {n_lost} could not" if n_lost else "none is known to be lost"
     notice(
-        f"{path}: is damaged ({damage}); {n_calls} calls were recovered, {lost}; "
-        f"the damaged file is kept as {aside}; calls that are neither recovered nor in a table are made again"
+        f"{path}: is damaged ({damage}); {n_calls} calls were recovered; the damaged file is kept as {aside}; "
+        "calls that are neither recovered nor in a table are made again"
     )
 
 
-def _all_rows(damaged: sqlite3.Connection, table: str, most_rows: int) -> Iterator[tuple[Any, ...] | None]:
-    """Return the rows of a table, with None for each position that cannot be read."""
+def _readable_rows(damaged: sqlite3.Connection, table: str, file: Path) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a table; around unreadable ones, each position is tried by itself."""
     try:
         damaged.execute(f"select 1 from {table} limit 0")
     except DAMAGE:  # the schema, which locates the tables, is damaged
-        return repeat(None, most_rows)
-    last = most_rows
+        return
+    last, most, n_at_once = 0, file.stat().st_size // _ENTRY_BYTES, _AT_ONCE
     with contextlib.suppress(*DAMAGE, TypeError):  # after damage this may be any number
-        last = min(100 * last, int(damaged.execute(f"select max(rowid) from {table}").fetchone()[0] or 0))
-    return _rows(damaged, table, 1, last)
-
-
-def _rows(damaged: sqlite3.Connection, table: str, first: int, last: int) -> Iterator[tuple[Any, ...] | None]:
-    """Yield the rows of a range, which is halved around unreadable rows."""
-    rows, middle = None, (first + last) // 2
-    if last - first < _AT_ONCE:
-        with contextlib.suppress(*DAMAGE):
-            rows = damaged.execute(f"select * from {table} where rowid between ? and ?", (first, last)).fetchall()
-    if rows is not None or first >= last:
-        yield from [None] if rows is None else rows
-    else:
-        yield from _rows(damaged, table, first, middle)
-        yield from _rows(damaged, table, middle + 1, last)
+        most = min(100 * most, int(damaged.execute(f"select max(rowid) from {table}").fetchone()[0] or 0))
+    query = f"select rowid, * from {table} where rowid between ? and ?"
+    while last < most:
+        try:
+            rows = damaged.execute(query, (last + 1, last + n_at_once)).fetchall()
+        except DAMAGE:
+            last, n_at_once = (last + 1, 1) if n_at_once == 1 else (last, 1)
+            continue
+        yield from (row[1:] for row in rows)
+        last, n_at_once = last + n_at_once, min(_AT_ONCE, 2 * n_at_once)
 
 
 def deletion_mark(folder: Path) -> int:

@@ -9,11 +9,10 @@ import asyncio
 import contextlib
 import json
 import os
-import queue
 import sqlite3
-import threading
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from tasks.rules.errors import PipelineError
 from tasks.rules.text.characters import one_line
 
 _GROUP = 512
+_USED = ("calls", "prompt_tokens", "cached_tokens", "completion_tokens")
 _HISTORY = """
     select spent.attempt, logprobs.tokens, calls.rowid, calls.* from (select ? as wanted)
     left join calls on calls.call_key = wanted left join spent on spent.call_key = wanted
@@ -62,11 +62,10 @@ class Ledger:
         self._connection = files.writer_of(self.path)
         self._reader = LedgerReader(self.path)
         self.history, self.rows = self._reader.history, self._reader.rows
-        self._writes: queue.SimpleQueue[tuple[Sequence[Statement], Future[None]] | None] = queue.SimpleQueue()
+        self._writes: deque[tuple[Sequence[Statement], Future[None]]] = deque()
         self._why_lost = why_lost
         self._broken: PipelineError | None = None
-        self._writer = threading.Thread(target=self._write, name="ledger", daemon=True)
-        self._writer.start()
+        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
 
     def refuse_if_broken(self) -> None:
         """Raise an error if the ledger cannot be written, so that no call is made whose reply would be lost."""
@@ -96,13 +95,13 @@ class Ledger:
         self.refuse_if_broken()
         done: Future[None] = Future()
         done.set_running_or_notify_cancel()  # so that it is written even if its caller no longer waits
-        self._writes.put((statements, done))
+        self._writes.append((statements, done))
+        self._writer.submit(self._commit)
         return done
 
     def close(self) -> None:
         """Commit all queued statements and close the file."""
-        self._writes.put(None)
-        self._writer.join()
+        self._writer.shutdown()
         # A writer that closes last moves the log into the file; it must not if another machine may own the file by now.
         closing = [self._reader.close, self._connection.close]
         for close in closing if self._why_lost() is None else reversed(closing):
@@ -110,29 +109,22 @@ class Ledger:
         self.call_locks.close()
         self._lock.close()
 
-    def _write(self) -> None:
-        """Commit all queued statements together, again and again, until the ledger is closed."""
-        is_open = True
-        while is_open:
-            group = [self._writes.get()]
-            with contextlib.suppress(queue.Empty):
-                while len(group) < _GROUP:
-                    group.append(self._writes.get_nowait())
-            is_open = None not in group
-            writes = [write for write in group if write is not None]
-            error: PipelineError | None = None
-            try:
-                self.refuse_if_broken()
-                with self._connection:
-                    self._connection.execute("begin")
-                    for statement, values in (each for statements, _ in writes for each in statements):
-                        self._connection.executemany(statement, values)
-            except PipelineError as broken:
-                error = broken
-            except (sqlite3.Error, ValueError, OverflowError) as cause:
-                error = self._broken = files.refused(self.path, "written", cause, "make room for it and run again")
-            for _, done in writes:
-                done.set_result(None) if error is None else done.set_exception(error)
+    def _commit(self) -> None:
+        """Commit all statements together that are queued by now; later calls of this function then find none."""
+        writes = [self._writes.popleft() for _ in range(min(_GROUP, len(self._writes)))]
+        error: PipelineError | None = None
+        try:
+            self.refuse_if_broken()
+            with self._connection:
+                self._connection.execute("begin")
+                for statement, values in (each for statements, _ in writes for each in statements):
+                    self._connection.executemany(statement, values)
+        except PipelineError as broken:
+            error = broken
+        except (sqlite3.Error, ValueError, OverflowError) as cause:
+            error = self._broken = files.refused(self.path, "written", cause, "make room for it and run again")
+        for _, done in writes:
+            done.set_result(None) if error is None else done.set_exception(error)
 
 
 class LedgerReader:
@@ -238,6 +230,17 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
     ):
         connection.execute("pragma query_only = on")
         return [dict(zip(SPEND_COLUMNS, row, strict=True)) for row in connection.execute(query).fetchall()]
+
+
+def used_by(folder: Path, run_id: str | None) -> dict[str, Any]:
+    """Return the numbers of calls and tokens of a run, as columns of `runs`; None: a run that has made no call yet."""
+    own = [row for row in spend_in(folder) if row["run_id"] == run_id] if run_id else []
+    used = {name: sum(row[name] for row in own) for name in _USED}
+    cached_tokens = used["cached_tokens"] or None
+    return used | {
+        "cached_tokens": cached_tokens,
+        "cached_share": cached_tokens and cached_tokens / used["prompt_tokens"],
+    }
 
 
 ROWS_AT_ONCE = 5_000

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -57,6 +57,8 @@ _LOCAL_SETTINGS = {
     "RAY_AUTH_MODE": None,  # None unsets it, so that Ray turns authentication on
 }
 _PREFIX, _TOKEN = "ray-", "token"
+_SECRET = secrets.token_hex(32)
+"""The token of the clusters that this process starts: Ray reads it once."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ class _LocalFolder:
         self._folder = Path(mkdtemp(prefix=_PREFIX))
         file = self._folder / "new"
         file.touch(0o600)
-        file.write_text(_token(), encoding="ascii")
+        file.write_text(_SECRET, encoding="ascii")
         self._lock = file.open()
         fcntl.flock(self._lock, fcntl.LOCK_SH)
         file.rename(self._folder / _TOKEN)
@@ -210,12 +212,6 @@ def _refuse_where_nothing_listens(address: str) -> None:
         raise UsageError(f"calls.address: {address}: Ray is not there: {named}: {error}") from error
 
 
-@cache
-def _token() -> str:
-    """Return the secret of the clusters that this process starts: Ray reads it once."""
-    return secrets.token_hex(32)
-
-
 _LIBRARIES = ("litellm", "openai", "httpx", "aiohttp", "pydantic", "ray")
 _CODE = Path(__file__).parents[2]
 
@@ -262,7 +258,7 @@ class SenderProcess:
     """The sender in its own process. Its methods are called from the driver, through Ray."""
 
     def __init__(self) -> None:
-        self._in_hand: dict[int, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
         self._finished: list[tuple[int, Reply]] = []
         self._has_finished = asyncio.Event()
 
@@ -274,26 +270,22 @@ class SenderProcess:
         lacking = {each.endpoint_name: missing for each in targets if (missing := missing_variables(each))}
         return Equipment(os.getpid(), versions(), lacking, time.monotonic())
 
-    async def start(
-        self, attempts: Sequence[tuple[int, Call, Mapping[str, Any]]], cancelled: Sequence[int], heard_at_s: float
-    ) -> None:
-        """Begin these attempts (number, call, parameters), and end the cancelled ones.
+    async def start(self, attempts: Sequence[tuple[int, Call, Mapping[str, Any]]], heard_at_s: float) -> None:
+        """Begin these attempts (number, call, parameters).
 
         `heard_at_s` is when the driver had last heard from this process, by this process's clock. If it is too long
         ago, because this process was stopped or cut off, the driver has given the attempts to other senders, so they
         must not begin here.
         """
         if time.monotonic() < heard_at_s + SILENCE_S:
-            for number, call, parameters in attempts:
-                task = self._in_hand[number] = asyncio.create_task(self._make(number, call, parameters))
-                task.add_done_callback(partial(self._in_hand.pop, number))
+            for attempt in attempts:
+                task = asyncio.create_task(self._make(*attempt))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
         else:
             failure = Failure(PROVIDER_ERROR, Kind.LOST, "the message reached the sender too late")
             self._finished += [(number, failure.reply) for number, _, _ in attempts]
             self._has_finished.set()
-        for number in cancelled:
-            if number in self._in_hand:
-                self._in_hand[number].cancel()
 
     async def outcomes(self) -> tuple[float, list[tuple[int, Reply]]]:
         """Wait for finished calls, and return the time by this process's clock and the calls finished since last time.

@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from click import unstyle
@@ -16,16 +15,8 @@ from tasks.llm.calls.gateway import NoSender, send
 from tasks.llm.environment import safe
 from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply
 from tasks.llm.request import Call, Target
-from tasks.llm.senders.cluster import (
-    LOCAL,
-    SILENCE_S,
-    START_S,
-    Cluster,
-    Equipment,
-    Node,
-    SenderProcess,
-    refuse_without_ray,
-)
+from tasks.llm.senders import cluster as on_ray
+from tasks.llm.senders.cluster import Cluster, Equipment, Node, SenderProcess
 from tasks.rules.errors import PipelineError
 
 _MESSAGE_AFTER_S = 0.002
@@ -36,15 +27,8 @@ Sent = tuple[float, list[tuple[int, Reply]]]
 """A message of a sender: the time of its own clock, and the replies to attempts by their numbers."""
 
 
-@dataclass(frozen=True)
-class SenderState:
-    """The state of a sender: its node and process, the calls that it has made, and those in progress."""
-
-    node: str
-    pid: int
-    n_calls: int
-    n_in_hand: int
-    calls_per_s: float
+SenderState = Mapping[str, Any]
+"""The state of a sender: its `node` and process (`pid`), its calls in progress (`n_in_hand`), and `calls_per_s`."""
 
 
 class RemoteSender:
@@ -61,14 +45,13 @@ class RemoteSender:
         self.in_hand: dict[int, asyncio.Future[Reply]] = {}
         self._numbers = itertools.count(1)
         self._attempts: list[tuple[int, Call, Mapping[str, Any]]] = []
-        self._cancelled: list[int] = []
         self._is_message_due = False
 
     @property
     def state(self) -> SenderState:
-        """The state of the sender: its calls in progress, calls made, and calls per second."""
+        """The state of the sender."""
         calls_per_s = self.n_calls / max(time.monotonic() - self._ready_s, 1e-9)
-        return SenderState(self.node.name, self.pid, self.n_calls, len(self.in_hand), calls_per_s)
+        return {"node": self.node.name, "pid": self.pid, "n_in_hand": len(self.in_hand), "calls_per_s": calls_per_s}
 
     async def make(self, call: Call, parameters: Mapping[str, Any]) -> Reply:
         """Make an attempt on the sender; return a failure if the sender dies."""
@@ -78,15 +61,12 @@ class RemoteSender:
         self._attempts.append((number, call, parameters))
         self._send_soon()
         try:
-            async with asyncio.timeout(call.target.timeout_s + SILENCE_S):
+            async with asyncio.timeout(call.target.timeout_s + on_ray.SILENCE_S):
                 return await outcome
         except TimeoutError:
             return self.lost("it does not respond")
         finally:
             self.in_hand.pop(number, None)
-            if not outcome.done() or outcome.cancelled():  # the sender ends it, or does not begin it
-                self._cancelled.append(number)
-                self._send_soon()
 
     async def receive(self, on_reply: Callable[[], object]) -> None:
         """Receive outcomes from the sender, until it dies or falls silent.
@@ -98,11 +78,10 @@ class RemoteSender:
             # Waited for twice: the first wait may have passed while this process was stopped. Ray's
             # future is never cancelled: Ray's client (`ray://`) would then print a traceback.
             sent: asyncio.Future[Sent] = asyncio.wrap_future(self._process.outcomes.remote().future())
-            sent.add_done_callback(
-                lambda each: each.cancelled() or each.exception()
-            )  # read the error even if nobody waits for it
+            # The error is read even if nobody waits for it.
+            sent.add_done_callback(lambda each: each.cancelled() or each.exception())
             for _ in range(2):
-                await asyncio.wait([sent], timeout=SILENCE_S / 2)
+                await asyncio.wait([sent], timeout=on_ray.SILENCE_S / 2)
             if not sent.done():
                 raise TimeoutError
             self._heard_at_s, outcomes = sent.result()
@@ -124,11 +103,9 @@ class RemoteSender:
             asyncio.get_running_loop().call_later(_MESSAGE_AFTER_S, self._send)
 
     def _send(self) -> None:
-        attempts, cancelled = self._attempts, self._cancelled
-        self._attempts, self._cancelled, self._is_message_due = [], [], False
         # If the message is lost, `receive` fails; if the sender cannot read it, its attempts end at their time limit.
-        if attempts or cancelled:
-            self._process.start.remote(attempts, cancelled, self._heard_at_s)
+        self._process.start.remote(self._attempts, self._heard_at_s)
+        self._attempts, self._is_message_due = [], False
 
 
 LOOK_AT_NODES_EVERY_S = 0.5
@@ -138,11 +115,15 @@ _MOST_DEATHS = 5
 
 
 class SenderPool:
-    """The senders that make attempts; the first attempt connects to Ray."""
+    """The senders that make attempts; the first attempt connects to Ray.
+
+    `on_look` gets the states of the senders at each look at the nodes.
+    """
 
     def __init__(self, address: str, n_senders: int | None, targets: Sequence[Target]) -> None:
         """Set the address of Ray, the number of senders (None: one per core), and all models that may be called."""
         self._address, self._n_senders, self._targets = address, n_senders, targets
+        self.on_look: Callable[[Sequence[SenderState]], object] = len
         self._opening: asyncio.Future[Cluster] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._n_on: Counter[str] = Counter()
@@ -183,7 +164,7 @@ class SenderPool:
     @property
     def states(self) -> list[SenderState]:
         """The state of each sender, by node."""
-        return sorted((sender.state for sender in self.senders), key=lambda state: (state.node, state.pid))
+        return sorted((sender.state for sender in self.senders), key=lambda state: (state["node"], state["pid"]))
 
     async def close(self) -> None:
         """End all senders, and the local Ray."""
@@ -241,11 +222,12 @@ class SenderPool:
                 for _ in range(n_senders - self._n_on[node.node_id]):
                     self._n_on[node.node_id] += 1
                     self._run(self._have_sender(cluster, node))
+            self.on_look(self.states)
             await asyncio.sleep(LOOK_AT_NODES_EVERY_S)
 
     def _missed_since_s(self, known_s: float | None) -> float:
         """Return the time since when there are no nodes; print a notice at first, and end the run after some time."""
-        if self._address == LOCAL:
+        if self._address == on_ray.LOCAL:
             raise NoSender("Ray on this machine has ended; run again")
         if known_s is None:
             notice(f"Ray at {self._address} has no node with a core; calls wait up to {WITHOUT_NODES_S:g} s for one")
@@ -302,7 +284,7 @@ def wanted(nodes: Sequence[Node], n_senders: int | None) -> dict[Node, int]:
 
 
 async def _equipment_of(process: Any, targets: Sequence[Target]) -> Equipment:
-    async with asyncio.timeout(START_S):
+    async with asyncio.timeout(on_ray.START_S):
         equipment: Equipment = await process.get_ready.remote(targets)
         return equipment
 
@@ -310,7 +292,7 @@ async def _equipment_of(process: Any, targets: Sequence[Target]) -> Equipment:
 def cause_of(error: Exception, *, has_started: bool) -> str:
     """Return the reason why a sender is gone, or did not start, in one line."""
     if isinstance(error, TimeoutError):
-        return "it gives no sign of life" if has_started else f"it did not start within {START_S:g} s"
+        return "it gives no sign of life" if has_started else f"it did not start within {on_ray.START_S:g} s"
     return safe(f"{type(error).__name__}: {unstyle(str(error)).strip().splitlines()[0]}")
 
 
@@ -320,7 +302,7 @@ async def inspect(address: str, n_senders: int | None, targets: Sequence[Target]
     Raises:
         UsageError: Ray is not installed, or cannot be reached.
     """
-    refuse_without_ray()
+    on_ray.refuse_without_ray()
     cluster = Cluster(address, n_senders)
 
     async def problem_of(node: Node) -> str:

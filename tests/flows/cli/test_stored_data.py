@@ -87,15 +87,3 @@ def test_of_several_revisions_none_is_guessed_and_those_are_named(tmp_path: Path
     notices = run("leaderboard", *where)
     assert f"No model has a verdict in this selection yet. This is about revision {revision[:12]}" in notices
     assert "another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in notices
-
-
-def test_a_sample_without_responses_does_not_hide_the_revision_with(tmp_path: Path, elsewhere: Path, run: Run) -> None:
-    fill(tmp_path, job_on("sample", tmp_path / "data").data.revision, n_responses=0)
-    fill(tmp_path, "another-revision")
-    aggregate(job_on("sample", tmp_path / "data"))
-
-    assert "a-model" in run("leaderboard", "--warehouse", tmp_path / "data")
-    assert "showing the only revision of prbench with responses there, another-revi" in run.err
-    # `--split` chooses that revision, so no notice is needed.
-    run("status", "--warehouse", tmp_path / "data", "--split", "finance_hard")
-    assert "another-revi" not in run.err

@@ -15,6 +15,7 @@ import tiktoken
 
 from tasks.config.job import Job
 from tasks.config.operations import Drift
+from tasks.config.settings import Limits
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.imports.responses import import_responses
 from tasks.judge.criterion import JudgedCriterion, VerdictRows
@@ -224,15 +225,13 @@ def test_the_plan_of_a_judge_of_groups_counts_pieces_that_fit_and_else_the_calls
     }
 
 
-def test_all_criteria_ask_about_a_part_before_the_next_one_and_the_first_of_them_alone(done: World) -> None:
+def test_the_first_criterion_asks_about_every_part_before_the_others_do(done: World) -> None:
     searches = [entry for entry in done.server.entries if is_search(prompt_of(entry.request))]
-    parts = [part_in(prompt_of(entry.request)) for entry in searches]
-
-    assert parts == sorted(parts)
-    for part in set(parts):
-        first, second, *_ = (entry for entry, of in zip(searches, parts, strict=True) if of == part)
-        assert first.responded_at_s is not None
-        assert first.responded_at_s <= second.arrived_at_s
+    n_chunks = len(done.searches("Says 0 "))
+    first, others = searches[:n_chunks], searches[n_chunks:]
+    assert list(range(1, n_chunks + 1)) == [part_in(prompt_of(entry.request)) for entry in first]
+    assert {"Says 0"} == {criterion_of(prompt_of(entry.request))[:6] for entry in first}
+    assert all((entry.responded_at_s or 0) <= min(each.arrived_at_s for each in others) for entry in first)
 
 
 def test_the_evidence_of_every_part_is_stored(done: World) -> None:
@@ -347,8 +346,10 @@ def test_a_run_that_ends_before_its_rows_are_on_disk_pays_once(world: World, mon
     with monkeypatch.context() as patched:
         patched.setattr(VerdictRows, "write", dies)
         patched.setattr(PartWriter, "flush", lambda _: None)
-        with pytest.raises(ExceptionGroup):
-            world.judged()
+        world.server.behaviour, job = world.judge, world.job()
+        one_by_one = job.settings.model_copy(update={"limits": Limits(attempts=1, concurrency=1)})
+        with pytest.raises(ExceptionGroup):  # when it dies, no other call is in flight
+            judged(job.model_copy(update={"settings": one_by_one}))
     assert [] == world.rows("select 1 from evidence")
     assert len(world.searches()) > CRITERIA * 2
 

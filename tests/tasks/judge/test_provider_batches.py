@@ -11,7 +11,7 @@ from tasks.config.job import Job
 from tasks.config.settings import Limits
 from tasks.llm.calls.batches import Batching, BatchOutcome, Submissions
 from tasks.llm.ledger.ledger import Ledger, spend_in
-from tasks.llm.limiter import Budget
+from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.request import Call
 from tasks.run.judge_configs import judge_target
 from tests.faults.server import Behaviour, FaultServer, HttpResponse, Request, is_judge_request, well_behaved
@@ -203,7 +203,8 @@ def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(server:
 
     async def both() -> tuple[BatchOutcome, BatchOutcome]:
         ledgers = [Ledger(tmp_path / "ledger") for _ in range(2)]
-        runs = [Batching(target, ledger, Budget(None, None), f"run {n}", "judge") for n, ledger in enumerate(ledgers)]
+        limiter = Limiter(4, Budget(None, None))
+        runs = [Batching(target, ledger, limiter, f"run {n}", "judge") for n, ledger in enumerate(ledgers)]
         one, other = await asyncio.gather(*(run.submit_and_collect(calls, 30.0) for run in runs))
         for ledger in ledgers:
             histories = [ledger.history(call.key(call.parameters(target.parameters))) for call in calls]

@@ -74,9 +74,9 @@ class Calling:
 
     async def batched(self, calls: Sequence[Call], budget: Budget | None = None, wait_s: float = 60.0) -> BatchOutcome:
         """Make calls to one model in provider batches."""
-        budget = budget or Budget(None, None)
+        limiter = Limiter(self.concurrency, budget or Budget(None, None))
         with closing(Ledger(self.folder)) as ledger:
-            return await Batching(calls[0].target, ledger, budget, "a-run", "judge").submit_and_collect(calls, wait_s)
+            return await Batching(calls[0].target, ledger, limiter, "a-run", "judge").submit_and_collect(calls, wait_s)
 
     def spend(self, reply: Reply) -> None:
         """Record that a reply has become a failed row on disk."""

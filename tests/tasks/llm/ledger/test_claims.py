@@ -12,7 +12,7 @@ import pytest
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.call_locks import CallLocks
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import Admission, Budget, Limiter, Outcome
+from tasks.llm.limiter import Admission, Budget, Limiter
 from tests.faults.server import HttpResponse
 from tests.tasks.llm.conftest import Calling, Serve, call_to
 
@@ -101,4 +101,4 @@ async def test_a_permission_that_led_to_no_call_is_not_counted_against_the_reque
     limiter = Limiter(1, Budget(None, None), rpm=0.001)  # one call now, and no other today
     async with asyncio.timeout(60):
         for _ in range(3):
-            limiter.release(await limiter.acquire(Admission("a")), Outcome())
+            limiter.release(await limiter.acquire(Admission("a")))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.llm.limiter import Admission, Budget, BudgetSpent, Limiter, NotCalled, Outcome, Reservations
+from tasks.llm.limiter import Admission, Budget, BudgetSpent, Limiter, NotCalled, Reservations
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call, Prices, Usage
 from tests.faults.server import FaultServer, HttpResponse
@@ -123,7 +123,7 @@ async def test_a_batch_waits_for_the_room_that_a_live_call_holds_within_limits(c
     note = "1 calls were not submitted, because they could exceed the budget"
     assert ([], [note], False) == (merged.replies, merged.notes, budget.is_spent)  # fits once the other call ends
     looking = asyncio.create_task(calling.batched(by_the_batch(server), budget))
-    limiter.release(admission, Outcome())
+    limiter.release(admission)
     assert 1 == len((await looking).replies)
 
 
@@ -163,7 +163,7 @@ class Simulation:
             admission = await limiter.acquire(request)
             await self.hold(most, turns)
             reply = Reply("ok", prompt_tokens=int(most * share), completion_tokens=0) if is_known else None
-            limiter.release(admission, Outcome(reply, is_lost=not is_known))
+            limiter.release(admission, reply, is_lost=not is_known)
 
     async def batch(self, begins: int, move: Move) -> None:
         most, turns, share, ends = move

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.endpoint_health import EndpointHealth
 from tasks.llm.ledger.ledger import Ledger, spend_in
-from tasks.llm.limiter import Admission, Budget, Limiter, ModelStopped, NotCalled, Outcome, TimeIsUp, TokenBucket
+from tasks.llm.limiter import Admission, Budget, Limiter, ModelStopped, NotCalled, TimeIsUp, TokenBucket
 from tasks.llm.replies import Failure, Kind, Reply
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
@@ -29,7 +29,7 @@ from tests.tasks.llm.conftest import Calling, Serve, call_to, failed
 BUSY = Failure("provider_error", Kind.BUSY, "slow down")
 LATE = Failure("timeout", Kind.DOWN, "late")
 DOWN = Failure("provider_error", Kind.DOWN, "gone")
-FREE = Outcome()
+FREE = None
 
 
 async def turns() -> None:
@@ -85,7 +85,7 @@ async def test_a_wrong_guess_holds_no_call_up(tpm: float | None, guessed: int, u
     async with asyncio.timeout(60):
         for _ in range(2):
             admission = await limits.acquire(Admission("a", likely_tokens=guessed))
-            limits.release(admission, Outcome(Reply("ok", prompt_tokens=0, completion_tokens=used)))
+            limits.release(admission, Reply("ok", prompt_tokens=0, completion_tokens=used))
 
 
 def test_tokens_a_minute_count_what_was_really_used(calling: Calling, serve: Serve) -> None:
@@ -104,7 +104,7 @@ async def test_where_tokens_are_limited_one_call_goes_until_its_use_is_known(tpm
     asks = [asyncio.create_task(limits.acquire(Admission("a", likely_tokens=500))) for _ in range(8)]
     await turns()
     went = [ask.result() for ask in asks if ask.done()]
-    limits.release(went[0], Outcome(Reply("ok", prompt_tokens=100, completion_tokens=900)))
+    limits.release(went[0], Reply("ok", prompt_tokens=100, completion_tokens=900))
     await turns()
     under_way = [ask.result() for ask in asks if ask.done()][1:]
     assert 1000 == under_way[-1].tokens, "what the next call sets aside follows what the first one used"
@@ -142,7 +142,7 @@ async def test_a_call_that_nobody_waits_for_any_more_takes_no_turn() -> None:
     for each in waiting[2:]:
         limits.release(each.result(), FREE)
         await turns()
-    assert (0, 0) == (limits.endpoints["a"].in_hand, limits.totals.calls)
+    assert (0, 0) == (limits.endpoints["a"].in_hand, limits.n_calls)
 
 
 @pytest.mark.parametrize("failure", [BUSY, LATE], ids=["429", "time-out"])
@@ -155,7 +155,7 @@ def test_concurrency_goes_down_when_a_model_is_busy_and_up_again_when_it_replies
     assert all(after < before or before == 1.0 for before, after in pairwise(levels))
     assert 1.0 == endpoint.limit
     for _ in range(1000):
-        endpoint.succeeded(100.0, ("m", None))
+        endpoint.succeeded(100.0)
     assert 16.0 == endpoint.limit
 
 
@@ -179,9 +179,9 @@ async def test_all_that_wait_are_told_when_the_time_is_up_and_what_is_under_way_
     waiting = [limits.acquire(Admission(endpoint)) for endpoint in "aac"]
     assert min(await asyncio.gather(*map(refused, waiting))) >= stop_at_s
     assert 3 == limits.too_late
-    limits.release(admission, Outcome(Reply("ok", prompt_tokens=1, completion_tokens=1)))
+    limits.release(admission, Reply("ok", prompt_tokens=1, completion_tokens=1))
     await refused(limits.acquire(Admission("a")))
-    assert (1, 4) == (limits.totals.calls, limits.too_late)
+    assert (1, 4) == (limits.n_calls, limits.too_late)
 
 
 async def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: Patch) -> None:
@@ -266,7 +266,7 @@ def test_a_dead_endpoint_costs_few_calls_and_leaves_other_models_alone(calling: 
 
 def test_calls_that_time_out_at_once_do_not_stop_a_model_that_replied_a_second_ago() -> None:
     endpoint = EndpointHealth("a", 16, outage_s=60.0, now_s=0.0)
-    endpoint.succeeded(99.0, ("m", None))
+    endpoint.succeeded(99.0)
     for _ in range(5):
         endpoint.failed(LATE, now_s=100.0, latency_s=99.0)
     assert endpoint.stopped is None
@@ -281,7 +281,7 @@ def test_an_open_breaker_lets_one_call_try_after_a_pause() -> None:
     endpoint.in_hand += 1
     assert endpoint.wait_s(12.0) is None
     endpoint.in_hand -= 1
-    endpoint.succeeded(12.0, ("m", None))
+    endpoint.succeeded(12.0)
     for _ in range(3):
         endpoint.in_hand += 1
     assert 0.0 == endpoint.wait_s(12.0)

@@ -93,7 +93,7 @@ def test_a_killed_sender_costs_its_own_calls(
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     folders: list[Path] = []
     monkeypatch.setattr(nodes, "mkdtemp", lambda **_: _job(folders, tmp_path))
-    monkeypatch.setattr(pools, "START_S", 3_600)
+    monkeypatch.setattr(nodes, "START_S", 3_600)
     odd = serve(lambda request, _number: REPLIES[int(prompt_of(request))])
     server = serve(HttpResponse("yes", delay_s=0.2))
     routes = {route: (ROUTES[route], range(len(REPLIES))) for route in ("vllm", "openai-streamed", "responses")}
@@ -195,7 +195,7 @@ def test_where_no_sender_can_make_a_call_the_run_ends_with_one_line_that_says_wh
 def test_calls_of_a_silent_sender_are_made_by_another(tmp_path: Path, monkeypatch: Patch, capsys: Printed) -> None:
     """A silent sender stands for a node that was stopped or cut off."""
     monkeypatch.setattr(pools, "Cluster", OneNode)
-    monkeypatch.setattr(pools, "SILENCE_S", 0.2)
+    monkeypatch.setattr(nodes, "SILENCE_S", 0.2)
     monkeypatch.setattr(OneNode, "senders", iter([(ready, None), *[(ready, Reply("ok", "here"))] * 9]), raising=False)
     call = call_to("http://127.0.0.1:9/v1")
     reply = with_pool(tmp_path, [call.target], lambda gateway, _: gateway.complete(call))
@@ -265,19 +265,10 @@ def test_a_cluster_that_does_not_listen_is_refused_in_one_line(address: str, mon
             nodes.Cluster(address.format(port=port))
 
 
-async def test_an_attempt_that_is_cancelled_ends_where_it_is_made() -> None:
-    process, before = nodes.SenderProcess(), asyncio.all_tasks()
-    with FaultServer(lambda _request, _number: HttpResponse("late", delay_s=600)) as server:
-        await process.start([(1, call_to(server), {})], [], time.monotonic())
-        await until(lambda: server.in_hand == 1)
-        await process.start([], [1], time.monotonic())
-        await until(lambda: asyncio.all_tasks() <= before)
-
-
 async def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_made() -> None:
     process = nodes.SenderProcess()
     with FaultServer(lambda _request, _number: HttpResponse("paid")) as server:
-        await process.start([(1, call_to(server), {})], [], time.monotonic() - nodes.SILENCE_S)
+        await process.start([(1, call_to(server), {})], time.monotonic() - nodes.SILENCE_S)
         _, outcomes = await process.outcomes()
         assert [] == server.book
     assert [(1, Kind.LOST)] == [(number, reply.failure and reply.failure.kind) for number, reply in outcomes]
