@@ -40,12 +40,6 @@ class ScoreDifference:
     is_significant: bool | None = None
     notes: tuple[str, ...] = ()
 
-    @property
-    def difference(self) -> float:
-        """The mean of the second side minus the mean of the first."""
-        assert self.paired.difference is not None
-        return self.paired.difference
-
 
 @dataclass(frozen=True, slots=True)
 class ComparisonResult:
@@ -86,7 +80,7 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
         for split in values["split"].unique(maintain_order=True):
             difference = _difference(comparison, pair, split, wanted.filter(split=split))
             if difference is None:
-                sides = f"{short(kind, pair.first)} and {short(kind, pair.second)}"
+                sides = " and ".join(short(kind, side) for side in pair.sides)
                 empty.append(f"{split}: no task is complete for both {sides}.")
             else:
                 differences.append(difference)
@@ -105,13 +99,9 @@ def _on_random_parts(reader: Reader, paired_runs: Iterable[ModelRunPair]) -> lis
     """Return a note that names the models that were evaluated on a random part of the tasks only."""
     names = {side.model_run.model_run_id: side.model_run.model for pair in paired_runs for side in pair.sides}
     rows = reader.rows(sql.read("queries/stopping/stopped_model_runs"), {"model_runs": sorted(names)})
-    stopped = sorted({names[row["model_run_id"]] for row in rows})
-    if not stopped:
-        return []
-    return [
-        f"Evaluated only until all comparisons were settled: {', '.join(stopped)}. Intervals and p-values here do not "
-        "allow for that; `stopped_comparisons` does."
-    ]
+    stopped = ", ".join(sorted({names[row["model_run_id"]] for row in rows}))
+    note = "Intervals and p-values here do not allow for that; `stopped_comparisons` does."
+    return [f"Evaluated only until all comparisons were settled: {stopped}. {note}"] if stopped else []
 
 
 def short(kind: Kind, side: Side) -> str:
@@ -122,13 +112,12 @@ def short(kind: Kind, side: Side) -> str:
 def _no_tasks(reader: Reader, comparison: Comparison) -> PipelineError:
     if comparison.is_hard:
         return PipelineError("nothing to compare: no hard subset is selected yet; run `prbench select-hard` first")
-    rows = reader.select(
-        "intermediate.task_set_members", "distinct split", benchmark=comparison.benchmark, is_own_hard=False
-    )
-    if not rows or not comparison.splits:
+    key = {"benchmark": comparison.benchmark, "is_own_hard": False}
+    known = [row["split"] for row in reader.select("intermediate.task_set_members", "distinct split", **key)]
+    if not (known and comparison.splits):
         return PipelineError("nothing to compare: no task is admitted here; run `prbench check` to see why")
-    known = ", ".join(row["split"] for row in rows)
-    return UsageError(f"--split {comparison.splits[0]}: the stored data does not have it; it has {known}")
+    problem = f"the stored data does not have it; it has {', '.join(known)}"
+    return UsageError(f"--split {comparison.splits[0]}: {problem}")
 
 
 def _difference(comparison: Comparison, pair: ModelRunPair, split: str, wanted: pl.DataFrame) -> ScoreDifference | None:
@@ -151,12 +140,7 @@ def _notes(comparison: Comparison, pair: ModelRunPair, means: Iterable[float], p
         for side, mean in zip(pair.sides, means, strict=True)
         if comparison.clips_mean and mean < 0
     ]
-    if paired.ci_low is None:
-        return notes
-    if paired.n_tasks < SMALL:
-        notes.append(f"Based on {paired.n_tasks} tasks; below {SMALL} an interval is unreliable.")
-    elif paired.is_small:
-        notes.append(
-            f"Only {paired.n_differing} of {paired.n_tasks} tasks differ; below {FEW_OTHERS} an interval is unreliable."
-        )
+    if paired.ci_low is not None and paired.is_small:
+        few = f"{paired.n_differing} of {paired.n_tasks} tasks differ"
+        notes.append(f"Only {few}; below {SMALL} tasks or {FEW_OTHERS} that differ an interval is unreliable.")
     return notes
