@@ -192,7 +192,9 @@ def import_responses(
     rows, folder, batch, n_left_out = offer_of(
         source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations
     )
-    given = list(files.of_what_is_here(rows, lambda r: _cell(job, key, r, conversations), skip_unknown=skip_unknown))
+    given, skipped = files.of_what_is_here(
+        rows, lambda row: _cell(job, key, row, conversations), skip_unknown=skip_unknown
+    )
     # Imported documents are not converted again, because another library version may give another text.
     same = {identity for identity, row in stored.items() if row["import_batch"] == batch}
     new = [(o, cell) for o, cell in given if o.document is None or cell["response_id"] not in same]
@@ -204,9 +206,9 @@ def import_responses(
             text, cause = texts[document].text, f"{document.name} has no text: it is empty, or has only pictures"
         columns = content_columns(None if text is None or shows_nothing(text) else text, EMPTY, cause)
         cells.put(where, cell | columns | {"import_batch": batch})
-    n_given = len({cell["response_id"] for _, cell in given})
-    report = files.store(job, batch, {"responses": cells.new.values()}, n_given)
-    report.notes += _notes(texts, n_left_out, len(rows) - len(given))
+    cells.given |= {cell["response_id"] for _, cell in given}
+    report = files.store(job, batch, {"responses": cells})
+    report.notes += [*_notes(texts, n_left_out), *skipped]
     return report
 
 
@@ -243,8 +245,8 @@ def content_columns(text: str | None, failure: str, cause: str | None) -> Row:
     return {"status": OK, "text": text, "chars_alnum": count_alphanumeric(text), "error": None}
 
 
-def _notes(texts: Mapping[Path, Converted], n_left_out: int, n_unknown: int) -> Iterator[str]:
-    """Yield notes on converted documents and on skipped rows and files."""
+def _notes(texts: Mapping[Path, Converted], n_left_out: int) -> Iterator[str]:
+    """Yield notes on converted documents and on skipped files."""
     if texts:
         libraries = converters(list(texts))
         yield f"{len(texts)} documents read" + (f" with {', '.join(libraries)}" if libraries else "")
@@ -254,7 +256,7 @@ def _notes(texts: Mapping[Path, Converted], n_left_out: int, n_unknown: int) -> 
         ("pages without text", sum(each.n_pages_without_text for each in read)),
         ("characters that could not be read from a PDF are U+FFFD", sum(each.n_unreadable for each in read)),
         ("DOCX files whose formulas were skipped", sum(each.lacks_formulas for each in read)),
-        ("other files skipped", n_left_out), ("rows skipped whose task is not in the data set", n_unknown),
+        ("other files skipped", n_left_out),
     ):  # fmt: skip
         if n:
             yield f"{n} {what}"

@@ -65,9 +65,10 @@ class Criteria:
         self._tasks = {task_id for task_id, _ in self._by_id}
         files.refuse_not_ingested(job, self._tasks)
 
-    def alike(self, task_id: str, text: str) -> Sequence[Wording]:
-        """Return the original criteria of a task with exactly this text, in the order of the rubric."""
-        return self._by_title.get((task_id, text.strip()), ())
+    def called(self, task_id: str, name: str) -> Sequence[Wording]:
+        """Return a task's criterion with this id, else its original criteria with exactly this text, in their order."""
+        of_id = self._by_id.get((task_id, name))
+        return [of_id] if of_id else self._by_title.get((task_id, name.strip()), ())
 
     def of(self, where: str, given: Given) -> Wording:
         """Return the criterion of a row: `criterion` is its id or its exact text.
@@ -84,10 +85,7 @@ class Criteria:
         if task_id is None:
             raise NotHere(f"{where}: task {tasks[0]!r} is not in revision {self._revision[:12]}")
         named = files.required_text(where, given, "criterion")
-        for reading in readings(named):
-            if (task_id, reading) in self._by_id:
-                return self._by_id[task_id, reading]
-        wordings = next(filter(None, (self.alike(task_id, reading) for reading in readings(named))), ())
+        wordings = next(filter(None, (self.called(task_id, reading) for reading in readings(named))), ())
         if len(wordings) > 1:
             categories = {given.get("category"), given.get("axis")} - {None, ""}
             of_category = [wording for wording in wordings if wording.category in categories]
@@ -181,7 +179,7 @@ def import_verdicts(
     with Warehouse(job.warehouse).reader() as reader:
         criteria, cells = Criteria(job, reader), files.Cells("verdicts", files.stored_cells(reader, "verdicts"), batch)
         responses = StoredResponses(job, reader, (row for _, row in decided))
-        matched = list(files.of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown))
+        matched, skipped = files.of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown)
         rows: dict[str, Row] = {}
         of_sheet: set[str] = set()
         for (where, row), wording in matched:
@@ -205,12 +203,10 @@ def import_verdicts(
         row["may_hide_failures"] = False  # people make no calls, so none can fail
     for name, own in labels.items():
         Warehouse(job.warehouse).write(name, own)
-    report = files.store(job, batch, {"verdicts": cells.new.values()}, len(cells.given))
+    report = files.store(job, batch, {"verdicts": cells})
     if skip_empty:
         report.notes.append(f"{len(given) - len(decided)} rows without a decision skipped")
-    if skip_unknown:
-        n_unknown = len(decided) - len(matched)
-        report.notes.append(f"{n_unknown} rows skipped whose task or criterion is not in the data set")
+    report.notes += skipped
     return report
 
 

@@ -80,7 +80,7 @@ def import_results(
     benchmark, key = load_benchmark(job.settings.benchmark), key_of(job)
     with Warehouse(job.warehouse).reader() as reader:
         tasks, criteria = Tasks(reader, key), Criteria(job, reader)
-        known = {table: stored_cells(reader, table) for table in CONTENT}
+        known = {kind: stored_cells(reader, kind) for kind in ("responses", "verdicts")}
     logs: list[ImportedLog] = []
     for source in map(LogSource, files):
         try:
@@ -91,7 +91,7 @@ def import_results(
         judges = {each.judge for logged in log.responses for each in logged.gradings if each.decisions}
         labels = models, labels_of(source.path, judges, judge, "--by")
         batch = source.batch_with(model, judge)
-        cells = {table: Cells(table, rows, batch, gives_way=True) for table, rows in known.items()}
+        cells = {kind: Cells(kind, rows, batch, gives_way=True) for kind, rows in known.items()}
         imported = ImportedLog(batch, log, cells)
         _add_rows(job, key, imported, tasks, criteria, labels)
         if imported.unfit and not skip_unknown:
@@ -109,12 +109,11 @@ def import_results(
 
 def _stored(job: Job, imported: ImportedLog) -> StageReport:
     """Write the new rows of a log as one batch, which can be retracted, and report on them."""
-    tables = {table: cells.new.values() for table, cells in imported.cells.items()}
-    report = store(job, imported.batch, tables, sum(len(cells.given) for cells in imported.cells.values()))
+    report = store(job, imported.batch, imported.cells)
     report.notes[0] = f"{report.notes[0]}, from {imported.log.title}"
-    for table, (column, _) in CONTENT.items():
-        if failed := Counter(row["status"] for row in tables[table] if row[column] is None):
-            report.notes.append(f"failed {table}: {', '.join(f'{n} {status}' for status, n in sorted(failed.items()))}")
+    for kind, cells in imported.cells.items():
+        if failed := Counter(row["status"] for row in cells.new.values() if row[CONTENT[kind][0]] is None):
+            report.notes.append(f"failed {kind}: {', '.join(f'{n} {status}' for status, n in sorted(failed.items()))}")
     return report
 
 
@@ -266,63 +265,50 @@ def matched(
 
     Criteria with equal texts are distinguished by their order, or by weight.
     """
-    seen: Counter[str] = Counter()
+    seen: Counter[str | None] = Counter()
     for decision in decisions:
-        named = list(dict.fromkeys(name for name in (decision.criterion, decision.text) if name))
-        seen.update(named)
+        seen.update({decision.criterion, decision.text} - {None})
         try:
-            wording = _of_equal(criteria, where, task_id, decision, decisions) or _named(
-                criteria, where, task_id, decision, [(name, seen[name]) for name in named]
-            )
-            if wording is None:
-                rubric = criteria.in_order[task_id]
-                if len(rubric) != len(decisions) or decision.position is None:
-                    n_grades = f"the log has {len(decisions)} grades"
-                    raise NotHere(f"{where}: {n_grades}, and the rubric {len(rubric)} criteria")  # noqa: TRY301
-                wording = rubric[decision.position]
+            yield decision, _wording(criteria, where, task_id, decision, decisions, seen)
         except NotHere as error:
             if not decision.is_guess:
                 yield error
-        else:
-            yield decision, wording
 
 
-def _of_equal(
-    criteria: Criteria, where: str, task_id: str, decision: Decision, decisions: Sequence[Decision]
-) -> Wording | None:
+def _wording(
+    criteria: Criteria, where: str, task_id: str, decision: Decision, decisions: Sequence[Decision],
+    seen: Mapping[str | None, int],
+) -> Wording:  # fmt: skip
+    """Return the criterion of a decision; `seen` has the number of decisions so far with each name."""
+    names = [name for name in (decision.criterion, decision.text) if name]
+    if not names:
+        rubric = criteria.in_order[task_id]
+        if len(rubric) != len(decisions) or decision.position is None:
+            raise NotHere(f"{where}: the log has {len(decisions)} grades, and the rubric {len(rubric)} criteria")
+        return rubric[decision.position]
+    name = next((name for name in names if criteria.called(task_id, name)), names[0])
+    alike = criteria.called(task_id, name)
+    if len(alike) > 1:
+        is_reordered, number = decision.is_reordered, seen[name]
+        alike = [_of_equal(where, decision, decisions, alike)] if is_reordered else alike[number - 1 : number]
+    if not alike:
+        raise NotHere(f"{where}: task {task_id} has no criterion {name[:80]!r}")
+    if decision.text is not None and criterion_hash(decision.text) != alike[0].content_hash:
+        raise NotHere(f"{where}: criterion {name!r} of task {task_id} has other words in this data set")
+    return alike[0]
+
+
+def _of_equal(where: str, decision: Decision, decisions: Sequence[Decision], alike: Sequence[Wording]) -> Wording:
     """Return the criterion of a decision whose text several criteria share, if decisions are not in the rubric's order.
 
     The weight tells the criteria apart. If several have the same weight too, their decisions must be equal.
     """
-    text = (decision.criterion or "").strip()
-    alike = criteria.alike(task_id, text) if decision.is_reordered and text else ()
-    if len(alike) < 2:
-        return None
     wordings = [wording for wording in alike if wording.weight == decision.weight]
-    same = [e for e in decisions if (e.criterion or "").strip() == text and e.weight == decision.weight]
+    same = [e for e in decisions if (e.criterion, e.weight) == (decision.criterion, decision.weight)]
     if len(same) != len(wordings) or len({each.value for each in same}) > 1:
-        problem = f"{where}: task {task_id} has the criterion {text[:80]!r} several times"
+        problem = f"{where}: task {alike[0].task_id} has the criterion {alike[0].title[:80]!r} several times"
         raise NotHere(f"{problem}, and the log does not say which decision is on which")
     return next(wording for each, wording in zip(same, wordings, strict=True) if each is decision)
-
-
-def _named(
-    criteria: Criteria, where: str, task_id: str, decision: Decision, named: Sequence[tuple[str, int]]
-) -> Wording | None:
-    """Return the criterion with the first name that is known; None if there are no names."""
-    lacking: NotHere | None = None
-    for name, occurrence in named:
-        try:
-            wording = criteria.of(where, {"task": task_id, "criterion": name, "occurrence": occurrence})
-        except NotHere as error:
-            lacking = lacking or error
-            continue
-        if decision.text is not None and criterion_hash(decision.text) != wording.content_hash:
-            raise NotHere(f"{where}: criterion {name!r} of task {task_id} has other words in this data set")
-        return wording
-    if lacking:
-        raise lacking
-    return None
 
 
 def labels_of(path: Path, names: Set[str | None], given: str | None, option: str) -> Mapping[str | None, str]:
