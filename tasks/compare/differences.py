@@ -8,7 +8,7 @@ import polars as pl
 
 import sql
 from tasks.compare.pairs import Comparison, Kind, ModelRunPair, Side, pairs
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import PipelineError
 from tasks.rules.statistics.comparison import PairedDifference, holm, is_significant, paired_difference
 from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
 from warehouse import Reader
@@ -67,7 +67,9 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
     }  # fmt: skip
     values = pl.DataFrame(reader.arrow(sql.read("queries/compare/values"), parameters))
     if values.is_empty():
-        raise _no_tasks(reader, comparison)
+        no_tasks = "the chosen splits have no admitted task; run `prbench check` to see why"
+        no_subset = "no hard subset is selected yet; run `prbench select-hard` first"
+        raise PipelineError(f"nothing to compare: {no_subset if comparison.is_hard else no_tasks}")
     differences, empty = list[ScoreDifference](), list[str]()
     for pair in paired_runs:
         # For a pipeline run, only the tasks on which it made a verdict count.
@@ -107,17 +109,6 @@ def _on_random_parts(reader: Reader, paired_runs: Iterable[ModelRunPair]) -> lis
 def short(kind: Kind, side: Side) -> str:
     """Return the name of a side; only the beginning of a hash."""
     return side.name[:12] if kind in {"template", "revision"} else side.name
-
-
-def _no_tasks(reader: Reader, comparison: Comparison) -> PipelineError:
-    if comparison.is_hard:
-        return PipelineError("nothing to compare: no hard subset is selected yet; run `prbench select-hard` first")
-    key = {"benchmark": comparison.benchmark, "is_own_hard": False}
-    known = [row["split"] for row in reader.select("intermediate.task_set_members", "distinct split", **key)]
-    if not (known and comparison.splits):
-        return PipelineError("nothing to compare: no task is admitted here; run `prbench check` to see why")
-    problem = f"the stored data does not have it; it has {', '.join(known)}"
-    return UsageError(f"--split {comparison.splits[0]}: {problem}")
 
 
 def _difference(comparison: Comparison, pair: ModelRunPair, split: str, wanted: pl.DataFrame) -> ScoreDifference | None:

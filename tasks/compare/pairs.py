@@ -200,7 +200,8 @@ def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPa
     """
     every = model_runs(reader, comparison.benchmark)
     kind, names = resolved(reader, comparison, every)
-    _refuse_options(comparison, kind, every)
+    if {"model": comparison.models, "judge": comparison.judges, "vintage": comparison.vintage}.get(kind):
+        raise UsageError(f"--{kind}: {kind}s are compared; leave the option out")
     meant = every if kind == "revision" else of_revision(every, comparison.revision)
     notes, configured = [], comparison.revision if kind != "revision" else None
     if configured and configured not in {each.dataset_revision for each in meant}:
@@ -252,17 +253,6 @@ def _equal(kind: Kind) -> list[str]:
     return [name for name in _IDENTITY if name not in _MAY_DIFFER[kind]]
 
 
-def _refuse_options(comparison: Comparison, kind: Kind, every: Sequence[ModelRun]) -> None:
-    vintages = (comparison.vintage,) if comparison.vintage else ()
-    for option, values in {"model": comparison.models, "judge": comparison.judges, "vintage": vintages}.items():
-        if values and option == kind:
-            raise UsageError(f"--{option}: {option}s are compared; leave the option out")
-        known = sorted({getattr(each, option) for each in every})
-        unknown = [value for value in values if value not in known]
-        if unknown:
-            raise UsageError(f"--{option} {unknown[0]}: no verdict has it; there are {', '.join(known)}")
-
-
 def _sides(
     reader: Reader, benchmark: str, kind: Kind, every: Sequence[ModelRun], names: Sequence[str] | None = None
 ) -> list[Side]:
@@ -301,8 +291,8 @@ def _latest(first: Sequence[Side], second: Sequence[Side]) -> ModelRunPair:
     """Return the pair of the newest sides. There are several only if a label has had several configurations."""
     names = ("responded_at", "judged_at", "model_config_hash", "judge_config_hash", "template_hash")
     newest = attrgetter(*(f"model_run.{name}" for name in names))
-    several = [side for side in (first, second) if len(side) > 1]
-    notes = tuple(f"{side[0].name} has {len(side)} configurations; the latest counts." for side in several)
+    several = [sides for sides in (first, second) if len(sides) > 1]
+    notes = tuple(f"{sides[0].name} has {len(sides)} configurations; the latest counts." for sides in several)
     return ModelRunPair(max(first, key=newest), max(second, key=newest), notes)
 
 

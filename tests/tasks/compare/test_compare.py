@@ -139,10 +139,10 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     (("a", "a-judge"), {}, r"no .* of each name with verdicts; nearest: a \(model\), a-judge \(judge\)"),
     (("a", "b"), {"kind": "judge"}, "a and b: there is no judge of each name"),
     (("a", "b"), {"models": ("a",)}, "--model: models are compared"),
-    (("a", "b"), {"judges": ("nobody",)}, "--judge nobody: .* a-judge, other"),
+    (("a", "b"), {"judges": ("nobody",)}, "nothing to compare: a has no verdict under these options"),
 ])  # fmt: skip
 def test_unclear_names_fail(sittings: Reader, names: tuple[str, ...], options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(PipelineError, match=message):
         ask(sittings, *names, **options)
 
 
@@ -254,7 +254,7 @@ def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(sittings: R
     assert {"t3"} == {flip["task_id"] for flip in flips["flips"]}
     with pytest.raises(PipelineError, match="nothing to compare: finance: no task is complete for both"):
         ask(sittings, "run-early", "run-late")
-    with pytest.raises(PipelineError, match="nothing to compare: .* worked on the same responses"):
+    with pytest.raises(PipelineError, match=r"nothing to compare: .* worked on the same responses"):
         ask(sittings, "run-one", "run-early")
 
 
