@@ -20,7 +20,6 @@ from tasks.dataset.source import read_rows
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.characters import is_blank
 from tasks.rules.text.json_text import read_json
-from tasks.rules.text.numbers import some
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse, refuse_other_version
 
@@ -349,9 +348,7 @@ def retract(job: Job, batch: str) -> StageReport:
         return StageReport("import", notes=[f"batch {batch} is already retracted"])
     n_rows = sum(before[:3])
     if not n_rows:
-        with warehouse.reader() as reader:
-            known = [row["import_batch"] for row in reader.rows(sql.read("queries/imports/batches"))]
-        raise UsageError(f"--retract {batch}: no such batch; imported are {some(known) or 'none'} (see import_batch)")
+        raise UsageError(f"--retract {batch}: no such batch; the column `import_batch` has the ids of all")
     warehouse.write("retractions", [retraction_row(job, batch, is_retracted=True)])
     warehouse.publish()
     note = f"{before} retracted (batch {batch}); import the same file again to restore them"

@@ -34,16 +34,12 @@ def parts_of(text: str, model: str | None) -> tuple[str, ...]:
     """
     parts = tuple(re.split(r"\{([^{}]*)\}", text))
     literals, names = parts[::2], parts[1::2]
-    unknown = [name for name in names if name not in FIELDS]
-    for is_wrong, problem in (
-        (unknown == ["ext"] or literals[-1].lower().endswith(SUFFIXES), "leave the ending of the files out"),
-        (unknown or any(set("{}") & set(literal) for literal in literals), f"fields are {{{'}, {'.join(FIELDS)}}}"),
-        ("task" not in names, "lacks {task}"),
-        (model is None and "model" not in names, "lacks {model}; add it, or name the model with --as LABEL"),
-        (not all(literals[1:-1]), "needs text between two fields"),
-    ):
-        if is_wrong:
-            raise UsageError(f"--pattern {text}: {problem}")
+    if (
+        {"task"} - {*names} or {*names} - {*FIELDS} or (model is None and "model" not in names)
+        or not all(literals[1:-1]) or {"{", "}"} & {*"".join(literals)} or literals[-1].lower().endswith(SUFFIXES)
+    ):  # fmt: skip
+        fields = "{task}, {model} (or --as LABEL), {trial} and {vintage}"
+        raise UsageError(f"--pattern {text}: use {fields}, with text between two fields and without the files' ending")
     return parts
 
 

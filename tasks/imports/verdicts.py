@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 
 import sql
@@ -230,11 +229,9 @@ def _verdict_row(
     values = {as_value(raw) for raw in stated}
     value = values.pop() if len(values) == 1 else None
     if value is None or (value == 0.5 and grading == BINARY):
-        criterion = shorten(as_text(given.get("criterion")) or "", 60, placeholder=" …")
         text = " and ".join(map(repr, stated)) or "missing (--skip-empty leaves such rows out)"
         allowed = "true or false, yes or no, or 1 or 0" if grading == BINARY else f"0, 0.5 or 1, or {', '.join(WORDS)}"
-        subject = f"{response['model']} on {criterion!r}"
-        raise ImportRefused(f"{where}, {subject}: the decision is {text}; a {grading} verdict is {allowed}")
+        raise ImportRefused(f"{where}: the decision is {text}; a {grading} verdict is {allowed}")
     return verdict_cell(job, response, wording, judge or IMPORTED, judge_trial, grading) | {
         "import_batch": batch, "status": STATUS[value], "value": value,
         "explanation": as_text(given.get("explanation")), "confidence": confidence,

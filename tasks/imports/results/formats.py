@@ -57,7 +57,6 @@ def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> list[LoggedR
 
 
 _SCORES = {"clipped_score": PRIMARY, "overall_score": PRIMARY, "normalized_score": MIN_NORMALIZED}
-_CASE = "rubric_"
 
 
 def read_evalscope(source: LogSource) -> Log:
@@ -122,10 +121,10 @@ def _gradings(where: str, score: Row, rubric: Sequence[Any]) -> tuple[Sequence[G
     """Return the decisions of each judge and repetition, and the combined scores if there are several judges."""
     by_judge: dict[tuple[str, int], dict[int, Decision]] = defaultdict(dict)
     for attempt in map(as_mapping, as_list(as_mapping(score.get("metadata")).get("judge_attempts"))):
-        case = as_text(attempt.get("case_id")) or ""
-        if not case.removeprefix(_CASE).isdecimal():
+        case = (as_text(attempt.get("case_id")) or "").removeprefix("rubric_")
+        if not case.isdecimal():
             continue
-        position = int(case.removeprefix(_CASE))
+        position = int(case)
         judge = (as_text(attempt.get("judge_id")) or "", number_of(where, attempt, "repeat_id", first=0))
         item = as_mapping(rubric[position]) if position < len(rubric) else {}
         by_judge[judge][position] = _decision(attempt, position, item)

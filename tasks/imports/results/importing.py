@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import dropwhile, groupby
+from itertools import chain, dropwhile, groupby
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -32,8 +32,6 @@ from tasks.rules.verdict import BINARY, TERNARY, VALUES
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
-_STYLES = "supported are a list of objects, a mapping of criterion to decision, a list `grades`, and marks in a text"
-
 
 class Scored(NamedTuple):
     """A response with the harness's scores from a judge's decisions; `other_weights` may explain other scores here."""
@@ -47,13 +45,16 @@ class Scored(NamedTuple):
 
 @dataclass
 class ImportedLog:
-    """A log with its rows by table, and descriptions of the entries that do not fit the data set (`unfit`)."""
+    """A log with its rows by table, and descriptions of the entries that do not fit the data set (`unfit`).
+
+    `scored` has the gradings of each response.
+    """
 
     batch: str
     log: Log
     cells: Mapping[str, Cells]
     unfit: list[str] = field(default_factory=list)
-    scored: list[Scored] = field(default_factory=list)
+    scored: list[list[Scored]] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
     @cached_property
@@ -96,8 +97,6 @@ def import_results(
         _add_rows(job, key, imported, tasks, criteria, labels)
         if imported.unfit and not skip_unknown:
             raise ImportRefused(f"{some(imported.unfit, 1)} (--skip-unknown skips such rows)")
-        if not imported.cells["responses"].given:
-            raise ImportRefused(f"{source.path}: has no response to a task of this data set; check --benchmark")
         logs.append(imported)
     # The first report of a log counts the imported rows; notes and means follow as further reports.
     lines: list[StageReport] = []
@@ -127,7 +126,7 @@ def _notes(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterator[st
          "decisions left out, because a failure of the call is stored and the tool may hide failures"),
         (counts["on no response"], "grades of failed responses left out"),
         (counts["other weight"], "weights in the log differ from those of this revision"),
-        (counts["no criteria"], f"responses have scores but no criteria that can be read; {_STYLES}"),
+        (counts["no criteria"], "responses have scores but no criteria that can be read"),
     ):  # fmt: skip
         if n:
             yield f"{n} {text}"
@@ -146,15 +145,14 @@ def _comparison(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterat
     with Warehouse(job.warehouse).reader() as reader:
         rows = reader.select(
             "scores", judge_config_hash=IMPORTED, grading=imported.grading,
-            response_id=sorted({each.response["response_id"] for each in imported.scored}),
-            judge=sorted({each.judge for each in imported.scored}),
+            response_id=sorted({each.response["response_id"] for each in chain(*imported.scored)}),
+            judge=sorted({each.judge for each in chain(*imported.scored)}),
         )  # fmt: skip
     ours = {(r["response_id"], r["judge"], r["judge_trial"], r["score_name"]): r["value"] for r in rows}
     by_owner: dict[str, list[Sequence[Scored]]] = defaultdict(list)
     # A score in the log is of one grading, or of all gradings of a response. Lines name the judge if there are several.
-    by_response = [list(of) for _, of in groupby(imported.scored, key=lambda each: id(each.logged))]
-    has_several = any(len(of) > 1 for of in by_response)
-    for gradings in by_response:
+    has_several = any(len(gradings) > 1 for gradings in imported.scored)
+    for gradings in imported.scored:
         is_combined = bool(gradings[0].logged.combined_scores)
         for unit in [gradings] if is_combined else [[each] for each in gradings]:
             again = f", judged {unit[0].grading.judge_trial}" if unit[0].grading.judge_trial > 1 else ""
@@ -218,7 +216,6 @@ class Tasks:
         columns = "task_id, prompt, reference_texts, response"
         rows = reader.select("conversation_turns", columns, order="task_id, position", **key)
         self.conversations = conversations_of_turns(rows)
-        self._with_references = {row["task_id"] for row in rows if row["reference_texts"]}
         self._by_conversation: dict[str, list[str]] = defaultdict(list)
         for task_id, conversation in self.conversations.items():
             self._by_conversation[conversation.conversation_id].append(task_id)
@@ -244,9 +241,7 @@ class Tasks:
             subject = f"task {logged.task_id!r}" if logged.task_id else "a task with this conversation"
             raise NotHere(f"{logged.where}: {subject} is not in revision {self._revision[:12]}")
         if is_other:
-            why = " (here it has reference texts, which some harnesses leave out)"
-            problem = f"task {named} has another conversation in this data set than in the log"
-            raise NotHere(f"{logged.where}: {problem}{why * (named in self._with_references)}")
+            raise NotHere(f"{logged.where}: task {named} has another conversation in this data set than in the log")
         return named, text
 
 
@@ -345,11 +340,11 @@ def _add_rows(
         cell = response_cell(job, key, task_id, conversation, label, logged.trial or 1, job.vintage)
         response = cell | _present(logged.usage, cell) | _content_of(logged, text) | {"import_batch": imported.batch}
         imported.cells["responses"].put(logged.where, response)
-        is_read = [
-            _add_grading(imported, job, logged, grading, response, judges.get(grading.judge) or IMPORTED, criteria)
-            for grading in logged.gradings
-        ]
-        imported.counts["no criteria"] += bool(is_read) and not any(is_read) and response["text"] is not None
+        of_judges = [(grading, judges.get(grading.judge) or IMPORTED) for grading in logged.gradings]
+        scored = [_add_grading(imported, job, logged, *of_judge, response, criteria) for of_judge in of_judges]
+        if known := [each for each in scored if each is not None]:
+            imported.scored.append(known)
+        imported.counts["no criteria"] += bool(scored) and not known and response["text"] is not None
 
 
 def _present(usage: Mapping[str, Any], row: Mapping[str, Any]) -> Row:
@@ -369,22 +364,18 @@ def _content_of(logged: LoggedResponse, text: str | None) -> Row:
 
 
 def _add_grading(
-    imported: ImportedLog, job: Job, logged: LoggedResponse, grading: Grading, response: Row, judge: str,
+    imported: ImportedLog, job: Job, logged: LoggedResponse, grading: Grading, judge: str, response: Row,
     criteria: Criteria,
-) -> bool:  # fmt: skip
-    """Add the verdicts of a grading. Return False if it names no criterion, so its scores are not about a rubric."""
+) -> Scored | None:  # fmt: skip
+    """Add the verdicts of a grading. Return None if it names no criterion, so its scores are not about a rubric."""
     matches = list(matched(criteria, logged.where, response["task_id"], grading.decisions))
-    if not matches:
-        return False
     imported.unfit += [str(each) for each in matches if isinstance(each, NotHere)]
     fitting = [each for each in matches if not isinstance(each, NotHere)]
     n_other = sum(decision.weight not in {None, wording.weight} for decision, wording in fitting)
-    imported.scored.append(Scored(logged, grading, response, judge, n_other))
     imported.counts["other weight"] += n_other
-    if response["text"] is None:
-        imported.counts["on no response"] += len(fitting)
-        return True
-    for decision, wording in fitting:
+    graded = [] if response["text"] is None else fitting
+    imported.counts["on no response"] += len(fitting) - len(graded)
+    for decision, wording in graded:
         value = decision.value
         cell = verdict_cell(job, response, wording, judge, grading.judge_trial, imported.grading)
         row = cell | {
@@ -395,4 +386,4 @@ def _add_grading(
         }  # fmt: skip
         stored = imported.cells["verdicts"].put(logged.where, row | _present(decision.usage, cell))
         imported.counts["may hide failures"] += bool(stored["may_hide_failures"])
-    return True
+    return Scored(logged, grading, response, judge, n_other) if matches else None

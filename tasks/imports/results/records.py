@@ -19,7 +19,7 @@ from tasks.dataset import foreign_files
 from tasks.dataset.source import SourceError, json_rows
 from tasks.imports.files import BATCH_HEX, ImportRefused
 from tasks.imports.verdicts import as_value
-from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, TIMEOUT, failure_of_status
+from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, REFUSED, TIMEOUT, TRUNCATED, failure_of_status
 from tasks.rules.conversation import Message
 from tasks.rules.errors import UsageError
 from tasks.rules.text.characters import is_blank, one_line
@@ -103,7 +103,6 @@ class Log:
     notes: Sequence[str] = ()
 
 
-TRUNCATED, REFUSED = "truncated", "refused"
 FAILURES = {REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY, TIMEOUT, PROVIDER_ERROR}
 _STOPPED = {"max_tokens": TRUNCATED, "content_filter": REFUSED, "model_length": CONTEXT_LENGTH}
 """Why a model stopped -> the failure that this is."""
