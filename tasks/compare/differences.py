@@ -132,6 +132,7 @@ def _notes(comparison: Comparison, pair: ModelRunPair, means: Iterable[float], p
         if comparison.clips_mean and mean < 0
     ]
     if paired.ci_low is not None and paired.is_small:
-        few = f"{paired.n_differing} of {paired.n_tasks} tasks differ"
-        notes.append(f"Only {few}; below {SMALL} tasks or {FEW_OTHERS} that differ an interval is unreliable.")
+        few = f"Only {paired.n_differing} of {paired.n_tasks} tasks differ; below {FEW_OTHERS}"
+        few = few if paired.n_tasks >= SMALL else f"Based on {paired.n_tasks} tasks; below {SMALL}"
+        notes.append(f"{few} an interval is unreliable.")
     return notes

@@ -27,29 +27,25 @@ def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
     """Return a difference as a sentence."""
     first, second = (short(result.kind, side) for side in difference.pair.sides)
     where, gap = f"on {difference.split}{where_in(result, difference)}", difference.paired.difference or 0.0
-    if not n_unequal(difference):
-        all_tasks = counted(difference.paired.n_tasks, "task")
-        return f"{second} and {first} have the same score {where}: no task differs ({all_tasks})"
+    n_tasks, n_differing = difference.paired.n_tasks, n_unequal(difference)
+    if not n_differing:
+        return f"{second} and {first} have the same score {where}: no task differs ({counted(n_tasks, 'task')})"
     size = f"{figure(abs(gap))} {'lower' if gap < 0 else 'higher'}"
     if difference.p_adjusted is None:
-        return f"{second} is {size} than {first} {where}, but this cannot be tested: {why_no_interval(difference)}"
-    evidence = _evidence(result, difference, difference.p_adjusted)
-    if difference.is_significant:
-        return f"{second} is {size} than {first} {where} ({evidence}): significant"
-    smallest = difference.paired.smallest_detectable
-    detectable = "" if smallest is None else f"; smallest detectable difference {figure(smallest)} (power 80 %)"
-    return (
-        f"No significant difference between {first} and {second} {where} ({second} is {size}; {evidence}){detectable}"
-    )
-
-
-def _evidence(result: ComparisonResult, difference: ScoreDifference, p_adjusted: float) -> str:
-    """Return the interval and the p-value as text."""
+        few = counted(n_tasks, "task") if n_tasks <= FEWEST_OTHERS else f"{n_differing} of {n_tasks} tasks differ"
+        return f"{second} is {size} than {first} {where}, but this cannot be tested: only {few}"
     n_tested = sum(each.p_adjusted is not None for each in result.differences)
     corrected, alone = (f" corrected for {n_tested} comparisons", "uncorrected ") if n_tested > 1 else ("", "")
     low, high, why = difference.paired.ci_low, difference.paired.ci_high, why_no_interval(difference)
     interval = f"no interval, since {why}" if why else f"{alone}95 % interval {low:+z.3f} to {high:+z.3f}"
-    return f"{interval}, {_p_in_words(p_adjusted)}{corrected}"
+    evidence = f"{interval}, {_p_in_words(difference.p_adjusted)}{corrected}"
+    if difference.is_significant:
+        return f"{second} is {size} than {first} {where} ({evidence}): significant"
+    no_difference = f"No significant difference between {first} and {second} {where} ({second} is {size}; {evidence})"
+    smallest = difference.paired.smallest_detectable
+    if smallest is None:
+        return no_difference
+    return f"{no_difference}; {alone}smallest detectable difference {figure(smallest)} (with a power of 80 %)"
 
 
 def n_unequal(difference: ScoreDifference) -> int:
