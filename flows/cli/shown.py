@@ -219,7 +219,7 @@ def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: 
         raise click.UsageError("give at least two names to compare, such as two models")
     if not is_debiased:
         # Compared revisions need not include the configured one.
-        job = context.job if of == "revision" else context.stored_job(checked=("split",))
+        job = context.job if of == "revision" else context.stored_job()
         parts = {"comparisons": "diff", "categories": "diff_categories", "tasks": "diff_tasks", "flips": "diff_flips"}
         given = {**own, "names": names, "of": of}
         return show_parts(context, job, parts, given, nothing="There is nothing to compare.")

@@ -87,22 +87,14 @@ where board.model_run_id = $model_run and not board.is_own_hard and board.breakd
 order by board.is_primary desc, board.score_name, board.split;
 
 -- name: labelling_responses
--- The usable responses that people can label: each must be unique by task, model,
--- trial and vintage, so that an imported verdict can name it. Nightly models have
--- the night's vintage and all others one vintage; or all vintages are
--- included.
-select responses.response_id, responses.task_id, responses.model, responses.trial, tasks.n_criteria
+-- One row: a usable response that people can label. It must be unique by task,
+-- model, trial and vintage, so that an imported verdict can name it.
+select responses.response_id, responses.task_id, responses.model, responses.trial,
+    responses.vintage, tasks.n_criteria
 from responses
 inner join tasks using (benchmark, dataset_revision, task_id)
 where responses.benchmark = $benchmark
     and responses.dataset_revision = $dataset_revision
-    and (
-        $is_any_vintage
-        or responses.vintage = case
-            when list_contains($nightly_models::varchar[], responses.model) then $night::varchar
-            else $vintage::varchar
-        end
-    )
     and responses.status = 'ok'
     and list_contains($task_ids::varchar[], responses.task_id)
     and ($models::varchar[] is null or list_contains($models::varchar[], responses.model))

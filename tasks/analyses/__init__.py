@@ -30,8 +30,3 @@ def provenance(by: str, analyst: Analyst, template: str) -> dict[str, str]:
 def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON schema of an object with exactly these properties."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
-def json_shape(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the structured output to request."""
-    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": object_of(properties)}}

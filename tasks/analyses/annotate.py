@@ -1,11 +1,12 @@
 """Annotate: labels of tasks by a model, one call for each task and vocabulary, and the agreement of labels."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from itertools import product
 from typing import Any
 
-from tasks.analyses import assembled, json_shape, provenance
+from tasks.analyses import assembled, provenance
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Vocabulary
 from tasks.config.job import Job
@@ -15,7 +16,7 @@ from tasks.rules.conversation import prompt_on
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest, template_hash
 from tasks.rules.text.characters import did_you_mean, storable
-from tasks.rules.verdict import VerdictError, json_object
+from tasks.rules.verdict import VerdictError, json_object, strict_format
 from tasks.run.calls import Analysis, Columns, Item, ReplySpec
 from tasks.run.missing_work import Conversation, WantedTasks
 from warehouse import Reader
@@ -30,7 +31,7 @@ def reply_format(labels: Collection[str], most_secondary: int, *, is_listed: boo
     """Return the structured output to request; only labels that the prompt lists are allowed."""
     label = {"type": "string", "enum": list(labels)} if is_listed else {"type": "string"}
     secondary = {"type": "array", "items": label, "maxItems": most_secondary}
-    return json_shape("labels", {"explanation": {"type": "string"}, "primary": label, "secondary": secondary})
+    return strict_format("labels", {"explanation": {"type": "string"}, "primary": label, "secondary": secondary})
 
 
 def read_labels(
@@ -45,19 +46,15 @@ def read_labels(
     """
     content = json_object(reply, omits_think_tag=omits_think_tag)
     primary, secondary = content.get("primary"), content.get("secondary", [])
-    if not isinstance(secondary, list):
-        raise VerdictError("secondary is not a list")
+    explanation = content.get("explanation", "")
+    if not isinstance(secondary, list) or not isinstance(explanation, str):
+        raise VerdictError("secondary is not a list, or explanation is not a text")
     named = [primary, *secondary]
     for label in named:
         if not isinstance(label, str) or label not in labels:
             raise VerdictError(f"{str(label)[:60]!r} is not a label")
-    if len(set(named)) < len(named):
-        raise VerdictError("a label is named twice")
-    if len(secondary) > most_secondary:
-        raise VerdictError(f"more than {most_secondary} secondary labels")
-    explanation = content.get("explanation", "")
-    if not isinstance(explanation, str):
-        raise VerdictError("explanation is not a text")
+    if len(set(named)) < len(named) or len(secondary) > most_secondary:
+        raise VerdictError(f"a label is named twice, or there are more than {most_secondary} secondary labels")
     return {"primary_label": primary, "secondary_labels": secondary, "explanation": storable(explanation)}
 
 
@@ -88,19 +85,18 @@ def refuse_unready(job: Job) -> None:
 
 def _items(job: Job, wanted: WantedTasks, reader: Reader, annotator: Analyst) -> list[Item]:
     """Return an item for each vocabulary, task and trial; fields without labels of a kind are left out."""
-    fields = {row["task_id"]: row["field"] for row in reader.select("tasks", "task_id, field", **wanted.key)}
+    fields: dict[str | None, dict[str, Conversation]] = defaultdict(dict)
     conversations = assembled(reader, wanted)
+    for row in reader.select("tasks", "task_id, field", **wanted.key, task_id=list(wanted.task_ids)):
+        fields[row["field"]][row["task_id"]] = conversations[row["task_id"]]
     return [
         item
         for kind, vocabulary in wanted.benchmark.annotations.items()
         if kind in (job.vocabularies or wanted.benchmark.annotations)
-        for field in dict.fromkeys(fields[task_id] for task_id in wanted.task_ids)
+        for field, of_field in fields.items()
         if vocabulary.labels_of(field)
-        for item in _items_of_field(
-            wanted.key, annotator, kind, vocabulary, field,
-            {task_id: conversations[task_id] for task_id in wanted.task_ids if fields[task_id] == field},
-        )
-    ]  # fmt: skip
+        for item in _items_of_field(wanted.key, annotator, kind, vocabulary, field, of_field)
+    ]
 
 
 def _items_of_field(

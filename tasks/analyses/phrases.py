@@ -8,7 +8,7 @@ from itertools import chain, count, groupby
 from typing import Any
 
 import sql
-from tasks.analyses import assembled, json_shape, provenance
+from tasks.analyses import assembled, provenance
 from tasks.config.job import Job
 from tasks.config.models import Analyst
 from tasks.llm.replies import OK
@@ -17,7 +17,7 @@ from tasks.rules.conversation import naming_prompt, prompt_on
 from tasks.rules.errors import UsageError, install_extra
 from tasks.rules.identity import digest, template_hash
 from tasks.rules.text.characters import one_line, shows_nothing, storable, visible_only
-from tasks.rules.verdict import VerdictError, json_object
+from tasks.rules.verdict import VerdictError, json_object, strict_format
 from tasks.run.calls import Analysis, Item, ReplySpec
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import WantedTasks
@@ -34,7 +34,7 @@ def text_reply_spec(analyst: Analyst, kind: str) -> ReplySpec[Row]:
     """Return the reply spec of a short text: a phrase or a name."""
     return ReplySpec(
         lambda reply: {_COLUMN[kind]: read_text(reply, kind, omits_think_tag=analyst.omits_think_tag)},
-        json_shape(kind, {kind: {"type": "string"}}),
+        strict_format(kind, {kind: {"type": "string"}}),
         f'Reply again with only the JSON object: {{"{kind}": "..."}}. The text is one short phrase.',
     )
 
@@ -66,29 +66,18 @@ def vector_reply_spec() -> ReplySpec[Row]:
 PHRASE_TEMPLATE = "capability_v1"
 
 
-def refuse_without_library() -> None:
-    """Refuse to begin if the tree cannot be built at the end.
+def refuse_unready(job: Job) -> None:
+    """Refuse a job that cannot describe capabilities, before it makes a call.
 
     Raises:
-        UsageError: scikit-learn is not installed.
+        UsageError: it names no model for capabilities, or scikit-learn is not installed.
     """
     if find_spec("sklearn") is None:
         raise UsageError(
             f"the tree of capabilities needs scikit-learn; install it with {install_extra('capabilities')}"
         )
-
-
-def refuse_unready(job: Job) -> None:
-    """Refuse a job that cannot describe capabilities.
-
-    Raises:
-        UsageError: it names no model for capabilities, or scikit-learn is not installed.
-    """
-    refuse_without_library()
     if not job.settings.capability_model:
-        raise UsageError(
-            "no model describes capabilities; set `capabilities: {model: {name: ...}}` in the configuration"
-        )
+        raise UsageError("no model describes capabilities; set `capabilities: {model: {name: ...}}`")
 
 
 def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:

@@ -5,11 +5,12 @@ A reply is exactly one JSON object with a finding for each check. Anything else 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
+from itertools import product
 from typing import Any
 
-from tasks.analyses import assembled, json_shape, object_of, provenance
+from tasks.analyses import assembled, object_of, provenance
 from tasks.config.job import Job
 from tasks.config.models import Analyst
 from tasks.prompts import load_analysis_template
@@ -17,9 +18,9 @@ from tasks.rules.conversation import rubric_prompt
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest, template_hash
 from tasks.rules.text.characters import storable
-from tasks.rules.verdict import VerdictError, json_object
+from tasks.rules.verdict import VerdictError, json_object, strict_format
 from tasks.run.calls import Analysis, Item, ReplySpec
-from tasks.run.missing_work import Conversation, WantedTasks
+from tasks.run.missing_work import WantedTasks
 from warehouse import Reader
 
 CHECKS = ("atomic", "objective", "self_contained", "consistent", "not_given_away")
@@ -34,7 +35,7 @@ REMINDER = (
 def reply_shape() -> Mapping[str, Any]:
     """Return the structured output to request from a reviewer."""
     finding = object_of({"reason": {"type": "string"}, "passes": {"type": "boolean"}})
-    return json_shape("review", dict.fromkeys(CHECKS, finding))
+    return strict_format("review", dict.fromkeys(CHECKS, finding))
 
 
 def read_findings(reply: str, *, omits_think_tag: bool = False) -> list[dict[str, Any]]:
@@ -89,41 +90,29 @@ def review_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
     rubrics: dict[str, list[Row]] = {task_id: [] for task_id in wanted.task_ids}
     for row in reader.select("criteria", columns, order="position", **wanted.key, task_id=list(wanted.task_ids)):
         rubrics[row["task_id"]].append(row)
-    conversations = assembled(reader, wanted)
-    template = load_analysis_template(TEMPLATE)
+    conversations, template = assembled(reader, wanted), load_analysis_template(TEMPLATE)
     common = {**wanted.key, **provenance("reviewer", analyst, template_hash(template))}
     reply_spec = ReplySpec(partial(_columns, omits_think_tag=analyst.omits_think_tag), reply_shape(), REMINDER)
-    return [
-        item
-        for task_id, rubric in rubrics.items()
-        for item in _items_of_task(rubric, conversations[task_id], common, template, reply_spec, analyst.trials)
-    ]
+    items = []
+    for task_id, rubric in rubrics.items():
+        conversation = conversations[task_id]
+        listed = [("undesired" if (row["weight"] or 0) < 0 else "desired", row["title"]) for row in rubric]
+        of_task = (common, task_id, conversation.conversation_id, digest("rubric", listed))
+        for trial, (index, each) in product(range(1, analyst.trials + 1), enumerate(rubric)):
+            items.append(Item(
+                row_id=digest("model review", *of_task, each["criterion_id"], index, trial),
+                group=task_id, reply_spec=reply_spec, trial=trial,
+                columns={
+                    **common, "task_id": task_id, "criterion_id": each["criterion_id"],
+                    "criterion_hash": each["criterion_hash"], "review_trial": trial, "findings": None,
+                },
+                prompt=partial(rubric_prompt, template, conversation.messages, listed, index),
+            ))  # fmt: skip
+    return items
 
 
 def _columns(reply: str, *, omits_think_tag: bool) -> Row:
     return {"findings": json.dumps(read_findings(reply, omits_think_tag=omits_think_tag), ensure_ascii=False)}
-
-
-def _items_of_task(
-    rubric: Sequence[Row], conversation: Conversation, common: Row, template: str, reply_spec: ReplySpec[Row],
-    trials: int,
-) -> list[Item]:  # fmt: skip
-    listed = [("undesired" if (row["weight"] or 0) < 0 else "desired", row["title"]) for row in rubric]
-    rubric_hash = digest("rubric", listed)
-    return [
-        Item(
-            row_id=digest("model review", dict(common), row["task_id"], conversation.conversation_id, rubric_hash,
-                          row["criterion_id"], index, trial),
-            group=row["task_id"], reply_spec=reply_spec, trial=trial,
-            columns={
-                **common, "task_id": row["task_id"], "criterion_id": row["criterion_id"],
-                "criterion_hash": row["criterion_hash"], "review_trial": trial, "findings": None,
-            },
-            prompt=partial(rubric_prompt, template, conversation.messages, listed, index),
-        )
-        for trial in range(1, trials + 1)
-        for index, row in enumerate(rubric)
-    ]  # fmt: skip
 
 
 REVIEW = Analysis("review", "reviewer", "model_reviews", "review_id", "reviewer", review_items)

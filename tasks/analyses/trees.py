@@ -9,7 +9,7 @@ One tree is stored for each field; it is rebuilt if its criteria or their phrase
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -17,11 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.analyses.phrases import naming_of, refuse_without_library, stored_phrases
+from tasks.analyses.phrases import naming_of, stored_phrases
 from tasks.config.job import Job
 from tasks.config.models import Analyst
 from tasks.llm.replies import OK
-from tasks.rules.errors import PipelineError
 from tasks.rules.identity import digest
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import wanted_tasks
@@ -77,11 +76,7 @@ def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None
     Args:
         phrases: one for each item.
         vectors: their embeddings, the same for equal phrases; without them TF-IDF of the phrases themselves.
-
-    Raises:
-        UsageError: scikit-learn is not installed.
     """
-    refuse_without_library()
     import sklearn.cluster  # noqa: F401 - the bound applies only to loaded libraries
     from threadpoolctl import threadpool_limits
 
@@ -92,8 +87,8 @@ def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None
             points = tfidf(list(map(str, distinct)))
         else:
             points = _unit(np.asarray([vectors[index] for index in first], dtype=np.float64))
-        growing = _Growing(points, counts.astype(np.int64))
-    return Tree(tuple(growing.parents), growing.leaves[which.reshape(-1)])
+        tree = _grown(points, counts.astype(np.int64))
+    return replace(tree, leaves=tree.leaves[which.reshape(-1)])
 
 
 def tfidf(phrases: Sequence[str]) -> Floats:
@@ -121,60 +116,53 @@ def _unit(vectors: NDArray[Any]) -> Floats:
     return np.asarray(np.round(scaled, _DIGITS), dtype=np.float64)
 
 
-class _Growing:
-    """A tree under construction, of distinct points with their numbers of items."""
+def _grown(points: Floats, counts: Ints) -> Tree:
+    """Return the tree of distinct points with their numbers of items, each node before its children."""
+    fewest = max(FEWEST_CRITERIA, math.ceil(int(counts.sum()) / MOST_LEAVES))
+    parents, leaves = list[int](), np.zeros(len(points), dtype=np.int64)
+    pending = [(np.arange(len(points)), -1, LEVELS)] if len(points) else []
+    while pending:
+        members, parent, levels_left = pending.pop()
+        leaves[members] = node = len(parents)
+        parents.append(parent)
+        groups = _divided(points[members], counts[members], fewest, levels_left)
+        pending += [(members[group], node, levels_left - 1) for group in reversed(groups)]
+    return Tree(tuple(parents), leaves)
 
-    def __init__(self, points: Floats, counts: Ints) -> None:
-        self._points, self._counts = points, counts
-        self._fewest = max(FEWEST_CRITERIA, math.ceil(int(counts.sum()) / MOST_LEAVES))
-        self.parents: list[int] = []
-        self.leaves = np.zeros(len(points), dtype=np.int64)
-        if len(points):
-            self._grow(np.arange(len(points)), -1, LEVELS)
 
-    def _grow(self, members: Ints, parent: int, levels_left: int) -> None:
-        node = len(self.parents)
-        self.parents.append(parent)
-        self.leaves[members] = node
-        for group in self._divided(members, levels_left):
-            self._grow(group, node, levels_left - 1)
+def _divided(points: Floats, counts: Ints, fewest: int, levels_left: int) -> list[Ints]:
+    """Return the children of a node, the largest first; none if it cannot be divided into large enough ones."""
+    n_items = int(counts.sum())
+    most = min(len(np.unique(points, axis=0)), n_items // fewest)
+    if levels_left == 0 or most < 2:
+        return []
+    # With this number of children in each level below, leaves would have four times the smallest size.
+    least = max(2, math.ceil((n_items / (4 * fewest)) ** (1 / levels_left)))
+    tried = [_split(points, counts, fewest, k) for k in range(min(least, most), min(least + MORE_BRANCHES, most + 1))]
+    fitness, labels = max(tried, key=lambda each: each[0])
+    groups = [] if fitness == -math.inf else [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    return sorted(groups, key=lambda group: (-int(counts[group].sum()), int(group[0])))
 
-    def _divided(self, members: Ints, levels_left: int) -> list[Ints]:
-        """Return the children of a node, the largest first; none if it cannot be divided into large enough ones."""
-        n_items = int(self._counts[members].sum())
-        most = min(len(np.unique(self._points[members], axis=0)), n_items // self._fewest)
-        if levels_left == 0 or most < 2:
-            return []
-        # With this number of children in each level below, leaves would have four times the smallest size.
-        least = max(2, math.ceil((n_items / (4 * self._fewest)) ** (1 / levels_left)))
-        tried = [self._split(members, k) for k in range(min(least, most), min(least + MORE_BRANCHES, most + 1))]
-        fitness, labels = max(tried, key=lambda each: each[0])
-        if fitness == -math.inf:
-            return []
-        groups = [members[labels == label] for label in np.unique(labels)]
-        return sorted(groups, key=lambda group: (-int(self._counts[group].sum()), int(group[0])))
 
-    def _split(self, members: Ints, k: int) -> tuple[float, Ints]:
-        """Return the fit of k groups (silhouette), and each member's group.
+def _split(points: Floats, counts: Ints, fewest: int, k: int) -> tuple[float, Ints]:
+    """Return the fit of k groups (silhouette), and each point's group.
 
-        Groups that are too small join the nearest one.
-        """
-        from sklearn.cluster import KMeans
-        from sklearn.metrics import silhouette_score
+    Groups that are too small join the nearest one.
+    """
+    from sklearn.cluster import KMeans
+    from sklearn.metrics import silhouette_score
 
-        points, counts = self._points[members], self._counts[members]
-        fitted = KMeans(k, n_init=_STARTS, random_state=_SEED).fit(points, sample_weight=counts)
-        sizes = np.bincount(fitted.labels_, counts, minlength=k)
-        kept = np.flatnonzero(sizes >= self._fewest)
-        if len(kept) < 2:
-            return -math.inf, fitted.labels_
-        distances = np.linalg.norm(fitted.cluster_centers_[:, None] - fitted.cluster_centers_[kept][None], axis=2)
-        labels = kept[distances.argmin(axis=1)][fitted.labels_]
-        sampled = np.random.default_rng(_SEED).permutation(len(members))[:_SILHOUETTE_SAMPLE]
-        n_groups = len(np.unique(labels[sampled]))
-        if not 1 < n_groups < len(sampled):
-            return -1.0, labels
-        return float(silhouette_score(points[sampled], labels[sampled])), labels
+    fitted = KMeans(k, n_init=_STARTS, random_state=_SEED).fit(points, sample_weight=counts)
+    sizes = np.bincount(fitted.labels_, counts, minlength=k)
+    kept = np.flatnonzero(sizes >= fewest)
+    if len(kept) < 2:
+        return -math.inf, fitted.labels_
+    distances = np.linalg.norm(fitted.cluster_centers_[:, None] - fitted.cluster_centers_[kept][None], axis=2)
+    labels = kept[distances.argmin(axis=1)][fitted.labels_]
+    sampled = np.random.default_rng(_SEED).permutation(len(points))[:_SILHOUETTE_SAMPLE]
+    if not 1 < len(np.unique(labels[sampled])) < len(sampled):
+        return -1.0, labels
+    return float(silhouette_score(points[sampled], labels[sampled])), labels
 
 
 TFIDF = "tfidf"
@@ -222,12 +210,6 @@ def grow(job: Job) -> StageReport:
 def _vectors(reader: Reader, key: Mapping[str, str], embedding: Analyst) -> dict[str, list[float]]:
     provenance = {"model_config_hash": target_of(embedding).config_hash, "status": OK}
     rows = reader.select("phrase_embeddings", "phrase, vector", order="phrase", **key, **provenance)
-    lengths = sorted({len(row["vector"]) for row in rows})
-    if len(lengths) > 1:
-        raise PipelineError(
-            f"{embedding.label}: vectors of {lengths[0]} and of {lengths[-1]} numbers cannot be compared; the model "
-            "behind this name has changed, so give it another `label` and another parameter"
-        )
     return {row["phrase"]: row["vector"] for row in rows}
 
 
@@ -260,11 +242,12 @@ def _sizes(members: Sequence[Row]) -> Row:
 
 
 def nodes_to_name(job: Job, reader: Reader) -> list[Row]:
-    """Return the nodes whose stored name is out of date, with the current name."""
+    """Return new rows for the nodes whose stored name is out of date, with the current name."""
     key = wanted_tasks(job, reader).key
     names, _ = naming_of(job, reader, key)
+    now = datetime.now(UTC)
     return [
-        {**row, "name": names[row["node_id"]]}
+        {**row, "name": names[row["node_id"]], "created_at": now}
         for row in reader.select("capability_nodes", **key)
         if names.get(row["node_id"], row["name"]) != row["name"]
     ]
@@ -274,7 +257,7 @@ def write_names(job: Job) -> StageReport:
     """Store the current names of nodes."""
     report, warehouse = StageReport("capabilities"), Warehouse(job.warehouse)
     with warehouse.reader() as reader:
-        changed = [{**row, "created_at": datetime.now(UTC)} for row in nodes_to_name(job, reader)]
+        changed = nodes_to_name(job, reader)
     if changed:
         warehouse.write("capability_node_rows", changed)
         warehouse.publish()

@@ -18,10 +18,9 @@ Definitions = Mapping[str, Mapping[str, str]]
 
 def stored_conditions(reader: Reader, benchmark: str) -> Definitions:
     """Return the stored conditions of a benchmark."""
-    rows = reader.rows("select * from condition_sets where benchmark = ? order by shared_model", [benchmark])
     return {
         row["shared_model"]: dict(zip(row["condition_names"], row["condition_models"], strict=True))
-        for row in rows
+        for row in reader.select("condition_sets", order="shared_model", benchmark=benchmark)
         if row["condition_names"]
     }
 
@@ -47,9 +46,9 @@ def new_conditions(reader: Reader, job: Job) -> list[Row]:
 
 def unknown_labels(reader: Reader, job: Job) -> list[str]:
     """Return one line for each label in a condition that is neither configured nor in a stored response."""
-    query = "select distinct model from responses where benchmark = ? order by model"
-    stored = [row["model"] for row in reader.rows(query, [job.settings.benchmark])]
-    known = list(dict.fromkeys([*(model.label for model in job.settings.models), *(job.named_models or ()), *stored]))
+    stored = reader.select("responses", "distinct model", benchmark=job.settings.benchmark)
+    configured = (model.label for model in job.settings.models)
+    known = list(dict.fromkeys([*configured, *(job.named_models or ()), *(row["model"] for row in stored)]))
     return [
         f"conditions.{name}.{condition}: {label!r} is neither a configured model nor one with stored responses"
         f"{did_you_mean(label, known)}; known: {', '.join(known) or 'none'}"
@@ -73,12 +72,10 @@ def definitions_of(reader: Reader, job: Job) -> Definitions:
     Raises:
         UsageError: there are no conditions, or a label is unknown.
     """
-    if "conditions" not in job.settings.model_fields_set:
-        definitions = stored_conditions(reader, job.settings.benchmark)
-    else:
-        definitions = job.settings.conditions
-        if wrong := unknown_labels(reader, job):
-            raise UsageError("; ".join(wrong))
+    is_configured = "conditions" in job.settings.model_fields_set
+    if is_configured and (wrong := unknown_labels(reader, job)):
+        raise UsageError("; ".join(wrong))
+    definitions = job.settings.conditions if is_configured else stored_conditions(reader, job.settings.benchmark)
     if not definitions:
         raise UsageError(
             "no conditions are configured or stored: list under `conditions` the labels that are one model, such as "
@@ -106,26 +103,27 @@ def current_steps(
         {"shared_model": name, "condition_names": list(labels), "condition_models": list(labels.values())}
         for name, labels in definitions.items()
     ]
-    steps = {"condition_sets": sql.read("queries/compare/condition_sets")}
-    steps |= {name: sql.read(f"intermediate/conditions/{name}") for name in _STEPS}
     given = {"conditions": json.dumps(records), "conditions_of": benchmark}
+    steps = {"condition_sets": sql.read("queries/compare/condition_sets"), **_views("intermediate", _STEPS)}
     fresh = [
         {name: value for name, value in row.items() if name not in {"note", "created_at"}}
         for row in CONDITION.fresh(reader, (steps, given), benchmark=benchmark)
     ]
     steps["condition_tests"] = sql.read("queries/compare/condition_tests")
-    steps["condition_measures"] = sql.read("intermediate/conditions/condition_measures")
-    views = {name: sql.read(f"marts/conditions/{name}") for name in _VIEWS}
-    return {**steps, **views}, {**given, "fresh": json.dumps(fresh)}
+    steps |= _views("intermediate", ("condition_measures",)) | _views("marts", _VIEWS)
+    return steps, {**given, "fresh": json.dumps(fresh)}
+
+
+def _views(schema: str, names: Iterable[str]) -> dict[str, str]:
+    return {name: sql.read(f"{schema}/conditions/{name}") for name in names}
 
 
 def not_compared(definitions: Definitions, models: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return a sentence for each condition that has no comparison."""
     compared = {(row["shared_model"], row["condition"]) for row in rows}
     return [
-        f"{name}, {condition} ({label}): no verdicts in this selection under a judge that also judged its "
-        f"{baseline!r} ({of_baseline}) in the same vintage."
-        for name, ((baseline, of_baseline), *others) in ((name, labels.items()) for name, labels in definitions.items())
-        for condition, label in others
-        if (not models or name in models or label in models) and (name, condition) not in compared
+        f"{name}, {condition} ({label}): no verdicts in this selection under a judge that also judged its baseline."
+        for name, labels in definitions.items()
+        for condition, label in list(labels.items())[1:]
+        if (name, condition) not in compared and (not models or name in models or label in models)
     ]

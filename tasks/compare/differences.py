@@ -8,7 +8,7 @@ import polars as pl
 
 import sql
 from tasks.compare.pairs import Comparison, Kind, ModelRunPair, Side, pairs
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import PipelineError
 from tasks.rules.statistics.comparison import PairedDifference, holm, is_significant, paired_difference
 from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
 from warehouse import Reader
@@ -40,12 +40,6 @@ class ScoreDifference:
     is_significant: bool | None = None
     notes: tuple[str, ...] = ()
 
-    @property
-    def difference(self) -> float:
-        """The mean of the second side minus the mean of the first."""
-        assert self.paired.difference is not None
-        return self.paired.difference
-
 
 @dataclass(frozen=True, slots=True)
 class ComparisonResult:
@@ -73,7 +67,9 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
     }  # fmt: skip
     values = pl.DataFrame(reader.arrow(sql.read("queries/compare/values"), parameters))
     if values.is_empty():
-        raise _no_tasks(reader, comparison)
+        no_tasks = "the chosen splits have no admitted task; run `prbench check` to see why"
+        no_subset = "no hard subset is selected yet; run `prbench select-hard` first"
+        raise PipelineError(f"nothing to compare: {no_subset if comparison.is_hard else no_tasks}")
     differences, empty = list[ScoreDifference](), list[str]()
     for pair in paired_runs:
         # For a pipeline run, only the tasks on which it made a verdict count.
@@ -86,7 +82,7 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
         for split in values["split"].unique(maintain_order=True):
             difference = _difference(comparison, pair, split, wanted.filter(split=split))
             if difference is None:
-                sides = f"{short(kind, pair.first)} and {short(kind, pair.second)}"
+                sides = " and ".join(short(kind, side) for side in pair.sides)
                 empty.append(f"{split}: no task is complete for both {sides}.")
             else:
                 differences.append(difference)
@@ -105,30 +101,14 @@ def _on_random_parts(reader: Reader, paired_runs: Iterable[ModelRunPair]) -> lis
     """Return a note that names the models that were evaluated on a random part of the tasks only."""
     names = {side.model_run.model_run_id: side.model_run.model for pair in paired_runs for side in pair.sides}
     rows = reader.rows(sql.read("queries/stopping/stopped_model_runs"), {"model_runs": sorted(names)})
-    stopped = sorted({names[row["model_run_id"]] for row in rows})
-    if not stopped:
-        return []
-    return [
-        f"Evaluated only until all comparisons were settled: {', '.join(stopped)}. Intervals and p-values here do not "
-        "allow for that; `stopped_comparisons` does."
-    ]
+    stopped = ", ".join(sorted({names[row["model_run_id"]] for row in rows}))
+    note = "Intervals and p-values here do not allow for that; `stopped_comparisons` does."
+    return [f"Evaluated only until all comparisons were settled: {stopped}. {note}"] if stopped else []
 
 
 def short(kind: Kind, side: Side) -> str:
     """Return the name of a side; only the beginning of a hash."""
     return side.name[:12] if kind in {"template", "revision"} else side.name
-
-
-def _no_tasks(reader: Reader, comparison: Comparison) -> PipelineError:
-    if comparison.is_hard:
-        return PipelineError("nothing to compare: no hard subset is selected yet; run `prbench select-hard` first")
-    rows = reader.select(
-        "intermediate.task_set_members", "distinct split", benchmark=comparison.benchmark, is_own_hard=False
-    )
-    if not rows or not comparison.splits:
-        return PipelineError("nothing to compare: no task is admitted here; run `prbench check` to see why")
-    known = ", ".join(row["split"] for row in rows)
-    return UsageError(f"--split {comparison.splits[0]}: the stored data does not have it; it has {known}")
 
 
 def _difference(comparison: Comparison, pair: ModelRunPair, split: str, wanted: pl.DataFrame) -> ScoreDifference | None:
@@ -151,12 +131,8 @@ def _notes(comparison: Comparison, pair: ModelRunPair, means: Iterable[float], p
         for side, mean in zip(pair.sides, means, strict=True)
         if comparison.clips_mean and mean < 0
     ]
-    if paired.ci_low is None:
-        return notes
-    if paired.n_tasks < SMALL:
-        notes.append(f"Based on {paired.n_tasks} tasks; below {SMALL} an interval is unreliable.")
-    elif paired.is_small:
-        notes.append(
-            f"Only {paired.n_differing} of {paired.n_tasks} tasks differ; below {FEW_OTHERS} an interval is unreliable."
-        )
+    if paired.ci_low is not None and paired.is_small:
+        few = f"Only {paired.n_differing} of {paired.n_tasks} tasks differ; below {FEW_OTHERS}"
+        few = few if paired.n_tasks >= SMALL else f"Based on {paired.n_tasks} tasks; below {SMALL}"
+        notes.append(f"{few} an interval is unreliable.")
     return notes

@@ -1,6 +1,6 @@
 """The sides of a comparison: names, their model runs, and the pairs of runs that are compared."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from difflib import get_close_matches
@@ -26,7 +26,7 @@ COLUMN_OF = {
 """Kind of name -> its column in `intermediate.model_runs`; a pipeline run has no column."""
 _SHORTEST = 6
 _BY_PREFIX: frozenset[Kind] = frozenset({"template", "run", "revision"})
-Known = Mapping[Kind, Sequence[str]]
+Known = dict[Kind, Sequence[str]]
 _IDENTITY = (
     "dataset_revision", "model", "model_config_hash", "vintage", "judge", "judge_config_hash", "template_hash",
     "grading", "judge_trial",
@@ -164,7 +164,7 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
     full_names = [kind for kind in kinds if set(comparison.names) <= set(known[kind])]
     fitting = full_names or [kind for kind in kinds if all(matches[kind])]
     if not fitting:
-        raise UsageError(_unfit(comparison.names, matches, known))
+        raise UsageError(_unfit(comparison.names, {kind: known[kind] for kind in kinds}))
     if len(fitting) > 1:
         raise UsageError(f"{' and '.join(comparison.names)}: could be {_either(fitting)}; say which with --of")
     kind = fitting[0]
@@ -172,34 +172,23 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
         if len(full) > 1:
             raise UsageError(f"{name}: {len(full)} {kind}s match ({', '.join(full)}); give more of the name")
     names = tuple(full[0] for full in matches[kind])
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
+    if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(f"{twice[0]}: given twice; compare different {kind}s")
     return kind, names
 
 
-def _unfit(names: Sequence[str], matches: Mapping[Kind, list[list[str]]], known: Known) -> str:
-    """Return the reason why no kind fits: an unknown name, or names of different kinds."""
-    for index, name in enumerate(names):
-        if not any(full[index] for full in matches.values()):
-            return _unknown(name, {kind: known[kind] for kind in matches})
-    kinds_of = [next(kind for kind, full in matches.items() if full[index]) for index in range(len(names))]
-    message = ", ".join(f"{name} is a {kind}" for name, kind in zip(names, kinds_of, strict=True))
-    return f"{message}; all names must be of one kind"
-
-
-def _unknown(name: str, known: Known) -> str:
-    kind_of = {each: kind for kind, names in reversed(list(known.items())) for each in names}
-    nearest = get_close_matches(name, kind_of, n=3, cutoff=0.5)
-    message = f"{name}: there is no {_either(list(known))} of that name with verdicts"
-    if nearest:
-        return f"{message}; nearest: {', '.join(f'{each} ({kind_of[each]})' for each in nearest)}"
-    kind = next((kind for kind, names in known.items() if names), None)
-    return message if kind is None else f"{message}; {kind}s: {some(known[kind])}"
+def _unfit(names: Sequence[str], known: Known) -> str:
+    """Return the reason why no kind has all the names, with the nearest known name of each."""
+    kind_of = {each: kind for kind, of_kind in reversed(known.items()) for each in of_kind}
+    near = [each for name in names for each in get_close_matches(name, kind_of, n=1, cutoff=0.5)]
+    listed = (
+        f"nearest: {', '.join(f'{each} ({kind_of[each]})' for each in near)}" if near else f"known: {some(kind_of)}"
+    )
+    return f"{' and '.join(names)}: there is no {_either(list(known))} of each name with verdicts; {listed}"
 
 
 def _either(kinds: Sequence[Kind]) -> str:
-    return kinds[0] if len(kinds) == 1 else f"{', '.join(kinds[:-1])} or {kinds[-1]}"
+    return " or ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
 
 
 def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPair], list[str]]:
@@ -211,7 +200,8 @@ def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPa
     """
     every = model_runs(reader, comparison.benchmark)
     kind, names = resolved(reader, comparison, every)
-    _refuse_options(comparison, kind, every)
+    if {"model": comparison.models, "judge": comparison.judges, "vintage": comparison.vintage}.get(kind):
+        raise UsageError(f"--{kind}: {kind}s are compared; leave the option out")
     meant = every if kind == "revision" else of_revision(every, comparison.revision)
     notes, configured = [], comparison.revision if kind != "revision" else None
     if configured and configured not in {each.dataset_revision for each in meant}:
@@ -263,17 +253,6 @@ def _equal(kind: Kind) -> list[str]:
     return [name for name in _IDENTITY if name not in _MAY_DIFFER[kind]]
 
 
-def _refuse_options(comparison: Comparison, kind: Kind, every: Sequence[ModelRun]) -> None:
-    vintages = (comparison.vintage,) if comparison.vintage else ()
-    for option, values in {"model": comparison.models, "judge": comparison.judges, "vintage": vintages}.items():
-        if values and option == kind:
-            raise UsageError(f"--{option}: {option}s are compared; leave the option out")
-        known = sorted({getattr(each, option) for each in every})
-        unknown = [value for value in values if value not in known]
-        if unknown:
-            raise UsageError(f"--{option} {unknown[0]}: no verdict has it; there are {', '.join(known)}")
-
-
 def _sides(
     reader: Reader, benchmark: str, kind: Kind, every: Sequence[ModelRun], names: Sequence[str] | None = None
 ) -> list[Side]:
@@ -290,63 +269,39 @@ def _sides(
     ]
 
 
-def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> list[ModelRunPair]:
+def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> Iterator[ModelRunPair]:
+    """Yield the pairs of a name with another one, in the order of the model runs."""
     of_second = _grouped(second, *_equal(kind))
-    # In the order of the model runs.
-    return [
-        pair
-        for key, group in _grouped(first, *_equal(kind)).items()
-        if key in of_second
-        for pair in _pairs_of_group(kind, group, of_second[key])
-    ]
+    for key, group in _grouped(first, *_equal(kind)).items():
+        others = of_second.get(key, [])
+        if kind == "run":
+            # Two pipeline runs on the same responses share their verdicts, because a verdict is stored once.
+            for a, b in product(group, others):
+                if a.model_run.model_run_id != b.model_run.model_run_id:
+                    yield ModelRunPair(a, b)
+        elif others:
+            # Prefer pairs of judges with the same template, in which only the judges differ.
+            by_template, with_template = (_grouped(sides, "template_hash") for sides in (group, others))
+            shared = [(by_template[each], with_template[each]) for each in by_template if each in with_template]
+            for both in shared or [(group, others)]:
+                yield _latest(*both)
 
 
-def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[ModelRunPair]:
-    if kind == "run":
-        # Two pipeline runs on the same responses share their verdicts, because a verdict is stored once.
-        return [
-            ModelRunPair(a, b)
-            for a, b in product(first, second)
-            if a.model_run.model_run_id != b.model_run.model_run_id
-        ]
-    if kind != "judge":
-        return [_latest(kind, first, second)]
-    # Prefer pairs with the same template, in which only the judges differ.
-    by_template, of_second = (_grouped(sides, "template_hash") for sides in (first, second))
-    shared = [(group, of_second[key]) for key, group in by_template.items() if key in of_second]
-    return [_latest(kind, *both) for both in shared or [(first, second)]]
-
-
-def _latest(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> ModelRunPair:
+def _latest(first: Sequence[Side], second: Sequence[Side]) -> ModelRunPair:
     """Return the pair of the newest sides. There are several only if a label has had several configurations."""
-    of_judge = ("judged_at", "judge_config_hash", "template_hash")
-    newest = attrgetter(*(("responded_at", "model_config_hash") if kind == "model" else of_judge))
-    chosen, notes = [], []
-    for sides in (first, second):
-        side = max(sides, key=lambda side: newest(side.model_run))
-        chosen.append(side)
-        if len(sides) > 1:
-            _, *hashes = newest(side.model_run)
-            which = ", template ".join(each[:12] for each in hashes)
-            notes.append(f"{side.name} has {len(sides)} configurations; the latest counts ({which}).")
-    return ModelRunPair(chosen[0], chosen[1], tuple(notes))
+    names = ("responded_at", "judged_at", "model_config_hash", "judge_config_hash", "template_hash")
+    newest = attrgetter(*(f"model_run.{name}" for name in names))
+    several = [sides for sides in (first, second) if len(sides) > 1]
+    notes = tuple(f"{sides[0].name} has {len(sides)} configurations; the latest counts." for sides in several)
+    return ModelRunPair(max(first, key=newest), max(second, key=newest), notes)
 
 
 def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> str:
-    absent = [name for name in names if not sides[name]]
-    if absent:
+    if absent := [name for name in names if not sides[name]]:
         return f"nothing to compare: {absent[0]} has no verdict under these options"
-    if kind == "run":
-        same = {side.model_run.model_run_id for side in sides[names[0]]}
-        if any(side.model_run.model_run_id in same for name in names[1:] for side in sides[name]):
-            return (
-                "nothing to compare: the runs worked on the same responses under the same judge configuration, "
-                "and a verdict is stored once; compare runs of different vintages"
-            )
-    in_words = [
-        name.removesuffix("_hash").replace("config", "configuration").replace("_", " ") for name in _equal(kind)
-    ]
-    return f"nothing to compare: {' and '.join(names)} share no combination of {', '.join(in_words)}"
+    words = [name.removesuffix("_hash").replace("config", "configuration").replace("_", " ") for name in _equal(kind)]
+    same = ", or worked on the same responses; compare runs of different vintages" if kind == "run" else ""
+    return f"nothing to compare: {' and '.join(names)} share no combination of {', '.join(words)}{same}"
 
 
 def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> list[list[Side]]:
@@ -358,11 +313,8 @@ def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> lis
         PipelineError: there is no verdict yet.
     """
     every = [each for each in of_revision(model_runs(reader, benchmark), revision) if each.is_by_judge]
-    groups = _grouped(_sides(reader, benchmark, kind, every), *_equal(kind)).values()
-    comparable_sides = [
-        [side for side in group if any(
-            other.name != side.name and other.model_run.model_run_id != side.model_run.model_run_id for other in group
-        )]
-        for group in groups
-    ]  # fmt: skip
-    return [group for group in comparable_sides if group]
+    return [
+        group
+        for group in _grouped(_sides(reader, benchmark, kind, every), *_equal(kind)).values()
+        if len({side.name for side in group}) > 1 and len({side.model_run.model_run_id for side in group}) > 1
+    ]

@@ -9,59 +9,43 @@ import polars as pl
 
 import sql
 from tasks.compare.differences import ComparisonResult, ScoreDifference, short
-from tasks.compare.pairs import COLUMN_OF, Side
+from tasks.compare.pairs import COLUMN_OF, ModelRunPair
 from tasks.rules.statistics.comparison import ALPHA, task_differences
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
 from tasks.rules.text.numbers import counted
 from warehouse import Reader
 
-CONTEXT = {
+_CONTEXT = {
     "model": "model", "judge": "judge", "judge_trial": "judge trial", "template_hash": "template", "vintage": "vintage",
     "dataset_revision": "revision",
 }  # fmt: skip
 """Attribute of a model run -> its name for people."""
 _DECISIONS = {1.0: "met", 0.5: "partly met", 0.0: "not met"}
-_HASHES = {"template_hash", "dataset_revision"}
 
 
 def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
     """Return a difference as a sentence."""
-    first, second = short(result.kind, difference.pair.first), short(result.kind, difference.pair.second)
-    where = f"on {difference.split}{where_in(result, difference)}"
-    if not n_unequal(difference):
-        all_tasks = counted(difference.paired.n_tasks, "task")
-        return f"{second} and {first} have the same score {where}: no task differs ({all_tasks})"
-    size = f"{figure(abs(difference.difference))} {'lower' if difference.difference < 0 else 'higher'}"
+    first, second = (short(result.kind, side) for side in difference.pair.sides)
+    where, gap = f"on {difference.split}{where_in(result, difference)}", difference.paired.difference or 0.0
+    n_tasks, n_differing = difference.paired.n_tasks, n_unequal(difference)
+    if not n_differing:
+        return f"{second} and {first} have the same score {where}: no task differs ({counted(n_tasks, 'task')})"
+    size = f"{figure(abs(gap))} {'lower' if gap < 0 else 'higher'}"
     if difference.p_adjusted is None:
-        n_tasks = difference.paired.n_tasks
-        differing = f"only {n_unequal(difference)} of {n_tasks} tasks differ"
-        why = f"only {counted(n_tasks, 'task')}" if n_tasks <= FEWEST_OTHERS else differing
-        return f"{second} is {size} than {first} {where}, but this cannot be tested: {why}"
-    evidence = _evidence(result, difference, difference.p_adjusted)
+        few = counted(n_tasks, "task") if n_tasks <= FEWEST_OTHERS else f"{n_differing} of {n_tasks} tasks differ"
+        return f"{second} is {size} than {first} {where}, but this cannot be tested: only {few}"
+    n_tested = sum(each.p_adjusted is not None for each in result.differences)
+    corrected, alone = (f" corrected for {n_tested} comparisons", "uncorrected ") if n_tested > 1 else ("", "")
+    low, high, why = difference.paired.ci_low, difference.paired.ci_high, why_no_interval(difference)
+    interval = f"no interval, since {why}" if why else f"{alone}95 % interval {low:+z.3f} to {high:+z.3f}"
+    evidence = f"{interval}, {_p_in_words(difference.p_adjusted)}{corrected}"
     if difference.is_significant:
         return f"{second} is {size} than {first} {where} ({evidence}): significant"
     no_difference = f"No significant difference between {first} and {second} {where} ({second} is {size}; {evidence})"
     smallest = difference.paired.smallest_detectable
     if smallest is None:
         return no_difference
-    alone = "uncorrected " if _n_tested(result) > 1 else ""
     return f"{no_difference}; {alone}smallest detectable difference {figure(smallest)} (with a power of 80 %)"
-
-
-def _evidence(result: ComparisonResult, difference: ScoreDifference, p_adjusted: float) -> str:
-    """Return the interval and the p-value as text."""
-    n_tested = _n_tested(result)
-    corrected = f" corrected for {n_tested} comparisons" if n_tested > 1 else ""
-    paired = difference.paired
-    interval = "no interval, since nearly all tasks change by the same amount"
-    if paired.ci_low is not None:
-        alone = "uncorrected " if n_tested > 1 else ""
-        interval = f"{alone}95 % interval {paired.ci_low:+z.3f} to {paired.ci_high:+z.3f}"
-    return f"{interval}, {_p_in_words(p_adjusted)}{corrected}"
-
-
-def _n_tested(result: ComparisonResult) -> int:
-    return sum(each.p_adjusted is not None for each in result.differences)
 
 
 def n_unequal(difference: ScoreDifference) -> int:
@@ -96,47 +80,31 @@ def notes_on_all(result: ComparisonResult) -> list[str]:
 def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[str]:
     """Yield notes on criteria that could not be compared, and on the part of a difference that flips do not explain."""
     causes = {
-        "undecided on one side": counts["n_undecided"],
-        "decided, but in incomplete tasks": counts["n_left_out"],
-        "in the rubric of one side only": counts["n_in_one"],
-    }
-    if missing := sum(causes.values()):
-        listed = ", ".join(f"{number} {cause}" for cause, number in causes.items() if number)
-        yield f"{missing} of {counted(counts['n_criteria'], 'criterion', 'criteria')} could not be compared: {listed}."
-    if f"{counts['explained']:+.3f}" != f"{difference:+.3f}":
-        yield (
-            f"The flips explain {counts['explained']:+.3f} of {difference:+.3f}; the rest is due to rubrics that "
-            "changed between the two."
-        )
-
-
-def distinguishing(result: ComparisonResult) -> list[str]:
-    """Return the attributes, without the compared one, that vary between the differences or between two sides."""
-    own = COLUMN_OF.get(result.kind)
-    pairs = [difference.pair for difference in result.differences]
-    return [
-        name
-        for name in CONTEXT
-        if name != own
-        and (
-            len({on_both(pair.first, pair.second, name) for pair in pairs}) > 1
-            or any(getattr(pair.first.model_run, name) != getattr(pair.second.model_run, name) for pair in pairs)
-        )
-    ]
-
-
-def on_both(first: Side, second: Side, name: str) -> str:
-    """Return the value of an attribute, or both values with an arrow between them if the sides differ."""
-    values = [str(getattr(side.model_run, name)) for side in (first, second)]
-    if name in _HASHES:
-        values = [value[:12] for value in values]
-    return values[0] if values[0] == values[1] else " → ".join(values)
+        "undecided on one side": "n_undecided", "decided, but in incomplete tasks": "n_left_out",
+        "in the rubric of one side only": "n_in_one",
+    }  # fmt: skip
+    if listed := [f"{counts[column]} {cause}" for cause, column in causes.items() if counts[column]]:
+        missing = f"{counts['n_criteria'] - counts['n_compared']} of {counts['n_criteria']} criteria"
+        yield f"{missing} could not be compared: {', '.join(listed)}."
+    explained, total = (f"{value:+.3f}" for value in (counts["explained"], difference))
+    if explained != total:
+        yield f"The flips explain {explained} of {total}; the rest is due to rubrics that changed between the two."
 
 
 def where_in(result: ComparisonResult, difference: ScoreDifference) -> str:
-    """Return the attributes that distinguish a difference from the others, as the end of a phrase."""
-    pair = difference.pair
-    return "".join(f", {CONTEXT[name]} {on_both(pair.first, pair.second, name)}" for name in distinguishing(result))
+    """Return the attributes that vary between differences or between two sides, as the end of a phrase.
+
+    The compared attribute is left out; two values of one difference have an arrow between them.
+    """
+    own = COLUMN_OF.get(result.kind)
+    of_all = {name: {_values(each.pair, name) for each in result.differences} for name in _CONTEXT if name != own}
+    varying = [name for name, values in of_all.items() if len(values) > 1 or len(next(iter(values))) > 1]
+    return "".join(f", {_CONTEXT[name]} {' → '.join(_values(difference.pair, name))}" for name in varying)
+
+
+def _values(pair: ModelRunPair, name: str) -> tuple[str, ...]:
+    most = 12 if name in {"template_hash", "dataset_revision"} else None
+    return tuple(dict.fromkeys(str(getattr(side.model_run, name))[:most] for side in pair.sides))
 
 
 def decision(by_trial: Sequence[float]) -> str:
@@ -175,7 +143,7 @@ def rows_of(result: ComparisonResult) -> list[Row]:
             "notes": list(each.notes), "notes_on_all": notes_on_all(result),
             **{
                 f"{prefix}_{name}": value
-                for prefix, side in (("first", each.pair.first), ("second", each.pair.second))
+                for prefix, side in zip(("first", "second"), each.pair.sides, strict=True)
                 for name, value in asdict(side.model_run).items()
                 if name != "model_run_id"
             },
@@ -205,13 +173,13 @@ def apart(
     parts: dict[str, list[Row]] = {"verdicts": [], "categories": [], "tasks": [], "flips": []}
     cells_of: dict[tuple[int, int], pl.DataFrame] = {}
     for difference in differences:
-        ids = difference.pair.first.model_run.model_run_id, difference.pair.second.model_run.model_run_id
-        if ids not in cells_of:
+        first, second = (side.model_run.model_run_id for side in difference.pair.sides)
+        if (first, second) not in cells_of:
             # Differences of one pair follow each other; only the cells of one pair are kept.
-            parameters = {"first": ids[0], "second": ids[1], "score": result.score}
-            cells_of = {ids: pl.DataFrame(reader.arrow(sql.read("queries/compare/flips"), parameters))}
+            parameters = {"first": first, "second": second, "score": result.score}
+            cells_of = {(first, second): pl.DataFrame(reader.arrow(sql.read("queries/compare/flips"), parameters))}
         labels = _labels(result, difference)
-        for name, rows in _parts(difference, cells_of[ids], n_flips).items():
+        for name, rows in _parts(difference, cells_of[first, second], n_flips).items():
             parts[name] += [labels | row for row in rows]
     return parts
 
@@ -221,7 +189,7 @@ def _labels(result: ComparisonResult, difference: ScoreDifference) -> Row:
 
     `where` holds the attributes that both sides share and that vary between differences.
     """
-    first, second = (short(result.kind, side) for side in (difference.pair.first, difference.pair.second))
+    first, second = (short(result.kind, side) for side in difference.pair.sides)
     where = where_in(result, difference).removeprefix(", ") or None
     return {"kind": result.kind, "first": first, "second": second, "where": where, "split": difference.split}
 

@@ -1,7 +1,7 @@
 """A figure as a file for spreadsheets, with an explanation of each column."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -46,36 +46,34 @@ def write_board(
     refuse_other_suffix(file)
     if not table.rows:
         raise UsageError(f"{file}: no model has a verdict in this selection; see `prbench status`")
-    columns = [*_OF_DATA, *table.columns]
-    about = (job.settings.benchmark, job.data.revision)
+    about = dict(zip(_OF_DATA, (job.settings.benchmark, job.data.revision), strict=True))
     rows = [
-        [*about, *(", ".join(map(str, each)) if isinstance(each, list | tuple) else each for each in row)]
+        about | {column: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+                 for column, value in zip(table.columns, row, strict=True)}
         for row in table.rows
-    ]
+    ]  # fmt: skip
     known, marts = sql.schema()["meanings"], (relation, name, *_MARTS)
-    meanings = {each: known.get(each) or meaning_of_column(each, marts) or usual_heading(each) for each in columns}
+    meanings = {each: known.get(each) or meaning_of_column(each, marts) or usual_heading(each) for each in rows[0]}
     if by and "label" in meanings:
         meanings["label"] = f"Label of the breakdown by {by.replace('_', ' ')}; a task with several counts for each."
+    explained = [{"column": column, "meaning": meaning} for column, meaning in meanings.items()]
     beside = file.with_name(f"{file.stem}-columns.csv")
     # In Excel, the name of a sheet has at most 31 characters.
-    sheets = {
-        name[:31]: (file, columns, rows), "columns": (beside, ["column", "meaning"], [*map(list, meanings.items())]),
-    }  # fmt: skip
+    sheets: dict[str, tuple[Path, list[dict[str, Any]]]] = {name[:31]: (file, rows), "columns": (beside, explained)}
     with disk_errors(file):
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.suffix == ".csv":
-            for path, titles, cells in sheets.values():
-                text = as_csv(titles, [dict(zip(titles, row, strict=True)) for row in cells], mark=not_run)
+            for path, cells in sheets.values():
                 # Without a byte order mark, spreadsheets assume another encoding.
-                write_atomically(path, text.encode("utf-8-sig"))
+                write_atomically(path, as_csv(list(cells[0]), cells, mark=not_run).encode("utf-8-sig"))
         else:
             import xlsxwriter
 
             content = io.BytesIO()
             with xlsxwriter.Workbook(content, _OPTIONS) as workbook:
                 workbook.set_properties({"created": _CREATED})
-                for title, (_, titles, cells) in sheets.items():
-                    _write_sheet(workbook, title, titles, cells)
+                for title, (_, cells) in sheets.items():
+                    _write_sheet(workbook, title, cells)
             write_atomically(file, content.getvalue())
     where = f"in {beside}" if file.suffix == ".csv" else "on the second sheet"
     notes = [f"{counted(len(rows), 'row')} in {file}", f"its columns are explained {where}"]
@@ -92,16 +90,15 @@ def refuse_other_suffix(file: Path) -> None:
         raise UsageError(f"{file}: the file must end in {' or '.join(SUFFIXES)}")
 
 
-def _write_sheet(workbook: Any, name: str, titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+def _write_sheet(workbook: Any, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write a sheet with a heading that stays in view, each value in its own type."""
     sheet = workbook.add_worksheet(name)
-    heading, marked = workbook.add_format({"bold": True}), workbook.add_format({"quote_prefix": True})
-    for column, title in enumerate(titles):
-        sheet.write_string(0, column, title, heading)
-        for row_number, row in enumerate(rows, start=1):
-            value = row[column]
+    marked = workbook.add_format({"quote_prefix": True})
+    sheet.write_row(0, 0, rows[0], workbook.add_format({"bold": True}))
+    for number, row in enumerate(rows, start=1):
+        for column, value in enumerate(row.values()):
             # Marked as text, so that it never becomes a formula, even after it is edited.
-            sheet.write(row_number, column, value, marked if isinstance(value, str) and may_run(value) else None)
+            sheet.write(number, column, value, marked if isinstance(value, str) and may_run(value) else None)
     sheet.autofit(_WIDEST_PIXELS)
     sheet.freeze_panes(1, 0)
-    sheet.autofilter(0, 0, len(rows), len(titles) - 1)
+    sheet.autofilter(0, 0, len(rows), len(rows[0]) - 1)

@@ -21,15 +21,13 @@ USUAL = ("leaderboard", "tasks", "criteria", "messages", "responses", "verdicts"
 """The default tables; `load_dataset(FOLDER)` loads the first one."""
 SPLIT = "test"
 """The split of every table: results are for evaluation, not for training."""
-NAME = "README.md"
 _OF_SAMPLES, _UNKNOWN = "apache-2.0", "unknown"
 _ABOUT = """\
 # Results on {title}
 
 **Do not train on this data.** It holds the tasks of a benchmark with responses and verdicts; a model that has seen them
-can no longer be evaluated with them. The data set marks its rows with canaries, so that they can be kept out of
-training data. Canaries are left out here, since they belong to the data set itself and are never put beside other
-texts. If you pass the data on, keep this notice, and put the files where crawlers do not reach them.
+can no longer be evaluated with them. The canaries of the data set are left out. If you pass the data on, keep this
+notice, and put the files where crawlers do not reach them.
 
 {licence}
 
@@ -40,15 +38,7 @@ texts. If you pass the data on, keep this notice, and put the files where crawle
 | splits | {splits} |
 | written by | prbench-pipeline {version} |
 
-```python
-from datasets import load_dataset, load_from_disk
-
-load_dataset("FOLDER", "{shown}", split="{split}")   # the Parquet files
-load_from_disk("FOLDER/{shown}")   # the Arrow files, which are mapped into memory
-load_from_disk("FOLDER")   # all tables
-```
-
-The Arrow files are a copy of the Parquet files; `--exclude "*.arrow"` leaves them out of an upload.
+The Arrow files are a copy of the Parquet files for `load_from_disk`; `--exclude "*.arrow"` leaves them out of uploads.
 
 ## Tables
 
@@ -99,10 +89,9 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
             }  # fmt: skip
             card = f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n" + _ABOUT.format(
                 title=benchmark.title, licence=licence_note, benchmark=benchmark.name, revision=data.revision,
-                splits=", ".join(data.splits), version=importlib.metadata.version("prbench-pipeline"), split=SPLIT,
-                shown="verdicts" if "verdicts" in chosen else chosen[0],
+                splits=", ".join(data.splits), version=importlib.metadata.version("prbench-pipeline"),
             )  # fmt: skip
-            (folder / NAME).write_text(card + "\n".join(_described(written, arrow)), encoding="utf-8")
+            (folder / "README.md").write_text(card + "\n".join(_described(written, arrow)), encoding="utf-8")
     size = f"{written.n_bytes() / 1e6:.1f} MB of Parquet, {sum(arrow.values()) / 1e6:.1f} MB of Arrow"
     notes = [f"{counted(written.n_rows, 'row')} of {counted(len(chosen), 'table')} in {folder} ({size})"]
     if empty := [name for name in requested if name not in chosen]:
@@ -127,12 +116,11 @@ def _copied(folder: Path, written: exported.TableFiles, table: exported.Exported
 def _described(written: exported.TableFiles, arrow_bytes: dict[str, int]) -> Iterator[str]:
     """Yield the lines of the card that describe the tables and their columns."""
     for table in written.tables:
-        sizes = (written.n_bytes(table.files), arrow_bytes[table.name])
-        megabytes = " | ".join(f"{n / 1e6:,.2f} MB" for n in sizes)
         meaning = exported.meaning_of_table(table.name).replace("|", "\\|")
-        yield f"| `{table.name}` | {meaning} | {table.n_rows:,} | {megabytes} |"
+        parquet, arrow = (f"{n / 1e6:,.2f} MB" for n in (written.n_bytes(table.files), arrow_bytes[table.name]))
+        yield f"| `{table.name}` | {meaning} | {table.n_rows:,} | {parquet} | {arrow} |"
     for table in written.tables:
-        yield from ("", f"## {table.name}", "", "| column | type | meaning |", "| --- | --- | --- |")
+        yield f"\n## {table.name}\n\n| column | type | meaning |\n| --- | --- | --- |"
         for column, kind in table.columns.items():
             meaning = (exported.meaning_of_column(column, [table.name]) or "").replace("|", "\\|")
             yield f"| `{column}` | {kind.lower()} | {meaning} |"

@@ -5,7 +5,9 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from math import fsum
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -18,6 +20,7 @@ from tasks.exports.tables import refuse_filled
 from tasks.rules.conversation import Message
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.identity import digest
+from tasks.rules.verdict import DECIDED
 from tasks.run.missing_work import WantedTasks, wanted_tasks
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
@@ -50,7 +53,6 @@ _OF_CRITERION = (
     "may_hide_failures",
 )  # fmt: skip
 Usage = dict[str, Any]
-_DECIDED = ("met", "partial", "unmet")
 
 
 def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageReport:
@@ -114,11 +116,8 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
             kinds = ("model_usage", "role_usage")
             usages = {kind: _usages(item for each in summaries for item in each[kind].items()) for kind in kinds}
             # The times of the first response and the last verdict, and the usage of all samples.
-            stats = {
-                "started_at": model_run["first_response_at"].isoformat(),
-                "completed_at": max((each["completed_at"] for each in summaries), default=""),
-                **usages,
-            }
+            completed_at = max((each["completed_at"] for each in summaries), default="")
+            stats = {"started_at": about["eval"]["created"], "completed_at": completed_at, **usages}
             n_failed = sum(each["error"] is not None for each in summaries)
             results = _results(figures, len(summaries), n_failed, n_scored)
             header = {"version": VERSION, "status": "success", **about, "results": results, "stats": stats}
@@ -153,16 +152,14 @@ def _samples(reader: Reader, wanted: WantedTasks, model_run: Row) -> Iterator[Do
         ))  # fmt: skip
         conversations = complete_conversations(reader, wanted, {row["task_id"] for row in responses})
         for response in responses:
-            task_id, response_id = response["task_id"], response["response_id"]
-            of_response = sorted(scores[response_id], key=lambda row: row["score_name"] != primary)
-            yield _sample_of(model_run, response, conversations[task_id].messages, criteria[response_id], of_response)
+            messages, response_id = conversations[response["task_id"]].messages, response["response_id"]
+            of_response = sorted(scores.get(response_id, ()), key=lambda row: row["score_name"] != primary)
+            yield _sample_of(model_run, response, messages, criteria.get(response_id, ()), of_response)
 
 
 def _by_response(rows: Sequence[Row]) -> Mapping[str, list[Row]]:
-    by_response: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        by_response[row["response_id"]].append(row)
-    return by_response
+    """Return rows that are in the order of their responses, by response."""
+    return {response_id: list(of) for response_id, of in groupby(rows, itemgetter("response_id"))}
 
 
 def _id_of(model_run: Row, what: str) -> str:
@@ -265,7 +262,7 @@ def _summary_of(sample: Document) -> Document:
 def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Document]:
     """Return each score by its name; the first one carries the criteria."""
     # Why there is no score: criteria that are not judged, or failed calls of the judge.
-    undecided = {row["status"] for row in criteria} - set(_DECIDED)
+    undecided = {row["status"] for row in criteria} - set(DECIDED)
     reason = None if not undecided else "not_judged" if undecided == {"not_judged"} else "grader_failed"
     documents = {}
     for index, score in enumerate(scores):
@@ -285,7 +282,7 @@ def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Documen
 def explanation_of(criteria: Sequence[Row]) -> str:
     """Return a line that counts the verdicts, and a Markdown table of the criteria, with their explanations."""
     counted = Counter(row["status"] for row in criteria)
-    order = [*_DECIDED, *sorted(counted.keys() - set(_DECIDED))]
+    order = [*DECIDED, *sorted(counted.keys() - set(DECIDED))]
     line = ", ".join(f"{counted[status]} {status.replace('_', ' ')}" for status in order if counted[status])
     columns = {
         "Verdict": [row["status"].replace("_", " ") for row in criteria],

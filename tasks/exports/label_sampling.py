@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,24 +54,17 @@ class Population:
         """The verdicts without a label."""
         return self.verdicts.filter(~pl.col("is_known"))
 
+    @cached_property
+    def least(self) -> Row:
+        """The number of models, and the smallest numbers of tasks that can be labelled and of labels of one of them."""
+        counts = pl.col("task").n_unique().alias("n_tasks"), pl.col("is_known").sum().alias("n_labels")
+        of_models = self.verdicts.group_by("model").agg(counts)
+        return of_models.select(pl.len().alias("n_models"), pl.col("n_tasks", "n_labels").min()).row(0, named=True)
+
     @property
-    def n_models(self) -> int:
-        """The number of models."""
-        return self.verdicts["model"].n_unique()
-
-    def least_of_a_model(self, count: pl.Expr) -> int:
-        """Return a count of verdicts (`count`) for the model for which it is smallest."""
-        return int(min(self.verdicts.group_by("model").agg(count.alias("n"))["n"]))
-
-    @cached_property
-    def n_tasks(self) -> int:
-        """The number of tasks that can be labelled for the model with the fewest of them."""
-        return self.least_of_a_model(pl.col("task").n_unique())
-
-    @cached_property
     def n_needed(self) -> int:
         """The approximate number of further labels that give each model as many as a figure needs."""
-        return max(0, self.n_models * (FEWEST_LABELS - self.least_of_a_model(pl.col("is_known").sum())))
+        return int(max(0, self.least["n_models"] * (FEWEST_LABELS - self.least["n_labels"])))
 
     def probabilities(self, n_wanted: int) -> Floats:
         """Return the probability of sampling each verdict without a label.
@@ -96,11 +90,8 @@ def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence
     categories = [row["category"] for row in reader.select("criteria", names, **wanted.key)]
     if named in categories:
         return Purpose(tuple(models), False, of_criteria, "category", named, f"category {named}")
-    words = named.split(" ")
-    for cut in range(1, len(words)):
-        pair = (" ".join(words[:cut]), " ".join(words[cut:]))
-        if set(pair) <= set(models) and pair[0] != pair[1]:
-            return Purpose(pair, True, primary, "all", "", " and ".join(pair))
+    if pair := next((pair for pair in permutations(models, 2) if " ".join(pair) == named), None):
+        return Purpose(pair, True, primary, "all", "", " and ".join(pair))
     known = f"nor two models with usable responses ({', '.join(models)}), nor a category ({', '.join(categories)})"
     raise UsageError(f"--for {named!r}: neither `{LEADERBOARD}`, {known}")
 
@@ -125,18 +116,16 @@ def population_of(
     judge_config = first_judge_config(job, wanted.benchmark, judge_configs)
     if judge_config is None:
         raise UsageError("--for: no judge has a verdict on these responses; run `prbench judge`, or leave --for out")
-    rows = reader.rows(sql.read("queries/exports/drawn_population"), {
+    frame = pl.DataFrame(reader.arrow(sql.read("queries/exports/drawn_population"), {
         **wanted.key, "response_ids": list(response_ids), "judging_id": judge_config["judging_id"],
         "steps": judge_config["steps"], "score": purpose.score, "breakdown": purpose.breakdown,
         "label": purpose.label, "of_latest": of_latest,
-    })  # fmt: skip
-    if not rows:
+    }))  # fmt: skip
+    if frame.is_empty():
         raise UsageError(f"--for {purpose.named}: no criterion of these responses counts for it")
-    lacking = {*purpose.models} - {row["model"] for row in rows}
+    lacking = {*purpose.models} - {*frame["model"]}
     if purpose.is_difference and lacking:
         raise UsageError(f"--for: {judge_config['judge']} has no verdict on {min(lacking)}; run `prbench judge`")
-    numbers = dict.fromkeys(("worth", "label_value", "judge_value", "disagreement", "n_others"), pl.Float64)
-    frame = pl.DataFrame(rows, schema_overrides=numbers, infer_schema_length=None)
     # The contribution of each verdict to its model's mean: its worth / trials of the task / tasks of the model.
     is_counted = pl.col("is_counted")
     n_trials = pl.col("response_id").filter(is_counted).n_unique().over("model", "task")
@@ -207,7 +196,7 @@ def expected_widths(
     for n in sorted({*AFTER, n_rows}):
         labelled = population.free.with_columns(probability=pl.Series(population.probabilities(n)))
         widths = [_width(population, labelled, group, now.get(" ".join(group))) for group in groups]
-        is_enough = n >= population.n_needed and population.n_tasks >= FEWEST_LABELLED_TASKS
+        is_enough = n >= population.n_needed and population.least["n_tasks"] >= FEWEST_LABELLED_TASKS
         expected.append({"n_labels": n, "width": float(np.mean(widths)), "is_enough": has_figures or is_enough})
     return expected
 

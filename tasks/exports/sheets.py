@@ -27,7 +27,6 @@ from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.identity import digest
 from tasks.rules.statistics.debiased import FEWEST_LABELLED_TASKS, FEWEST_LABELS
 from tasks.rules.statistics.sampling import SampledUnit, stratified_sample
-from tasks.rules.text.numbers import counted
 from tasks.rules.verdict import BINARY, TERNARY, WORDS
 from tasks.run.missing_work import Conversation, WantedTasks, wanted_tasks
 from tasks.run.writing import StageReport
@@ -115,15 +114,12 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
         ordered = list(spread(_usable(job, reader, wanted, file), seed))
         n_before = accumulate((each["n_criteria"] for each in ordered), initial=0)
         chosen = [each for each, n in zip(ordered, n_before, strict=False) if n < n_rows]
-        rows = _rows(reader, wanted, [each["response_id"] for each in chosen])
-        n_cut = max(0, len(rows) - n_rows)
-        rows = rows[:n_rows]
+        rows = _rows(reader, wanted, [each["response_id"] for each in chosen])[:n_rows]
         conversations = complete_conversations(reader, wanted, {row["task"] for row in rows})
     how = _write(file, wanted, rows, conversations)
     n_tasks, n_models = (len({each[name] for each in chosen}) for name in ("task_id", "model"))
     summary = f"{len(rows)} criteria of {len(chosen)} responses ({n_tasks} tasks, {n_models} models) in {file}"
-    notes = [summary, *([f"the last response lacks {n_cut} of its criteria"] if n_cut else []), f"fill in {how}"]
-    return StageReport("export", rows=len(rows), notes=notes)
+    return StageReport("export", rows=len(rows), notes=[summary, f"fill in {how}"])
 
 
 def export_sampled_labelling(
@@ -180,25 +176,19 @@ def _forecast(widths: Sequence[Row], population: label_sampling.Population, n_ro
     now, then = widths[0]["width"], next(each for each in widths if each["n_labels"] == n_rows)
     if now is not None:
         return f"the interval is {now:.3f} wide now, and with {n_rows} more labels about {then['width']:.3f}"
-    if population.n_tasks < FEWEST_LABELLED_TASKS:
-        return f"only {population.n_tasks} tasks of a model can be labelled; a figure needs {FEWEST_LABELLED_TASKS}"
-    n_models = population.n_models
-    return (
-        f"each model needs {FEWEST_LABELS} labels in {FEWEST_LABELLED_TASKS} tasks; {counted(n_models, 'model')} "
-        f"need{'s' * (n_models == 1)} about {population.n_needed}; with {n_rows}"
-        f"{'' if then['is_enough'] else ' (too few)'} the interval is about {then['width']:.2f} wide"
-    )
+    needed = f"each model needs {FEWEST_LABELS} labels in {FEWEST_LABELLED_TASKS} tasks, {population.n_needed} in total"
+    too_few = "" if then["is_enough"] else " (too few)"
+    return f"{needed}; with {n_rows}{too_few} the interval is about {then['width']:.2f} wide"
 
 
 def _usable(job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any_vintage: bool = False) -> list[Row]:
     """Return the responses that people can label."""
-    usable = reader.rows(sql.read("queries/exports/labelling_responses"), {
-        **wanted.key, "is_any_vintage": is_any_vintage, "vintage": job.vintage, "night": job.night,
-        "task_ids": list(wanted.task_ids),
-        "nightly_models": [each.label for each in job.settings.models if job.vintage_of(each) != job.vintage],
+    rows = reader.rows(sql.read("queries/exports/labelling_responses"), {
+        **wanted.key, "task_ids": list(wanted.task_ids),
         "models": None if job.named_models is None else list(job.named_models),
         "trials": None if job.named_trials is None else list(job.named_trials),
     })  # fmt: skip
+    usable = [row for row in rows if is_any_vintage or row["vintage"] == job.vintage_named(row["model"])]
     if not usable:
         raise UsageError(f"{file}: no usable response of vintage {' or '.join(job.vintages)}; see `prbench status`")
     return usable
@@ -314,20 +304,20 @@ def export_review(
 def _sample(
     population: Sequence[Row], n_criteria: int, n_tasks: int | None, by: Sequence[str], seed: int
 ) -> tuple[str, list[SampledUnit]]:
-    """Return the design of a sample in words, and the sampled criteria."""
-    if n_tasks is not None:
-        if by:
-            raise UsageError("--by: goes with -n, not with --tasks, which samples whole tasks")
-        tasks = list(dict.fromkeys(row["task"] for row in population))
-        of_task = {tasks[each.position]: each for each in stratified_sample(tasks, ["all"] * len(tasks), n_tasks, seed)}
-        sampled = [each._replace(position=i) for i, row in enumerate(population) if (each := of_task.get(row["task"]))]
-        return f"all criteria of {len(of_task)} of {len(tasks)} tasks, seed {seed}", sampled
+    """Return the design of a sample in words, and the sampled criteria in the order of the population."""
+    if n_tasks is not None and by:
+        raise UsageError("--by: goes with -n, not with --tasks, which samples whole tasks")
     strata = [" / ".join(row[label] or "(none)" for label in by) or "all" for row in population]
-    if n_criteria < (n_strata := len(set(strata))):
-        raise UsageError(
-            f"-n {n_criteria}: by {' and '.join(by)} there are {n_strata} strata; use -n {n_strata} or more"
-        )
-    keys = [digest(row["task"], row["criterion"]) for row in population]
-    sampled = stratified_sample(keys, strata, n_criteria, seed)
+    if n_tasks is None and n_criteria < (n_strata := len(set(strata))):
+        problem = f"by {' and '.join(by)} there are {n_strata} strata"
+        raise UsageError(f"-n {n_criteria}: {problem}; use -n {n_strata} or more")
+    # The units are whole tasks, or single criteria.
+    keys = [digest(row["task"], row["criterion"]) if n_tasks is None else row["task"] for row in population]
+    units, n = dict(zip(keys, strata, strict=True)), n_criteria if n_tasks is None else n_tasks
+    names = list(units)
+    sampled = {names[each.position]: each for each in stratified_sample(names, list(units.values()), n, seed)}
+    criteria = [sampled[key]._replace(position=i) for i, key in enumerate(keys) if key in sampled]
+    if n_tasks is not None:
+        return f"all criteria of {len(sampled)} of {len(units)} tasks, seed {seed}", criteria
     how = f"stratified by {' and '.join(by)}" if by else "simple random"
-    return f"{how} sample of {len(sampled)} of {len(population)} criteria, seed {seed}", sampled
+    return f"{how} sample of {len(sampled)} of {len(population)} criteria, seed {seed}", criteria

@@ -22,17 +22,7 @@ from tasks.dataset.source import parquet_batches
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
-from warehouse import (
-    COLUMNS,
-    DECIDED_STATUSES,
-    TABLES,
-    Reader,
-    StoredTable,
-    Warehouse,
-    content_of,
-    quoted,
-    refuse_other_version,
-)
+from warehouse import COLUMNS, DECIDED_STATUSES, TABLES, Reader, Warehouse, content_of, quoted, refuse_other_version
 from warehouse.rows import is_removed, rests_on_response
 
 NOT_EXPORTED = ("retractions", "removals")
@@ -163,9 +153,8 @@ def export_tables(
         with disk_errors(target), here as folder:
             written = write_tables(reader, Path(folder), chosen, benchmark)
             bundles.write_bundle(location, "export", written.files, written.meta, is_quiet=job.is_quiet)
-    filled = sum(1 for table in written.tables if table.n_rows)
-    size = f"{written.n_bytes() / 1e6:.1f} MB"
-    note = f"{counted(written.n_rows, 'row')} of {counted(filled, 'table')} in {target} ({size})"
+    filled = counted(sum(table.n_rows > 0 for table in written.tables), "table")
+    note = f"{counted(written.n_rows, 'row')} of {filled} in {target} ({written.n_bytes() / 1e6:.1f} MB)"
     return StageReport("export", rows=written.n_rows, notes=[note])
 
 
@@ -177,9 +166,10 @@ def meaning_of_table(name: str) -> str:
 
 def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
     """Return the meaning of a column in the first of these marts that describes it, else its general one, or None."""
-    described = (sql.schema()["marts"].get(name) or {} for name in marts)
-    everywhere = COLUMNS[column][1] if column in COLUMNS else None
-    return next((str(mart["columns"][column]) for mart in described if column in mart.get("columns", {})), everywhere)
+    described = [sql.schema()["marts"].get(name, {}).get("columns", {}) for name in marts]
+    return next(
+        (str(columns[column]) for columns in described if column in columns), COLUMNS.get(column, (None, None))[1]
+    )
 
 
 _ROWS_AT_ONCE = 10_000
@@ -234,49 +224,44 @@ def import_tables(job: Job, export: Export) -> StageReport:
                 raise bundles.Damaged(f"{folder}: {name} lacks its key {min(lacking)}; export again")
             n_imported[name] = 0
             for file in exported.files:
-                for rows in _new_rows(reader, folder / file, TABLES[name], set(exported.columns)):
+                for rows in _new_rows(reader, folder / file, name, set(exported.columns)):
                     warehouse.write(name, rows)
                     n_imported[name] += len(rows)
-        was_checked = reader.value("select count(*) from checks") > 0
     warehouse.publish()
     report.rows = sum(n_imported.values())
     n_here = sum(table.n_rows for table in given) - report.rows
     summary = ", ".join(f"{number} {name}" for name, number in n_imported.items() if number) or "0 rows"
     report.notes.append(f"{summary} imported, {n_here} rows already present or excluded")
-    if was_checked and n_imported.get("task_rows"):
-        report.warnings.append("the imported tasks are not checked yet: run `prbench check`")
     return report
 
 
-def _new_rows(reader: Reader, path: Path, table: StoredTable, given: set[str]) -> Iterator[list[dict[str, Any]]]:
+def _new_rows(reader: Reader, path: Path, name: str, given: set[str]) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of a file that are imported, some thousand at a time; a column that the file lacks is NULL."""
-    import numpy as np
-
-    positions = reader.arrays(_positions(path, table, given))["position"]
-    start = 0
-    columns = [column for column in table.columns if column in given]
-    for batch in parquet_batches(path, _ROWS_AT_ONCE, columns):
-        first, last = np.searchsorted(positions, [start, start + batch.num_rows])
-        if last > first:
-            rows = batch.take(positions[first:last] - start).to_pylist()
-            yield [{column: row.get(column) for column in table.columns} for row in rows]
+    positions, start = reader.arrays(_positions(path, name, given))["position"], 0
+    columns = TABLES[name].columns
+    for batch in parquet_batches(path, _ROWS_AT_ONCE, [column for column in columns if column in given]):
+        here = positions[(positions >= start) & (positions < start + batch.num_rows)] - start
+        if len(here):
+            yield [{column: row.get(column) for column in columns} for row in batch.take(here).to_pylist()]
         start += batch.num_rows
 
 
-def _positions(path: Path, table: StoredTable, given: set[str]) -> str:
-    """Return the query for the positions, in a file, of the rows to import."""
+def _positions(path: Path, name: str, given: set[str]) -> str:
+    """Return the query for the positions, in a file, of the rows of a table to import."""
+    table = TABLES[name]
     same = " and ".join(f"stored.{column} = given.{column}" for column in table.key)
     if table.keeps == "decided":
         decided = ", ".join(map(quoted, DECIDED_STATUSES))
         same += f" and (stored.status in ({decided}) or given.status not in ({decided}))"
-    stays_away = [f"exists (select 1 from {table.name} as stored where {same})"]
+    stays_away = [f"exists (select 1 from {name} as stored where {same})"]
     if "import_batch" in table.columns and "import_batch" in given:
         stays_away.append("given.import_batch in (select import_batch from retractions where is_retracted)")
     if rests_on_response(table) and {"response_id", "created_at"} <= given:
         stays_away.append(is_removed("given"))
-    if table.name in {"refusals", "checks"}:
-        revision = "(benchmark, dataset_revision)"
-        stays_away.append(f"(given.benchmark, given.dataset_revision) in (select {revision} from checks)")
+    if name in {"refusals", "checks"}:
+        stays_away.append(
+            "(given.benchmark, given.dataset_revision) in (select (benchmark, dataset_revision) from checks)"
+        )
     has_key = " and ".join(f"given.{column} is not null" for column in table.key)
     return (
         "select file_row_number as position "
@@ -343,8 +328,6 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder 
     bundles.write_bundle(location, "publication", {}, pointer, name=bundles.POINTER)
     report.rows = tables.n_rows
     report.notes.append(f"{counted(len(bundle.files), 'file')} ({bundle.n_bytes / 1e6:.1f} MB) in {target}")
-    if len(files) == 1:
-        report.notes.append("without a report: there is none")
 
 
 def remove_old(location: Folder | Store, n_kept: int) -> int:

@@ -14,22 +14,14 @@ import sql
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
+from tasks.rules import hardness
 from tasks.rules.errors import PipelineError
-from tasks.rules.hardness import (
-    BORDER,
-    HardSubsetError,
-    Selected,
-    inclusion_probabilities,
-    jaccard,
-    leave_one_out,
-    select_hardest,
-    wanted_size,
-)
+from tasks.rules.hardness import BORDER, HardSubsetError, Selected
 from tasks.rules.identity import BASE_VINTAGE, digest
 from tasks.rules.text.numbers import coverage_text
 from tasks.run.judge_configs import judge_configs
 from tasks.run.writing import StageReport
-from warehouse import Reader, Warehouse
+from warehouse import TABLES, Reader, Warehouse
 
 Row = dict[str, Any]
 
@@ -89,33 +81,27 @@ def _read_panel(reader: Reader, job: Job, benchmark: Benchmark) -> Panel:
 def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
     """Return the key of the ranking used to select: that of the first configured judge, or of the only stored one."""
     columns = "distinct ranking_id, vintage, judge, judge_config_hash, template_hash, grading, judge_trial"
-    key = {"benchmark": benchmark.name, "dataset_revision": job.data.revision}
-    rankings = reader.select("intermediate.model_runs", columns, **key)
-    configured = judge_configs(job, benchmark)
-    may_be_any = bool(job.named_judges) or not configured
+    key: dict[str, Any] = {"benchmark": benchmark.name, "dataset_revision": job.data.revision}
     if job.named_judges:
-        rankings = [row for row in rankings if row["judge"] in job.named_judges]
-    as_configured = [row for config in configured for row in rankings if row.items() >= config.columns.items()]
-    possible = rankings if may_be_any else as_configured
+        key["judge"] = list(job.named_judges)
+    rankings = reader.select("intermediate.model_runs", columns, **key)
+    configs = judge_configs(job, benchmark)
+    configured = [row for config in configs for row in rankings if row.items() >= config.columns.items()]
+    possible = configured or ([] if configs and not job.named_judges else rankings)
     # If every model is sampled nightly, there is no base vintage.
     stored, vintage = {row["vintage"] for row in possible}, job.vintage
     if vintage == BASE_VINTAGE and stored and BASE_VINTAGE not in stored:
         vintage = job.night if job.night and job.night in stored else max(stored)
-    possible, as_configured = ([row for row in rows if row["vintage"] == vintage] for rows in (possible, as_configured))
+    possible = [row for row in possible if row["vintage"] == vintage]
     if not possible:
         of_whom = f"--judge {job.named_judges[0]}" if job.named_judges else "the configured judge"
         raise HardSubsetError(f"no verdict of {of_whom} is stored; run `prbench judge` first")
-    names = sorted({row["judge"] for row in (possible if may_be_any else possible[:1])})
-    if len(names) > 1:
-        raise HardSubsetError(
-            f"verdicts of several judges are stored ({', '.join(names)}); name the one to use with --judge"
-        )
     # The first repetition of a judge is used.
-    first = [row for row in (as_configured or possible) if row["judge"] in names and row["judge_trial"] == 1]
-    rankings = first[:1] if as_configured else first or possible
-    if len(rankings) > 1:
-        raise HardSubsetError(f"{names[0]} is stored with several configurations; configure the one to use")
-    return int(rankings[0]["ranking_id"])
+    first = possible[:1] if configured else [row for row in possible if row["judge_trial"] == 1] or possible
+    if len(first) > 1:
+        names = ", ".join(sorted({row["judge"] for row in first}))
+        raise HardSubsetError(f"several judges or configurations of one have verdicts ({names}); configure one")
+    return int(first[0]["ranking_id"])
 
 
 def _select_field(job: Job, field: str, task_ids: set[str], panel: Panel) -> _Selection:
@@ -125,7 +111,7 @@ def _select_field(job: Job, field: str, task_ids: set[str], panel: Panel) -> _Se
         HardSubsetError: there is no panel, or too few tasks are complete.
     """
     settings, models = job.settings, tuple(sorted(panel))
-    size = wanted_size(len(task_ids), settings.hard_subset.share, field)
+    size = hardness.wanted_size(len(task_ids), settings.hard_subset.share, field)
     if not models:
         raise HardSubsetError("no model of the panel has a complete task")
     complete = sorted(task_ids.intersection(*(panel[model] for model in models)))
@@ -140,7 +126,7 @@ def _select_field(job: Job, field: str, task_ids: set[str], panel: Panel) -> _Se
     scores = {task: tuple(panel[model][task][0] for model in models) for task in complete}
     of_data = (settings.benchmark, job.data.revision, field, sorted(scores.items()))
     identity = digest("selection", *of_data, models, size)
-    return _Selection(identity, models, scores, _trials(panel, models, complete), select_hardest(scores, size))
+    return _Selection(identity, models, scores, _trials(panel, models, complete), hardness.select_hardest(scores, size))
 
 
 def _trials(panel: Panel, models: tuple[str, ...], tasks: list[str]) -> NDArray[np.float64]:
@@ -153,43 +139,21 @@ def _trials(panel: Panel, models: tuple[str, ...], tasks: list[str]) -> NDArray[
     return trials
 
 
-def _stability_rows(selection: _Selection) -> list[Row]:
-    """Return a row for each candidate task, hardest first, with the probability that a resampled panel selects it.
-
-    The columns are those of `hard_stability` except the selection's key.
-    """
-    size, scores = len(selection.selected), selection.scores
-    shares = dict(zip(scores, map(float, inclusion_probabilities(selection.trials, size)), strict=True))
-    return [
-        {
-            "task_id": task.task_id, "mean_score": task.mean_score, "is_selected": task.rank <= size,
-            "inclusion_probability": shares[task.task_id], "is_border": BORDER[0] <= shares[task.task_id] <= BORDER[1],
-        }
-        for task in select_hardest(scores, len(scores))
-    ]  # fmt: skip
-
-
-def _overlap_rows(selection: _Selection, official: str | None, members: frozenset[str]) -> list[Row]:
+def _overlaps(selection: _Selection, official: str | None, members: frozenset[str]) -> list[Row]:
     """Return the overlaps of a selection with those of the panel without one model, and with the data set's hard split.
 
-    The columns are those of `hard_overlaps` except the selection's key. A selection without one model is made from the
-    same candidate tasks. Only candidates count in the data set's hard split; if it has none of them or all, it has no
-    row.
-
-    Args:
-        selection: the selection of a field.
-        official: the name of the data set's own hard split of the field.
-        members: the ids of the tasks in this split.
+    A selection without one model is made from the same candidate tasks. Only candidates count in the data set's hard
+    split (`official`, with the tasks `members`); if it has none of them or all, it has no row.
     """
     selected, scores, others = frozenset(each.task_id for each in selection.selected), selection.scores, {}
     if len(selection.models) > 1:
-        without = zip(selection.models, leave_one_out(scores, len(selected)), strict=True)
+        without = zip(selection.models, hardness.leave_one_out(scores, len(selected)), strict=True)
         others = {("leave_one_out", model): tasks for model, tasks in without}
     if official and 0 < len(within := members & scores.keys()) < len(scores):
         others["official", official] = within
     return [
         {"kind": kind, "compared_with": name, "n_selected": len(selected), "n_compared": len(other),
-         "n_shared": len(selected & other), "jaccard": jaccard(selected, other)}
+         "n_shared": len(selected & other), "jaccard": hardness.jaccard(selected, other)}
         for (kind, name), other in others.items()
     ]  # fmt: skip
 
@@ -226,13 +190,17 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
         for field, task_ids in sorted(_admitted_tasks(reader, job).items()):
             with _refusal(report, must_select, field):
                 selection = _select_field(job, field, task_ids, panel)
-                rows, stability = _missing_rows(reader, job, field, selection, benchmark.hard_splits.get(field))
+                rows = _rows(reader, job, field, selection, benchmark.hard_splits.get(field))
                 for table, of_table in rows.items():
-                    warehouse.write(table, of_table)
-                    report.rows += len(of_table)
+                    stored = _stored_keys(reader, table, selection.identity)
+                    new = [row for row in of_table if _key_of(table, row) not in stored]
+                    warehouse.write(table, new)
+                    report.rows += len(new)
                 n_complete = len(selection.scores)
                 aside = "" if n_complete == len(task_ids) else f" (chosen from {n_complete})"
                 n_selected = f"{len(selection.selected)} of {len(task_ids)}"
+                n_border = sum(row["is_border"] for row in rows["hard_stability"])
+                stability = in_words(n_border, rows["hard_overlaps"])
                 report.notes.append(f"{field}: {n_selected} tasks are hard{aside}, {stability}")
     warehouse.publish()
     return report
@@ -265,26 +233,35 @@ def has_new_selection(job: Job) -> bool:
         return any(selection.identity not in latest for selection in selections)
 
 
-def _missing_rows(
-    reader: Reader, job: Job, field: str, selection: _Selection, official: str | None
-) -> tuple[dict[str, list[Row]], str]:
-    """Return the rows of a selection that are not stored, by table, and its stability in words.
+def _rows(reader: Reader, job: Job, field: str, selection: _Selection, official: str | None) -> dict[str, list[Row]]:
+    """Return all rows of a selection, by table; tasks in `hard_stability` are all candidates, hardest first."""
+    key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
+    members = reader.select("split_members", "task_id", **key, split=official or "")
+    size, scores = len(selection.selected), selection.scores
+    shares = dict(zip(scores, map(float, hardness.inclusion_probabilities(selection.trials, size)), strict=True))
+    panel = {"n_models": len(selection.models), "panel": [*selection.models], "selected_at": datetime.now(UTC)}
+    tables = {
+        "hard_subset": [asdict(task) | panel for task in selection.selected],
+        "hard_stability": [
+            {"task_id": task.task_id, "mean_score": task.mean_score, "is_selected": task.rank <= size,
+             "inclusion_probability": (share := shares[task.task_id]), "is_border": BORDER[0] <= share <= BORDER[1]}
+            for task in hardness.select_hardest(scores, len(scores))
+        ],
+        "hard_overlaps": _overlaps(selection, official, frozenset(row["task_id"] for row in members)),
+    }  # fmt: skip
+    of_field = {"selection_id": selection.identity, **key, "field": field}
+    return {table: [of_field | row for row in rows] for table, rows in tables.items()}
 
-    Each table is completed by itself. A selection lacks rows if its run was killed between two tables, if it was stored
-    before stability was measured, or if the data set's own hard split (`official`) was ingested later.
+
+def _key_of(table: str, row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in TABLES[table].key)
+
+
+def _stored_keys(reader: Reader, table: str, selection_id: str) -> set[tuple[Any, ...]]:
+    """Return the keys of a selection's rows that need not be written.
+
+    A selection that is not the current one is written again, because the one that was selected last is current.
     """
-    of_data = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
-    own, key = {"selection_id": selection.identity}, {"selection_id": selection.identity, **of_data, "field": field}
-    members = reader.select("split_members", "task_id", **of_data, split=official or "")
-    overlaps = _overlap_rows(selection, official, frozenset(row["task_id"] for row in members))
-    stored = [(row["kind"], row["compared_with"]) for row in reader.select("hard_overlaps", **own)]
-    new = {"hard_overlaps": [row for row in overlaps if (row["kind"], row["compared_with"]) not in stored]}
-    if not reader.select("intermediate.latest_selections", "selection_id", **own):
-        # Written again even for a stored selection, because the one that was selected last is current.
-        panel = {"n_models": len(selection.models), "panel": [*selection.models], "selected_at": datetime.now(UTC)}
-        new["hard_subset"] = [asdict(task) | panel for task in selection.selected]
-    stability = reader.select("hard_stability", "is_border", **own)
-    if not stability:
-        stability = new["hard_stability"] = _stability_rows(selection)
-    n_border = sum(row["is_border"] for row in stability)
-    return {table: [key | row for row in rows] for table, rows in new.items()}, in_words(n_border, overlaps)
+    own = {"selection_id": selection_id}
+    is_current = reader.select("intermediate.latest_selections", "selection_id", **own)
+    return {_key_of(table, row) for row in reader.select(table, **own) if is_current or table != "hard_subset"}

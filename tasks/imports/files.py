@@ -20,7 +20,6 @@ from tasks.dataset.source import read_rows
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.characters import is_blank
 from tasks.rules.text.json_text import read_json
-from tasks.rules.text.numbers import some
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse, refuse_other_version
 
@@ -186,14 +185,20 @@ def required_text(where: str, row: Given, name: str, option: str = "") -> str:
 
 def of_what_is_here(
     rows: Iterable[Offered], find: Callable[[Offered], Subject], *, skip_unknown: bool
-) -> Iterator[tuple[Offered, Subject]]:
-    """Yield rows with what `find` returns; a row on an unknown subject is refused, or with `skip_unknown` left out."""
+) -> tuple[list[tuple[Offered, Subject]], list[str]]:
+    """Return rows with what `find` returns for them, and a note on skipped rows.
+
+    A row on an unknown subject is refused, or with `skip_unknown` skipped.
+    """
+    here, n_unknown = list[tuple[Offered, Subject]](), 0
     for row in rows:
         try:
-            yield row, find(row)
+            here.append((row, find(row)))
         except NotHere as error:
             if not skip_unknown:
                 raise ImportRefused(f"{error} (--skip-unknown skips such rows)") from error
+            n_unknown += 1
+    return here, [f"{n_unknown} rows skipped whose task or criterion is not in the data set"] if n_unknown else []
 
 
 def number_of(where: str, row: Given, name: str, first: int = 1) -> int:
@@ -219,8 +224,10 @@ def vintage_in(row: Given) -> str | None:
 
 CONTENT = {
     "responses": ("text", "model {model}, trial {trial}"), "verdicts": ("value", "judge {judge}, value {value:g}"),
+    "reviews": ("value explanation better_wording", "reviewer {reviewer}, value {value:g}"),
 }  # fmt: skip
-"""Table -> its column that is NULL for a failure, and a format for the description of a row."""
+"""Kind of rows -> the columns of their content, the first of which is NULL for a failure, and a format for the
+description of a row."""
 
 
 def stored_cells(reader: Reader, table: str) -> dict[str, Row]:
@@ -231,7 +238,7 @@ def stored_cells(reader: Reader, table: str) -> dict[str, Row]:
 
 
 class Cells:
-    """The rows to import into one table, compared by id with stored rows and with earlier rows of the import.
+    """The rows of a kind to import, compared by id with stored rows and with earlier rows of the import.
 
     Attributes:
         new: the rows to store.
@@ -239,12 +246,12 @@ class Cells:
         n_hidden: number of decisions left out because the call is known to have failed, so they may hide the failure.
     """
 
-    def __init__(self, table: str, known: dict[str, Row], batch: str, *, gives_way: bool = False) -> None:
+    def __init__(self, kind: str, known: dict[str, Row], batch: str, *, gives_way: bool = False) -> None:
         """Start with the `known` rows, by id: stored ones, and earlier ones of this import.
 
         With `gives_way`, a failure is ignored if a text or a decision is known; otherwise it is refused.
         """
-        self._table, self._known, self._batch, self._gives_way = table, known, batch, gives_way
+        self._kind, self._known, self._batch, self._gives_way = kind, known, batch, gives_way
         self.new: dict[str, Row] = {}
         self.given: set[str] = set()
         self.n_hidden = 0
@@ -255,14 +262,18 @@ class Cells:
         Raises:
             ImportRefused: a different row with this id exists.
         """
-        kind, (column, named) = self._table[:-1], CONTENT[self._table]
-        identity, content = row[f"{kind}_id"], row[column]
+        kind, columns, named = self._kind[:-1], CONTENT[self._kind][0].split(), CONTENT[self._kind][1]
+        identity, content = row[f"{kind}_id"], row[columns[0]]
         self.given.add(identity)
         before = self._known.get(identity)
-        if before is not None and before[column] is not None:
-            if content != before[column] and not (content is None and self._gives_way):
-                about = f"{named.format(**{**row, **before})}, {origin_of(before, self._batch)}"
-                raise ImportRefused(f"{where}: a different {kind} already exists ({about}); use another label or trial")
+        if before is not None and before[columns[0]] is not None:
+            is_other = any(row[column] != before[column] for column in columns)
+            if is_other and not (content is None and self._gives_way):
+                is_own = before["import_batch"] == self._batch
+                origin = "earlier in this import" if is_own else f"import batch {before['import_batch']}"
+                about = f"{named.format(**{**row, **before})}, {origin}"
+                advice = "retract it, or use another label or trial"
+                raise ImportRefused(f"{where}: a different {kind} already exists ({about}); {advice}")
         elif before is not None and content is not None and row.get("may_hide_failures"):
             self.n_hidden += 1
         elif before is None or content is not None:
@@ -270,34 +281,25 @@ class Cells:
         return self.new.get(identity, row)
 
 
-def origin_of(row: Mapping[str, Any], batch: str) -> str:
-    """Return where a known row comes from: its import batch, or this import."""
-    return "earlier in this import" if row["import_batch"] == batch else f"import batch {row['import_batch']}"
-
-
-def store(
-    job: Job, batch: str, tables: Mapping[str, Collection[Row]], n_given: int, *, called: str | None = None
-) -> StageReport:
-    """Write the new rows of each table and report on them; a batch that was retracted is restored.
-
-    `n_given` is the number of rows in the import, including stored ones. `called` is the word for rows in messages, if
-    it is not the name of the table.
-    """
+def store(job: Job, batch: str, cells: Mapping[str, Cells]) -> StageReport:
+    """Write the new rows of each kind and report on them; a batch that was retracted is restored."""
     warehouse = Warehouse(job.warehouse)
     was_retracted = batch_in(warehouse, batch).is_retracted
-    for table_name, rows in tables.items():
-        warehouse.write(table_name, list(rows))
+    for kind, of_kind in cells.items():
+        warehouse.write({"reviews": "expert_reviews"}.get(kind, kind), of_kind.new.values())
     if was_retracted:
         warehouse.write("retractions", [retraction_row(job, batch, is_retracted=False)])
     warehouse.publish()
-    n_new = sum(map(len, tables.values()))
-    brought = " and ".join(f"{len(rows)} {called or table_name}" for table_name, rows in tables.items())
+    n_new = sum(len(of_kind.new) for of_kind in cells.values())
+    n_given = sum(len(of_kind.given) for of_kind in cells.values())
+    brought = " and ".join(f"{len(of_kind.new)} {kind}" for kind, of_kind in cells.items())
     note = f"{brought} imported, {n_given - n_new} already present"
     if was_retracted:
         note = f"{batch_in(warehouse, batch)} restored"
     report = StageReport("import", rows=n_new, notes=[f"{note} (batch {batch})"])
     configured = {model.label for model in job.settings.models}
-    labels = list(dict.fromkeys(row["model"] for row in tables.get("responses", ()) if row["model"] not in configured))
+    imported = cells["responses"].new.values() if "responses" in cells else ()
+    labels = list(dict.fromkeys(row["model"] for row in imported if row["model"] not in configured))
     if configured and labels:
         how = f"run with --model, or add them to `models` (as {{label: {labels[0]}, source: imported}})"
         report.warnings.append(f"{', '.join(labels)}: not configured, so no run judges these responses; {how}")
@@ -346,9 +348,7 @@ def retract(job: Job, batch: str) -> StageReport:
         return StageReport("import", notes=[f"batch {batch} is already retracted"])
     n_rows = sum(before[:3])
     if not n_rows:
-        with warehouse.reader() as reader:
-            known = [row["import_batch"] for row in reader.rows(sql.read("queries/imports/batches"))]
-        raise UsageError(f"--retract {batch}: no such batch; imported are {some(known) or 'none'} (see import_batch)")
+        raise UsageError(f"--retract {batch}: no such batch; the column `import_batch` has the ids of all")
     warehouse.write("retractions", [retraction_row(job, batch, is_retracted=True)])
     warehouse.publish()
     note = f"{before} retracted (batch {batch}); import the same file again to restore them"

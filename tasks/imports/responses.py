@@ -33,16 +33,12 @@ def parts_of(text: str, model: str | None) -> tuple[str, ...]:
     """
     parts = tuple(re.split(r"\{([^{}]*)\}", text))
     literals, names = parts[::2], parts[1::2]
-    unknown = [name for name in names if name not in FIELDS]
-    for is_wrong, problem in (
-        (unknown == ["ext"] or literals[-1].lower().endswith(SUFFIXES), "leave the ending of the files out"),
-        (unknown or any(set("{}") & set(literal) for literal in literals), f"fields are {{{'}, {'.join(FIELDS)}}}"),
-        ("task" not in names, "lacks {task}"),
-        (model is None and "model" not in names, "lacks {model}; add it, or name the model with --as LABEL"),
-        (not all(literals[1:-1]), "needs text between two fields"),
-    ):
-        if is_wrong:
-            raise UsageError(f"--pattern {text}: {problem}")
+    if (
+        {"task"} - {*names} or {*names} - {*FIELDS} or (model is None and "model" not in names)
+        or not all(literals[1:-1]) or {"{", "}"} & {*"".join(literals)} or literals[-1].lower().endswith(SUFFIXES)
+    ):  # fmt: skip
+        fields = "{task}, {model} (or --as LABEL), {trial} and {vintage}"
+        raise UsageError(f"--pattern {text}: use {fields}, with text between two fields and without the files' ending")
     return parts
 
 
@@ -191,7 +187,9 @@ def import_responses(
     rows, folder, batch, n_left_out = offer_of(
         source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations
     )
-    given = list(files.of_what_is_here(rows, lambda r: _cell(job, key, r, conversations), skip_unknown=skip_unknown))
+    given, skipped = files.of_what_is_here(
+        rows, lambda row: _cell(job, key, row, conversations), skip_unknown=skip_unknown
+    )
     # Imported documents are not converted again, because another library version may give another text.
     same = {identity for identity, row in stored.items() if row["import_batch"] == batch}
     new = [(o, cell) for o, cell in given if o.document is None or cell["response_id"] not in same]
@@ -203,9 +201,9 @@ def import_responses(
             text, cause = texts[document].text, f"{document.name} has no text: it is empty, or has only pictures"
         columns = content_columns(None if text is None or shows_nothing(text) else text, EMPTY, cause)
         cells.put(where, cell | columns | {"import_batch": batch})
-    n_given = len({cell["response_id"] for _, cell in given})
-    report = files.store(job, batch, {"responses": cells.new.values()}, n_given)
-    report.notes += _notes(texts, n_left_out, len(rows) - len(given))
+    cells.given |= {cell["response_id"] for _, cell in given}
+    report = files.store(job, batch, {"responses": cells})
+    report.notes += [*_notes(texts, n_left_out), *skipped]
     return report
 
 
@@ -242,8 +240,8 @@ def content_columns(text: str | None, failure: str, cause: str | None) -> Row:
     return {"status": OK, "text": text, "chars_alnum": count_alphanumeric(text), "error": None}
 
 
-def _notes(texts: Mapping[Path, Converted], n_left_out: int, n_unknown: int) -> Iterator[str]:
-    """Yield notes on converted documents and on skipped rows and files."""
+def _notes(texts: Mapping[Path, Converted], n_left_out: int) -> Iterator[str]:
+    """Yield notes on converted documents and on skipped files."""
     if texts:
         libraries = converters(list(texts))
         yield f"{len(texts)} documents read" + (f" with {', '.join(libraries)}" if libraries else "")
@@ -253,7 +251,7 @@ def _notes(texts: Mapping[Path, Converted], n_left_out: int, n_unknown: int) -> 
         ("pages without text", sum(each.n_pages_without_text for each in read)),
         ("characters that could not be read from a PDF are U+FFFD", sum(each.n_unreadable for each in read)),
         ("DOCX files whose formulas were skipped", sum(each.lacks_formulas for each in read)),
-        ("other files skipped", n_left_out), ("rows skipped whose task is not in the data set", n_unknown),
+        ("other files skipped", n_left_out),
     ):  # fmt: skip
         if n:
             yield f"{n} {what}"

@@ -1,9 +1,8 @@
 """The import of reviews of criteria, which people entered in sheets from `prbench export review`."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
@@ -18,7 +17,6 @@ from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
 _DECISIONS = {"agree": 1.0, "disagree": 0.0}
-_WORDS = {value: word for word, value in _DECISIONS.items()}
 
 
 def import_reviews(
@@ -40,55 +38,29 @@ def import_reviews(
     with Warehouse(job.warehouse).reader() as reader:
         sampled = {tuple(r.values()) for r in reader.select("review_samples", "sample_id, task_id, criterion_id")}
         stored = {row["review_id"]: row for row in reader.select("expert_reviews")}
-        known = _Known({**files.key_of(job), "run_id": job.run_id}, Criteria(job, reader), sampled, stored)
+        criteria, common = Criteria(job, reader), {**files.key_of(job), "run_id": job.run_id}
     read = []
     for file in sheets:
-        batch, n_there = files.batch_of(file, "reviews", reviewer), len(known.reviews)
-        n_rows, notes = _read(known, batch, file, reviewer, skip_unknown=skip_unknown)
-        read.append((batch, list(known.reviews.values())[n_there:], n_rows, notes))
+        given = list(files.given_rows(file, reviewer=reviewer))
+        if given and not any("decision" in row for _, row in given):
+            raise ImportRefused(f"{file}: no column `decision`; import a sheet that `prbench export review` wrote")
+        decided = [each for each in given if not is_blank(as_text(each[1].get("decision")))]
+        matched, notes = files.of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown)
+        if n_empty := len(given) - len(decided):
+            notes.append(f"{n_empty} rows without a decision skipped")
+        batch = files.batch_of(file, "reviews", reviewer)
+        cells = files.Cells("reviews", stored, batch)
+        for (where, row), wording in matched:
+            cells.put(where, _review_row({**common, "import_batch": batch}, sampled, where, row, wording))
+        read.append((batch, cells, notes))
     reports = []
-    for batch, new, n_rows, notes in read:
-        report = files.store(job, batch, {"expert_reviews": new}, n_rows, called="reviews")
-        report.notes += notes
-        reports.append(report)
+    for batch, cells, notes in read:
+        reports.append(files.store(job, batch, {"reviews": cells}))
+        reports[-1].notes += notes
     return reports
 
 
-class _Known(NamedTuple):
-    """What reviews are checked against: criteria, samples of criteria, and reviews that are stored or just read."""
-
-    common: Row
-    criteria: Criteria
-    sampled: set[tuple[str, ...]]
-    reviews: dict[str, Row]
-
-
-def _read(known: _Known, batch: str, file: Path, reviewer: str | None, *, skip_unknown: bool) -> tuple[int, list[str]]:
-    """Add the reviews of a file to the known ones; return their number, and notes on skipped rows."""
-    given = list(files.given_rows(file, reviewer=reviewer))
-    if given and not any("decision" in row for _, row in given):
-        raise ImportRefused(f"{file}: no column `decision`; import a sheet that `prbench export review` wrote")
-    decided = [each for each in given if not is_blank(as_text(each[1].get("decision")))]
-    matched = list(files.of_what_is_here(decided, lambda each: known.criteria.of(*each), skip_unknown=skip_unknown))
-    review_ids = set()
-    for (where, row), wording in matched:
-        review = _review_row(known, batch, where, row, wording)
-        before = known.reviews.setdefault(review["review_id"], review)
-        if any(review[name] != before[name] for name in ("value", "explanation", "better_wording")):
-            about = f"{review['reviewer']}: {_WORDS[before['value']]}, {files.origin_of(before, batch)}"
-            raise ImportRefused(f"{where}: a different review already exists ({about}); retract it to replace it")
-        review_ids.add(review["review_id"])
-    notes = []
-    if undecided := [row for _, row in given if is_blank(as_text(row.get("decision")))]:
-        n_noted = sum(any(_entered(row, name) for name in ("reason", "better_wording")) for row in undecided)
-        noted = f", {n_noted} of them with a reason or a wording" if n_noted else ""
-        notes.append(f"{len(undecided)} rows without a decision skipped{noted}")
-    if n_unknown := len(decided) - len(matched):
-        notes.append(f"{n_unknown} rows skipped whose task or criterion is not in the data set")
-    return len(review_ids), notes
-
-
-def _review_row(known: _Known, batch: str, where: str, given: Given, wording: Wording) -> Row:
+def _review_row(common: Row, sampled: Set[tuple[str, ...]], where: str, given: Given, wording: Wording) -> Row:
     if wording.rubric != ORIGINAL:
         raise ImportRefused(f"{where}: {wording.criterion_id} is a rewritten criterion; reviews are of original ones")
     subject = f"criterion {wording.criterion_id} of task {wording.task_id}"
@@ -98,7 +70,7 @@ def _review_row(known: _Known, batch: str, where: str, given: Given, wording: Wo
     if is_other or not (is_blank(title) or shows(title, wording.title)):
         raise ImportRefused(f"{where}: {subject} has other words in the data set than in the sheet; export it again")
     sample = (as_text(given.get("sample")) or "").strip() or None
-    if sample and (sample, wording.task_id, wording.criterion_id) not in known.sampled:
+    if sample and (sample, wording.task_id, wording.criterion_id) not in sampled:
         raise ImportRefused(f"{where}: {subject} is not in sample {sample[:40]!r}; correct what was changed here")
     decision = (as_text(given.get("decision")) or "").strip()
     value = _DECISIONS.get(decision.lower())
@@ -107,14 +79,13 @@ def _review_row(known: _Known, batch: str, where: str, given: Given, wording: Wo
     reviewer, reason = files.required_text(where, given, "reviewer", "--by NAME").strip(), _entered(given, "reason")
     if not value and reason is None:
         raise ImportRefused(f"{where}: disagrees without a `reason`; enter why")
-    key = {name: known.common[name] for name in ("benchmark", "dataset_revision")}
+    key = {name: common[name] for name in ("benchmark", "dataset_revision")}
     return {
-        **known.common,
+        **common,
         "review_id": review_id(key, wording.task_id, wording.criterion_id, wording.content_hash, reviewer),
         "task_id": wording.task_id, "criterion_id": wording.criterion_id, "criterion_hash": wording.content_hash,
-        "reviewer": reviewer, "sample_id": sample, "import_batch": batch,
-        "value": value, "explanation": reason, "better_wording": _entered(given, "better_wording"),
-        "created_at": datetime.now(UTC),
+        "reviewer": reviewer, "sample_id": sample, "value": value, "explanation": reason,
+        "better_wording": _entered(given, "better_wording"), "created_at": datetime.now(UTC),
     }  # fmt: skip
 
 

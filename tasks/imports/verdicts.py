@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 
 import sql
@@ -65,9 +64,10 @@ class Criteria:
         self._tasks = {task_id for task_id, _ in self._by_id}
         files.refuse_not_ingested(job, self._tasks)
 
-    def alike(self, task_id: str, text: str) -> Sequence[Wording]:
-        """Return the original criteria of a task with exactly this text, in the order of the rubric."""
-        return self._by_title.get((task_id, text.strip()), ())
+    def called(self, task_id: str, name: str) -> Sequence[Wording]:
+        """Return a task's criterion with this id, else its original criteria with exactly this text, in their order."""
+        of_id = self._by_id.get((task_id, name))
+        return [of_id] if of_id else self._by_title.get((task_id, name.strip()), ())
 
     def of(self, where: str, given: Given) -> Wording:
         """Return the criterion of a row: `criterion` is its id or its exact text.
@@ -84,10 +84,7 @@ class Criteria:
         if task_id is None:
             raise NotHere(f"{where}: task {tasks[0]!r} is not in revision {self._revision[:12]}")
         named = files.required_text(where, given, "criterion")
-        for reading in readings(named):
-            if (task_id, reading) in self._by_id:
-                return self._by_id[task_id, reading]
-        wordings = next(filter(None, (self.alike(task_id, reading) for reading in readings(named))), ())
+        wordings = next(filter(None, (self.called(task_id, reading) for reading in readings(named))), ())
         if len(wordings) > 1:
             categories = {given.get("category"), given.get("axis")} - {None, ""}
             of_category = [wording for wording in wordings if wording.category in categories]
@@ -181,7 +178,7 @@ def import_verdicts(
     with Warehouse(job.warehouse).reader() as reader:
         criteria, cells = Criteria(job, reader), files.Cells("verdicts", files.stored_cells(reader, "verdicts"), batch)
         responses = StoredResponses(job, reader, (row for _, row in decided))
-        matched = list(files.of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown))
+        matched, skipped = files.of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown)
         rows: dict[str, Row] = {}
         of_sheet: set[str] = set()
         for (where, row), wording in matched:
@@ -205,12 +202,10 @@ def import_verdicts(
         row["may_hide_failures"] = False  # people make no calls, so none can fail
     for name, own in labels.items():
         Warehouse(job.warehouse).write(name, own)
-    report = files.store(job, batch, {"verdicts": cells.new.values()}, len(cells.given))
+    report = files.store(job, batch, {"verdicts": cells})
     if skip_empty:
         report.notes.append(f"{len(given) - len(decided)} rows without a decision skipped")
-    if skip_unknown:
-        n_unknown = len(decided) - len(matched)
-        report.notes.append(f"{n_unknown} rows skipped whose task or criterion is not in the data set")
+    report.notes += skipped
     return report
 
 
@@ -234,11 +229,9 @@ def _verdict_row(
     values = {as_value(raw) for raw in stated}
     value = values.pop() if len(values) == 1 else None
     if value is None or (value == 0.5 and grading == BINARY):
-        criterion = shorten(as_text(given.get("criterion")) or "", 60, placeholder=" …")
         text = " and ".join(map(repr, stated)) or "missing (--skip-empty leaves such rows out)"
         allowed = "true or false, yes or no, or 1 or 0" if grading == BINARY else f"0, 0.5 or 1, or {', '.join(WORDS)}"
-        subject = f"{response['model']} on {criterion!r}"
-        raise ImportRefused(f"{where}, {subject}: the decision is {text}; a {grading} verdict is {allowed}")
+        raise ImportRefused(f"{where}: the decision is {text}; a {grading} verdict is {allowed}")
     return verdict_cell(job, response, wording, judge or IMPORTED, judge_trial, grading) | {
         "import_batch": batch, "status": STATUS[value], "value": value,
         "explanation": as_text(given.get("explanation")), "confidence": confidence,

@@ -27,29 +27,6 @@ from tasks.rules.verdict import PARSE_ERROR
 Row = Mapping[str, Any]
 
 
-class _Numbers:
-    """Numbers for contents that may occur in several parts of a run.
-
-    Equal contents in different parts get the same number: the first of each part, then the second of each, and so on. A
-    new content gets the given number, or the next free one if that is taken.
-    """
-
-    def __init__(self) -> None:
-        self._numbers: dict[Hashable, int] = {}
-        self._taken, self._last = set[int](), 0
-        self._n_seen: Counter[Hashable] = Counter()
-
-    def of(self, part: str, content: Hashable, number: int) -> int:
-        """Return the number of a content, which a part gives as `number`."""
-        self._n_seen[part, content] += 1
-        key = content, self._n_seen[part, content]
-        if key not in self._numbers:
-            self._numbers[key] = number = self._last + 1 if number in self._taken else number
-            self._taken.add(number)
-            self._last = max(self._last, number)
-        return self._numbers[key]
-
-
 def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> list[LoggedResponse]:
     """Return the responses of runs, given part by part, with trials that are unique over all parts of a run.
 
@@ -57,23 +34,29 @@ def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> list[LoggedR
     same position). Other content, or the same content again in one part, is another trial. If a judge decided
     differently on one response, that is another repetition of the judge.
     """
-    trials: dict[Hashable, _Numbers] = defaultdict(_Numbers)
-    repetitions: dict[Hashable, _Numbers] = defaultdict(_Numbers)
+    numbers: dict[Hashable, dict[Hashable, int]] = defaultdict(dict)
+    seen: Counter[Hashable] = Counter()
+
+    def number(of: Hashable, part: str, content: Hashable, stated: int) -> int:
+        """Return the number of a content: the stated one, or the next free one if that is taken."""
+        seen[of, part, content] += 1
+        known, key = numbers[of], (content, seen[of, part, content])
+        return known.setdefault(key, max(known.values()) + 1 if stated in known.values() else stated)
+
     numbered = []
     for run, response in responses:
-        task = run, response.model, response.task_id, tuple(response.messages or ())
-        trial = trials[task].of(response.group, (response.text, response.status), response.trial or 1)
+        task, part = (run, response.model, response.task_id, tuple(response.messages or ())), response.group
+        trial = number(task, part, (response.text, response.status), response.trial or 1)
         gradings = []
         for each in response.gradings:
             decisions = tuple((decision.criterion, decision.position, decision.value) for decision in each.decisions)
-            number = repetitions[task, trial, each.judge].of(response.group, decisions, each.judge_trial)
-            gradings.append(replace(each, judge_trial=number))
+            again = number((task, trial, each.judge), part, decisions, each.judge_trial)
+            gradings.append(replace(each, judge_trial=again))
         numbered.append(replace(response, trial=trial, gradings=gradings))
     return numbered
 
 
 _SCORES = {"clipped_score": PRIMARY, "overall_score": PRIMARY, "normalized_score": MIN_NORMALIZED}
-_CASE = "rubric_"
 
 
 def read_evalscope(source: LogSource) -> Log:
@@ -138,10 +121,10 @@ def _gradings(where: str, score: Row, rubric: Sequence[Any]) -> tuple[Sequence[G
     """Return the decisions of each judge and repetition, and the combined scores if there are several judges."""
     by_judge: dict[tuple[str, int], dict[int, Decision]] = defaultdict(dict)
     for attempt in map(as_mapping, as_list(as_mapping(score.get("metadata")).get("judge_attempts"))):
-        case = as_text(attempt.get("case_id")) or ""
-        if not case.removeprefix(_CASE).isdecimal():
+        case = (as_text(attempt.get("case_id")) or "").removeprefix("rubric_")
+        if not case.isdecimal():
             continue
-        position = int(case.removeprefix(_CASE))
+        position = int(case)
         judge = (as_text(attempt.get("judge_id")) or "", number_of(where, attempt, "repeat_id", first=0))
         item = as_mapping(rubric[position]) if position < len(rubric) else {}
         by_judge[judge][position] = _decision(attempt, position, item)
@@ -372,12 +355,10 @@ def format_of(source: LogSource, name: str = AUTO) -> Format:
     """Return the format that recognises a source; only the named one is tried if `name` is not `auto`.
 
     Raises:
-        UsageError: no format that was tried recognises the source, or the source is damaged.
+        UsageError: no format that was tried recognises the source.
     """
     tried = list(FORMATS.values()) if name == AUTO else [FORMATS[name]]
     if known_format := next((each for each in tried if each.is_of(source)), None):
         return known_format
-    if source.damage is not None:
-        raise UsageError(f"{source.path}: is damaged or cut off ({source.damage}); copy it again")
     known = ("one of: " if len(tried) > 1 else "") + ", ".join(each.title for each in tried)
     raise UsageError(f"{source.path}: is not {known}; `prbench import responses` and `import verdicts` read tables")

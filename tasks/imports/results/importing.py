@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import dropwhile, groupby
+from itertools import chain, dropwhile, groupby
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -32,8 +32,6 @@ from tasks.rules.verdict import BINARY, TERNARY, VALUES
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
-_STYLES = "supported are a list of objects, a mapping of criterion to decision, a list `grades`, and marks in a text"
-
 
 class Scored(NamedTuple):
     """A response with the harness's scores from a judge's decisions; `other_weights` may explain other scores here."""
@@ -47,13 +45,16 @@ class Scored(NamedTuple):
 
 @dataclass
 class ImportedLog:
-    """A log with its rows by table, and descriptions of the entries that do not fit the data set (`unfit`)."""
+    """A log with its rows by table, and descriptions of the entries that do not fit the data set (`unfit`).
+
+    `scored` has the gradings of each response.
+    """
 
     batch: str
     log: Log
     cells: Mapping[str, Cells]
     unfit: list[str] = field(default_factory=list)
-    scored: list[Scored] = field(default_factory=list)
+    scored: list[list[Scored]] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
     @cached_property
@@ -80,7 +81,7 @@ def import_results(
     benchmark, key = load_benchmark(job.settings.benchmark), key_of(job)
     with Warehouse(job.warehouse).reader() as reader:
         tasks, criteria = Tasks(reader, key), Criteria(job, reader)
-        known = {table: stored_cells(reader, table) for table in CONTENT}
+        known = {kind: stored_cells(reader, kind) for kind in ("responses", "verdicts")}
     logs: list[ImportedLog] = []
     for source in map(LogSource, files):
         try:
@@ -91,13 +92,11 @@ def import_results(
         judges = {each.judge for logged in log.responses for each in logged.gradings if each.decisions}
         labels = models, labels_of(source.path, judges, judge, "--by")
         batch = source.batch_with(model, judge)
-        cells = {table: Cells(table, rows, batch, gives_way=True) for table, rows in known.items()}
+        cells = {kind: Cells(kind, rows, batch, gives_way=True) for kind, rows in known.items()}
         imported = ImportedLog(batch, log, cells)
         _add_rows(job, key, imported, tasks, criteria, labels)
         if imported.unfit and not skip_unknown:
             raise ImportRefused(f"{some(imported.unfit, 1)} (--skip-unknown skips such rows)")
-        if not imported.cells["responses"].given:
-            raise ImportRefused(f"{source.path}: has no response to a task of this data set; check --benchmark")
         logs.append(imported)
     # The first report of a log counts the imported rows; notes and means follow as further reports.
     lines: list[StageReport] = []
@@ -109,12 +108,11 @@ def import_results(
 
 def _stored(job: Job, imported: ImportedLog) -> StageReport:
     """Write the new rows of a log as one batch, which can be retracted, and report on them."""
-    tables = {table: cells.new.values() for table, cells in imported.cells.items()}
-    report = store(job, imported.batch, tables, sum(len(cells.given) for cells in imported.cells.values()))
+    report = store(job, imported.batch, imported.cells)
     report.notes[0] = f"{report.notes[0]}, from {imported.log.title}"
-    for table, (column, _) in CONTENT.items():
-        if failed := Counter(row["status"] for row in tables[table] if row[column] is None):
-            report.notes.append(f"failed {table}: {', '.join(f'{n} {status}' for status, n in sorted(failed.items()))}")
+    for kind, cells in imported.cells.items():
+        if failed := Counter(row["status"] for row in cells.new.values() if row[CONTENT[kind][0]] is None):
+            report.notes.append(f"failed {kind}: {', '.join(f'{n} {status}' for status, n in sorted(failed.items()))}")
     return report
 
 
@@ -128,7 +126,7 @@ def _notes(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterator[st
          "decisions left out, because a failure of the call is stored and the tool may hide failures"),
         (counts["on no response"], "grades of failed responses left out"),
         (counts["other weight"], "weights in the log differ from those of this revision"),
-        (counts["no criteria"], f"responses have scores but no criteria that can be read; {_STYLES}"),
+        (counts["no criteria"], "responses have scores but no criteria that can be read"),
     ):  # fmt: skip
         if n:
             yield f"{n} {text}"
@@ -147,15 +145,14 @@ def _comparison(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterat
     with Warehouse(job.warehouse).reader() as reader:
         rows = reader.select(
             "scores", judge_config_hash=IMPORTED, grading=imported.grading,
-            response_id=sorted({each.response["response_id"] for each in imported.scored}),
-            judge=sorted({each.judge for each in imported.scored}),
+            response_id=sorted({each.response["response_id"] for each in chain(*imported.scored)}),
+            judge=sorted({each.judge for each in chain(*imported.scored)}),
         )  # fmt: skip
     ours = {(r["response_id"], r["judge"], r["judge_trial"], r["score_name"]): r["value"] for r in rows}
     by_owner: dict[str, list[Sequence[Scored]]] = defaultdict(list)
     # A score in the log is of one grading, or of all gradings of a response. Lines name the judge if there are several.
-    by_response = [list(of) for _, of in groupby(imported.scored, key=lambda each: id(each.logged))]
-    has_several = any(len(of) > 1 for of in by_response)
-    for gradings in by_response:
+    has_several = any(len(gradings) > 1 for gradings in imported.scored)
+    for gradings in imported.scored:
         is_combined = bool(gradings[0].logged.combined_scores)
         for unit in [gradings] if is_combined else [[each] for each in gradings]:
             again = f", judged {unit[0].grading.judge_trial}" if unit[0].grading.judge_trial > 1 else ""
@@ -219,7 +216,6 @@ class Tasks:
         columns = "task_id, prompt, reference_texts, response"
         rows = reader.select("conversation_turns", columns, order="task_id, position", **key)
         self.conversations = conversations_of_turns(rows)
-        self._with_references = {row["task_id"] for row in rows if row["reference_texts"]}
         self._by_conversation: dict[str, list[str]] = defaultdict(list)
         for task_id, conversation in self.conversations.items():
             self._by_conversation[conversation.conversation_id].append(task_id)
@@ -245,9 +241,7 @@ class Tasks:
             subject = f"task {logged.task_id!r}" if logged.task_id else "a task with this conversation"
             raise NotHere(f"{logged.where}: {subject} is not in revision {self._revision[:12]}")
         if is_other:
-            why = " (here it has reference texts, which some harnesses leave out)"
-            problem = f"task {named} has another conversation in this data set than in the log"
-            raise NotHere(f"{logged.where}: {problem}{why * (named in self._with_references)}")
+            raise NotHere(f"{logged.where}: task {named} has another conversation in this data set than in the log")
         return named, text
 
 
@@ -266,63 +260,50 @@ def matched(
 
     Criteria with equal texts are distinguished by their order, or by weight.
     """
-    seen: Counter[str] = Counter()
+    seen: Counter[str | None] = Counter()
     for decision in decisions:
-        named = list(dict.fromkeys(name for name in (decision.criterion, decision.text) if name))
-        seen.update(named)
+        seen.update({decision.criterion, decision.text} - {None})
         try:
-            wording = _of_equal(criteria, where, task_id, decision, decisions) or _named(
-                criteria, where, task_id, decision, [(name, seen[name]) for name in named]
-            )
-            if wording is None:
-                rubric = criteria.in_order[task_id]
-                if len(rubric) != len(decisions) or decision.position is None:
-                    n_grades = f"the log has {len(decisions)} grades"
-                    raise NotHere(f"{where}: {n_grades}, and the rubric {len(rubric)} criteria")  # noqa: TRY301
-                wording = rubric[decision.position]
+            yield decision, _wording(criteria, where, task_id, decision, decisions, seen)
         except NotHere as error:
             if not decision.is_guess:
                 yield error
-        else:
-            yield decision, wording
 
 
-def _of_equal(
-    criteria: Criteria, where: str, task_id: str, decision: Decision, decisions: Sequence[Decision]
-) -> Wording | None:
+def _wording(
+    criteria: Criteria, where: str, task_id: str, decision: Decision, decisions: Sequence[Decision],
+    seen: Mapping[str | None, int],
+) -> Wording:  # fmt: skip
+    """Return the criterion of a decision; `seen` has the number of decisions so far with each name."""
+    names = [name for name in (decision.criterion, decision.text) if name]
+    if not names:
+        rubric = criteria.in_order[task_id]
+        if len(rubric) != len(decisions) or decision.position is None:
+            raise NotHere(f"{where}: the log has {len(decisions)} grades, and the rubric {len(rubric)} criteria")
+        return rubric[decision.position]
+    name = next((name for name in names if criteria.called(task_id, name)), names[0])
+    alike = criteria.called(task_id, name)
+    if len(alike) > 1:
+        is_reordered, number = decision.is_reordered, seen[name]
+        alike = [_of_equal(where, decision, decisions, alike)] if is_reordered else alike[number - 1 : number]
+    if not alike:
+        raise NotHere(f"{where}: task {task_id} has no criterion {name[:80]!r}")
+    if decision.text is not None and criterion_hash(decision.text) != alike[0].content_hash:
+        raise NotHere(f"{where}: criterion {name!r} of task {task_id} has other words in this data set")
+    return alike[0]
+
+
+def _of_equal(where: str, decision: Decision, decisions: Sequence[Decision], alike: Sequence[Wording]) -> Wording:
     """Return the criterion of a decision whose text several criteria share, if decisions are not in the rubric's order.
 
     The weight tells the criteria apart. If several have the same weight too, their decisions must be equal.
     """
-    text = (decision.criterion or "").strip()
-    alike = criteria.alike(task_id, text) if decision.is_reordered and text else ()
-    if len(alike) < 2:
-        return None
     wordings = [wording for wording in alike if wording.weight == decision.weight]
-    same = [e for e in decisions if (e.criterion or "").strip() == text and e.weight == decision.weight]
+    same = [e for e in decisions if (e.criterion, e.weight) == (decision.criterion, decision.weight)]
     if len(same) != len(wordings) or len({each.value for each in same}) > 1:
-        problem = f"{where}: task {task_id} has the criterion {text[:80]!r} several times"
+        problem = f"{where}: task {alike[0].task_id} has the criterion {alike[0].title[:80]!r} several times"
         raise NotHere(f"{problem}, and the log does not say which decision is on which")
     return next(wording for each, wording in zip(same, wordings, strict=True) if each is decision)
-
-
-def _named(
-    criteria: Criteria, where: str, task_id: str, decision: Decision, named: Sequence[tuple[str, int]]
-) -> Wording | None:
-    """Return the criterion with the first name that is known; None if there are no names."""
-    lacking: NotHere | None = None
-    for name, occurrence in named:
-        try:
-            wording = criteria.of(where, {"task": task_id, "criterion": name, "occurrence": occurrence})
-        except NotHere as error:
-            lacking = lacking or error
-            continue
-        if decision.text is not None and criterion_hash(decision.text) != wording.content_hash:
-            raise NotHere(f"{where}: criterion {name!r} of task {task_id} has other words in this data set")
-        return wording
-    if lacking:
-        raise lacking
-    return None
 
 
 def labels_of(path: Path, names: Set[str | None], given: str | None, option: str) -> Mapping[str | None, str]:
@@ -359,11 +340,11 @@ def _add_rows(
         cell = response_cell(job, key, task_id, conversation, label, logged.trial or 1, job.vintage)
         response = cell | _present(logged.usage, cell) | _content_of(logged, text) | {"import_batch": imported.batch}
         imported.cells["responses"].put(logged.where, response)
-        is_read = [
-            _add_grading(imported, job, logged, grading, response, judges.get(grading.judge) or IMPORTED, criteria)
-            for grading in logged.gradings
-        ]
-        imported.counts["no criteria"] += bool(is_read) and not any(is_read) and response["text"] is not None
+        of_judges = [(grading, judges.get(grading.judge) or IMPORTED) for grading in logged.gradings]
+        scored = [_add_grading(imported, job, logged, *of_judge, response, criteria) for of_judge in of_judges]
+        if known := [each for each in scored if each is not None]:
+            imported.scored.append(known)
+        imported.counts["no criteria"] += bool(scored) and not known and response["text"] is not None
 
 
 def _present(usage: Mapping[str, Any], row: Mapping[str, Any]) -> Row:
@@ -383,22 +364,18 @@ def _content_of(logged: LoggedResponse, text: str | None) -> Row:
 
 
 def _add_grading(
-    imported: ImportedLog, job: Job, logged: LoggedResponse, grading: Grading, response: Row, judge: str,
+    imported: ImportedLog, job: Job, logged: LoggedResponse, grading: Grading, judge: str, response: Row,
     criteria: Criteria,
-) -> bool:  # fmt: skip
-    """Add the verdicts of a grading. Return False if it names no criterion, so its scores are not about a rubric."""
+) -> Scored | None:  # fmt: skip
+    """Add the verdicts of a grading. Return None if it names no criterion, so its scores are not about a rubric."""
     matches = list(matched(criteria, logged.where, response["task_id"], grading.decisions))
-    if not matches:
-        return False
     imported.unfit += [str(each) for each in matches if isinstance(each, NotHere)]
     fitting = [each for each in matches if not isinstance(each, NotHere)]
     n_other = sum(decision.weight not in {None, wording.weight} for decision, wording in fitting)
-    imported.scored.append(Scored(logged, grading, response, judge, n_other))
     imported.counts["other weight"] += n_other
-    if response["text"] is None:
-        imported.counts["on no response"] += len(fitting)
-        return True
-    for decision, wording in fitting:
+    graded = [] if response["text"] is None else fitting
+    imported.counts["on no response"] += len(fitting) - len(graded)
+    for decision, wording in graded:
         value = decision.value
         cell = verdict_cell(job, response, wording, judge, grading.judge_trial, imported.grading)
         row = cell | {
@@ -409,4 +386,4 @@ def _add_grading(
         }  # fmt: skip
         stored = imported.cells["verdicts"].put(logged.where, row | _present(decision.usage, cell))
         imported.counts["may hide failures"] += bool(stored["may_hide_failures"])
-    return True
+    return Scored(logged, grading, response, judge, n_other) if matches else None

@@ -9,7 +9,7 @@ from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text
 from tasks.imports.files import ImportRefused, number_of
 from tasks.imports.results import records
 from tasks.imports.results.records import Archive, Decision, Grading, Log, LoggedResponse, LogSource
-from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, TIMEOUT
+from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, TIMEOUT, TRUNCATED
 from tasks.rules.text.characters import is_blank, one_line
 from tasks.rules.verdict import PARSE_ERROR
 
@@ -31,7 +31,7 @@ Row = Mapping[str, Any]
 Decisions = tuple[list[Decision], bool | None]
 
 
-def decisions_of(score: Row, sample: Row) -> Decisions | None:
+def decisions_of(score: Row) -> Decisions | None:
     """Return the decisions in a score, and whether the scorer may hide failures (None: unknown).
 
     The result is None if the score has no decisions. They may be a list of objects in the metadata, a list `grades` in
@@ -47,16 +47,9 @@ def decisions_of(score: Row, sample: Row) -> Decisions | None:
             return [_decision(item) for item in items if item.get("status") not in _OPEN], may_hide
     grades, weights = metadata.get("grades"), as_list(metadata.get("weights"))
     if isinstance(grades, list) and grades:
-        # Grades are in the order of the rubric, and its texts may be in the sample's metadata.
-        rubric = [as_mapping(item) for item in as_list(as_mapping(sample.get("metadata")).get("rubrics"))]
-        names = [records.first_text(item, _NAMES) for item in rubric]
-        return [
-            Decision(
-                names[position] if len(names) == len(grades) else None, records.decided(grade), position,
-                weight=as_number(weights[position]) if len(weights) == len(grades) else None,
-            )
-            for position, grade in enumerate(grades)
-        ], True  # fmt: skip
+        known = weights if len(weights) == len(grades) else [None] * len(grades)
+        pairs = enumerate(zip(grades, known, strict=True))
+        return [Decision(None, records.decided(grade), n, weight=as_number(each)) for n, (grade, each) in pairs], True
     if marked := records.marked(as_text(score.get("explanation")) or "", {"✓": 1.0, "✗": 0.0}, "\n  ", _UNREADABLE):
         return marked, True
     items = [{"criterion_id": name, **item} for name, item in _by_criterion(score, metadata).items()]
@@ -158,7 +151,7 @@ _ATTACHED = "attachment://"
 _TASK_NAMES = ("task_id", "task", "prompt_id", "sample_id")
 _JUDGE_NAMES = ("judge", "grader", "scorer")
 _JUDGE_OPTIONS = ("judge", "judge_model", "grader_model", "grader", "scorer_model", "model")
-_LIMITS = {"token": records.TRUNCATED, "context": CONTEXT_LENGTH, "time": TIMEOUT, "working": TIMEOUT}
+_LIMITS = {"token": TRUNCATED, "context": CONTEXT_LENGTH, "time": TIMEOUT, "working": TIMEOUT}
 _OURS = (records.PRIMARY, records.MIN_NORMALIZED)
 
 
@@ -223,7 +216,7 @@ def _with_attached(text: str | None, attached: Row) -> str | None:
 def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
     """Yield a grading for each score with decisions; if no score has any, one grading without decisions."""
     scores = {name: as_mapping(score) for name, score in as_mapping(sample.get("scores")).items()}
-    by_scorer = {name: decisions_of(score, sample) for name, score in scores.items()}
+    by_scorer = {name: decisions_of(score) for name, score in scores.items()}
     with_decisions = {name: of for name, of in by_scorer.items() if of is not None}
     certain = {name for name, (decisions, _) in with_decisions.items() if not any(each.is_guess for each in decisions)}
     for name, (decisions, may_hide) in with_decisions.items():

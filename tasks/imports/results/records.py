@@ -19,8 +19,9 @@ from tasks.dataset import foreign_files
 from tasks.dataset.source import SourceError, json_rows
 from tasks.imports.files import BATCH_HEX, ImportRefused
 from tasks.imports.verdicts import as_value
-from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, TIMEOUT, failure_of_status
+from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, REFUSED, TIMEOUT, TRUNCATED, failure_of_status
 from tasks.rules.conversation import Message
+from tasks.rules.errors import UsageError
 from tasks.rules.text.characters import is_blank, one_line
 from tasks.rules.text.json_text import read_json
 from tasks.rules.verdict import PARSE_ERROR, VALUES
@@ -102,7 +103,6 @@ class Log:
     notes: Sequence[str] = ()
 
 
-TRUNCATED, REFUSED = "truncated", "refused"
 FAILURES = {REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY, TIMEOUT, PROVIDER_ERROR}
 _STOPPED = {"max_tokens": TRUNCATED, "content_filter": REFUSED, "model_length": CONTEXT_LENGTH}
 """Why a model stopped -> the failure that this is."""
@@ -221,25 +221,27 @@ class LogSource:
         content: the bytes of a file; empty for a folder.
         files: the JSON and JSON Lines files with results in a folder, by their paths within it; empty for a file.
         text: the text of a file; empty if it is not text.
-        document: the object in a JSON file; empty for other files.
         rows: the objects in a JSON or JSON Lines file; empty for other files.
-        damage: why a file that begins like JSON cannot be read as an object or as JSON Lines; None for other files.
+        document: the object in a JSON file; empty for other files.
     """
 
     def __init__(self, path: Path) -> None:
-        """Read an existing path."""
-        self.path = path
+        """Read an existing path.
+
+        Raises:
+            UsageError: a file begins like JSON and is neither an object nor JSON Lines.
+        """
+        self.path, self.content = path, b""
         self.files = _results_in(path) if path.is_dir() else {}
-        self.content, self.text = b"", ""
         if not path.is_dir():
             with foreign_files.open_regular(path) as file:
                 self.content = file.read()
         self.is_zip = self.content.startswith(b"PK\x03\x04")
+        self.text = ""
         with suppress(UnicodeDecodeError):
             self.text = "" if self.is_zip else self.content.decode("utf-8-sig")
         self.document: Mapping[str, Any] = {}
         self.rows: Sequence[Mapping[str, Any]] = []
-        self.damage: str | None = None
         if self.text.lstrip().startswith("{"):
             try:
                 self.document = as_mapping(read_json(self.text))
@@ -248,7 +250,9 @@ class LogSource:
                 try:
                     self.rows = list(json_rows(path.name, self.text.split("\n")))
                 except SourceError:
-                    self.damage = one_line(str(error))
+                    raise UsageError(
+                        f"{path}: is damaged or cut off ({one_line(str(error))}); copy it again"
+                    ) from error
 
     def batch_with(self, *options: str | None) -> str:
         """Return the hash of all content and of the given options."""

@@ -58,7 +58,7 @@ def test_differences_that_the_goldens_lack_are_explained_in_sentences(tmp_path: 
     run_here = run_on(tmp_path, capsys)
     fallen, twin = (run_here("diff", "good", name) for name in ("fallen", "twin"))
     assert "showing the only revision of prbench there" in run_here.err
-    why = "no interval, since nearly all tasks change by the same amount, p < 0.001"
+    why = "no interval, since nearly all tasks change alike, p < 0.001"
     assert f"fallen is 0.500 lower than good on finance ({why}): significant" in fallen
     assert "nearly all tasks change alike" in fallen
     assert "twin and good have the same score on finance: no task differs (40 tasks)" in twin

@@ -111,12 +111,12 @@ def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Read
 
 
 @pytest.mark.parametrize(("choices", "trouble"), [
-    ({"of": "model", "first": "a", "second": "nobody"}, "nobody: there is no model of that name"),
+    ({"of": "model", "first": "a", "second": "nobody"}, "there is no model of each name"),
     ({"of": "model", "first": "a", "second": "a"}, "a: given twice"),
     ({"of": "model", "first": "a", "second": "alone"},
      "nothing to compare: a and alone share no combination of dataset revision, vintage, judge, judge configuration"),
-    ({"of": "model", "first": "a", "second": "b", "split": "nowhere"}, "the stored data does not have it"),
-    ({"of": "model", "first": "a", "second": "b", "judge": "nobody"}, "no verdict has it"),
+    ({"of": "model", "first": "a", "second": "b", "split": "nowhere"}, "the chosen splits have no admitted task"),
+    ({"of": "model", "first": "a", "second": "b", "judge": "nobody"}, "a has no verdict under these options"),
 ])  # fmt: skip
 def test_an_impossible_comparison_shows_its_reason_and_choices(job: Job, choices: dict[str, str], trouble: str) -> None:
     page = compare_page(job, choices, Path("nowhere"))

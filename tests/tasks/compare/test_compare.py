@@ -27,7 +27,7 @@ def test_models_differ_by_their_verdicts_and_a_planted_regression_stands_in_its_
     assert ("model", "finance", 4, 4) == (result.kind, of_c.split, of_c.paired.n_tasks, of_c.n_wanted)
     assert pytest.approx(1.0) == of_c.first_mean
     assert pytest.approx(1 + float(mean(changes(ALL_MET, MIXED)))) == of_c.second_mean
-    assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == of_c.difference
+    assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == of_c.paired.difference
     # Four tasks are too few for an interval or a test.
     assert (None, None, None) == (of_c.paired.ci_low, of_c.paired.p_value, of_c.is_significant)
     assert [*RUBRICS] == [*of_c.tasks["task_id"]]
@@ -35,7 +35,7 @@ def test_models_differ_by_their_verdicts_and_a_planted_regression_stands_in_its_
         (c["category"], c["n_gained"], c["n_lost"]) for c in flips["categories"]
     ]
     assert pytest.approx(float(mean(lost))) == flips["categories"][0]["contribution"]
-    assert pytest.approx(of_b.difference) == flips["explained"]
+    assert pytest.approx(of_b.paired.difference) == flips["explained"]
     assert ["t4-c1", "t3-c1", "t1-c1", "t2-c1"] == [f["criterion_id"] for f in flips["flips"]]
     lost_by_task = [(t["task_id"], t["n_gained"], t["n_lost"]) for t in flips["tasks"]]
     assert [(t, 0, 1) for t in ("t4", "t3", "t1", "t2")] == lost_by_task
@@ -55,11 +55,11 @@ def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(publi
     complete = ("t1", "t2", "t4")
     of_complete = changes({t: ALL_MET[t] for t in complete}, {t: WORSE_IN_RISK[t] for t in complete})
     assert (3, 4) == (difference.paired.n_tasks, difference.n_wanted)
-    assert pytest.approx(float(mean(of_complete))) == difference.difference
+    assert pytest.approx(float(mean(of_complete))) == difference.paired.difference
     # t3 has an undecided criterion and two decided ones.
     assert (11, 8, 1, 2) == tuple(flips[name] for name in ("n_criteria", "n_compared", "n_undecided", "n_left_out"))
     assert {*complete} == {flip["task_id"] for flip in flips["flips"]}
-    assert pytest.approx(difference.difference) == flips["explained"]
+    assert pytest.approx(difference.paired.difference) == flips["explained"]
 
 
 def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill) -> None:
@@ -73,8 +73,8 @@ def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill) -> None
     assert ("t1-c2", 1.0, 0.5) == (flip["criterion_id"], flip["first_value"], flip["second_value"])
     assert pytest.approx(-0.5 * 4 / 20) == flip["effect"]
     # The second task counts with its complete trial, in which nothing differs.
-    assert pytest.approx(-0.5 * 4 / 20 / 2) == result.differences[0].difference
-    assert pytest.approx(result.differences[0].difference) == flips["explained"]
+    assert pytest.approx(-0.5 * 4 / 20 / 2) == result.differences[0].paired.difference
+    assert pytest.approx(result.differences[0].paired.difference) == flips["explained"]
     assert (0, 0) == (flips["n_undecided"], flips["n_left_out"])
     assert ["why in a: 1.0"] == flip["first_explanations"]
     assert ["why in b: 1.0", "why in b: 0"] == flip["second_explanations"]
@@ -87,7 +87,7 @@ def test_a_mean_below_nothing_is_told_where_the_leaderboard_clips_it(published: 
                        judged({"t4": [0, 0], "t1": [0, 0, 0, 0]}, "b"))  # fmt: skip
     [difference] = ask(reader, "a", "b", clips_mean=True).differences
     assert pytest.approx(float(mean([Fraction(-10, 9), Fraction(-5, 20)]))) == difference.first_mean
-    assert pytest.approx(-difference.first_mean) == difference.difference
+    assert pytest.approx(-difference.first_mean) == difference.paired.difference
     assert any("before clipping" in note for note in difference.notes)
     [unclipped] = ask(reader, "a", "b", score="min_normalized").differences
     assert not any("clipping" in note for note in unclipped.notes)
@@ -135,14 +135,14 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
 
 
 @pytest.mark.parametrize(("names", "options", "message"), [
-    (("a", "a-judgee"), {}, r"nearest: a-judge \(judge\)"),
-    (("a", "a-judge"), {}, "a is a model, a-judge is a judge"),
-    (("a", "b"), {"kind": "judge"}, "a: there is no judge of that name"),
+    (("a", "a-judgee"), {}, r"no .* of each name with verdicts; nearest: a \(model\), a-judge \(judge\)"),
+    (("a", "a-judge"), {}, r"no .* of each name with verdicts; nearest: a \(model\), a-judge \(judge\)"),
+    (("a", "b"), {"kind": "judge"}, "a and b: there is no judge of each name"),
     (("a", "b"), {"models": ("a",)}, "--model: models are compared"),
-    (("a", "b"), {"judges": ("nobody",)}, "--judge nobody: .* a-judge, other"),
+    (("a", "b"), {"judges": ("nobody",)}, "nothing to compare: a has no verdict under these options"),
 ])  # fmt: skip
 def test_unclear_names_fail(sittings: Reader, names: tuple[str, ...], options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(PipelineError, match=message):
         ask(sittings, *names, **options)
 
 
@@ -159,13 +159,13 @@ def test_models_are_compared_under_one_judging_and_in_one_vintage_only(sittings:
         assert 1 == error.value.exit_code
     assert ["base", "later"] == [d.pair.first.model_run.vintage for d in ask(sittings, "a", "b").differences]
     [later] = ask(sittings, "a", "b", vintage="later").differences
-    assert pytest.approx(float(mean(changes(MIXED, WORSE_IN_RISK)))) == later.difference
+    assert pytest.approx(float(mean(changes(MIXED, WORSE_IN_RISK)))) == later.paired.difference
 
 
 def test_of_a_model_that_was_configured_again_the_latest_responses_count(sittings: Reader) -> None:
     [difference] = ask(sittings, "a", "twice").differences
     assert "new" == difference.pair.second.model_run.model_config_hash
-    assert 0 == difference.difference
+    assert 0 == difference.paired.difference
     assert any("twice has 2 configurations" in note for note in difference.notes)
 
 
@@ -184,12 +184,12 @@ def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_
     result = ask(reader, "one", "other", "reader")
     shared, human = result.differences
     assert "judge" == result.kind
-    assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == shared.difference
+    assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == shared.paired.difference
     assert "shared" == shared.pair.second.model_run.template_hash
-    assert pytest.approx(float(mean(changes(ALL_MET, WORSE_IN_RISK)))) == human.difference
+    assert pytest.approx(float(mean(changes(ALL_MET, WORSE_IN_RISK)))) == human.paired.difference
     # All verdicts are on the same responses; each side has those of its judge.
     of_shared, of_human = apart(reader, result)
-    assert pytest.approx(shared.difference) == of_shared["explained"]
+    assert pytest.approx(shared.paired.difference) == of_shared["explained"]
     assert {"t1-c1", "t2-c1", "t3-c1", "t4-c1"} == {flip["criterion_id"] for flip in of_human["flips"]}
 
 
@@ -199,8 +199,8 @@ def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill) 
     result = ask(reader, "0123456789", "0123450")
     [difference] = result.differences
     assert ("template", "0123450000") == (result.kind, difference.pair.second.name)
-    assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == difference.difference
-    for name, message in (("012345", "012345: 2 templates match"), ("01234", "01234: there is no")):
+    assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == difference.paired.difference
+    for name, message in (("012345", "012345: 2 templates match"), ("01234", "there is no")):
         with pytest.raises(UsageError, match=message):
             ask(reader, name, "0123456789")
 
@@ -235,13 +235,13 @@ def test_revisions_are_compared_by_content_on_the_tasks_of_both(published: Fill)
     [difference], [flips] = result.differences, apart(reader, result)
     assert ("revision", old, 1) == (result.kind, difference.pair.first.name, difference.paired.n_tasks)
     # Before (10 + 6) of 20, now (14 + 6) of 30.
-    assert pytest.approx(float(Fraction(20, 30) - Fraction(16, 20))) == difference.difference
+    assert pytest.approx(float(Fraction(20, 30) - Fraction(16, 20))) == difference.paired.difference
     # Old point 0 (weight 10) is lost, old point 2 (now 14) is gained.
     flipped = {(f["criterion_id"], f["first_value"], f["second_value"]) for f in flips["flips"]}
     assert {("new-2", 1, 0), ("new-0", 0, 1)} == flipped
     assert pytest.approx([-10 / 30, 14 / 30]) == [f["effect"] for f in flips["flips"]]
     assert (3, 2) == (flips["n_compared"], flips["n_in_one"])
-    assert flips["explained"] != pytest.approx(difference.difference)
+    assert flips["explained"] != pytest.approx(difference.paired.difference)
 
 
 def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(sittings: Reader) -> None:
@@ -250,11 +250,11 @@ def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(sittings: R
     both = ("t2", "t3")
     of_both = changes({t: ALL_MET[t] for t in both}, {t: MIXED[t] for t in both})
     assert ("run", ["t2", "t3"], 2) == (result.kind, [*difference.tasks["task_id"]], difference.n_wanted)
-    assert pytest.approx(float(mean(of_both))) == difference.difference
+    assert pytest.approx(float(mean(of_both))) == difference.paired.difference
     assert {"t3"} == {flip["task_id"] for flip in flips["flips"]}
     with pytest.raises(PipelineError, match="nothing to compare: finance: no task is complete for both"):
         ask(sittings, "run-early", "run-late")
-    with pytest.raises(PipelineError, match="nothing to compare: the runs worked on the same responses"):
+    with pytest.raises(PipelineError, match=r"nothing to compare: .* worked on the same responses"):
         ask(sittings, "run-one", "run-early")
 
 

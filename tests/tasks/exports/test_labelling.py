@@ -40,7 +40,6 @@ def test_a_sheet_has_the_rows_that_were_asked_for_and_whole_responses_but_the_la
 
     assert [N_CRITERIA, N_CRITERIA, 5] == list(counts.values())
     assert len(rows) == report.rows == 25
-    assert "the last response lacks 5 of its criteria" in report.line
     assert "judge: your name; criteria_met: yes or no; explanation: if you like" in report.line
     assert {True} == {row["how_to_fill_in"] in report.line for row in rows}
     assert all(row["title"] and row["conversation"] and row["response"] and row["field"] for row in rows)
@@ -69,7 +68,7 @@ def test_rows_without_a_decision_are_skipped_on_demand_and_decisions_name_a_grad
     rows[0]["criteria_met"], rows[1]["criteria_met"] = "yes", " "
     file = save_sheet(tmp_path / "filled.csv", rows)
 
-    with pytest.raises(PipelineError, match=r"row 2, .*: the decision is missing \(--skip-empty"):
+    with pytest.raises(PipelineError, match=r"row 2: the decision is missing \(--skip-empty"):
         import_verdicts(job, file, judge="eva")
     with pytest.raises(PipelineError, match=r"row 1: `judge` is empty; enter the grader's name, or give it with --by"):
         import_verdicts(job, file, skip_empty=True)

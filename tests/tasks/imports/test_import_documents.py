@@ -167,13 +167,12 @@ def test_options_for_folders_are_refused_with_a_file(job: Job, tmp_path: Path) -
             import_responses(job, tmp_path / "x.json", "ada", **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("text", "reason"), [
-    ("{model}", "lacks {task}"), ("{task}", "lacks {model}"), ("{model}{task}", "needs text between"),
-    ("{model}/{task}.pdf", "ending"), ("{model}/{task}.{ext}", "ending"), ("{model}/{name}-{task}", "fields are"),
-    ("{model}/{task", "fields are"),
+@pytest.mark.parametrize("text", [
+    "{model}", "{task}", "{model}{task}", "{model}/{task}.pdf", "{model}/{task}.{ext}", "{model}/{name}-{task}",
+    "{model}/{task",
 ])  # fmt: skip
-def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text: str, reason: str) -> None:
-    with pytest.raises(UsageError, match=reason):
+def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="with text between two fields and without the files' ending"):
         parts_of(text, None)
 
 

@@ -269,7 +269,7 @@ ALIKE = [Wording("t", name, "Same.", _HASH, None, weight, "original") for name, 
 def _met(*given: tuple[float, float], is_reordered: bool = True) -> list[str]:
     """The criteria that decisions (weight, value) are matched with, or the text of the refusal."""
     decisions = [Decision("Same.", value, weight=weight, is_reordered=is_reordered) for weight, value in given]
-    criteria: Any = SimpleNamespace(alike=lambda *_: ALIKE, of=lambda _, row: ALIKE[row["occurrence"] - 1])
+    criteria: Any = SimpleNamespace(called=lambda *_: ALIKE)
     actual = list(matched(criteria, "x", "t", decisions))
     return [each[1].criterion_id if isinstance(each, tuple) else str(each) for each in actual]
 
