@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from tasks.benchmarks import load_benchmark
 from tasks.figures.rendering import as_csv
 from tasks.figures.scope import Scope
 from tasks.figures.shown import COMPARE, PAGES
@@ -173,7 +174,7 @@ def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unkn
 def test_a_served_page_leads_only_to_pages_that_are_there(tmp_path: Path) -> None:
     for name in ("index", "judges"):
         (tmp_path / f"{name}.html").write_text("a page")
-    html = served_page(COMPARE, "prbench", tmp_path, (), comparison=None)
+    html = served_page(COMPARE, load_benchmark("prbench"), tmp_path, (), comparison=None)
 
     assert "judges.html" in html
     assert "reviews.html" not in html
