@@ -155,17 +155,18 @@ def _about(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
     }
 
 
-def _scores(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the scores of tasks by judge configuration and entry; an incomplete task has bounds instead."""
+def _scores(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, dict[int, list[float | None]]]]:
+    """Return the scores of tasks: judge configuration -> entry -> index of the task -> its score.
+
+    An incomplete task has no score, and its bounds follow.
+    """
     indices = {task_id: index for index, task_id in enumerate(task_ids)}
-    scores: dict[str, dict[str, Any]] = {each["key"]: {} for each in subjects.judge_configs}
-    for judge_config, entry, task_id, value, lower, upper in subjects.rows("drilldown/scores"):
+    scores: dict[str, dict[str, Any]] = {each["key"]: defaultdict(dict) for each in subjects.judge_configs}
+    for judge_config, entry, task_id, value, *bounds in subjects.rows("drilldown/scores"):
         if task_id in indices:
-            of_entry = scores[judge_config].setdefault(entry, {"values": [None] * len(indices), "bounds": {}})
-            if value is None:
-                of_entry["bounds"][str(indices[task_id])] = [round(lower, _DECIMALS), round(upper, _DECIMALS)]
-            else:
-                of_entry["values"][indices[task_id]] = round(value, _DECIMALS)
+            known = (value,) if value is not None else (None, *bounds)
+            rounded = [None if each is None else round(each, _DECIMALS) for each in known]
+            scores[judge_config][entry][indices[task_id]] = rounded
     return scores
 
 
