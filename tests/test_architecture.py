@@ -33,7 +33,7 @@ ITSELF = ""
 LEVELS: dict[str, tuple[set[str], ...]] = {
     "tasks": (*TASKS_LEVELS, {ITSELF}),
     "tasks.llm": ({ITSELF}, {"ledger"}, {"calls"}, {"senders"}),
-    "tasks.report": ({"drawing"}, {"rendering"}, {"drilldown"}, {ITSELF}),
+    "tasks.report": ({"rendering"}, {"drilldown"}, {ITSELF}),
 }
 """Part -> its folders, lowest first: each uses only lower ones."""
 

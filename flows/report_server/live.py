@@ -25,7 +25,7 @@ from tasks.maintain.upkeep import run_cost
 from tasks.measures import SCORE
 from tasks.report.rendering.page_figures import PageFigure, served
 from tasks.rules.errors import PipelineError
-from tasks.rules.text.numbers import counted, coverage_text, rank_notes
+from tasks.rules.text.numbers import counted, coverage_text
 from tasks.run.coverage import CoverageCell, coverage
 from warehouse import Reader, Warehouse, WarehouseError
 
@@ -42,8 +42,6 @@ def ranking_so_far(job: Job, reader: Reader) -> list[Row]:
     """
     scope = open_scope(job, reader)
     rows = [row for row in scope.rows_of(LEADERBOARD, {"is_hard": False}) if row["n_tasks"]]
-    if all(row["ci_low"] is not None for row in rows):
-        return rows
     score = scope.benchmark.primary_score.score_name
     fresh = SCORE.fresh(scope.reader, breakdown="all", score_name=score)
     measured = {row["figure_id"]: row for row in fresh if row["measure"] == SCORE.name}
@@ -157,7 +155,6 @@ class LiveView:
         return replace(run, is_living=is_living, outcome=outcome, calls=run_cost(self._job, run.run_id))
 
 
-_OLD = timedelta(minutes=5)
 _LEVELS = {"done": "good", "failed": "bad", "killed": "bad"}
 """Outcome -> colour; all others have that of a warning."""
 _MOST_ALERTS = 20
@@ -196,17 +193,13 @@ def words(live: Live, index: Path, benchmark: Benchmark) -> dict[str, Any]:
     if n_running:
         headline = f"{counted(n_running, 'run')} {'is' if n_running == 1 else 'are'} in progress."
     age = None if live.published_at is None else live.at - live.published_at
-    boards = {(row["judge_config"], row["split"]) for row in live.ranking}
-    ranked = [[row for row in live.ranking if (row["judge_config"], row["split"]) == board] for board in sorted(boards)]
     return {
         "headline": headline,
         "at": f"{live.at:%H:%M:%S} UTC",
         "published": "Nothing is published yet." if age is None else f"Results were published {_span(age)} ago.",
-        "is_old": bool(live.in_progress) and age is not None and age > _OLD,
         "runs": [_run(run, live.at, benchmark) for run in live.in_progress],
         "last": None if live.last is None else _ended(live.last, live.at, index, benchmark),
         "figures": _figures([(RANKING, live.ranking), (ALERTS, live.alerts[:_MOST_ALERTS])], benchmark),
-        "rank_notes": [*rank_notes(ranked)],
         "trouble": live.trouble,
     }
 

@@ -6,7 +6,6 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -32,18 +31,10 @@ MOST_RENDERING = 4
 """The number of pages rendered at the same time; further requests wait."""
 
 
-@dataclass(frozen=True)
-class PageContent:
-    """The content of a response, with its media type."""
-
-    content: bytes
-    kind: str = "text/html; charset=utf-8"
-
-
-Renderer = Callable[[Mapping[str, str]], PageContent]
+Renderer = Callable[[Mapping[str, str]], str]
 """Renders a page from the parameters in the address."""
-Renderers = Mapping[str, Renderer | PageContent]
-"""Path -> renderer of a page, or constant content that is sent without waiting."""
+Renderers = Mapping[str, Renderer]
+"""Path, whose ending gives the media type -> renderer."""
 
 
 class ReportServer(ThreadingHTTPServer):
@@ -89,11 +80,9 @@ class Pages(SimpleHTTPRequestHandler):
     def send_head(self) -> Any:
         """Respond only to requests that name this machine, so that no other site reads the report through a browser."""
         headers = self.headers
-        if not is_from_here(headers.get_all("Host", []), headers.get_all("Origin", [])):
-            self.send_error(403, "Only for this machine")
-            return None
-        if headers.get("Sec-Fetch-Site") in _OTHER_SITES and headers.get("Sec-Fetch-Mode") != "navigate":
-            self.send_error(403, "Not for other sites")
+        is_for_other = headers.get("Sec-Fetch-Site") in _OTHER_SITES and headers.get("Sec-Fetch-Mode") != "navigate"
+        if is_for_other or not is_from_here(headers.get_all("Host", []), headers.get_all("Origin", [])):
+            self.send_error(403, "Only for this machine, and not for other sites")
             return None
         try:
             parts = urlsplit(self.path)
@@ -106,14 +95,13 @@ class Pages(SimpleHTTPRequestHandler):
             # An invalid path (a NUL, half of a character, too long), one outside the folder, or too many parameters.
             self.send_error(404, "Not found")
             return None
-        content = renderer if isinstance(renderer, PageContent) else self._render(renderer, given)
-        if content is None:
+        if (content := self._render(renderer, given)) is None:
             return None
         self.send_response(200)
-        self.send_header("Content-Type", content.kind)
-        self.send_header("Content-Length", str(len(content.content)))
+        self.send_header("Content-Type", f"{self.guess_type(parts.path)}; charset=utf-8")
+        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        return io.BytesIO(content.content)
+        return io.BytesIO(content)
 
     def _refuse_outside(self) -> None:
         """Refuse a link out of the folder, and anything but a regular file."""
@@ -124,11 +112,11 @@ class Pages(SimpleHTTPRequestHandler):
         with contextlib.suppress(FileNotFoundError, PermissionError):
             open_inside(Path(self.directory), path.relative_to(self.directory)).close()
 
-    def _render(self, renderer: Renderer, given: Mapping[str, str]) -> PageContent | None:
+    def _render(self, renderer: Renderer, given: Mapping[str, str]) -> bytes | None:
         """Return the rendered page; None after an error, which the browser and the terminal show."""
         try:
             with cast("ReportServer", self.server).rendering:
-                return renderer(given)
+                return renderer(given).encode()
         except Exception as error:  # noqa: BLE001 - the browser gets an error page, and the server keeps running
             notice(f"{self.path}: {explained(error)[1]}")
             self.send_error(500, "This page could not be rendered; the terminal shows why")
@@ -152,9 +140,8 @@ class Pages(SimpleHTTPRequestHandler):
         """Log no request."""
 
 
-_ASSETS = dict.fromkeys(("report.css", "tabulator.css"), "text/css") | dict.fromkeys(
-    ("page.js", "live.js"), "text/javascript"
-)
+_ASSETS = ("report.css", "tabulator.css", "page.js", "live.js")
+"""The assets of rendered pages, which need them before a report is written."""
 
 
 def serve_report(job: Job, index: Path, port: int, *, is_live: bool) -> None:
@@ -181,26 +168,19 @@ def serve_report(job: Job, index: Path, port: int, *, is_live: bool) -> None:
             notice("stopped serving the report")
 
 
-def renderers_of(job: Job, index: Path, *, is_live: bool) -> dict[str, Renderer | PageContent]:
+def _asset(name: str, _: Mapping[str, str]) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
+def renderers_of(job: Job, index: Path, *, is_live: bool) -> Renderers:
     """Return the renderers by path: pages that are rendered for each request, and assets."""
-    folder, benchmark = index.parent, job.settings.benchmark
-    pages = (LIVE,) if is_live else ()
-
-    def compare(given: Mapping[str, str]) -> PageContent:
-        result = compare_page(job, given, folder)
-        return PageContent(served_page(COMPARE, benchmark, folder, pages, comparison=result, kinds=KINDS).encode())
-
-    renderers: dict[str, Renderer | PageContent] = {f"/{folder.name}/{COMPARE.name}.html": compare}
-    # Rendered pages need their assets before a report is written.
-    for name, kind in _ASSETS.items():
-        renderers[f"/{folder.name}/assets/{name}"] = PageContent((ASSETS / name).read_bytes(), f"{kind}; charset=utf-8")
+    folder, benchmark = index.parent, load_benchmark(job.settings.benchmark)
+    served = partial(served_page, benchmark=benchmark, folder=folder, pages=(LIVE,) if is_live else ())
+    renderers: dict[str, Renderer] = {
+        f"{COMPARE.name}.html": lambda given: served(COMPARE, comparison=compare_page(job, given, folder), kinds=KINDS),
+        **{f"assets/{name}": partial(_asset, name) for name in _ASSETS},
+    }
     if is_live:
-        view, about = LiveView(job), load_benchmark(benchmark)
-
-        def live(_: Mapping[str, str]) -> PageContent:
-            return PageContent(
-                served_page(LIVE, benchmark, folder, pages, live=words(view.now(), index, about)).encode()
-            )
-
-        renderers[f"/{folder.name}/{LIVE.name}.html"] = live
-    return renderers
+        view = LiveView(job)
+        renderers[f"{LIVE.name}.html"] = lambda _: served(LIVE, live=words(view.now(), index, benchmark))
+    return {f"/{folder.name}/{name}": renderer for name, renderer in renderers.items()}

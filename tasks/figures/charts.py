@@ -1,10 +1,9 @@
 """Declarations of charts: which rows of a figure each chart shows, and with which options.
 
-`tasks.report.drawing` draws them. Declarations import no chart library, because its import would slow down every
-command.
+Pages draw them (`tasks/report/assets/kinds.js`), for the models and the judge that are chosen there.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,13 +15,29 @@ from tasks.figures.columns import Row, Rows
 class Chart:
     """A chart: its heading among the figure's charts, the function that draws it, its rows, and its options.
 
-    `kind` is the name of the function in `tasks.report.drawing.charts`.
+    `kind` is the name of the function in `tasks/report/assets/kinds.js`.
     """
 
     title: str
     kind: str
     rows: Rows
     how: Mapping[str, Any]
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """The chart for a page, with the columns of its rows that it shows or by which models and judges are chosen."""
+        named = {"model", "judge_config", "ci_low", "ci_high"}
+        for option in self.how.values():
+            named.update([option] if isinstance(option, str) else option if isinstance(option, Mapping) else ())
+        named |= {f"{name}_{end}" for name in named for end in ("low", "high", "ci_low", "ci_high")}
+        rows = [{name: value for name, value in row.items() if name in named} for row in self.rows]
+        return {**self.how, "kind": self.kind, "rows": rows}
+
+    @property
+    def is_blank(self) -> bool:
+        """True if an axis has no value, so that the chart is not drawn."""
+        shown = [self.how[axis] for axis in ("value", "x", "y") if axis in self.how]
+        return any(all(row[column] is None for row in self.rows) for column in shown)
 
 
 Charts = Callable[[Rows], list[Chart]]
@@ -55,10 +70,10 @@ def _charts(
     return charts
 
 
-intervals, bars, scatter, heat, over_time, control, certainty, diagonal = (
-    partial(_charts, kind)
-    for kind in ("intervals", "bars", "scatter", "heat", "over_time", "control", "certainty", "diagonal")
+bars, scatter, heat, over_time, control, certainty, diagonal = (
+    partial(_charts, kind) for kind in ("bars", "scatter", "heat", "over_time", "control", "certainty", "diagonal")
 )
+intervals = partial(_charts, "intervals", value="mean_score", title="Mean score")
 
 
 def _groups(rows: Rows, by: str, what: str) -> dict[str, list[Row]]:
@@ -80,39 +95,3 @@ def on_full_splits(rows: Rows) -> Rows:
 def names_in_order(rows: Rows, column: str) -> list[Any]:
     """Return the values of a column, each once, in the order of the rows."""
     return list(dict.fromkeys(row[column] for row in rows))
-
-
-def order_of(column: str) -> Callable[[Rows], list[Any]]:
-    """Return an option: the names in a column, in the order of the figure's rows, so that all charts share colours."""
-    return partial(names_in_order, column=column)
-
-
-def sorted_names(column: str) -> Callable[[Rows], list[Any]]:
-    """Return an option: the names in a column, in alphabetical order."""
-    return lambda rows: sorted(names_in_order(rows, column))
-
-
-def range_of(rows: Rows, *columns: str) -> Sequence[float]:
-    """Return the lowest and the highest value of some columns; 0 and 1 if there is none."""
-    values = [row[column] for row in rows for column in columns if row[column] is not None]
-    return (min(values), max(values)) if values else (0.0, 1.0)
-
-
-def at_least(low: float, high: float, *columns: str) -> Callable[[Rows], tuple[float, float]]:
-    """Return an option: an axis from `low` to `high`, or further if values of these columns are beyond."""
-
-    def covered(rows: Rows) -> tuple[float, float]:
-        least, most = range_of(rows, *columns)
-        return min(low, least), max(high, most)
-
-    return covered
-
-
-def around_zero(column: str) -> Callable[[Rows], tuple[float, float, float]]:
-    """Return an option: the range of a column's values around 0, as wide on both sides."""
-
-    def around(rows: Rows) -> tuple[float, float, float]:
-        most = max((abs(row[column]) for row in rows if row[column] is not None), default=0.0) or 1.0
-        return -most, 0.0, most
-
-    return around

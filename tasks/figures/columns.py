@@ -1,6 +1,6 @@
 """Columns of a figure: their titles and kinds (from `sql/schema.yml`), and values as text for people."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -44,28 +44,47 @@ class Column:
         return f"{self.group}: {self.title}" if self.group else self.title
 
 
-def columns(names: str, group: str = "", **headings: str) -> tuple[Column, ...]:
-    """Return columns by their names, separated by spaces.
+_INTERVAL: tuple[Kind, str] = ("signed", "95 % interval")
+
+
+def columns(*parts: str, **headings: str | tuple[Kind, str]) -> tuple[Column, ...]:
+    """Return columns by their names.
 
     Args:
-        names: names in the rows; `kappa±` means `kappa` and the two ends of its interval, under a common heading.
-        group: the common heading of all these columns, if it is not the usual one.
-        headings: name -> a heading that differs from the usual one.
+        parts: names in the rows, separated by spaces; after `Heading: ` they have this common heading instead of the
+            usual one. `kappa±` means `kappa` and the two ends of its interval, `kappa_ci_low` and `kappa_ci_high`,
+            under one heading; `ci~` means the two ends of an interval alone, `ci_low` and `ci_high`.
+        headings: name -> a heading that differs from the usual one, or a format and a heading.
 
     Raises:
         KeyError: a column has no usual heading.
     """
     parsed: list[Column] = []
-    for name in names.split():
-        stem = name.removesuffix("±")
-        kind, usual = _usual()[stem]
-        above, _, title = headings.get(stem, usual).rpartition(": ")
-        if name == stem:
-            parsed.append(Column(name, title, kind, group or above))
-        else:
-            heading, value = (above, title) if above else (title, "Value")
-            parsed += [Column(stem, value, kind, heading), *ends(f"{stem}_ci", kind, heading)]
+    for part in parts:
+        group, _, names = part.rpartition(": ")
+        for name in names.split():
+            stem = name.rstrip("±~")
+            given = headings.get(stem)
+            if isinstance(given, tuple):
+                kind, heading = given
+            else:
+                kind, usual = _INTERVAL if name.endswith("~") else _usual()[stem]
+                heading = given or usual
+            parsed += _columns_of(name, kind, heading, group)
     return tuple(parsed)
+
+
+def _columns_of(name: str, kind: Kind, heading: str, group: str) -> Iterator[Column]:
+    """Yield the columns that a name stands for in `columns`."""
+    stem, (above, _, title) = name.rstrip("±~"), heading.rpartition(": ")
+    if name == stem:
+        yield Column(name, title, kind, group or above)
+        return
+    if name[-1] == "±":
+        yield Column(stem, title if above else "Value", kind, above or title)
+        stem = f"{stem}_ci"
+    yield Column(f"{stem}_low", "from", kind, above or title)
+    yield Column(f"{stem}_high", "to", kind, above or title)
 
 
 @cache
@@ -80,14 +99,6 @@ def usual_heading(name: str) -> str:
     return _usual().get(name, ("text", ""))[1]
 
 
-def ends(name: str, kind: Kind = "signed", title: str = "95 % interval") -> tuple[Column, ...]:
-    """Return the two ends of an interval under a common heading."""
-    return (Column(f"{name}_low", "from", kind, title), Column(f"{name}_high", "to", kind, title))
-
-
-_ENDS = ("_low", "_high")
-
-
 def with_values(shown: Sequence[Column], rows: Rows) -> list[Column]:
     """Return the columns for people that have a value in any row; all columns if there is none."""
     marked: list[Column] = []
@@ -95,7 +106,9 @@ def with_values(shown: Sequence[Column], rows: Rows) -> list[Column]:
         if column.kind != "few":
             marked.append(column)
             continue
-        value = next(index for index, each in reversed([*enumerate(marked)]) if not each.name.endswith(_ENDS))
+        value = next(
+            index for index, each in reversed([*enumerate(marked)]) if not each.name.endswith(("_low", "_high"))
+        )
         marked[value] = replace(marked[value], few=column.name)
     return [column for column in marked if any(row.get(column.name) is not None for row in rows)] or marked
 

@@ -38,6 +38,7 @@ class Figure:
         given: the figure's own parameters; others are shared by all queries.
         listed: selects the rows of the table, if all rows would be too many to read; the CSV has all.
         notes: sentences about the current rows, below the charts.
+        measured: values that `prbench aggregate` computes; a note says so if a row lacks them all.
         breakdown: the kind of label that it is about; the figure is left out if the data has no such label.
         is_optional: true if the figure is left out when it has no rows.
         reach: what it covers, if not the report's tasks.
@@ -57,6 +58,7 @@ class Figure:
     given: Mapping[str, Any] = field(default_factory=dict)
     listed: Callable[[Rows], Rows] | None = None
     notes: Callable[[Rows], Sequence[str]] | None = None
+    measured: tuple[str, ...] = ()
     breakdown: str = ""
     is_optional: bool = False
     reach: Reach = "tasks"
@@ -68,7 +70,9 @@ class Figure:
 
     def notes_on(self, rows: Rows) -> list[str]:
         """Return sentences about these rows."""
-        return [*(self.notes(rows) if self.notes and rows else ()), *small_notes(self.columns, rows)]
+        is_missing = self.measured and any(all(row[name] is None for name in self.measured) for row in rows)
+        missing = ["Some figures are missing; `prbench aggregate` computes them."] if is_missing else []
+        return [*(self.notes(rows) if self.notes and rows else ()), *missing, *small_notes(self.columns, rows)]
 
     def of_job(self, job: Job, **given: Any) -> list[dict[str, Any]]:
         """Return the rows of a figure that is computed from the job alone, without published data."""
@@ -79,12 +83,6 @@ class Figure:
 def pooled(*figures: Figure) -> tuple[Figure, ...]:
     """Return figures that pool all tasks, so that a report of some splits leaves them out."""
     return tuple(replace(figure, reach="pooled") for figure in figures)
-
-
-def not_computed(*names: str) -> Callable[[Rows], list[str]]:
-    """Return a function that gives a note if a row lacks all these values, which `prbench aggregate` computes."""
-    missing = "Some figures are missing; `prbench aggregate` computes them."
-    return lambda rows: [missing] if any(all(row[name] is None for name in names) for row in rows) else []
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,9 @@ from warehouse import TABLES, quoted
 
 SAMPLING = ("model", "model_config_hash", "vintage")
 JUDGE_CONFIG = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+ColumnsOf = Callable[[str], Sequence[str]]
+"""Returns the columns of a relation."""
+_NO_COLUMNS: Mapping[str, Sequence[str]] = {}
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Rows:
 def filled(
     query: str,
     values: Mapping[str, Any],
-    columns_of: Callable[[str], Sequence[str]] | None = None,
+    columns_of: ColumnsOf = _NO_COLUMNS.__getitem__,
     steps: Mapping[str, str] | None = None,
 ) -> str:
     """Return a query, with its steps before it and a literal instead of each `$name`.
@@ -46,7 +49,7 @@ def filled(
         query: the text of a query, or its name: `<file>/<name>` below `sql/figures/` or `sql/report/`, or a figure's
             name.
         values: the values of parameters, by name.
-        columns_of: returns the columns of a relation; steps such as `scoped_<relation>` need it.
+        columns_of: returns the columns of a relation, which steps such as `scoped_<relation>` need.
         steps: replace the models with the same names.
 
     Raises:
@@ -74,32 +77,19 @@ def _by_name() -> dict[str, str]:
     return {name: query for file in files for name, query in sql.queries(f"figures/{file}").items()}
 
 
-def _steps(query: str, columns_of: Callable[[str], Sequence[str]] | None) -> dict[str, str]:
+def _steps(query: str, columns_of: ColumnsOf) -> dict[str, str]:
     """Return the steps of a query by name, in an order in which each step follows those that it reads."""
     shared = sql.queries("figures/shared")
     parts: dict[str, str] = {}
     for before, after in pairwise(sql.tokens(query)):
         step = after.rstrip()
-        if before.rstrip() not in {"from", "join"}:
-            continue
-        if columns_of is not None and step.startswith(_SCOPED):
-            text = _scoped(step.removeprefix(_SCOPED), columns_of)
-        elif columns_of is not None and step.startswith(_PRESENTED):
-            text = _presented(step.removeprefix(_PRESENTED), columns_of)
-        elif step.startswith(_OF_REVISION):
-            relation = _relation(step.removeprefix(_OF_REVISION))
-            text = f"from {relation}\nwhere benchmark = $benchmark and dataset_revision = $revision"
-        elif step in shared:
-            text = shared[step]
-        else:
-            continue
-        parts |= {**_steps(text, columns_of), step: text}
+        kind, _, relation = step.partition("_")
+        if before.rstrip() in {"from", "join"} and (step in shared or kind in _BUILT):
+            text = shared[step] if step in shared else _BUILT[kind](relation, columns_of)
+            parts |= {**_steps(text, columns_of), step: text}
     return parts
 
 
-_OF_REVISION, _SCOPED, _PRESENTED = "revision_", "scoped_", "presented_"
-"""Prefixes of steps: `revision_<relation>` is a relation's rows on the data-set revision; `scoped_<relation>` is its
-rows in the scope, with their labels; `presented_<relation>` is the scoped rows with the columns that figures show."""
 _KEYS = (
     (("split", "is_own_hard"), "shown_sets", "is_hard"),
     (SAMPLING, "entries", "entry"),
@@ -111,7 +101,12 @@ _INTERNAL = {"benchmark", "dataset_revision", "figure_id", "basis", "task_set_id
 """Columns that are the same in all rows of a figure, or change with each publishing."""
 
 
-def _scoped(name: str, columns_of: Callable[[str], Sequence[str]]) -> str:
+def _of_revision(name: str, _: ColumnsOf) -> str:
+    """Return a step that selects the rows of a relation on the data-set revision."""
+    return f"from {_relation(name)}\nwhere benchmark = $benchmark and dataset_revision = $revision"
+
+
+def _scoped(name: str, columns_of: ColumnsOf) -> str:
     """Return a step that selects the rows of a relation in the scope: on its tasks, of its models, by its judges.
 
     The columns `is_hard`, `entry` and `judge_config` come first, as far as the relation has their keys.
@@ -132,7 +127,7 @@ def _relation(name: str) -> str:
     return name if is_public else f"{sql.INTERMEDIATE}.{name}"
 
 
-def _presented(name: str, columns_of: Callable[[str], Sequence[str]]) -> str:
+def _presented(name: str, columns_of: ColumnsOf) -> str:
     """Return the query for the scoped rows as figures show them: labels of models and judges, no internal keys."""
     columns = columns_of(_relation(name))
     labels = [label for keys, _, label in _KEYS if set(columns).issuperset(keys)]
@@ -140,20 +135,26 @@ def _presented(name: str, columns_of: Callable[[str], Sequence[str]]) -> str:
     renamed = {"entry": "model", "model": "model_label"} if "entry" in labels else {}
     left_out = [*first, *renamed, *(each for each in columns if each in _INTERNAL)]
     shown = [*first, *(f"{each} as {new}" for each, new in renamed.items()), f"* exclude ({', '.join(left_out)})"]
-    return f"select {', '.join(shown)}\nfrom {_SCOPED}{name}"
+    return f"select {', '.join(shown)}\nfrom scoped_{name}"
+
+
+_BUILT: Mapping[str, Callable[[str, ColumnsOf], str]] = {
+    "revision": _of_revision, "scoped": _scoped, "presented": _presented,
+}  # fmt: skip
+"""Prefix of a step -> the function that builds the step from the relation whose name follows."""
 
 
 def text_of(figure: Figure) -> str:
     """Return the query of a figure, as stored or as built from its relation and order."""
     if figure.relation:
-        return f"from {_PRESENTED}{figure.relation}\norder by {figure.order}"
+        return f"from presented_{figure.relation}\norder by {figure.order}"
     return _stored(figure.query or figure.name)
 
 
 def relation_of(figure: Figure) -> str:
     """Return the relation whose columns a figure shows; empty if the figure has columns of its own."""
     read = () if figure.compute else sql.tokens(text_of(figure))
-    return next((each.rstrip().removeprefix(_PRESENTED) for each in read if each.startswith(_PRESENTED)), "")
+    return next((each.rstrip().removeprefix("presented_") for each in read if each.startswith("presented_")), "")
 
 
 def literal(value: Any) -> str:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import count
+from itertools import count, islice
 from typing import Any
 from urllib.parse import urlencode
 
@@ -292,15 +292,9 @@ def with_labels(
             # A judge's first repetition has the judge's name.
             if values[row[label], row[part]] < counts[row[label]] and (part, row[part]) != ("judge_trial", 1):
                 row[label] = f"{row[label]} {shape.format(str(row[part] or 'none'))}"
-    return _numbered(labelled, label)
-
-
-def _numbered(rows: list[dict[str, Any]], label: str) -> list[dict[str, Any]]:
-    """Return the rows with a number after each repeated label: an extended label may equal another row's name."""
     taken: set[str] = set()
-    for row in rows:
-        own = row[label]
-        free = (f"{own} ({number})" for number in count(2))
-        row[label] = own if own not in taken else next(each for each in free if each not in taken)
+    for row in labelled:  # an extended label may equal another row's name
+        numbered = (f"{row[label]} ({number})" for number in count(2))
+        row[label] = next(each for each in (row[label], *islice(numbered, len(rows))) if each not in taken)
         taken.add(row[label])
-    return rows
+    return labelled

@@ -12,6 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from tasks.benchmarks import benchmark_names, load_benchmark
+from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.figures.columns import columns
 from tasks.figures.figure import Page, score_word
@@ -105,20 +106,19 @@ def _common(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page]) -> M
     }
 
 
-def served_page(page: Page, benchmark: str, folder: Path, pages: tuple[Page, ...], **values: Any) -> str:
+def served_page(page: Page, benchmark: Benchmark, folder: Path, pages: tuple[Page, ...], **values: Any) -> str:
     """Return a served page.
 
     Args:
         page: the page.
-        benchmark: the name of the benchmark.
+        benchmark: the benchmark of the report.
         folder: the folder of its report; the navigation links to the pages that exist there.
         pages: the other served pages.
         values: the values for its template.
     """
-    is_there = (folder / "index.html").is_file()
-    written = [page for page in (*PAGES, *NAVIGATED) if is_there and (folder / f"{page.name}.html").is_file()]
+    written = [page for page in (*PAGES, *NAVIGATED) if (folder / f"{page.name}.html").is_file()]
     common = {
-        "heading": load_benchmark(benchmark).title,
+        "heading": benchmark.title,
         "pages": (*written, COMPARE, *pages),
         "footer": "This page is made when it is opened, on this machine alone.",
     }

@@ -3,13 +3,13 @@
 from collections import defaultdict
 from typing import Any
 
-from tasks.figures.columns import Column, columns, ends
+from tasks.figures.columns import columns
 from tasks.figures.figure import Figure, Page, pooled
 from tasks.figures.scope import Scope, task_address
 
 MOST_CRITERIA = 25
 """Largest number of criteria that a leaf lists; the table `capability_members` has all."""
-_SCORE = (Column("value", "Score", "score"), *columns("is_small ci_low ci_high n_tasks n_criteria n_decided"))
+_SCORE = "value is_small ci_low ci_high n_tasks n_criteria n_decided"
 _WEAKNESSES = Figure(
     "weaknesses",
     "Where models are weak",
@@ -17,10 +17,9 @@ _WEAKNESSES = Figure(
     "are found on one half of the tasks and confirmed on the other; the difference, its 95 % interval and p are of "
     "the second half. The score is the min-normalised score of the criteria of a capability, as the mean over tasks. "
     "p is corrected for all candidates of the model, so at most 5 % of models without a weakness are listed.",
-    (
-        *columns("judge_config model capability field compared_with"), Column("value", "here", "score", "Score"),
-        *columns("compared_value"), Column("gap", "Difference", "signed"), *columns("is_small"), *ends("gap_ci"),
-        *columns("p_confirmed n_tasks parent_name"),
+    columns(
+        "judge_config model capability field compared_with value compared_value gap is_small gap_ci~ p_confirmed "
+        "n_tasks parent_name", value=("score", "Score: here"), gap=("signed", "Difference"),
     ),
     given={"model": None, "than": None},
     empty="No weakness is confirmed.",
@@ -29,7 +28,7 @@ _SCORES = Figure(
     "capability_scores",
     "All scores",
     "The score of each model in each node of the trees, with 95 % intervals over tasks.",
-    (*columns("judge_config field level capability model"), *_SCORE),
+    columns("judge_config field level capability model", _SCORE, value=("score", "Score")),
     listed=lambda rows: [row for row in rows if row["level"] <= 1],
 )  # fmt: skip
 CANDIDATES = Figure(
@@ -56,7 +55,7 @@ CAPABILITIES = Page(
     template="capabilities/page.html",
     needs="capability_trees",
 )
-SCORE_COLUMNS = (*columns("judge_config model"), *_SCORE)
+SCORE_COLUMNS = columns("judge_config model", _SCORE, value=("score", "Score"))
 """The columns of the table of a node."""
 
 

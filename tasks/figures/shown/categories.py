@@ -1,23 +1,13 @@
 """The page of categories: strengths and weaknesses of models by criteria and tasks, and severe mistakes."""
 
 from tasks.figures import charts
-from tasks.figures.charts import Chart, Charts, at_least, names_in_order, on_full_splits, range_of
+from tasks.figures.charts import Chart, Charts, names_in_order, on_full_splits
 from tasks.figures.columns import Rows, columns
 from tasks.figures.figure import Breakdown, Figure, Page, score_word
 
-_CRITICAL_COLUMNS = columns(
-    "judge_config split model missed_share is_critical_small missed_ci_low missed_ci_high n_critical "
-    "critical_coverage mistake_share is_mistake_small mistake_ci_low mistake_ci_high "
-    "n_mistakes_possible mistake_coverage responses_with_mistake_share n_responses_at_risk"
-)
 _SIDES = (
     ("Critical criteria missed", "missed", "is_critical_small"),
     ("Critical mistakes made", "mistake", "is_mistake_small"),
-)
-_SEVERITY_COLUMNS = columns(
-    "judge_config split severity model met_share is_met_small met_ci_low met_ci_high n_judged n_tasks "
-    "n_tasks_wanted coverage",
-    met_share="Met",
 )
 
 
@@ -36,30 +26,32 @@ CRITICAL = Figure(
     "The share of critically important criteria that the responses miss, and the share of critically detrimental "
     "criteria (mistakes) that they meet, with 95 % intervals over tasks. Less is better; the best model is on top. A "
     "hollow dot is based on few tasks.",
-    _CRITICAL_COLUMNS,
+    columns(
+        "judge_config split model missed_share is_critical_small missed_ci_low missed_ci_high n_critical "
+        "critical_coverage mistake_share is_mistake_small mistake_ci_low mistake_ci_high n_mistakes_possible "
+        "mistake_coverage responses_with_mistake_share n_responses_at_risk"
+    ),
     tuple(
         charts.intervals(
-            "split",
-            what,
-            value=f"{side}_share",
-            ends=f"{side}_ci",
-            title=what,
-            from_zero=True,
-            percent=True,
+            "split", what, value=f"{side}_share", ends=f"{side}_ci", title=what, from_zero=True, percent=True,
             hollow=few,
         )
         for what, side, few in _SIDES
     ),
     listed=on_full_splits,
     breakdown="severity",
-)
+)  # fmt: skip
 SEVERITIES = Figure(
     "severities",
     "All severities",
     "The share of criteria met, by severity, with 95 % intervals over tasks; a criterion counts once, whatever its "
     "weight. A detrimental criterion is met if the response makes that mistake, so less is better there. A hollow dot "
     "is based on few tasks.",
-    _SEVERITY_COLUMNS,
+    columns(
+        "judge_config split severity model met_share is_met_small met_ci_low met_ci_high n_judged n_tasks "
+        "n_tasks_wanted coverage",
+        met_share="Met",
+    ),
     (_met("Criteria met", is_detrimental=False), _met("Mistakes made", is_detrimental=True)),
     listed=on_full_splits,
     breakdown="severity",
@@ -83,7 +75,6 @@ def _map(what: str = "") -> Charts:
     """Declare a map for each split: a line for each label, a column for each model."""
     return charts.heat(
         "split", what, x="model", y="label", value="mean_score", title=_mean, marked="is_small",
-        domain=lambda rows: range_of(rows, "mean_score"),
         tips={"ci_low": "from", "ci_high": "to", "n_tasks": "Tasks"},
     )  # fmt: skip
 
@@ -131,13 +122,12 @@ FAILURES = Figure(
     "each counts once, whatever its weight. The first map shows the share of a category's decided criteria that fail; "
     "the second shows each category's share of all failures of the model, which adds up to 100 %. Less is better; the "
     "category that fails most often comes first.",
-    (
-        *columns("judge_config split label model failure_rate failure_share", label="Category"),
-        *columns("n_failed n_decided", "Criteria"),
+    columns(
+        "judge_config split label model failure_rate failure_share", "Criteria: n_failed n_decided", label="Category"
     ),
     tuple(
         charts.heat(
-            "split", what, x="model", y="label", value=value, title=what, percent=True, domain=at_least(0, 0, value),
+            "split", what, x="model", y="label", value=value, title=what, percent=True, least=(0, 0),
             tips={"n_failed": "Failed", "n_decided": "Decided"},
         )
         for value, what in (("failure_rate", "Failure rate"), ("failure_share", "Share of all failures"))
@@ -145,6 +135,24 @@ FAILURES = Figure(
     listed=on_full_splits,
     breakdown="category",
 )  # fmt: skip
+
+
+_OF_TASKS = (
+    ("topic", "topics", "Topics", "Topic", _map(),
+     "Mean $score on the tasks of each topic, the easiest topic first."),
+    ("decision_type", "decision_types", "Decision types", "Decision type", _map(),
+     "Mean $score by the kind of decision that the task asks about; a task with several labels counts under each."),
+    ("economic_pathway", "economic_pathways", "Economic pathways", "Economic pathway", _map(),
+     "Mean $score by the economic consequence of the decision; a task with several labels counts under each."),
+    ("expert", "experts", "Who asks", "Who asks", _DOTS,
+     "Mean $score on questions asked by experts and by laypeople, with 95 % intervals."),
+    ("turns", "turns", "Length of the conversation", "User turns", _map(),
+     "Mean $score by the number of user turns; only the last response is judged."),
+    ("reference_texts", "reference_texts", "Reference texts", "Reference texts", _DOTS,
+     "Mean $score on tasks with and without reference texts."),
+)  # fmt: skip
+"""The breakdowns by labels of tasks: the kind, the figure's name and title, the heading of the labels, the charts, and
+the explanation."""
 
 
 CATEGORIES = Page(
@@ -161,32 +169,9 @@ CATEGORIES = Page(
         FAILURES,
         CRITICAL,
         SEVERITIES,
-        _breakdown(
-            Breakdown("topic", "Topics", of_criteria=False), "topics", "Topic",
-            f"Mean $score on the tasks of each topic, the easiest topic first. {_FEW}", _map(),
-        ),
-        _breakdown(
-            Breakdown("decision_type", "Decision types", of_criteria=False), "decision_types", "Decision type",
-            "Mean $score by the kind of decision that the task asks about; a task with several labels counts under "
-            f"each. {_FEW}", _map(),
-        ),
-        _breakdown(
-            Breakdown("economic_pathway", "Economic pathways", of_criteria=False), "economic_pathways",
-            "Economic pathway",
-            "Mean $score by the economic consequence of the decision; a task with several labels counts under "
-            f"each. {_FEW}", _map(),
-        ),
-        _breakdown(
-            Breakdown("expert", "Who asks", of_criteria=False), "experts", "Who asks",
-            f"Mean $score on questions asked by experts and by laypeople, with 95 % intervals. {_FEW}", _DOTS,
-        ),
-        _breakdown(
-            Breakdown("turns", "Length of the conversation", of_criteria=False), "turns", "User turns",
-            f"Mean $score by the number of user turns; only the last response is judged. {_FEW}", _map(),
-        ),
-        _breakdown(
-            Breakdown("reference_texts", "Reference texts", of_criteria=False), "reference_texts", "Reference texts",
-            f"Mean $score on tasks with and without reference texts. {_FEW}", _DOTS,
+        *(
+            _breakdown(Breakdown(kind, title, of_criteria=False), name, label, f"{says} {_FEW}", drawn)
+            for kind, name, title, label, drawn, says in _OF_TASKS
         ),
     ),
     n_chosen=6,

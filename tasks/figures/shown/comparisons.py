@@ -7,13 +7,13 @@ from typing import Any
 from tasks.compare.differences import compare
 from tasks.compare.pairs import comparison_of
 from tasks.compare.rows import apart, rows_of, with_verdicts
-from tasks.figures.columns import Row, Rows, columns, ends
+from tasks.figures.columns import Row, Rows, columns
 from tasks.figures.figure import Figure, Page
 from tasks.figures.scope import Scope
 from tasks.rules.errors import UsageError
 from tasks.rules.text.numbers import counted, true_minus
 
-_SIDES = columns("first second where split")
+_SIDES = "first second where split"
 _MOST_DETAILED, _WORST_TASKS = 2, 5
 """Largest number of comparisons with detailed tables (if there are more, only the first one has them), and the number
 of tasks that these list."""
@@ -75,7 +75,7 @@ def _detailed(rows: Rows) -> list[Row]:
 
 
 def _key(row: Row) -> tuple[Any, ...]:
-    return tuple(row[column.name] for column in _SIDES)
+    return tuple(row[name] for name in _SIDES.split())
 
 
 def _worst(rows: Rows) -> list[Row]:
@@ -92,7 +92,8 @@ def _others(rows: Rows) -> list[str]:
     return [f"Only of the first; --json shows the other {counted(n_others, 'comparison')} too."] if n_others else []
 
 
-_FLIPS = columns("n_gained n_lost", "Flips", n_gained="raise the score", n_lost="lower the score")
+_FLIPS = "Flips: n_gained n_lost"
+_GAINS = {"n_gained": "raise the score", "n_lost": "lower the score"}
 _COMMON: dict[str, Any] = {
     "given": {"names": (), "of": None, "n_flips": 10}, "empty": "No criterion flipped.",
 }  # fmt: skip
@@ -102,12 +103,9 @@ DIFF = Figure(
     "Second mean minus first mean, on the tasks that are complete on both sides, with its 95 % interval for other "
     "tasks of the same kind. The two sides differ in nothing else. The corrected p-value (Holm) takes all differences "
     "shown into account. The smallest detectable difference is the one that a comparison finds with a power of 80 %.",
-    (
-        *_SIDES, *columns("difference is_small"), *ends("ci"), *columns(
-            "no_interval p_value p_adjusted is_significant n_tasks n_tasks_wanted smallest_detectable "
-            "first_mean second_mean"
-        ),
-        *columns("n_compared n_flips n_flips_lost", n_compared="Criteria: compared"),
+    columns(
+        _SIDES, "difference is_small ci~ no_interval p_value p_adjusted is_significant n_tasks n_tasks_wanted "
+        "smallest_detectable first_mean second_mean n_compared n_flips n_flips_lost", n_compared="Criteria: compared",
     ),
     compute=_part("differences"),
     notes=_sentences,
@@ -117,7 +115,7 @@ CATEGORIES = Figure(
     "diff_categories",
     "Contribution of each category to the difference",
     "The part of the difference that is due to flipped criteria, by category, largest loss first.",
-    (*_SIDES, *columns("category n_criteria"), *_FLIPS, *columns("contribution")),
+    columns(_SIDES, "category n_criteria", _FLIPS, "contribution", **_GAINS),
     compute=_part("categories"),
     listed=_detailed,
     notes=_others,
@@ -127,7 +125,7 @@ TASKS = Figure(
     "diff_tasks",
     "Tasks, largest loss first",
     "The score of each task on both sides, and the number of its criteria that flipped.",
-    (*_SIDES, *columns("task_id first_score second_score difference"), *_FLIPS),
+    columns(_SIDES, "task_id first_score second_score difference", _FLIPS, **_GAINS),
     compute=_part("tasks"),
     listed=_worst,
     **_COMMON,

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tasks.figures import charts
-from tasks.figures.charts import on_full_splits, order_of
-from tasks.figures.columns import Column, Kind, Rows, columns, ends
+from tasks.figures.charts import on_full_splits
+from tasks.figures.columns import Column, Kind, Rows, columns
 from tasks.figures.figure import Figure, Page, score_word
 from tasks.figures.scope import side_by_side
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
@@ -22,15 +22,12 @@ _EMPTY = (
     "configuration says which labels are one model."
 )
 _OF_PAIRS: dict[str, Any] = {"empty": _EMPTY, "listed": on_full_splits, "query": "condition_differences"}
-_COMPARISON = columns("judge_config split shared_model condition")
+_COMPARISON = "judge_config split shared_model condition"
 _DIFFERENCE = (
-    *columns("difference is_small"), *ends("ci"), *columns("baseline"),
-    *columns(
-        "no_interval p_value p_holm n_comparisons is_significant smallest_detectable baseline_mean_score "
-        "mean_score n_tasks n_tasks_wanted n_trials",
-        mean_score="Mean score: condition",
-    ),
-)  # fmt: skip
+    "difference is_small ci~ baseline no_interval p_value p_holm n_comparisons is_significant smallest_detectable "
+    "baseline_mean_score mean_score n_tasks n_tasks_wanted n_trials"
+)
+_OF_CONDITION = "Mean score: condition"
 
 
 def _both(name: str, kind: Kind, title: str, ratio: str = "") -> tuple[Column, ...]:
@@ -82,7 +79,7 @@ CONDITIONS = Page(
             "Difference from the baseline",
             "Mean $score under a condition minus that under the baseline, on the tasks with a complete trial on both "
             f"sides, before any clipping. To the right the condition is better. {_TRUST}",
-            (*_COMPARISON, *_DIFFERENCE),
+            columns(_COMPARISON, _DIFFERENCE, mean_score=_OF_CONDITION),
             charts.intervals("split", value="difference", label="name", title=_axis, zero=True, hollow="is_small"),
             **_OF_PAIRS,
             given={"breakdown": "all"},
@@ -93,10 +90,10 @@ CONDITIONS = Page(
             "Difference by category",
             "The same over the criteria of one category ($criteria_score: $criteria_formula). "
             f"{_TRUST}",
-            (*_COMPARISON, *columns("label", label="Category"), *_DIFFERENCE),
+            columns(_COMPARISON, "label", _DIFFERENCE, label="Category", mean_score=_OF_CONDITION),
             charts.intervals(
                 "split", label="label", value="difference", title=_axis, hollow="is_small", name="name",
-                is_sorted=True, names=order_of("name"), zero=True,
+                is_sorted=True, zero=True,
             ),
             **_OF_PAIRS,
             breakdown="category",
@@ -110,8 +107,7 @@ CONDITIONS = Page(
             "where they are known on both. The factor is the mean under the condition divided by that under the "
             "baseline.",
             (
-                *_COMPARISON,
-                *columns("baseline"),
+                *columns(_COMPARISON, "baseline"),
                 *_both("mean_chars_alnum", "count", "Letters and digits", "chars_ratio"),
                 *_both("mean_completion_tokens", "count", "Tokens", "tokens_ratio"),
                 *_both("mean_cost_usd", "price", "Cost of a response", "usd_ratio"),
@@ -129,12 +125,9 @@ CONDITIONS = Page(
             "Criteria that both sides decided, and whose verdict, or mean over the trials, differs. A criterion gains "
             "points if its change raises the score: one with a positive weight that is now met, or one with a "
             "negative weight that is no longer met. Points are its weight times the change.",
-            (
-                *_COMPARISON,
-                *columns(
-                    "label n_compared n_changed n_gained points_gained n_lost points_lost points_net",
-                    label="Category", n_compared="Criteria: compared", n_lost="Loss: criteria",
-                ),
+            columns(
+                _COMPARISON, "label n_compared n_changed n_gained points_gained n_lost points_lost points_net",
+                label="Category", n_compared="Criteria: compared", n_lost="Loss: criteria",
             ),
             listed=on_full_splits,
         ),
@@ -143,11 +136,9 @@ CONDITIONS = Page(
             "Criteria that gain or lose most",
             "For each comparison the ten criteria that gain most points, and the ten that lose most. A task's link "
             "shows both responses side by side at the criterion.",
-            (
-                *columns("judge_config shared_model condition points criterion"),
-                *columns("label baseline_value", label="Category"),
-                Column("value", "condition", "number", "Met"),
-                *columns("task_id"),
+            columns(
+                "judge_config shared_model condition points criterion label baseline_value value task_id",
+                label="Category", value=("number", "Met: condition"),
             ),
             empty="No criterion changed.",
             given={"n_criteria": 10},
@@ -174,13 +165,10 @@ STOPPING = Page(
             "within the least difference; of a night, `dropped` if it lies below minus the least difference, and "
             "`not_dropped` if above. All others are `open`. A difference that ended its own evaluation is too large on "
             "average; the unbiased difference is not.",
-            (
-                *columns("model compared_with judge decision difference"), *ends("ci", title="Interval at every look"),
-                *columns(
-                    "unbiased_difference n_tasks n_tasks_evaluated n_tasks_planned least_difference comparison_alpha "
-                    "looked_at",
-                    n_tasks="Tasks: With both",
-                ),
+            columns(
+                "model compared_with judge decision difference ci~ unbiased_difference n_tasks n_tasks_evaluated "
+                "n_tasks_planned least_difference comparison_alpha looked_at",
+                ci="Interval at every look", n_tasks="Tasks: With both",
             ),
             charts.intervals(
                 "judge", known="difference", value="difference", label="comparison", title="Difference", zero=True

@@ -8,8 +8,8 @@ import yaml
 from tasks.cascade import CascadeResult, bound_of, evaluated, figures_of, rows_of
 from tasks.figures import charts
 from tasks.figures.charts import on_full_splits
-from tasks.figures.columns import Column, Rows, columns, ends
-from tasks.figures.figure import Figure, Page, not_computed, score_word
+from tasks.figures.columns import Rows, columns
+from tasks.figures.figure import Figure, Page, score_word
 from tasks.figures.scope import Scope
 from tasks.rules.cascades.evaluation import Evaluation
 from tasks.rules.cascades.rules import When
@@ -37,18 +37,17 @@ DECISIONS = Figure(
     "Who decided, and why",
     "Verdicts of configured cascades: the number that the first judge decided, and the reasons to ask the second "
     "judge for the others. A verdict with several reasons counts under each.",
-    (*columns("judge reason decided_by n share n_failed cost_usd", judge="Cascade", n="Verdicts"),),
+    columns("judge reason decided_by n share n_failed cost_usd", judge="Cascade", n="Verdicts"),
     is_optional=True,
     reach="pooled",
 )
 """On the page of judges."""
 
-_RULES = columns(
-    "escalated_share± thousand_usd± strong_calls cheap_calls agreement± is_small kappa± macro_f1± ranking_tau± "
-    "score_change± changed_model n_ranked_responses is_on_front n_paired n_tasks",
-    agreement="Agreement",
-    thousand_usd="USD for 1,000 verdicts",
+_RULES = (
+    "rule escalated_share± thousand_usd± strong_calls cheap_calls agreement± is_small kappa± macro_f1± ranking_tau± "
+    "score_change± changed_model n_ranked_responses is_on_front n_paired n_tasks"
 )
+_HEADINGS = {"agreement": "Agreement", "thousand_usd": "USD for 1,000 verdicts"}
 CASCADES = Page(
     "cascades",
     "Cascades",
@@ -62,7 +61,7 @@ CASCADES = Page(
             "evaluation of each pair of judges. The chart has the rules that no other one beats in both cost and "
             "agreement, the table has all. Lines are 95 % intervals for other tasks of the same kind. Tau compares the "
             "rankings of models: 1 is the same ranking as the strong judge's.",
-            (*columns("cascade rule"), *_RULES),
+            columns("cascade", _RULES, **_HEADINGS),
             charts.scatter(
                 "cascade", rows=_on_front, x=_expense, x_title=lambda rows: _EXPENSES[_expense(rows)], y="agreement",
                 y_title="Agreement with the strong judge", name="name", usd=lambda rows: _expense(rows)[-3:] == "usd",
@@ -148,7 +147,7 @@ CASCADE = Figure(
     "The cost of each rule, and the agreement of its verdicts with those of the strong judge alone. Rules are made "
     "and chosen on one half of the tasks; the figures are of the other half, except those that begin with `chosen`. "
     "The table has the rules that no other one beats in both cost and the measure.",
-    (*columns("rule"), *_RULES, *columns("is_within_bound is_picked")),
+    columns(_RULES, "is_within_bound is_picked", **_HEADINGS),
     compute=evaluated_rules,
     given={"cheap": "", "strong": "", "splits": [], "bound": None, "is_all": False},
     listed=lambda rows: [row for row in rows if row["is_on_front"] or row["is_picked"]],
@@ -163,12 +162,9 @@ _EMPTY = (
     "No verdict of a judge has a label of known probability. prbench export labelling --for leaderboard writes a sheet."
 )
 _COLUMNS = (
-    *columns("judge_score"), *ends("judge_ci", "score", "Judge's own"),
-    *columns(
-        "labels_alone± debiased± expected_score± expected_difference no_figure judge_power n_labels n_tasks_labelled "
-        "n_people n_tasks n_unsampled_labels unsampled_mean_error"
-    ),
-)  # fmt: skip
+    "judge_score judge_ci~ labels_alone± debiased± expected_score± expected_difference no_figure judge_power n_labels "
+    "n_tasks_labelled n_people n_tasks n_unsampled_labels unsampled_mean_error"
+)
 
 
 def _estimates(rows: Rows) -> list[dict[str, Any]]:
@@ -195,11 +191,7 @@ def advice(rows: Rows) -> list[str]:
     label = min((row.get("label") or "" for row in without), default="")
     wanted = f'"{label}"' if label else "leaderboard"
     how = f"`prbench export labelling sheet.csv --for {wanted}` writes a sheet of verdicts to label"
-    sentences = [f"Where there is no figure, more labels give one: {how}."] if without else []
-    return [
-        *not_computed("debiased" if "debiased" in rows[0] else "debiased_difference", "no_figure")(rows),
-        *sentences,
-    ]
+    return [f"Where there is no figure, more labels give one: {how}."] if without else []
 
 
 _TRUST = (
@@ -214,17 +206,17 @@ DIFFERENCES = Figure(
     "Differences corrected by labels",
     "The difference of the first model from each of the others, before any clipping: by the judge, by labels alone, "
     "and debiased.",
-    (
-        *columns("judge_config split first_model second_model"), Column("judge_difference", "Judge's own", "signed"),
-        Column("labels_alone_difference", "value", "signed", "Labels alone"),
-        *ends("labels_alone_ci", title="Labels alone"),
-        Column("debiased_difference", "value", "signed", "Debiased"), *ends("debiased_ci", title="Debiased"),
-        *columns("n_labels_first n_labels_second n_tasks no_figure"),
+    columns(
+        "judge_config split first_model second_model judge_difference labels_alone_difference labels_alone_ci~ "
+        "debiased_difference debiased_ci~ n_labels_first n_labels_second n_tasks no_figure",
+        judge_difference=("signed", "Judge's own"), labels_alone_difference=("signed", "Labels alone: value"),
+        labels_alone_ci="Labels alone", debiased_difference=("signed", "Debiased: value"), debiased_ci="Debiased",
     ),
     given={"first": "", "others": []},
     empty="No two of these models have labels under one judge. prbench export labelling --for leaderboard writes a "
     "sheet.",
     notes=advice,
+    measured=("debiased_difference", "no_figure"),
 )  # fmt: skip
 """The figures of `prbench diff --debiased`."""
 
@@ -238,27 +230,29 @@ DEBIASED = Page(
             "debiased_scores",
             "Scores corrected by labels",
             f"Mean $score of each model. {_TRUST}",
-            (*columns("judge_config split model"), *_COLUMNS),
+            columns("judge_config split model", _COLUMNS, judge_ci=("score", "Judge's own")),
             charts.intervals(
                 "split", rows=_estimates, label="model", value="mean", name="estimate",
-                names=list(_ESTIMATES.values()), title=_mean,
+                title=_mean,
             ),
             empty=_EMPTY,
             listed=on_full_splits,
             query="debiased_scores",
             notes=advice,
+            measured=("debiased", "no_figure"),
             given={"breakdown": "all"},
         ),
         Figure(
             "debiased_categories",
             "Categories",
             f"The same over the criteria of one category ($criteria_score: $criteria_formula). {_TRUST}",
-            (*columns("judge_config split model"), *columns("label", label="Category"), *_COLUMNS),
+            columns("judge_config split model label", _COLUMNS, label="Category", judge_ci=("score", "Judge's own")),
             empty=_EMPTY,
             listed=on_full_splits,
             breakdown="category",
             query="debiased_scores",
             notes=advice,
+            measured=("debiased", "no_figure"),
             given={"breakdown": "category"},
         ),
     ),

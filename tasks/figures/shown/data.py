@@ -1,11 +1,12 @@
 """The page of data: tasks, rubrics, weights, and the results of checks."""
 
+from collections import Counter
 from datetime import UTC
 from typing import Any
 
 from tasks.figures import charts
-from tasks.figures.charts import Charts, at_least
-from tasks.figures.columns import Column, Rows, columns
+from tasks.figures.charts import Charts
+from tasks.figures.columns import Rows, columns
 from tasks.figures.figure import Breakdown, Figure, Page
 from tasks.rules.text.numbers import counted
 
@@ -22,10 +23,9 @@ def _summary(rows: Rows) -> list[str]:
 
 
 def _reasons(rows: Rows) -> list[str]:
-    tasks = {row["task_id"] for row in rows}
-    checks = dict.fromkeys(row["check_name"] for row in rows)
-    counts = [f"{sum(row['check_name'] == check for row in rows)} by {check}" for check in checks]
-    return [f"{counted(len(tasks), 'task')} refused: {', '.join(counts)}."]
+    tasks, checks = {row["task_id"] for row in rows}, Counter(row["check_name"] for row in rows)
+    counts = ", ".join(f"{n} by {check}" for check, n in checks.items())
+    return [f"{counted(len(tasks), 'task')} refused: {counts}."]
 
 
 QUALITY = Figure(
@@ -33,11 +33,7 @@ QUALITY = Figure(
     "Data quality",
     "Every check of the last run of each suite. Its policy applies if it fails: quarantine refuses the task, warn "
     "only reports it, fail stops the run.",
-    (
-        *columns("outcome policy check_name meaning table_name"),
-        *columns("n_evaluated n_failed", "Rows"),
-        *columns("some_keys n_more suite"),
-    ),
+    columns("outcome policy check_name meaning table_name", "Rows: n_evaluated n_failed", "some_keys n_more suite"),
     empty="No check has been run yet; `prbench check` runs them.",
     notes=_summary,
     reach="warehouse",
@@ -46,7 +42,7 @@ REFUSALS = Figure(
     "refusals",
     "Refused tasks",
     "Tasks that failed a check with the policy quarantine or fail. They are not sampled and have no scores.",
-    (*columns("check_name"), Column("task_id", "Task"), *columns("splits policy detail")),
+    columns("check_name task_id splits policy detail", task_id=("text", "Task")),
     empty="No task was refused.",
     listed=lambda rows: rows[:_MOST_REFUSALS],
     notes=_reasons,
@@ -55,23 +51,12 @@ REFUSALS = Figure(
 
 _NO_LABELS = {"n_criteria", "weight"}
 """Columns by which tasks and criteria are counted although they are not labels."""
-_SPLITS = (
-    *columns("split"),
-    *columns(
-        "n_tasks n_refused expert_share multi_turn_share with_negative_share n_with_references", "Tasks", n_tasks="All"
-    ),
-    *columns("n_criteria", "Criteria", n_criteria="All"),
-    *columns(
-        "criteria_min criteria_25 criteria_50 criteria_75 criteria_max turns_min turns_25 turns_50 turns_75 turns_max"
-    ),
-)
 
 
-def _shares(of: str, name: str = "label", **how: Any) -> Charts:
+def _shares(of: str, **how: Any) -> Charts:
     """Declare a chart for each split: a bar for each label, as long as its share; all splits on one scale."""
     return charts.bars(
-        "split", name=name, value="share", title=f"Share of the {of}", percent=True, domain=at_least(0, 0, "share"),
-        **how,
+        "split", name="label", value="share", title=f"Share of the {of}", percent=True, least=(0, 0), **how,
     )  # fmt: skip
 
 
@@ -80,19 +65,7 @@ _OF_TASKS, _OF_CRITERIA = (_shares(of, wrapped=True) for of in ("tasks", "criter
 
 def _over_numbers(what: str, of: str = "tasks") -> Charts:
     """Declare upright bars over numbers in their order; a missing number has no bar."""
-    return _shares(of, "number", rows=_numbered, known="number", is_upright=True, name_title=what)
-
-
-def _numbered(rows: Rows) -> list[dict[str, Any]]:
-    numbered = ({**row, "number": _number(row["label"])} for row in rows)
-    return sorted(numbered, key=lambda row: (row["is_hard"], row["split"], row["number"] or 0))
-
-
-def _number(value: Any) -> float | None:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return None
+    return _shares(of, is_upright=True, name_title=what)
 
 
 def _counts(breakdown: Breakdown, name: str, label: str, drawn: Charts, says: str) -> Figure:
@@ -112,6 +85,31 @@ def own_counts(breakdown: Breakdown) -> Figure:
     return _counts(breakdown, f"labels_{breakdown.kind}", breakdown.title, draw, says)
 
 
+_DISTRIBUTIONS = (
+    (False, "topic", "task_topics", "Topics", "Topic", _OF_TASKS, "The share of each split's tasks on each topic."),
+    (False, "decision_type", "task_decision_types", "Decision types", "Decision type", _OF_TASKS,
+     "The kind of decision that the task asks about. A task may have several labels, so shares can add up to more than "
+     "100 %."),
+    (False, "economic_pathway", "task_economic_pathways", "Economic pathways", "Economic pathway", _OF_TASKS,
+     "The economic consequence of the decision. A task may have several labels."),
+    (False, "expert", "task_experts", "Who asks", "Who asks", _OF_TASKS,
+     "The share of tasks that are asked as an expert would ask them."),
+    (False, "turns", "task_turns", "User turns", "User turns", _over_numbers("User turns"),
+     "The number of user turns in a conversation; only the response to the last one is judged."),
+    (False, "n_criteria", "task_criteria", "Criteria per task", "Criteria", _over_numbers("Criteria of a task"),
+     "The number of criteria of a task."),
+    (True, "weight", "weights", "Weights", "Weight", _over_numbers("Weight", "criteria"),
+     "The share of criteria with each weight. Criteria below 0 are mistakes that cost points; those above 0 earn "
+     "points."),
+    (True, "severity", "criterion_severities", "Severities", "Severity", _OF_CRITERIA,
+     "The share of criteria of each severity (weight class), most severe at both ends."),
+    (True, "category", "criterion_categories", "Rubric categories", "Category", _OF_CRITERIA,
+     "What the criteria ask for."),
+)  # fmt: skip
+"""The distributions over labels: whether criteria have them, the kind, the figure's name and title, the heading of the
+labels, the charts, and the explanation."""
+
+
 DATA = Page(
     "data",
     "Data",
@@ -124,52 +122,17 @@ DATA = Page(
             "The number of tasks and criteria in each split, and the number of tasks that come from experts or have "
             "several user turns, negative criteria or reference texts. A hard split is a part of its full split, so "
             "never add up the two.",
-            _SPLITS,
+            columns(
+                "split",
+                "Tasks: n_tasks n_refused expert_share multi_turn_share with_negative_share n_with_references",
+                "Criteria: n_criteria", "criteria_min criteria_25 criteria_50 criteria_75 criteria_max",
+                "turns_min turns_25 turns_50 turns_75 turns_max", n_tasks="All", n_criteria="All",
+            ),
         ),
         QUALITY,
         REFUSALS,
-        _counts(
-            Breakdown("topic", "Topics", of_criteria=False), "task_topics", "Topic", _OF_TASKS,
-            "The share of each split's tasks on each topic.",
-        ),
-        _counts(
-            Breakdown("decision_type", "Decision types", of_criteria=False), "task_decision_types", "Decision type",
-            _OF_TASKS,
-            "The kind of decision that the task asks about. A task may have several labels, so shares can add up to "
-            "more than 100 %.",
-        ),
-        _counts(
-            Breakdown("economic_pathway", "Economic pathways", of_criteria=False), "task_economic_pathways",
-            "Economic pathway", _OF_TASKS,
-            "The economic consequence of the decision. A task may have several labels.",
-        ),
-        _counts(
-            Breakdown("expert", "Who asks", of_criteria=False), "task_experts", "Who asks", _OF_TASKS,
-            "The share of tasks that are asked as an expert would ask them.",
-        ),
-        _counts(
-            Breakdown("turns", "User turns", of_criteria=False), "task_turns", "User turns",
-            _over_numbers("User turns"),
-            "The number of user turns in a conversation; only the response to the last one is judged.",
-        ),
-        _counts(
-            Breakdown("n_criteria", "Criteria per task", of_criteria=False), "task_criteria", "Criteria",
-            _over_numbers("Criteria of a task"), "The number of criteria of a task.",
-        ),
-        _counts(
-            Breakdown("weight", "Weights", of_criteria=True), "weights", "Weight",
-            _over_numbers("Weight", "criteria"),
-            "The share of criteria with each weight. Criteria below 0 are mistakes that cost points; those above 0 "
-            "earn points.",
-        ),
-        _counts(
-            Breakdown("severity", "Severities", of_criteria=True), "criterion_severities", "Severity", _OF_CRITERIA,
-            "The share of criteria of each severity (weight class), most severe at both ends.",
-        ),
-        _counts(
-            Breakdown("category", "Rubric categories", of_criteria=True), "criterion_categories", "Category",
-            _OF_CRITERIA, "What the criteria ask for.",
-        ),
+        *(_counts(Breakdown(kind, title, of_criteria=of_criteria), name, label, drawn, says)
+          for of_criteria, kind, name, title, label, drawn, says in _DISTRIBUTIONS),
     ),
     own=own_counts,
 )  # fmt: skip

@@ -24,8 +24,8 @@ def around_border(rows: Rows) -> Rows:
     return near
 
 
-def _border(rows: Rows) -> list[dict[str, Any]]:
-    return [{**row, "place": _SIDES[not row["is_selected"]]} for row in around_border(rows)]
+def _sided(rows: Rows) -> list[dict[str, Any]]:
+    return [{**row, "side": _SIDES[not row["is_selected"]]} for row in rows]
 
 
 def _named(rows: Rows) -> list[dict[str, Any]]:
@@ -48,14 +48,14 @@ _SELECTIONS = Figure(
     "is configured first. It chooses from the tasks with a complete trial of every model of the panel. The border lies "
     "between the easiest selected task and the hardest task that was not selected. Chance decides on a task if between "
     "5 and 95 % of resampled panels select it.",
-    (
-        *columns("field"),
-        *columns("n_selected n_chosen_from n_tasks", "Selected", n_tasks="admitted"),
-        *columns("highest_inside lowest_outside gap n_border_inside n_border mean_inclusion n_models selected_at"),
+    columns(
+        "field", "Selected: n_selected n_chosen_from n_tasks",
+        "highest_inside lowest_outside gap n_border_inside n_border mean_inclusion n_models selected_at",
+        n_tasks="admitted",
     ),
     empty=_NONE,
     notes=lambda rows: [f"{row['field']} was chosen with the panel {', '.join(row['panel'])}." for row in rows],
-)
+)  # fmt: skip
 _LEADERBOARD = Figure(
     "hard_leaderboard",
     "Leaderboard on the hard subset",
@@ -78,11 +78,16 @@ _TASKS = Figure(
     "in between, other models might have selected otherwise. The table lists the selected tasks, and those left out by "
     "chance.",
     _TASK,
-    charts.certainty("field", known="inclusion_probability"),
+    charts.certainty(
+        "field", rows=_sided, known="inclusion_probability", x="mean_score", y="inclusion_probability",
+        x_title="Mean score over the panel", y_title="Selected by share of panels", colour="side", names=_SIDES,
+        bounds=(0.05, 0.95), tips={"task_id": "task", "topic": "topic", "rank": "rank", "mean_score": "mean score",
+                                   "inclusion_probability": "selected by"},
+    ),
     empty=_NONE,
     listed=lambda rows: [row for row in rows if row["is_selected"] or row["is_border"]],
     query="hard/tasks",
-)
+)  # fmt: skip
 _BORDER = Figure(
     "hard_border",
     "The border",
@@ -90,7 +95,8 @@ _BORDER = Figure(
     "border. Where bars are short, the order of the tasks means little.",
     _TASK,
     charts.bars(
-        "field", rows=_border, known="from_border", name="task_id", value="from_border", colour="place",
+        "field", rows=lambda rows: _sided(around_border(rows)), known="from_border", name="task_id",
+        value="from_border", colour="side",
         title="Distance of the mean score from the border",
     ),
     empty=_NONE,
@@ -112,10 +118,8 @@ _OVERLAPS = Figure(
     "The share of the selected tasks that are also in another selection: the data set's own hard split (only its tasks "
     "that could have been selected), earlier selections, and the selection by the panel without one of its models. If "
     "leaving out one model changes much, the subset depends more on that model than on the tasks.",
-    (
-        *columns("field kind compared_with shared_share"),
-        *columns("n_shared n_selected n_compared", "Tasks", n_selected="here"),
-        *columns("jaccard"),
+    columns(
+        "field kind compared_with shared_share", "Tasks: n_shared n_selected n_compared", "jaccard", n_selected="here"
     ),
     charts.bars("field", rows=_named, name="other", value="shared_share", title="Share in both", percent=True),
     empty="There is no other selection to compare with.",

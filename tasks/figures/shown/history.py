@@ -39,19 +39,22 @@ _HISTORY = Figure(
         judged_by="Judge",
         label="Model",
     ),
-    charts.over_time("split", rows=lambda rows: [row for row in rows if row["n_points"] > 1]),
+    charts.over_time(
+        "split", rows=lambda rows: [row for row in rows if row["n_points"] > 1], x="first_response_at",
+        value="mean_score", title="Mean score", colour="label", line="line", changed="changed", marked="is_drifted",
+        tips={"label": "model", "vintage": "vintage", "mean_score": "Mean score", "ci_low": "from", "ci_high": "to",
+              "n_tasks": "tasks", "changed": "new"},
+    ),
     listed=latest_points,
-)
+)  # fmt: skip
 _COSTS = Figure(
     "night_costs",
     "Cost of each night",
     "Cost of each night's calls in US dollars by purpose (responses, verdicts, verdicts on the control sets), "
     "including discarded attempts. Calls of unknown price are not included; the table counts them.",
-    (
-        *columns("night purpose cost_usd calls failed_calls unpriced_calls"),
-        *columns(
-            "prompt_tokens cached_tokens completion_tokens", "Tokens", prompt_tokens="in", completion_tokens="out"
-        ),
+    columns(
+        "night purpose cost_usd calls failed_calls unpriced_calls",
+        "Tokens: prompt_tokens cached_tokens completion_tokens", prompt_tokens="in", completion_tokens="out",
     ),
     charts.bars(
         known="cost_usd", name="night", value="cost_usd", title="US dollars", colour="purpose", is_upright=True

@@ -3,9 +3,9 @@
 from typing import Any
 
 from tasks.figures import charts
-from tasks.figures.charts import around_zero, at_least, names_in_order, order_of, sorted_names
-from tasks.figures.columns import Column, Row, Rows, columns
-from tasks.figures.figure import Figure, Page, not_computed, pooled
+from tasks.figures.charts import names_in_order
+from tasks.figures.columns import Row, Rows, columns
+from tasks.figures.figure import Figure, Page, pooled
 from tasks.figures.people import against_people
 from tasks.figures.shown.corrections import DECISIONS
 
@@ -63,8 +63,8 @@ def _pair(row: Row) -> str:
     return f"{row['grader_a']} – {row['grader_b']}"
 
 
-_PAIR = columns("grader_a grader_b")
-_MEASURES = columns("macro_f1± kappa± agreement± met_share_a met_share_b n n_tasks")
+_PAIR = "grader_a grader_b"
+_MEASURES = "macro_f1± kappa± agreement± met_share_a met_share_b n n_tasks"
 
 _AGREEMENT = Figure(
     "judge_agreement",
@@ -73,16 +73,15 @@ _AGREEMENT = Figure(
     "is full agreement, 0 is agreement by chance. Lines are 95 % intervals for other tasks of the same kind. Partly "
     "met is a verdict of its own, unless it is read as binary; in the shares called met it counts half. A majority "
     "always tends to agree with its own members, so such pairs are in the table only.",
-    (*_PAIR, *columns("label"), *_MEASURES, *columns("is_member")),
+    columns(_PAIR, "label", _MEASURES, "is_member"),
     (
         charts.heat(
             what="Kappa of each pair", rows=_both_ways, x="other", y="one", value="kappa", title="Kappa", domain=(0, 1),
-            across=sorted_names("one"), down=sorted_names("one"), tips={"n": "criteria"},
+            across=True, down=True, tips={"n": "criteria"},
         ),
         *(
             charts.intervals(
-                what=title, rows=_paired, label="pair", value=measure, title=title,
-                domain=at_least(0, 1, "kappa_ci_low", "macro_f1_ci_low", "kappa"),
+                what=title, rows=_paired, label="pair", value=measure, title=title, least=(0, 1),
             )
             for measure, title in (("kappa", "Kappa"), ("macro_f1", "Macro-F1"))
         ),
@@ -90,7 +89,7 @@ _AGREEMENT = Figure(
     given={"breakdown": "all"},
     empty="No two graders have decided the same criteria. Configure a second judge, judge again, or import human "
     "labels.",
-    notes=not_computed("agreement"),
+    measured=("agreement",),
 )  # fmt: skip
 _VARIANTS = Figure(
     "variant_agreement",
@@ -105,8 +104,8 @@ _VARIANTS = Figure(
         macro_f1="Macro-F1, all criteria",
     ),
     charts.intervals(
-        rows=_variants, label="variant", value="macro_f1", title="Macro-F1", name="pair", names=order_of("pair"),
-        hollow="is_few", domain=at_least(0, 1, "macro_f1_ci_low", "macro_f1"),
+        rows=_variants, label="variant", value="macro_f1", title="Macro-F1", name="pair", hollow="is_few",
+        least=(0, 1),
     ),
     is_optional=True,
 )  # fmt: skip
@@ -115,7 +114,7 @@ _CONFUSION = Figure(
     "Verdicts of two graders compared",
     "The verdicts of two graders on the same criteria. On the diagonal they agree. A high share off the diagonal is a "
     "bias: one grader says met when the other does not. Pairs with people come first.",
-    (*_PAIR, *columns("says_a says_b n share")),
+    columns(_PAIR, "says_a says_b n share"),
     charts.heat(
         "pair", rows=_first_pairs, x="says_b", y="says_a", value="share", title="share", domain=(0, 1),
         across=_DECISIONS, down=_DECISIONS, tips={"n": "criteria"}, percent=True,
@@ -127,10 +126,10 @@ _BREAKDOWNS = Figure(
     "Agreement by label",
     "Kappa of the same graders for one label at a time, with 95 % intervals. A hollow dot is based on fewer than 50 "
     "criteria. The charts show pairs with people first, then those with most criteria; the table has all pairs.",
-    (*_PAIR, *columns("breakdown label"), *_MEASURES),
+    columns(_PAIR, "breakdown label", _MEASURES),
     charts.intervals(
         "by", rows=_by_label, label="label", value="kappa", title="Kappa", is_sorted=True, name="pair",
-        names=order_of("pair"), hollow="is_few", domain=at_least(0, 1, "kappa_ci_low", "kappa"),
+        hollow="is_few", least=(0, 1),
     ),
     empty="No two graders have decided the same criteria.",
 )  # fmt: skip
@@ -145,7 +144,7 @@ _RELIABILITY = Figure(
         "effective_votes_note n n_tasks"
     ),
     charts.intervals(
-        label="grader_set", value="alpha", title="Krippendorff's alpha", domain=at_least(0, 1, "alpha_ci_low", "alpha")
+        label="grader_set", value="alpha", title="Krippendorff's alpha", least=(0, 1)
     ),
     given={"breakdown": "all"},
 )  # fmt: skip
@@ -161,7 +160,7 @@ _CALIBRATION = Figure(
     ),
     relation="calibration",
     order="judge, reference, breakdown, label",
-    notes=not_computed("brier"),
+    measured=("brier",),
     is_optional=True,
 )
 _DIAGRAM = Figure(
@@ -188,7 +187,7 @@ _NEIGHBOURS = Figure(
     columns("judge measure_of compared_with arrangement breakdown label change± is_small before after n n_tasks"),
     relation="neighbour_effects",
     order="judge, measure_of <> 'met', measure_of, compared_with, arrangement, breakdown, label",
-    notes=not_computed("change"),
+    measured=("change",),
     is_optional=True,
 )
 _LENIENCY = Figure(
@@ -197,11 +196,7 @@ _LENIENCY = Figure(
     "The share that a grader calls met minus the share that the others call met, on the same criteria, in percentage "
     "points: more lenient to the right, more severe to the left. Criteria with a negative weight are included: if "
     "such a criterion is met, the response makes the mistake.",
-    (
-        *columns("grader kind leniency"),
-        *columns("met_share others_met_share", "Called met", met_share="by it"),
-        *columns("n"),
-    ),
+    columns("grader kind leniency", "Called met: met_share others_met_share", "n", met_share="by it"),
     charts.bars(name="grader", value="leniency", title="Says met more often than others, by", percent=True),
     relation="judge_leniency",
     order="leniency desc, grader",
@@ -214,14 +209,10 @@ _FAVOURS = Figure(
     "the grader's average difference over all models: +0.05 is five points more than its leniency explains. Only "
     "responses that both sides decided in full, of each model's latest vintage. An asterisk marks fewer than 50 "
     "tasks. Check judges of the same family as a model with care.",
-    (
-        *columns("grader model favour is_small difference"),
-        *columns("own_mean others_mean", "Mean score"),
-        *columns("n_tasks n_responses"),
-    ),
+    columns("grader model favour is_small difference", "Mean score: own_mean others_mean", "n_tasks n_responses"),
     charts.heat(
         known="favour", x="grader", y="model", value="favour", title="Favour", diverging=True,
-        domain=around_zero("favour"), across=sorted_names("grader"), down=sorted_names("model"), marked="is_small",
+        across=True, down=True, marked="is_small",
         tips={"difference": "difference", "n_tasks": "tasks"},
     ),
     empty="No response has been decided in full by two graders.",
@@ -232,23 +223,27 @@ _DRIFT = Figure(
     "Every night each judge judges the same old responses again (its control set). The chart shows the share of "
     "verdicts that are the same as the first ones. Below the control limit, which earlier nights determine, or below "
     "the configured minimum, the judge has drifted (red), and the scores of that night are not comparable.",
-    (
-        *columns("grader night agreement centre lower_limit min_agreement cause kappa", agreement="Agreement"),
-        *columns("first_met_share met_share", "Called met", met_share="now"),
-        *columns("n_members n_decided n_failed n_lost"),
+    columns(
+        "grader night agreement centre lower_limit min_agreement cause kappa", "Called met: first_met_share met_share",
+        "n_members n_decided n_failed n_lost", agreement="Agreement", met_share="now",
     ),
-    charts.control("grader"),
+    charts.control(
+        "grader", x="night", value="agreement", title="Agreement", marked="is_out_of_control",
+        lines={"min_agreement": "configured minimum", "lower_limit": "control limit", "centre": "expected"},
+        tips={"night": "night", "agreement": "agreement", "lower_limit": "limit", "centre": "expected",
+              "cause": "below"},
+    ),
     empty="No night has judged a control set yet; prbench nightly does.",
     reach="warehouse",
-)
+)  # fmt: skip
 _FAILURES = Figure(
     "judge_failures",
     "Failures by cause",
     "Failed verdicts on the responses of this report, by cause. A failed verdict is undecided: it is never counted as "
     "not met, and its response has no score.",
-    (
-        *columns("grader status is_failure n share n_verdicts", n="Verdicts", n_verdicts="of"),
-        Column("attempts", "Calls", "count"),
+    columns(
+        "grader status is_failure n share n_verdicts attempts", n="Verdicts", n_verdicts="of",
+        attempts=("count", "Calls"),
     ),
     charts.bars(
         rows=lambda rows: [row for row in rows if row["is_failure"]], name="grader", value="n", title="Failed verdicts",
@@ -261,9 +256,9 @@ PEOPLE = Figure(
     "Agreement with people",
     "The agreement of each grader with the pooled decisions of some people. A person with more decisions counts more. "
     "The mean over the pairs is also shown, as in table 3 of the paper.",
-    (
-        columns("grader label kappa± is_small macro_f1± agreement± n_people n n_tasks macro_f1_task_mean "
-                "kappa_pair_mean macro_f1_pair_mean", n_people="People", macro_f1_task_mean="Mean over tasks: Macro-F1")
+    columns(
+        "grader label kappa± is_small macro_f1± agreement± n_people n n_tasks macro_f1_task_mean kappa_pair_mean "
+        "macro_f1_pair_mean", n_people="People", macro_f1_task_mean="Mean over tasks: Macro-F1",
     ),
     compute=lambda scope, given: against_people(scope.rows("people/people", given)),
     given={"breakdown": "all", "people": []},

@@ -3,8 +3,8 @@
 from typing import Any
 
 from tasks.figures import charts
-from tasks.figures.charts import around_zero, on_full_splits
-from tasks.figures.columns import Rows, columns, ends
+from tasks.figures.charts import on_full_splits
+from tasks.figures.columns import Rows, columns
 from tasks.figures.figure import Figure, Page
 from tasks.figures.shown.overview import WHOLE
 from tasks.rules.text.numbers import some
@@ -72,10 +72,9 @@ TOKENS = Figure(
     "Tokens per response",
     "Mean tokens of a response as the provider reported them, thinking included. The table also has prompt tokens, "
     "length and time.",
-    (
-        *columns("split model"),
-        *columns("prompt_tokens cached_share completion_tokens reasoning_tokens", "Tokens"),
-        *columns("mean_chars_alnum latency_s n_responses n_failed"),
+    columns(
+        "split model", "Tokens: prompt_tokens cached_share completion_tokens reasoning_tokens",
+        "mean_chars_alnum latency_s n_responses n_failed",
     ),
     charts.bars(
         "split", known="completion_tokens", name="model", value="completion_tokens", title="Mean tokens of a response"
@@ -87,10 +86,10 @@ JUDGE_COSTS = Figure(
     "Cost of judging",
     "For each judge, the verdicts on the responses of this report: cost, tokens, and the share of prompt tokens that "
     f"came from the provider's cache, which is cheaper. {_UNKNOWN}",
-    (
-        *columns("judged_by n_verdicts n_failed n_responses attempts"),
-        *columns("prompt_tokens cached_share completion_tokens", "Tokens of a verdict"),
-        *columns("thousand_usd cost_usd n_unpriced", "Cost", cost_usd="All"),
+    columns(
+        "judged_by n_verdicts n_failed n_responses attempts",
+        "Tokens of a verdict: prompt_tokens cached_share completion_tokens",
+        "Cost: thousand_usd cost_usd n_unpriced", cost_usd="All",
     ),
     (
         charts.bars(what="1,000 verdicts", known="thousand_usd", name="judged_by", value="thousand_usd",
@@ -106,10 +105,9 @@ SPEND = Figure(
     "Cost of all calls",
     "Every call of every run in this warehouse, by model and purpose. It includes other data sets and discarded "
     "attempts.",
-    (
-        *columns("purpose called_model calls failed_calls"),
-        *columns("prompt_tokens cached_share completion_tokens", "Tokens"),
-        *columns("cost_usd unpriced_calls n_runs first_day last_day"),
+    columns(
+        "purpose called_model calls failed_calls", "Tokens: prompt_tokens cached_share completion_tokens",
+        "cost_usd unpriced_calls n_runs first_day last_day",
     ),
     charts.bars(
         rows=lambda rows: [row for row in rows if row["cost_usd"]], name="called_model", value="cost_usd",
@@ -124,12 +122,12 @@ _SCORE = columns(
     "judge_config split model mean_chars_alnum mean_completion_tokens mean_score is_small ci_low ci_high "
     "n_tasks n_tasks_wanted coverage"
 )
-_CORRELATIONS = (*columns("length_in rank_correlation is_small"), *ends("ci"))
+_CORRELATIONS = "length_in rank_correlation is_small ci~"
 LENGTHS_AND_SCORES = Figure(
     "length_correlations",
     "Rank correlation between response length and score",
     "Spearman's rank correlation of length and score, of each model over its tasks, and over the models.",
-    (*columns("judge_config split model"), *_CORRELATIONS, *columns("n vintage", n="Tasks or models")),
+    columns("judge_config split model", _CORRELATIONS, "n vintage", n="Tasks or models"),
     given={"level": None},
 )
 """The figure of `prbench lengths`: both correlations in one table."""
@@ -168,7 +166,7 @@ LENGTHS = Page(
             "Spearman's rank correlation of mean length and mean score over the models of one vintage: 1 means that "
             "models ordered by length are also ordered by score, 0 that the two are unrelated. With fewer than 10 "
             "models it is only a hint and has no interval.",
-            (*columns("judge_config split vintage"), *_CORRELATIONS, *columns("n", n="Models")),
+            columns("judge_config split vintage", _CORRELATIONS, "n", n="Models"),
             empty="This needs at least three models of one vintage.",
             query="length_correlations",
             given={"level": "models"},
@@ -179,7 +177,7 @@ LENGTHS = Page(
             "Spearman's rank correlation of length and score over the tasks of one model. Tasks differ: one that "
             "needs a long response may be easier or harder than others. The table has 95 % intervals, but none for "
             "fewer than 10 tasks.",
-            (*columns("judge_config split model"), *_CORRELATIONS, *columns("n", n="Tasks")),
+            columns("judge_config split model", _CORRELATIONS, "n", n="Tasks"),
             charts.bars(
                 "split", rows=lambda rows: [row for row in rows if row["measure"] == "chars_alnum"],
                 known="rank_correlation", name="model", value="rank_correlation",
@@ -203,7 +201,7 @@ LENGTHS = Page(
             charts.heat(
                 "split", rows=_in_fifths, x="part", y="model", value="difference",
                 title="Difference from the model's mean", diverging=True, marked="is_small",
-                domain=around_zero("difference"), across=_FIFTHS, tips={
+                across=_FIFTHS, tips={
                     "mean_value": "Mean score", "n_responses": "Responses",
                     "max_chars_alnum": "Letters and digits up to",
                 },

@@ -7,7 +7,7 @@ from typing import Any
 
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.dataset.source import sample_of
-from tasks.figures.columns import Column, columns
+from tasks.figures.columns import columns
 from tasks.figures.figure import Figure
 from tasks.figures.scope import Scope
 from tasks.maintain.upkeep import disk_use, latest_runs, spent
@@ -41,15 +41,12 @@ def _moment(text: str | None) -> datetime | None:
     if text is None:
         return None
     if span := re.fullmatch(r"([1-9]\d{0,4})([dh])", text):
-        return datetime.now(UTC) - timedelta(**{_UNITS[span[2]]: int(span[1])})
+        return datetime.now(UTC) - timedelta(hours=int(span[1]) * (24 if span[2] == "d" else 1))
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise UsageError(f"--since {text}: give 7d, 24h, or a date such as 2026-11-01") from error
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-
-
-_UNITS = {"d": "days", "h": "hours"}
 
 
 def declared(_: Any, __: Any) -> Rows:
@@ -69,13 +66,13 @@ STATUS = Figure(
     "Coverage",
     "Finished, failed and missing work of each model, trial and judge. Rows with `(responses)` instead of a judge "
     "count the model's responses, the others its verdicts. Coverage is done / wanted, rounded down.",
-    (
-        *columns("model vintage trial judge judge_trial wanted done missing skipped failed"),
-        Column("share", "Coverage", "coverage"), *columns("causes"),
+    columns(
+        "model vintage trial judge judge_trial wanted done missing skipped failed share causes",
+        share=("coverage", "Coverage"),
     ),
     compute=covered,
     given={"only_stored": False},
-)  # fmt: skip
+)
 SPENT = Figure(
     "spend_by_day",
     "Spend, including discarded attempts, without calls of unknown price",
@@ -111,7 +108,7 @@ BENCHMARKS = Figure(
     "benchmarks",
     "Benchmarks",
     "All benchmarks, including your own.",
-    (*columns("benchmark"), Column("title", "Title"), *columns("gradings scores ranks checks hub sample")),
+    columns("benchmark title gradings scores ranks checks hub sample", title=("text", "Title")),
     compute=declared,
     notes=lambda _: ["The first grading is the default."],
     reach="warehouse",

@@ -1,31 +1,12 @@
 """The overview: the leaderboard with its uncertainty, and the latest changes."""
 
 from tasks.figures import charts
-from tasks.figures.columns import Column, Rows, columns, ends
+from tasks.figures.columns import Rows, columns
 from tasks.figures.figure import Figure, Page
 from tasks.figures.scope import side_by_side
 
 WHOLE = {"breakdown": "all", "of_criteria": False}
 """The parameters of the query for a leaderboard without a breakdown."""
-_LEADERBOARD = (
-    *columns(
-        "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
-        "hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_full n_tasks_wanted n_tasks_ranked "
-        "coverage is_below_bar n_trials met_share mean_chars_alnum responses_usd",
-        mean_chars_alnum="Characters",
-    ),
-    Column("verdicts_usd", "judging", "usd", "Cost"),
-)
-
-
-_CHANGES = (
-    *columns("judge_config model split difference"),
-    *ends("ci"),
-    *columns("p_adjusted is_significant earlier later earlier_mean later_mean n_tasks"),
-)
-
-
-_CHANGED_TASKS = columns("judge_config model task_id difference topic earlier later earlier_score later_score")
 
 
 def judged_in_groups(rows: Rows) -> list[str]:
@@ -53,7 +34,13 @@ LEADERBOARD = Figure(
     "model is tied with the leader if it could be first. `prbench diff` compares two models task by task, "
     "which can find a difference between models that are tied here. A model without a score has no verdicts by "
     "the judge. The $score of a response is $formula: $explained",
-    _LEADERBOARD,
+    columns(
+        "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
+        "hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_full n_tasks_wanted n_tasks_ranked "
+        "coverage is_below_bar n_trials met_share mean_chars_alnum responses_usd verdicts_usd",
+        mean_chars_alnum="Characters",
+        verdicts_usd=("usd", "Cost: judging"),
+    ),
     given={"is_hard": None, **WHOLE},
     notes=judged_in_groups,
 )
@@ -70,7 +57,10 @@ OVERVIEW = Page(
             "Each model's latest vintage (or the one that this report shows) compared with its previous comparable "
             "one, by the same judge, on the tasks with a complete trial in both. A difference is significant if its "
             "p-value, corrected for all rows (Holm), is at most 0.05; the interval is not corrected.",
-            _CHANGES,
+            columns(
+                "judge_config model split difference ci~ p_adjusted is_significant earlier later earlier_mean "
+                "later_mean n_tasks"
+            ),
             charts.intervals("split", value="difference", title="Difference", zero=True),
             empty="No model has two vintages to compare. That takes two vintages that the same judge decided in the "
             "same way, with tasks that have a complete trial in both.",
@@ -81,7 +71,7 @@ OVERVIEW = Page(
             "Where it changed",
             "The tasks behind each significant change: for each model the ten that changed most in the same direction. "
             "A task's link shows the earlier and the latest responses side by side, with flipped verdicts marked.",
-            _CHANGED_TASKS,
+            columns("judge_config model task_id difference topic earlier later earlier_score later_score"),
             empty="There is no significant change.",
             listed=side_by_side(*(("model_label", "model_config_hash", which) for which in ("earlier", "later"))),
         ),

@@ -1,11 +1,10 @@
 """Labels of tasks and reviews of criteria, by models and people."""
 
 from tasks.figures import charts
-from tasks.figures.charts import at_least, order_of, sorted_names
-from tasks.figures.columns import Column, Rows, columns, ends
-from tasks.figures.figure import Figure, Page, not_computed, pooled
+from tasks.figures.columns import Rows, columns
+from tasks.figures.figure import Figure, Page, pooled
 
-_PAIR = columns("kind annotator compared_with", kind="Kind of label")
+_PAIR = "kind annotator compared_with label"
 _TRUST = (
     "Lines are 95 % intervals for other tasks of the same kind; there is none where fewer than 5 tasks differ. A "
     "hollow dot rests on fewer than 50 tasks. "
@@ -13,13 +12,11 @@ _TRUST = (
 )
 
 
-_MEASURES = columns("precision± recall± f1± jaccard±")
-_NUMBERS = columns("n_annotated n_compared_with n_both n_tasks")
+_MEASURES = "precision± recall± f1± jaccard± n_annotated n_compared_with n_both n_tasks"
 
 
 _BY_KIND = charts.intervals(
-    "kind", label="label", value="f1", title="F1", hollow="is_small", name="comparison", names=order_of("comparison"),
-    domain=(0.0, 1.0),
+    "kind", label="label", value="f1", title="F1", hollow="is_small", name="comparison", least=(0, 1),
 )  # fmt: skip
 """Under each label or average, a dot with its interval for each comparison."""
 
@@ -35,18 +32,14 @@ ANNOTATIONS = Page(
             "Annotators",
             "The number of tasks that each annotator labelled. Breakdowns use the annotators' labels for tasks that "
             "have no released label of the kind.",
-            (
-                *columns(
-                    "kind annotator n_tasks n_annotations n_failed n_released n_used cost_usd", kind="Kind of label"
-                ),
-            ),
+            columns("kind annotator n_tasks n_annotations n_failed n_released n_used cost_usd", kind="Kind of label"),
         ),
         Figure(
             "annotation_agreement",
             "Agreement on average",
             "F1 of the annotator's labels beside the released ones, or beside another annotator's. The micro average "
             f"pools all labels, the macro average is the mean over labels. {_TRUST}",
-            (*_PAIR, Column("label", "Average"), *_MEASURES, *_NUMBERS),
+            columns(_PAIR, _MEASURES, kind="Kind of label", label="Average"),
             _BY_KIND,
             query="annotations/agreement",
             given={"is_average": True},
@@ -55,7 +48,7 @@ ANNOTATIONS = Page(
             "annotation_labels",
             "Agreement on each label",
             f"The same for each label. {_TRUST}",
-            (*_PAIR, Column("label", "Label"), *_MEASURES, *_NUMBERS),
+            columns(_PAIR, _MEASURES, kind="Kind of label", label="Label"),
             _BY_KIND,
             query="annotations/agreement",
             given={"is_average": False},
@@ -67,7 +60,6 @@ ANNOTATIONS = Page(
 
 
 _MOST_LISTED = 100
-_not_computed = not_computed("is_small")
 _OUTCOMES = {
     "graders": "Disagreement of graders on the criterion",
     "people": "Disagreement of people with the criterion",
@@ -79,19 +71,17 @@ def populations(rows: Rows) -> list[str]:
     sizes = {row["population_id"]: row["n_population"] for row in rows if row["n_population"] is not None}
     listed = " and ".join(f"{size:,} criteria" for size in sizes.values())
     more = "; the charts show the first" if len(sizes) > 1 else ""
-    return [*([f"Estimated for {listed}{more}."] if sizes else []), *_not_computed(rows)]
+    return [f"Estimated for {listed}{more}."] if sizes else []
 
 
 def too_few(rows: Rows) -> list[str]:
     """Return a note on the number of checks without a figure, and the reason."""
     n_unknown = sum(row["auc"] is None for row in rows)
-    if not n_unknown:
-        return _not_computed(rows)
-    return [
-        *_not_computed(rows),
-        f"No figure for {n_unknown} of {len(rows)}: fewer than 5 tasks have a criterion that fails the check (or "
-        "passes it), or fewer than 5 criteria are disagreed on (or agreed on).",
-    ]
+    why = (
+        "fewer than 5 tasks have a criterion that fails the check (or passes it), or fewer than 5 criteria are "
+        "disagreed on (or agreed on)"
+    )
+    return [f"No figure for {n_unknown} of {len(rows)}: {why}."] if n_unknown else []
 
 
 _AGREEMENT = Figure(
@@ -101,18 +91,18 @@ _AGREEMENT = Figure(
     "criteria that the samples were drawn from: a criterion counts by one over its probability of being sampled, and "
     "with several reviewers by the share of them who agree. Lines are 95 % intervals for other tasks of the same kind. "
     "A hollow dot is based on fewer than 50 tasks, or on few that differ; below 5 there is no interval.",
-    (
-        *columns("breakdown label agreeing_share is_small"),
-        *ends("ci", "share"),
-        *columns("unweighted_share n_criteria n_reviews n_tasks n_population"),
+    columns(
+        "breakdown label agreeing_share is_small ci~ unweighted_share n_criteria n_reviews n_tasks n_population",
+        ci=("share", "95 % interval"),
     ),
     charts.intervals(
         "breakdown", rows=lambda rows: [row for row in rows if row["population_id"] == rows[0]["population_id"]],
         label="label", value="agreeing_share", hollow="is_small", percent=True,
-        title="Criteria that people agree with", domain=at_least(0.8, 1.0, "ci_low", "agreeing_share"),
+        title="Criteria that people agree with", least=(0.8, 1),
     ),
     empty="No person has reviewed a sampled criterion. prbench export review writes a sheet.",
     notes=populations,
+    measured=("is_small",),
 )  # fmt: skip
 _REVIEWERS = Figure(
     "reviewer_agreement",
@@ -129,10 +119,10 @@ _CHECKS = Figure(
     "The share of reviewed criteria that pass each check of each reviewer. Models check how a criterion is written: "
     "whether it is atomic (asks for one thing), objective, self-contained, consistent with the rest of its rubric, and "
     "not given away by the request.",
-    (*columns("reviewer kind review_check pass_share n_criteria n_tasks n_trials", n_trials="Repetitions"),),
+    columns("reviewer kind review_check pass_share n_criteria n_tasks n_trials", n_trials="Repetitions"),
     charts.heat(
         what="Checks by models", rows=lambda rows: [row for row in rows if row["kind"] == "model"], x="review_check",
-        y="reviewer", value="pass_share", title="Share that passes", domain=(0, 1), across=sorted_names("review_check"),
+        y="reviewer", value="pass_share", title="Share that passes", domain=(0, 1), across=True,
         tips={"n_criteria": "criteria"}, percent=True,
     ),
 )  # fmt: skip
@@ -143,24 +133,21 @@ _PREDICTIONS = Figure(
     "people who disagree with a criterion. Right of 0 the check finds what causes disagreement. An AUC of 0.5 is "
     "chance, 1 a check that finds every disagreement and nothing else. Lines are 95 % intervals over tasks, each by "
     "itself: of many checks some exclude 0 by chance. A hollow dot is based on few tasks or few criteria.",
-    (
-        *columns(
-            "outcome reviewer review_check failing_rate passing_rate difference is_small", outcome="Disagreement of"
-        ),
-        *ends("difference_ci"),
-        *columns("odds_ratio± auc± n_criteria n_failing n_tasks"),
+    columns(
+        "outcome reviewer review_check failing_rate passing_rate difference is_small difference_ci~ odds_ratio± auc± "
+        "n_criteria n_failing n_tasks", outcome="Disagreement of",
     ),
     charts.intervals(
         "outcome", rows=lambda rows: [{**row, "outcome": _OUTCOMES[row["outcome"]]} for row in rows],
         known="difference", label="review_check", value="difference",
         title="Rate if the check fails minus rate if it passes", name="reviewer", hollow="is_small",
-        is_sorted=True, names=order_of("reviewer"),
-        domain=at_least(0, 0, "difference_ci_low", "difference_ci_high", "difference"),
+        is_sorted=True, least=(0, 0),
     ),
     relation="review_predictions",
     order="outcome, reviewer, auc desc nulls last, review_check",
     empty="No reviewed criterion has verdicts of two graders, or both a person's and a model's review.",
     notes=too_few,
+    measured=("is_small",),
 )  # fmt: skip
 _OBJECTIONS = Figure(
     "review_objections",

@@ -1,4 +1,4 @@
-// Draws the charts of a page from the specifications in it, in the page's own colours, dark or light.
+// Draws the charts that a page declares (`kinds.js`), in the page's own colours, dark or light.
 "use strict";
 
 const charts = {
@@ -30,11 +30,24 @@ const charts = {
   // Returns a declared chart with the chosen rows. A row of several models or judges is chosen with any of them.
   declared(container) {
     const text = container.querySelector("script").textContent;
-    const declaration = JSON.parse(text, (_, value) => (typeof value === "string" ? this.harmless(value) : value));
+    const chart = JSON.parse(text, (_, value) => (typeof value === "string" ? this.harmless(value) : value));
     const isChosen = (row) => Object.entries(this.chosen).every(([column, names]) =>
       !names || !(column in row) || [row[column]].flat().some((name) => names.includes(name)));
-    declaration.data.values = declaration.data.values.filter(isChosen);
-    return declaration;
+    return { ...chart, all: chart.rows, rows: chart.rows.filter(isChosen) };
+  },
+
+  // Returns the specification of a chart; `peers` are the chosen rows of all charts of the figure that show the same
+  // value, and `all` are the others too.
+  specified(container, chart) {
+    const others = [...container.closest(".plots").querySelectorAll(".chart")].map((each) => this.declared(each))
+      .filter(({ kind, value }) => kind === chart.kind && value === chart.value);
+    const [peers, all] = ["rows", "all"].map((name) => others.flatMap((each) => each[name]));
+    const drawn = kinds[chart.kind]({ ...chart, peers, all });
+    const size = { width: "container", autosize: { type: "fit-x", contains: "padding" } };
+    const specification = JSON.parse(JSON.stringify({ data: { values: chart.rows }, ...size, ...drawn }));
+    this.leaveOutEmpty(specification);
+    this.orderModels(specification);
+    return specification;
   },
 
   // Leaves out layers without a value on a numeric axis, such as unknown intervals, whose axis would have no ends.
@@ -43,17 +56,6 @@ const charts = {
     const hasValues = ({ field, type }) => type !== "quantitative" || field === undefined ||
       rows.some((row) => typeof row[field] === "number");
     specification.layer = layers?.filter(({ encoding: { x, y } = {} }) => [x, y].filter(Boolean).every(hasValues));
-  },
-
-  // Gives all charts of a figure one axis, which fits the chosen rows of all charts, and with `zero` includes 0.
-  shareDomain(container, { layer: layers, usermeta: { domain: columns, zero } }) {
-    const values = [...container.closest(".plots").querySelectorAll(".chart")].map((chart) => this.declared(chart))
-      .filter(({ usermeta }) => String(usermeta.domain) === String(columns))
-      .flatMap((other) => other.data.values.flatMap((row) => columns.map((column) => row[column])))
-      .filter((value) => typeof value === "number").concat(zero ? 0 : []);
-    const domain = [Math.min(...values), Math.max(...values)];
-    const scale = { domain, nice: false, zero: false, padding: zero && domain[0] === 0 ? 0 : 8 };
-    for (const { encoding: { x } } of layers) x.scale = { ...x.scale, ...scale };
   },
 
   // Gives a model the same position, colour and shape in all charts of a page, by its rank among the chosen models.
@@ -88,21 +90,17 @@ const charts = {
 
   async draw(container) {
     const target = container.querySelector(".drawing") ?? container.appendChild(make("div", { class: "drawing" }));
-    const specification = this.declared(container);
+    const chart = this.declared(container);
     // A chart without chosen rows, such as that of another judge, is hidden, and so is a chart without values.
-    const { data: { values: rows }, usermeta: { needed, names, domain, line, lineHeight } } = specification;
-    const isEmpty = !rows.length || !needed.every((columns) =>
-      rows.some((row) => columns.some((column) => (row[column] ?? null) !== null)));
+    const isKnown = (column) => !column || chart.rows.some((row) => (row[column] ?? null) !== null);
+    const isEmpty = !chart.rows.length || ![chart.value, chart.x, chart.y].every(isKnown);
     container.closest(".plot").hidden = isEmpty;
     if (isEmpty) return;
-    this.leaveOutEmpty(specification);
-    this.orderModels(specification);
-    if (domain) this.shareDomain(container, specification);
-    const count = (name) => new Set(rows.map((row) => row[name])).size;
-    if (line) specification.height = [line].flat().reduce((height, name) => height * count(name), lineHeight);
+    const { names, ...specification } = this.specified(container, chart);
     // With Vega's interpreter (`ast`), because the page's policy forbids the evaluation of text.
     const { view } = await vegaEmbed(target, specification, {
-      ast: true, renderer: "svg", actions: false, defaultStyle: false, config: this.config(container.clientWidth),
+      ast: true, mode: "vega-lite", renderer: "svg", actions: false, defaultStyle: false,
+      config: this.config(container.clientWidth),
       tooltip: { disableDefaultStyle: true, theme: "page" },
       patch: (vega) => (names ? this.addNames(vega, names) : vega),
     });

@@ -37,13 +37,13 @@ const explorer = {
   },
 
   line(task, scores) {
-    const values = this.models.map(({ key }) => scores[key]?.values[task.ordinal] ?? null);
+    const values = this.models.map(({ key }) => scores[key]?.[task.ordinal]?.[0] ?? null);
     const known = values.filter((value) => value !== null);
     const n = this.models.filter(({ response_states }) => response_states[task.ordinal] === "1").length;
     return {
       ...task, task, label: this.hasTopics ? task.topic : task.field,
       reach: n === 0 ? "none" : n === this.models.length ? "all" : "some",
-      bounds: Object.fromEntries(this.models.map(({ key }) => [key, scores[key]?.bounds[task.ordinal]])),
+      bounds: Object.fromEntries(this.models.map(({ key }) => [key, scores[key]?.[task.ordinal]?.slice(1)])),
       mean: known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null,
       spread: known.length > 1 ? Math.max(...known) - Math.min(...known) : null,
       ...Object.fromEntries(this.models.map(({ key }, i) => [key, values[i]])),

@@ -17,10 +17,10 @@ import base64
 import hashlib
 import json
 import os
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -73,30 +73,24 @@ much space."""
 Replies = Mapping[tuple[str, str], Mapping[str, Sequence[str]]]
 """Entry and task -> key of a verdict -> the judge's last reply, and the first one too if it led to a reminder.
 """
-_RESPONSES_IN_HAND = 4_000
-"""Largest number of responses, with their verdicts, that are read at once: those of one entry or of several small ones,
-because the database stores an entry's responses together, and unpacks all their texts to find some of them."""
+_AT_ONCE = 64
+"""Number of files whose rows are read at once: all blocks of an entry, because the database stores an entry's responses
+together, and unpacks all their texts to find some of them."""
 
 
 def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
-    """Write the files that do not exist yet, and return all blocks; rows of the next files are read meanwhile."""
+    """Write the files that do not exist yet, and return all blocks."""
     state = ledger_state(subjects)
     blocks = _blocks(subjects, state)
     replies = read_replies(subjects, _missing(blocks, site), state)
     if replies is None:  # other names, so that the next report writes these files again, with the replies
         blocks, replies = _blocks(subjects, {**state, "replies": "not read"}), {}
-    in_work: list[Future[None]] = []
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for batch in _batches(_missing(blocks, site)):
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        missing = _missing(blocks, site)
+        for start in range(0, len(missing), _AT_ONCE):
+            batch = missing[start : start + _AT_ONCE]
             sections = _sections(subjects, batch, replies)
-            for each in in_work:
-                each.result()
-            # `pop`, so that the rows of a block are freed as soon as they are written.
-            in_work = [
-                pool.submit(_write, site, block, sections.pop((block.entry, block.number), ())) for block in batch
-            ]
-        for each in in_work:
-            each.result()
+            list(pool.map(partial(_write, site, sections), batch))
     return blocks
 
 
@@ -118,23 +112,6 @@ def _program() -> str:
     return hashlib.sha256("\n".join([*texts, *map(repr, sql.models()), *libraries]).encode()).hexdigest()
 
 
-def _batches(blocks: Sequence[Block]) -> Iterator[list[Block]]:
-    """Yield batches of blocks to read at once: several whole entries if they fit, else a part of one entry."""
-    some: list[Block] = []
-    sizes: Counter[str] = Counter()
-    for block in blocks:
-        sizes[block.entry] += block.n_responses
-    for block in blocks:
-        # Each read passes through all texts of an entry, so an entry that fits is not split.
-        more = block.n_responses if some and block.entry == some[-1].entry else sizes[block.entry]
-        if some and more + sum(each.n_responses for each in some) > _RESPONSES_IN_HAND:
-            yield some
-            some = []
-        some.append(block)
-    if some:
-        yield some
-
-
 def _sections(subjects: Subjects, blocks: Sequence[Block], replies: Replies) -> dict[tuple[str, int], list[list[str]]]:
     """Return the rows of some blocks: for each task its key, further members as JSON, and its responses as JSON."""
     sections: dict[tuple[str, int], list[list[str]]] = defaultdict(list)
@@ -145,9 +122,10 @@ def _sections(subjects: Subjects, blocks: Sequence[Block], replies: Replies) -> 
     return sections
 
 
-def _write(site: Site, block: Block, sections: Iterable[Sequence[str]]) -> None:
+def _write(site: Site, sections: dict[tuple[str, int], list[list[str]]], block: Block) -> None:
     tasks = []
-    for key, more, *responses in sections:
+    # `pop`, so that the rows of a block are freed as soon as they are written.
+    for key, more, *responses in sections.pop((block.entry, block.number), ()):
         texts = (json.loads(response)["text"] for response in responses)
         html = (json.dumps(None if text is None else as_html(text), ensure_ascii=False) for text in texts)
         # A response's HTML directly follows its text, because similar texts compress better side by side.

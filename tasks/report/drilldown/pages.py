@@ -66,8 +66,6 @@ Tasks = Mapping[str, Mapping[str, Any]]
 assembled."""
 _OPENING_CHARACTERS = 200
 _DECIMALS = 5
-_ENTRIES_AT_ONCE = 5
-"""Number of entries whose verdicts are read at once: each read passes through all verdicts."""
 _REMINDERS = {"2": reminder(BINARY), "3": reminder(TERNARY)}
 """Number of values of a grading -> the reminder that its judges get."""
 _RUBRIC = ("conversation", "criteria", "is_sent")
@@ -78,10 +76,7 @@ def _write_lists(subjects: Subjects, tasks: Tasks, site: Site) -> None:
     """Write all lists, each named by a hash of its content; the index is last, because it names the others."""
     blocks = write_blocks(subjects, site)
     scores = {key: write_data(site, values) for key, values in _scores(subjects, [*tasks]).items()}
-    marks: dict[str, str] = {}
-    for start in range(0, len(subjects.entries), _ENTRIES_AT_ONCE):
-        entries = subjects.entries[start : start + _ENTRIES_AT_ONCE]
-        marks |= {key: write_data(site, values) for key, values in _marks(subjects, tasks, entries).items()}
+    marks = {key: write_data(site, values) for key, values in _marks(subjects, tasks).items()}
     rubrics: dict[int, dict[str, Any]] = defaultdict(dict)
     for task_id, task in tasks.items():
         rubrics[task["block"]][task_key(task_id)] = {name: task[name] for name in _RUBRIC}
@@ -160,35 +155,35 @@ def _about(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
     }
 
 
-def _scores(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the scores of tasks by judge configuration and entry; an incomplete task has bounds instead."""
+def _scores(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, dict[int, list[float | None]]]]:
+    """Return the scores of tasks: judge configuration -> entry -> index of the task -> its score.
+
+    An incomplete task has no score, and its bounds follow.
+    """
     indices = {task_id: index for index, task_id in enumerate(task_ids)}
-    scores: dict[str, dict[str, Any]] = {each["key"]: {} for each in subjects.judge_configs}
-    for judge_config, entry, task_id, value, lower, upper in subjects.rows("drilldown/scores"):
+    scores: dict[str, dict[str, Any]] = {each["key"]: defaultdict(dict) for each in subjects.judge_configs}
+    for judge_config, entry, task_id, value, *bounds in subjects.rows("drilldown/scores"):
         if task_id in indices:
-            of_entry = scores[judge_config].setdefault(entry, {"values": [None] * len(indices), "bounds": {}})
-            if value is None:
-                of_entry["bounds"][str(indices[task_id])] = [round(lower, _DECIMALS), round(upper, _DECIMALS)]
-            else:
-                of_entry["values"][indices[task_id]] = round(value, _DECIMALS)
+            known = (value,) if value is not None else (None, *bounds)
+            rounded = [None if each is None else round(each, _DECIMALS) for each in known]
+            scores[judge_config][entry][indices[task_id]] = rounded
     return scores
 
 
-def _marks(subjects: Subjects, tasks: Tasks, entries: Sequence[Row]) -> dict[str, dict[str, dict[str, str]]]:
-    """Return the status of every criterion of some entries' responses.
+def _marks(subjects: Subjects, tasks: Tasks) -> dict[str, dict[str, dict[str, str]]]:
+    """Return the status of every criterion of every response.
 
     Entry -> judge configuration -> trial -> a letter for each criterion.
     """
-    some = Subjects(subjects.scope, tuple(entries), subjects.judge_configs)
     rubrics = {task_id: [row["position"] for row in task["criteria"]] for task_id, task in tasks.items()}
     marked_tasks: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
-    for entry, judge_config, trial, task_id, marks, positions in some.rows("drilldown/marks"):
+    for entry, judge_config, trial, task_id, marks, positions in subjects.rows("drilldown/marks"):
         rubric = rubrics.get(task_id, [])
         # In the order of the rubric; a criterion without a verdict is not judged.
         by_position = dict(zip(positions or rubric, marks, strict=False))
         of_task = "".join(by_position.get(at, STATUSES["not_judged"]) for at in rubric)
         marked_tasks[entry, judge_config, trial][task_id] = of_task
-    result: dict[str, dict[str, dict[str, str]]] = {entry["key"]: defaultdict(dict) for entry in entries}
+    result: dict[str, dict[str, dict[str, str]]] = {entry["key"]: defaultdict(dict) for entry in subjects.entries}
     blanks = {task_id: STATUSES["not_judged"] * len(rubric) for task_id, rubric in rubrics.items()}
     for (entry, judge_config, trial), of_tasks in sorted(marked_tasks.items()):
         marked = (of_tasks.get(task_id, blank) for task_id, blank in blanks.items())

@@ -64,18 +64,18 @@ class Subjects:
 
 def subjects_of(scope: Scope, also: Sequence[Row] = ()) -> Subjects:
     """Return the subjects of a scope; `also` are earlier vintages, only for comparison."""
-    known = {entry_key(entry): entry for entry in scope.entries}
-    further = {entry_key(entry): entry for entry in also if entry_key(entry) not in known}
-    labels = Counter(entry["entry"] for entry in (*known.values(), *further.values()))
-    entries = [{**entry, "key": key, "is_also": False} for key, entry in known.items()]
-    for key, entry in further.items():
-        # The label includes the vintage if several entries have the same label.
-        label = f"{entry['entry']} {entry['vintage']}" if labels[entry["entry"]] > 1 else entry["entry"]
-        entries.append({**entry, "key": key, "is_also": True, "entry": label})
+    entries = {entry_key(entry): {**entry, "is_also": False} for entry in scope.entries}
+    for entry in also:
+        entries.setdefault(entry_key(entry), {**entry, "is_also": True})
+    labels = Counter(entry["entry"] for entry in entries.values())
+    for key, entry in entries.items():
+        # The label of an earlier vintage includes the vintage if several entries have the same label.
+        has_vintage = entry["is_also"] and labels[entry["entry"]] > 1
+        entry |= {"key": key, "entry": f"{entry['entry']} {entry['vintage']}" if has_vintage else entry["entry"]}
     # `scale` is the number of values of a decision; `reads` is the key of the ternary judge that is read as binary.
     judge_configs = tuple(
         {**each, "key": judge_config_key(each), "scale": 3 if each["grading"] == TERNARY else 2,
          "reads": judge_config_key({**each, "grading": TERNARY}) if each["grading"] == TERNARY_AS_BINARY else None}
         for each in scope.judge_configs
     )  # fmt: skip
-    return Subjects(scope, tuple(entries), judge_configs)
+    return Subjects(scope, tuple(entries.values()), judge_configs)

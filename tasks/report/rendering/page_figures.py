@@ -5,16 +5,15 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from string import Template
 
-from altair.utils.schemapi import debug_mode
 from markupsafe import Markup, escape
 
 from tasks.benchmarks.base import Benchmark
+from tasks.figures.charts import Chart
 from tasks.figures.columns import Column, Row, Rows, cell, is_number, with_values
 from tasks.figures.figure import Figure, Page, words
 from tasks.figures.rendering import as_csv
 from tasks.figures.scope import Scope, task_address
-from tasks.report.drawing.charts import shows_anything, specification
-from tasks.report.rendering.site import Site, as_json, dated
+from tasks.report.rendering.site import Site, dated
 
 
 def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
@@ -61,7 +60,7 @@ def _shown(column: Column, row: Row) -> str:
 
 @dataclass(frozen=True)
 class PageFigure:
-    """A figure on a page: its explanation, the SQL that was run, its charts as JSON, its table.
+    """A figure on a page: its explanation, the SQL that was run, its charts, its table.
 
     `query` is empty if the figure is left out.
     """
@@ -70,7 +69,7 @@ class PageFigure:
     says: str
     query: str
     n_rows: int
-    plots: Sequence[tuple[str, Markup]]
+    plots: Sequence[Chart]
     notes: Sequence[str]
     n_listed: int
     table: Markup
@@ -90,7 +89,7 @@ def figures_of(page: Page, scope: Scope, site: Site) -> list[PageFigure]:
 
 
 def page_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
-    """Read the rows of a figure, write them and their SQL as files, and draw its charts.
+    """Read the rows of a figure, write them and their SQL as files, and declare its charts.
 
     Return None if the figure is left out because it is optional and has no rows. In a report of some splits, a figure
     that is pooled over all tasks only states that it is not shown.
@@ -106,13 +105,16 @@ def page_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
     site.write(f"figures/{figure.name}.csv", as_csv(columns, rows))
     site.write(f"figures/{figure.name}.sql", f"{query};\n")
     shown = served(figure, rows, scope.benchmark)
-    plots, blank = _charts(figure, rows)
+    drawn = figure.drawn(rows)
+    blank = [chart.title or figure.title for chart in drawn if chart.is_blank]
     notes = [*shown.notes, *([f"Not drawn, because no value is known: {', '.join(blank)}."] if blank else [])]
     if rows and figure.breakdown in scope.annotated:
         notes.append(scope.annotated[figure.breakdown])
     if scope.narrowed_to and figure.reach == "warehouse":
         notes.append(f"This covers the whole warehouse, not only {scope.narrowed_to}.")
-    return replace(shown, query=query, n_rows=len(rows), plots=plots, notes=notes)
+    return replace(
+        shown, query=query, n_rows=len(rows), plots=[chart for chart in drawn if not chart.is_blank], notes=notes
+    )
 
 
 def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:
@@ -123,11 +125,3 @@ def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:
     listed = figure.listed(rows) if figure.listed else rows
     shown = table(figure.name, figure.columns, listed) if rows else Markup("")
     return PageFigure(figure, says, "", len(listed), [], figure.notes_on(rows), len(listed), shown)
-
-
-def _charts(figure: Figure, rows: Rows) -> tuple[list[tuple[str, Markup]], list[str]]:
-    """Return a figure's charts with their titles, and the titles of those without a value, which are not drawn."""
-    with debug_mode(False):  # without validation, which would take as long as all the rest; tests validate charts
-        charts = [(chart.title, specification(chart)) for chart in figure.drawn(rows)]
-    blank = [title or figure.title for title, chart in charts if not shows_anything(chart)]
-    return [(title, as_json(chart)) for title, chart in charts if shows_anything(chart)], blank

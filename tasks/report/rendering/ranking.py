@@ -9,14 +9,13 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tasks.benchmarks.base import Reference
 from tasks.config.models import ORIGINAL, Judge
 from tasks.figures.columns import Row, Rows
 from tasks.figures.scope import Scope
 from tasks.figures.shown.overview import LEADERBOARD
-from tasks.rules.text.numbers import coverage_text, number, rank_notes, some
+from tasks.rules.text.numbers import number, rank_notes, some
 from tasks.run.judge_configs import judge_target
 
 _NAMED = 3
@@ -34,7 +33,8 @@ class Ranking:
     Attributes:
         sentence: a sentence that names the leaders.
         boards: each split with its lines, which are models and scores of the paper; all splits share one axis.
-        ticks: the positions of round values on the axis, in percent of its width, with their texts.
+        at: returns the position of a value on the axis, in percent of its width.
+        ticks: round values on the axis.
         notes: notes on the ranks, and sources of the paper's scores.
         has_gaps: true if the coverage of a model is below the bar.
         order: the labels of all models, the best first.
@@ -42,8 +42,9 @@ class Ranking:
 
     judge_config: str
     sentence: str
-    boards: Sequence[tuple[str, Sequence[Mapping[str, Any]]]]
-    ticks: Sequence[tuple[str, str]]
+    boards: Sequence[tuple[str, Rows]]
+    at: Callable[[float], str]
+    ticks: Sequence[float]
     notes: Sequence[str]
     has_gaps: bool
     order: Sequence[str]
@@ -81,11 +82,6 @@ def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, label
     values = [*known, *(each.value for each in quoted)] or [0.0, 1.0]
     margin = _MARGIN * ((max(values) - min(values)) or 1.0)
     low, high = min(values) - margin, max(values) + margin
-
-    def at(value: float) -> str:
-        """Return the position of a value on the axis."""
-        return f"{100 * (value - low) / (high - low):.2f}%"
-
     notes = list(rank_notes([of_split for _, of_split, _ in splits]))
     if sources := dict.fromkeys(each.source for each in quoted):
         notes.append(
@@ -94,8 +90,8 @@ def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, label
         )
     return Ranking(
         rows[0]["judge_config"], sentence,
-        [(split, _lines(of_split, beside, at)) for split, of_split, beside in splits],
-        [(at(value), _short(value)) for value in ticks(low, high)], notes,
+        [(split, _lines(of_split, beside)) for split, of_split, beside in splits],
+        lambda value: f"{100 * (value - low) / (high - low):.2f}%", ticks(low, high), notes,
         any(row["is_below_bar"] for row in rows), order_of(rows, labels),
     )  # fmt: skip
 
@@ -193,31 +189,9 @@ def ticks(low: float, high: float) -> list[float]:
     return [round(number * step, 10) for number in range(first, last + 1)]
 
 
-def _lines(rows: Rows, references: Sequence[Reference], at: Callable[[float], str]) -> list[dict[str, Any]]:
+def _lines(rows: Rows, references: Sequence[Reference]) -> Rows:
     """Return the lines of a split: its models in their order, with scores of the paper among them."""
-    own = [_line(row, at) for row in rows]
-    nothing = dict.fromkeys(("rank", "bar", "interval", "ranks", "coverage", "is_below_bar"))
-    quoted = [
-        nothing | {"kind": "quoted", "model": each.model, "value": each.value, "score": _short(each.value, 3),
-                   "dot": at(each.value)}
-        for each in references
-    ]  # fmt: skip
-    ranked = sorted([*own, *quoted], key=lambda line: -math.inf if line["value"] is None else line["value"])
-    return ranked[::-1] if quoted else own
-
-
-def _line(row: Row, at: Callable[[float], str]) -> dict[str, Any]:
-    score, ends, ranks = row["mean_score"], (row["ci_low"], row["ci_high"]), (row["rank_low"], row["rank_high"])
-    is_known = None not in (score, *ends)
-    return {
-        "kind": "tied" if row["rank_low"] == 1 else "", "rank": row["rank"], "model": row["model"], "value": score,
-        "score": None if score is None else _short(score, 3), "dot": None if score is None else at(score),
-        "bar": [at(end) for end in ends] if is_known else None,
-        "interval": " to ".join(_short(end, 3) for end in ends) if is_known else None,
-        "ranks": None if None in ranks else "–".join(map(str, dict.fromkeys(ranks))),
-        "coverage": coverage_text(row["coverage"]), "is_below_bar": row["is_below_bar"],
-    }  # fmt: skip
-
-
-def _short(value: float, decimals: int = 6) -> str:
-    return number(value, f"z.{decimals}{'f' if decimals == 3 else 'g'}")
+    nothing = dict.fromkeys(rows[0])
+    quoted = [nothing | {"model": each.model, "mean_score": each.value, "is_quoted": True} for each in references]
+    ranked = sorted([*rows, *quoted], key=lambda row: -math.inf if row["mean_score"] is None else row["mean_score"])
+    return ranked[::-1] if quoted else rows

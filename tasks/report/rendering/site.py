@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tasks.console import notice
+from tasks.figures.columns import Column, cell
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted, number
 from warehouse import WarehouseBusy, file_lock, write_atomically
@@ -197,8 +198,8 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "dated": dated}
-    environment.globals["counted"] = counted
+    environment.filters |= {"number": number, "dated": dated, "as_json": as_json}
+    environment.globals |= {"counted": counted, "shown": lambda row, name, kind: cell(Column(name, "", kind), row)}
     return environment
 
 
@@ -216,5 +217,5 @@ def render(template: str, *, policy: str = POLICY, **values: Any) -> str:
 
 def as_json(value: Any) -> Markup:
     """Return JSON for a page's data block or a script, escaped so that it cannot end the element around it."""
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), sort_keys=True, default=str)
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), default=str)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.report_server.server import PageContent, renderers_of, serve_report, server_of
+from flows.report_server.server import renderers_of, serve_report, server_of
 from tasks.figures.shown import COMPARE
 from tasks.report.rendering.site import render
 from tasks.rules.errors import UsageError
@@ -162,11 +162,11 @@ def test_too_many_parameters_are_status_404_and_nothing_is_written(port: int, fo
 def test_the_server_closes_when_the_page_in_progress_is_rendered(tmp_path: Path) -> None:
     begun, go_on, has_ended = threading.Event(), threading.Event(), threading.Event()
 
-    def make(_: Mapping[str, str]) -> PageContent:
+    def make(_: Mapping[str, str]) -> str:
         begun.set()
         assert go_on.wait(30)
         has_ended.set()
-        return PageContent(b"")
+        return ""
 
     server = server_of(tmp_path, 0, {"/prbench/slow": make})
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -189,7 +189,7 @@ def test_a_folder_of_other_files_is_not_served(tmp_path: Path) -> None:
 
 
 def test_a_broken_page_is_an_error_in_browser_and_terminal(tmp_path: Path, capsys: Printed) -> None:
-    def broken(_: Mapping[str, str]) -> PageContent:
+    def broken(_: Mapping[str, str]) -> str:
         raise ValueError("a bug")
 
     with server_of(tmp_path, 0, {"/page.html": broken}) as server:

@@ -78,19 +78,19 @@ def test_tasks_are_sorted_by_any_column_with_what_is_missing_last(visit: Visit, 
     visit.open("tasks.html")
     key = entry(held, "dogwood-open")["key"]
     judge_config = next(each for each in held["index"]["judge_configs"] if each["label"] == "mild-judge")
-    values = held[f"scores-{judge_config['key']}"][key]["values"]
+    scores = held[f"scores-{judge_config['key']}"][key]
     visit.page.get_by_role("combobox", name="Judge").select_option(judge_config["label"])
     visit.page.set_viewport_size({"width": 1280, "height": 6000})  # so that all rows are drawn
     column = visit.page.locator(f".tabulator-cell[tabulator-field='{key}']")
     column.filter(has_text=" to ").first.wait_for()
     heading = visit.page.locator(f".tabulator-col[tabulator-field='{key}']")
-    known = [value for value in values if value is not None]
+    known = [value for value, *_ in scores.values() if value is not None]
     for order in (sorted(known, reverse=True), sorted(known)):
         heading.click() if how == "click" else heading.get_by_role("button").press("Enter")
         cells = [text.replace("−", "-") for text in texts(column)]
         assert [f"{value:.2f}" for value in order] == cells[: len(known)]
         assert all(" to " in cell for cell in cells[len(known) :])
-        assert 5 < len(known) < len(cells) == len(values)
+        assert 5 < len(known) < len(cells) == len(held["index"]["tasks"])
     assert "ascending" == heading.get_attribute("aria-sort")
 
 

@@ -1,1 +1,0 @@
-"""The functions that draw charts from rows."""
