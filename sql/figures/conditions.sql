@@ -47,8 +47,7 @@ select judge_config, model, shared_model, condition, points,
     title as criterion,
     category as label,
     baseline_value, value, baseline_by_trial, by_trial, task_id, criterion_id, model_label,
-    model_config_hash, baseline_model,
-    baseline_config_hash, vintage
+    model_config_hash, baseline_model, baseline_config_hash, vintage
 from ranked
 where row_rank <= $n_criteria
 order by judge_config <> $main, judge_config, shared_model, position, points desc, task_id,

@@ -32,8 +32,7 @@ with scored as (
 
 final as (
     select judge_config, split, model, scored.mean_score, scored.ci_low, scored.ci_high,
-        scored.coverage,
-        costs.response_usd, costs.verdicts_usd,
+        scored.coverage, costs.response_usd, costs.verdicts_usd,
         costs.response_usd + costs.verdicts_usd as task_usd,
         costs.all_responses_usd, costs.n_responses, costs.n_unpriced_responses
     from scored
@@ -57,9 +56,8 @@ order by coalesce(judge_config <> $main, true), judge_config nulls last, is_hard
 -- unknown. Imported verdicts are left out: they had no call.
 with calls_of_judges as (
     select shown_judge_configs.judge_config, verdicts.response_id, verdicts.value,
-        verdicts.attempts,
-        verdicts.prompt_tokens, verdicts.cached_tokens, verdicts.completion_tokens,
-        verdicts.cost_usd
+        verdicts.attempts, verdicts.prompt_tokens, verdicts.cached_tokens,
+        verdicts.completion_tokens, verdicts.cost_usd
     from revision_verdicts as verdicts
     semi join shown_tasks using (task_id)
     inner join shown_responses using (response_id)

@@ -141,11 +141,10 @@ left join searched
 -- One row: the score of a shown response under a judge configuration, with bounds
 -- if criteria are undecided.
 select response_scores.task_id, entries.entry, response_id, response_scores.trial,
-    shown_judge_configs.judge_config,
-    response_scores.value, response_scores.value_lower, response_scores.value_upper,
-    response_points.points, response_points.undecided_negative, response_points.undecided_positive,
-    response_points.positive, response_points.n_met, response_points.n_decided,
-    response_points.n_wanted
+    shown_judge_configs.judge_config, response_scores.value, response_scores.value_lower,
+    response_scores.value_upper, response_points.points, response_points.undecided_negative,
+    response_points.undecided_positive, response_points.positive, response_points.n_met,
+    response_points.n_decided, response_points.n_wanted
 from intermediate.response_scores
 inner join intermediate.response_points using (model_run_id, response_id, breakdown, label)
 inner join intermediate.model_runs using (model_run_id)

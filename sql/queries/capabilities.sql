@@ -9,12 +9,10 @@ with trees as (
 
 verdicts as (
     select judging_id,
-        bit_xor(
-            hash(
-                judged.model_run_id, judged.task_id, judged.trial,
-                judged.criterion_id, judged.weight, judged.value
-            )
-        ) as basis
+        bit_xor(hash(
+            judged.model_run_id, judged.task_id, judged.trial,
+            judged.criterion_id, judged.weight, judged.value
+        )) as basis
     from intermediate.judged_criteria as judged
     inner join intermediate.model_runs using (model_run_id)
     where model_runs.benchmark = $benchmark
@@ -26,8 +24,7 @@ verdicts as (
 select
     judge_configs.judging_id::varchar as judging_id,
     judge_configs.judge, judge_configs.judge_config_hash, judge_configs.template_hash,
-    judge_configs.grading,
-    judge_configs.judge_trial,
+    judge_configs.grading, judge_configs.judge_trial,
     verdicts.basis::varchar || ' ' || trees.basis::varchar as basis
 from verdicts
 inner join intermediate.judge_configs using (judging_id)

@@ -52,11 +52,9 @@ group by verdicts.response_id;
 -- One row: the members of a judge's control set, and the number of calls for those
 -- that have no value in a night: one for a criterion, or for a piece of a rubric.
 select count(*) as n_members,
-    count(
-        distinct concat(
-            control_set.response_id, coalesce(verdicts.piece_hash, verdicts.criterion_id)
-        )
-    ) filter (done.set_id is null) as n_calls
+    count(distinct concat(
+        control_set.response_id, coalesce(verdicts.piece_hash, verdicts.criterion_id)
+    )) filter (done.set_id is null) as n_calls
 from control_set
 inner join verdicts using (verdict_id)
 left join control_verdicts as done

@@ -35,10 +35,7 @@ texts as (
 calls as (
     select verdicts.verdict_id,
         hash(
-            texts.text_hash,
-            verdicts.criterion_hash,
-            verdicts.template_hash,
-            verdicts.grading,
+            texts.text_hash, verdicts.criterion_hash, verdicts.template_hash, verdicts.grading,
             verdicts.judge_trial,
             coalesce(verdicts.latency_s::varchar, verdicts.judge_config_hash)
         ) as call
@@ -81,14 +78,7 @@ prints as (
         source = 'judged' and ($is_all or status not in ('met', 'partial', 'unmet')) as has_reply,
         hash(
             'verdict', verdict_id, trial, is_older, judge_config, position, status,
-            grading,
-            explanation,
-            error,
-            wording,
-            chunks,
-            decided_by,
-            escalated_because,
-            n_in_call,
+            grading, explanation, error, wording, chunks, decided_by, escalated_because, n_in_call,
             probability,
             -- A repeated failure with the same cause has a different reply.
             if(status in ('met', 'partial', 'unmet'), null, created_at)
@@ -143,8 +133,7 @@ decided as (
 -- decided.
 lost as (
     select entries.entry, shown_judge_configs.judge_config, wanted_responses.trial,
-        wanted_responses.task_id,
-        criteria.position,
+        wanted_responses.task_id, criteria.position,
         $lost as mark
     from revision_wanted_responses as wanted_responses
     inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)

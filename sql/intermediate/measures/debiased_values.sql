@@ -14,8 +14,6 @@ select figures.figure_id, figures.without_labels, figures.n_labels, figures.n_ta
     labels.contribution, labels.label_value, labels.judge_value, labels.factor
 from intermediate.debiased_figures as figures
 inner join intermediate.figure_values using (figure_id)
+left join (from intermediate.figure_labels where factor is not null) as labels
+    using (figure_id, task_id)
 inner join intermediate.rubric_weights as weights using (label_key)
-left join intermediate.figure_labels as labels
-    on figures.figure_id = labels.figure_id
-        and figure_values.task_id = labels.task_id
-        and labels.factor is not null

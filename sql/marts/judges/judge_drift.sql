@@ -10,8 +10,7 @@ with sets as (
 
 select sets.*,
     nights.* exclude (set_id),
-    expected.min_agreement, expected.method, expected.centre, expected.lower_limit,
-    expected.cause,
+    expected.min_agreement, expected.method, expected.centre, expected.lower_limit, expected.cause,
     expected.cause is not null as is_out_of_control
 from sets
 inner join intermediate.control_nights as nights using (set_id)
