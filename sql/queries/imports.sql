@@ -5,13 +5,13 @@ select responses.response_id, count(*) as n_criteria
 from responses
 inner join tasks using (benchmark, dataset_revision, task_id)
 inner join criteria using (benchmark, dataset_revision, task_id)
-where responses.benchmark = $benchmark
-    and responses.dataset_revision = $dataset_revision
-    and responses.model = $model
-    and responses.vintage = $vintage
-    and responses.status = 'ok'
-    and tasks.is_admitted
-    and criteria.weight is not null
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and model = $model
+    and vintage = $vintage
+    and status = 'ok'
+    and is_admitted
+    and weight is not null
 group by responses.response_id
 order by responses.response_id;
 
@@ -30,29 +30,22 @@ select
         where import_batch = $batch or response_id in (select response_id from of_batch)
     ) as n_verdicts,
     (select count(*) from expert_reviews where import_batch = $batch) as n_reviews,
-    coalesce(
-        (select is_retracted from retractions where import_batch = $batch),
-        false
-    ) as is_retracted;
+    coalesce((select is_retracted from retractions where import_batch = $batch), false)
+        as is_retracted;
 
 -- name: batches
 -- One row: an imported file that has rows in the tables, the latest first.
 with rows_of_batches as (
-    select import_batch, created_at
-    from responses
-    where import_batch is not null
+    select import_batch, created_at from responses
     union all
-    select import_batch, created_at
-    from verdicts
-    where import_batch is not null
+    select import_batch, created_at from verdicts
     union all
-    select import_batch, created_at
-    from expert_reviews
-    where import_batch is not null
+    select import_batch, created_at from expert_reviews
 )
 
 select import_batch
 from rows_of_batches
+where import_batch is not null
 group by import_batch
 order by max(created_at) desc;
 

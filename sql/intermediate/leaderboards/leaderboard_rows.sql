@@ -28,10 +28,9 @@ select
     if(breakdown = 'all', mean_chars_alnum, null) as mean_chars_alnum,
     if(breakdown = 'all', mean_completion_tokens, null) as mean_completion_tokens,
     if(breakdown = 'all', cost_usd, null) as cost_usd,
-    model_run_costs.is_judged,
-    hiding_runs.may_hide_failures, ranks.rank, ranks.rank_low, ranks.rank_high,
-    ranks.n_tasks_ranked, model_runs.is_latest, model_runs.first_response_at, ranks.latest_rank,
-    ranks.latest_rank_low, ranks.latest_rank_high, ranks.n_tasks_latest_ranked
+    model_run_costs.is_judged, hiding_runs.may_hide_failures, ranks.rank, ranks.rank_low,
+    ranks.rank_high, ranks.n_tasks_ranked, model_runs.is_latest, model_runs.first_response_at,
+    ranks.latest_rank, ranks.latest_rank_low, ranks.latest_rank_high, ranks.n_tasks_latest_ranked
 from intermediate.mean_scores
 inner join intermediate.score_intervals as own using (figure_id)
 inner join intermediate.model_runs using (model_run_id)

@@ -15,9 +15,8 @@ with run_responses as (
     group by all
 )
 
-select benchmark, dataset_revision, split, is_own_hard, breakdown, label, judge,
-    judge_config_hash, template_hash, grading, judge_trial, vintage, model, model_config_hash,
-    score_name, is_primary,
+select benchmark, dataset_revision, split, is_own_hard, breakdown, label, judge, judge_config_hash,
+    template_hash, grading, judge_trial, vintage, model, model_config_hash, score_name, is_primary,
     0::bigint as n_tasks,
     0::bigint as n_tasks_full,
     n_tasks_wanted,

@@ -15,4 +15,4 @@ select sets.*,
 from sets
 inner join intermediate.control_nights as nights using (set_id)
 -- Limits are valid only for the counts that they were computed from.
-left join control_limits as expected using (set_id, night, n_decided, n_agreeing)
+left join control_limits using (set_id, night, n_decided, n_agreeing)
