@@ -2,10 +2,10 @@
 -- Number of criteria of each category that changed between a condition and its
 -- baseline, on each split and under each judge, with their points.
 with counted as (
-    select criteria.judge_config, split, is_hard,
-        criteria.entry as model,
-        criteria.shared_model, criteria.condition, criteria.position,
-        criteria.category as label,
+    select judge_config, split, is_hard,
+        entry as model,
+        shared_model, condition, position,
+        category as label,
         count(*) as n_compared,
         count(*) filter (is_changed) as n_changed,
         count(*) filter (points > 0) as n_gained,
@@ -13,8 +13,8 @@ with counted as (
         coalesce(exact_sum(if(points > 0, points, null)), 0) as points_gained,
         coalesce(exact_sum(if(points < 0, points, null)), 0) as points_lost,
         exact_sum(points) as points_net
-    from scoped_condition_criteria as criteria
-    inner join intermediate.task_set_members as members using (benchmark, dataset_revision, task_id)
+    from scoped_condition_criteria
+    inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
     inner join shown_sets using (split, is_own_hard)
     group by all
 )

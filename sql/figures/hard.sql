@@ -100,16 +100,9 @@ with selected as (
     where list_contains($selections::varchar[], selection_id)
 ),
 
-selections as (
-    select field, selection_id, count(*) as n_selected
-    from selected
-    group by field, selection_id
-),
-
 stability as (
-    select field, selection_id, task_id, mean_score, inclusion_probability, is_border
     from hard_stability
-    semi join selections using (selection_id)
+    semi join selected using (selection_id)
 ),
 
 known as (
@@ -119,6 +112,7 @@ known as (
         coalesce(selected.mean_score, stability.mean_score) as mean_score,
         selected.rank,
         selected.rank is not null as is_selected,
+        count(selected.rank) over (partition by selection_id) as n_selected,
         inclusion_probability, is_border
     from selected
     full join stability using (field, selection_id, task_id)
@@ -126,7 +120,7 @@ known as (
 
 ranked as (
     select
-        known.* exclude (rank),
+        known.* exclude (rank, n_selected),
         coalesce(
             known.rank,
             n_selected
@@ -147,7 +141,6 @@ ranked as (
             where list_contains($hard_splits::varchar[], split)
         ) as is_member
     from known
-    inner join selections using (field, selection_id)
     window same as (partition by selection_id)
 )
 
