@@ -20,8 +20,7 @@ select
     labels.label as known_category
 from criteria
 inner join tasks using (benchmark, dataset_revision, task_id)
-left join severities
-    on criteria.benchmark = severities.benchmark and criteria.severity = severities.severity
+left join severities using (benchmark, severity)
 left join labels
     on criteria.benchmark = labels.benchmark
         and labels.field in ('', coalesce(tasks.field, ''))
@@ -35,19 +34,16 @@ order by criteria.task_id, criteria.position;
 -- of its criteria without one. People who label are no judges.
 select
     response_id || '/' || model_run_id as key,
-    count(*) - count(judged_criteria.verdict_id) as n_missing
+    count(*) - count(verdict_id) as n_missing
 from intermediate.judged_criteria
-inner join intermediate.model_runs using (model_run_id)
-anti join intermediate.people_who_label as people
-    on model_runs.benchmark = people.benchmark
-        and model_runs.dataset_revision = people.dataset_revision
-        and model_runs.judge = people.judge
-        and model_runs.judge_config_hash = people.judge_config_hash
-where judged_criteria.benchmark = $benchmark
-    and judged_criteria.dataset_revision = $dataset_revision
-    and judged_criteria.status <> 'no_response'
+inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
+anti join intermediate.people_who_label
+    using (benchmark, dataset_revision, judge, judge_config_hash)
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and status <> 'no_response'
 group by response_id, model_run_id
-having count(judged_criteria.verdict_id) > 0
+having count(verdict_id) > 0
 order by 1;
 
 -- name: responses
@@ -130,11 +126,8 @@ select
     responses.trial::double as response_trial,
     criteria.position::double as criterion_position
 from verdicts
-left join responses using (response_id)
 left join intermediate.rubric_criteria as criteria
-    on verdicts.benchmark = criteria.benchmark
-        and verdicts.dataset_revision = criteria.dataset_revision
-        and verdicts.task_id = criteria.task_id
-        and verdicts.criterion_id = criteria.criterion_id
+    using (benchmark, dataset_revision, task_id, criterion_id)
+left join responses using (response_id)
 where verdicts.benchmark = $benchmark and verdicts.dataset_revision = $dataset_revision
 order by verdicts.verdict_id;

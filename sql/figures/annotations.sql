@@ -15,13 +15,7 @@ order by kind, compared_with <> 'released', annotator, compared_with, label;
 -- name: annotators
 -- Number of admitted tasks that each annotator labelled, by kind of label, and
 -- number of failed calls.
-with admitted as (
-    select task_id
-    from revision_tasks
-    where is_admitted
-),
-
-calls as (
+with calls as (
     select kind, annotator,
         count(distinct task_id) filter (status = 'ok') as n_tasks,
         count(*) filter (status = 'ok') as n_annotations,
@@ -31,7 +25,7 @@ calls as (
             count(*) filter (cost_usd is null and attempts > 0)
         ) as cost_usd
     from revision_task_annotations
-    semi join admitted using (task_id)
+    semi join (from revision_tasks where is_admitted) as admitted using (task_id)
     group by all
 ),
 
@@ -40,7 +34,7 @@ used as (
         count(distinct task_id) filter (source = 'annotated') as n_used,
         count(distinct task_id) filter (source = 'released') as n_released
     from revision_labelled_tasks
-    semi join admitted using (task_id)
+    semi join (from revision_tasks where is_admitted) as admitted using (task_id)
     group by kind
 )
 

@@ -1,32 +1,25 @@
 -- name: criteria
 -- The criteria of each leaf of the trees, under the main judge, those with the
 -- worst results of the shown models first; at most $most_criteria of a leaf.
-with handled as (
-    select shown_verdicts.task_id, shown_verdicts.criterion_id, avg(shown_verdicts.value) as value
+with judged as (
+    select task_id, criterion_id, avg(value) as value
     from shown_verdicts
     where judge_config = $main and not is_older
-    group by shown_verdicts.task_id, shown_verdicts.criterion_id
+    group by all
 )
 
-select members.node_id, members.task_id, members.criterion_id, criteria.title, criteria.weight,
-    if(criteria.weight < 0, 1 - handled.value, handled.value) as handled
-from revision_capability_members as members
-inner join capability_nodes as nodes
-    on members.tree_id = nodes.tree_id and members.node_id = nodes.node_id
-inner join criteria
-    on members.benchmark = criteria.benchmark
-        and members.dataset_revision = criteria.dataset_revision
-        and members.task_id = criteria.task_id
-        and members.criterion_id = criteria.criterion_id
-left join handled
-    on members.task_id = handled.task_id and members.criterion_id = handled.criterion_id
-where members.is_leaf
+select node_id, task_id, criterion_id, title, weight,
+    if(weight < 0, 1 - judged.value, judged.value) as handled
+from revision_capability_members
+semi join capability_nodes using (tree_id, node_id)
+inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+left join judged using (task_id, criterion_id)
+where is_leaf
 qualify row_number() over (
-    partition by members.node_id
-    order by handled nulls last, members.task_id, members.criterion_id
-)
-    <= $most_criteria
-order by members.node_id, handled nulls last, members.task_id, members.criterion_id;
+    partition by node_id
+    order by handled nulls last, task_id, criterion_id
+) <= $most_criteria
+order by node_id, handled nulls last, task_id, criterion_id;
 
 -- name: nodes
 -- The nodes of the trees of capabilities, parents before their children.

@@ -2,10 +2,10 @@
 -- Number of criteria of each category that changed between a condition and its
 -- baseline, on each split and under each judge, with their points.
 with counted as (
-    select criteria.judge_config, members.split, shown_sets.is_hard,
-        criteria.entry as model,
-        criteria.shared_model, criteria.condition, criteria.position,
-        criteria.category as label,
+    select judge_config, split, is_hard,
+        entry as model,
+        shared_model, condition, position,
+        category as label,
         count(*) as n_compared,
         count(*) filter (is_changed) as n_changed,
         count(*) filter (points > 0) as n_gained,
@@ -13,10 +13,9 @@ with counted as (
         coalesce(exact_sum(if(points > 0, points, null)), 0) as points_gained,
         coalesce(exact_sum(if(points < 0, points, null)), 0) as points_lost,
         exact_sum(points) as points_net
-    from scoped_condition_criteria as criteria
-    inner join intermediate.task_set_members as members using (benchmark, dataset_revision, task_id)
-    inner join shown_sets
-        on members.split = shown_sets.split and members.is_own_hard = shown_sets.is_own_hard
+    from scoped_condition_criteria
+    inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
+    inner join shown_sets using (split, is_own_hard)
     group by all
 )
 
@@ -27,30 +26,21 @@ order by judge_config <> $main, judge_config, is_hard, split, shared_model, posi
 -- name: condition_criteria
 -- The criteria that gain most points under a condition, and those that lose
 -- most, for each comparison under each judge.
-with changed as (
-    select entry as model, model as model_label, * exclude (entry, model)
-    from scoped_condition_criteria
-    semi join shown_members using (task_id)
-    where points <> 0
-),
-
-ranked as (
-    select *,
-        row_number() over (
-            partition by judge_config, model, shared_model, condition, points > 0
-            order by abs(points) desc, task_id, criterion_id
-        ) as row_rank
-    from changed
-)
-
-select judge_config, model, shared_model, condition, points,
+select judge_config,
+    entry as model,
+    shared_model, condition, points,
     title as criterion,
     category as label,
-    baseline_value, value, baseline_by_trial, by_trial, task_id, criterion_id, model_label,
-    model_config_hash, baseline_model,
-    baseline_config_hash, vintage
-from ranked
-where row_rank <= $n_criteria
+    baseline_value, value, baseline_by_trial, by_trial, task_id, criterion_id,
+    model as model_label,
+    model_config_hash, baseline_model, baseline_config_hash, vintage
+from scoped_condition_criteria
+semi join shown_members using (task_id)
+where points <> 0
+qualify row_number() over (
+    partition by judge_config, entry, shared_model, condition, points > 0
+    order by abs(points) desc, task_id, criterion_id
+) <= $n_criteria
 order by judge_config <> $main, judge_config, shared_model, position, points desc, task_id,
     criterion_id;
 

@@ -2,8 +2,8 @@
 -- Mean tokens, length and time of a model's responses on each split. Tokens are
 -- as reported (NULL if not reported). Failed responses are counted; only usable
 -- ones have a length.
-select task_set_members.split, shown_splits.is_hard,
-    shown_responses.entry as model,
+select split, is_hard,
+    entry as model,
     avg(prompt_tokens) as prompt_tokens,
     sum(cached_tokens) / sum(prompt_tokens) filter (cached_tokens is not null) as cached_share,
     avg(completion_tokens) as completion_tokens,
@@ -15,8 +15,8 @@ select task_set_members.split, shown_splits.is_hard,
 from shown_responses
 inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
 inner join shown_splits using (split)
-where not task_set_members.is_own_hard
-group by task_set_members.split, shown_splits.is_hard, shown_responses.entry
+where not is_own_hard
+group by split, is_hard, entry
 order by is_hard, split, completion_tokens desc nulls last, model;
 
 -- name: costs
@@ -28,26 +28,16 @@ with scored as (
     select judge_config, split, entry as model, mean_score, ci_low, ci_high, coverage
     from scoped_displayed_scores
     where score_name = $score and breakdown = 'all' and is_judged and not is_own_hard
-),
-
-final as (
-    select judge_config, split, model, scored.mean_score, scored.ci_low, scored.ci_high,
-        scored.coverage,
-        costs.response_usd, costs.verdicts_usd,
-        costs.response_usd + costs.verdicts_usd as task_usd,
-        costs.all_responses_usd, costs.n_responses, costs.n_unpriced_responses
-    from scored
-    left join response_costs as costs using (judge_config, split, model)
-    union all by name
-    select judge_config, split, model, response_usd, all_responses_usd, n_responses,
-        n_unpriced_responses
-    from response_costs
-    where judge_config is null
 )
 
-select judge_config, split, shown_splits.is_hard, final.* exclude (judge_config, split)
-from final
+select judge_config, split, is_hard, model, mean_score, ci_low, ci_high, coverage, response_usd,
+    verdicts_usd,
+    response_usd + verdicts_usd as task_usd,
+    all_responses_usd, n_responses, n_unpriced_responses
+from scored
+full join response_costs using (judge_config, split, model)
 inner join shown_splits using (split)
+where scored.model is not null or judge_config is null
 order by coalesce(judge_config <> $main, true), judge_config nulls last, is_hard, split,
     response_usd nulls last, model;
 
@@ -55,19 +45,6 @@ order by coalesce(judge_config <> $main, true), judge_config nulls last, is_hard
 -- Tokens, time and cost of each judge's verdicts on the responses of this report.
 -- Means are over verdicts with a reported value; a sum is NULL if one cost is
 -- unknown. Imported verdicts are left out: they had no call.
-with calls_of_judges as (
-    select shown_judge_configs.judge_config, verdicts.response_id, verdicts.value,
-        verdicts.attempts,
-        verdicts.prompt_tokens, verdicts.cached_tokens, verdicts.completion_tokens,
-        verdicts.cost_usd
-    from revision_verdicts as verdicts
-    semi join shown_tasks using (task_id)
-    inner join shown_responses using (response_id)
-    inner join shown_judge_configs
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    where verdicts.source = 'judged'
-)
-
 select
     judge_config as judged_by,
     count(*) as n_verdicts,
@@ -80,7 +57,11 @@ select
     round(1000 * exact_avg(cost_usd), 9) as thousand_usd,
     case when count(*) = count(cost_usd) then round(exact_sum(cost_usd), 9) end as cost_usd,
     count(*) - count(cost_usd) as n_unpriced
-from calls_of_judges
+from revision_verdicts
+semi join shown_tasks using (task_id)
+semi join shown_responses using (response_id)
+inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+where source = 'judged'
 group by judge_config
 order by judge_config <> $main, judge_config;
 

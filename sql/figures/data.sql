@@ -3,13 +3,8 @@
 -- numbers and severities are in their order. A task or criterion with several
 -- labels counts under each, so the shares can add up to more than 100 %.
 with own as (
-    select task_id, null as criterion_id, list(label order by label) as labels
-    from revision_labelled_tasks
-    where kind = $breakdown
-    group by task_id
-    union all
     select task_id, criterion_id, list(label order by label) as labels
-    from revision_criterion_labels
+    from (from revision_labelled_tasks union all by name from revision_criterion_labels)
     where kind = $breakdown
     group by task_id, criterion_id
 ),
@@ -45,12 +40,11 @@ members as (
 ),
 
 labelled as (
-    select split, member, n_of_split, unnest(if(len(labels) > 0, labels, ['(none)'])) as label
-    from (
-        select split, labels, (task_id, criterion_id) as member,
-            count(*) over (partition by split) as n_of_split
-        from members
-    )
+    select split,
+        (task_id, criterion_id) as member,
+        count(*) over (partition by split) as n_of_split,
+        unnest(if(len(labels) > 0, labels, ['(none)'])) as label
+    from members
 ),
 
 counted as (
@@ -78,19 +72,11 @@ order by is_hard, split, max_weight desc nulls last, try_cast(label as double) n
 -- name: splits
 -- The size of each split as ingested, including refused tasks. Quartiles are
 -- interpolated.
-with refused as (
-    select distinct benchmark, dataset_revision, task_id
-    from quarantine
-),
-
-members as (
-    select split_members.split, tasks.expert, tasks.turns, tasks.has_reference_texts,
-        tasks.n_criteria, tasks.negative_weight,
-        refused.task_id is not null as is_refused
-    from revision_split_members as split_members
+with members as (
+    select *, task_id in (select task_id from revision_quarantine) as is_refused
+    from revision_split_members
     inner join shown_splits using (split)
-    inner join tasks using (benchmark, dataset_revision, task_id)
-    left join refused using (benchmark, dataset_revision, task_id)
+    inner join revision_tasks using (task_id)
 )
 
 select split,
@@ -112,6 +98,5 @@ select split,
     avg((turns > 1)::integer) as multi_turn_share,
     count(*) filter (has_reference_texts) as n_with_references
 from members
-inner join shown_splits using (split)
 group by split, is_hard
 order by is_hard, split;

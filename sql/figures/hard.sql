@@ -8,52 +8,43 @@ with own as (
 ),
 
 others as (
-    select hard_subset.field, hard_subset.selection_id, hard_subset.task_id,
-        max(hard_subset.selected_at) over (partition by hard_subset.selection_id) as selected_at,
-        count(*) over (partition by hard_subset.selection_id) as n_compared,
-        hard_subset.n_models
-    from revision_hard_subset as hard_subset
+    select field, selection_id, task_id, n_models,
+        max(selected_at) over (partition by selection_id) as latest,
+        count(*) over (partition by selection_id) as n_compared
+    from revision_hard_subset
     anti join own using (selection_id)
 ),
 
 earlier as (
-    select others.field,
+    select field,
         'earlier' as kind,
-        strftime(timezone('UTC', others.selected_at), '%Y-%m-%d %H:%M')
-        || ' (' || others.n_models || ' models)' as compared_with,
-        others.n_compared,
+        strftime(timezone('UTC', latest), '%Y-%m-%d %H:%M') || ' (' || n_models || ' models)'
+            as compared_with,
+        n_compared,
         count(own.task_id) as n_shared
     from others
     left join own using (field, task_id)
-    group by others.selection_id, others.field, others.selected_at,
-        others.n_models, others.n_compared
+    group by others.selection_id, field, latest, n_models, n_compared
 ),
 
 sizes as (
     select field, selection_id, count(*) as n_selected from own group by all
 ),
 
-stored as (
-    select hard_overlaps.field, hard_overlaps.kind, hard_overlaps.compared_with,
-        hard_overlaps.n_compared, hard_overlaps.n_shared
+final as (
+    select field, kind, compared_with, n_compared, n_shared
     from hard_overlaps
     semi join sizes using (selection_id)
-),
-
-final as (
-    from stored
     union all by name
     from earlier
 )
 
-select final.field, final.kind, final.compared_with, sizes.n_selected, final.n_compared,
-    final.n_shared,
-    final.n_shared / sizes.n_selected as shared_share,
-    final.n_shared / (sizes.n_selected + final.n_compared - final.n_shared) as jaccard
+select field, kind, compared_with, n_selected, n_compared, n_shared,
+    n_shared / n_selected as shared_share,
+    n_shared / (n_selected + n_compared - n_shared) as jaccard
 from final
 inner join sizes using (field)
-order by final.field, final.kind <> 'official', final.kind <> 'earlier',
-    shared_share, final.compared_with;
+order by field, kind <> 'official', kind <> 'earlier', shared_share, compared_with;
 
 -- name: hard_selections
 -- The current hard selection of each field: its size, stability, border, and
@@ -89,16 +80,15 @@ admitted as (
     group by field
 )
 
-select own.field, own.n_selected, around.n_chosen_from, admitted.n_tasks, own.highest_inside,
-    around.lowest_outside,
-    around.lowest_outside - own.highest_inside as gap,
-    around.n_border, around.n_border_inside, around.mean_inclusion, own.n_models, own.panel,
-    timezone('UTC', own.selected_at) as selected_at,
-    own.selection_id
+select field, n_selected, n_chosen_from, n_tasks, highest_inside, lowest_outside,
+    lowest_outside - highest_inside as gap,
+    n_border, n_border_inside, mean_inclusion, n_models, panel,
+    timezone('UTC', selected_at) as selected_at,
+    selection_id
 from own
 left join around using (selection_id)
 left join admitted using (field)
-order by own.field;
+order by field;
 
 -- name: tasks
 -- Every task that the hard selection of its field chose from, hardest first: in
@@ -110,16 +100,9 @@ with selected as (
     where list_contains($selections::varchar[], selection_id)
 ),
 
-selections as (
-    select field, selection_id, count(*) as n_selected
-    from selected
-    group by field, selection_id
-),
-
 stability as (
-    select field, selection_id, task_id, mean_score, inclusion_probability, is_border
     from hard_stability
-    semi join selections using (selection_id)
+    semi join selected using (selection_id)
 ),
 
 known as (
@@ -129,6 +112,7 @@ known as (
         coalesce(selected.mean_score, stability.mean_score) as mean_score,
         selected.rank,
         selected.rank is not null as is_selected,
+        count(selected.rank) over (partition by selection_id) as n_selected,
         inclusion_probability, is_border
     from selected
     full join stability using (field, selection_id, task_id)
@@ -136,7 +120,7 @@ known as (
 
 ranked as (
     select
-        known.* exclude (rank),
+        known.* exclude (rank, n_selected),
         coalesce(
             known.rank,
             n_selected
@@ -150,34 +134,24 @@ ranked as (
         (
             max(mean_score) filter (is_selected) over same
             + min(mean_score) filter (not is_selected) over same
-        ) / 2 as border
+        ) / 2 as border,
+        task_id in (
+            select task_id
+            from revision_split_members
+            where list_contains($hard_splits::varchar[], split)
+        ) as is_member
     from known
-    inner join selections using (field, selection_id)
     window same as (partition by selection_id)
-),
-
-official as (
-    select distinct task_id
-    from revision_split_members
-    where list_contains($hard_splits::varchar[], split)
-),
-
-final as (
-    select ranked.*, tasks.topic, tasks.expert, tasks.turns,
-        official.task_id is not null as is_member
-    from ranked
-    inner join tasks using (task_id)
-    left join official using (task_id)
-    where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision
 )
 
-select field, rank, task_id, topic, expert, turns, mean_score,
+select ranked.field, rank, task_id, topic, expert, turns, mean_score,
     mean_score - border as from_border,
     is_selected, inclusion_probability, is_border,
     -- NULL if no official hard split of the field is stored.
-    if(bool_or(is_member) over (partition by field), is_member, null) as is_official
-from final
-order by field, rank;
+    if(bool_or(is_member) over (partition by ranked.field), is_member, null) as is_official
+from ranked
+inner join revision_tasks using (task_id)
+order by ranked.field, rank;
 
 -- name: hard_topics
 -- Hard topics: the share of a topic's candidate tasks that the hard selection of

@@ -29,9 +29,7 @@ select
     timezone('UTC', started_at) as started_at,
     night, command,
     if(
-        outcome = 'running' and not list_contains($living::varchar[], run_id),
-        'killed',
-        outcome
+        outcome = 'running' and not list_contains($living::varchar[], run_id), 'killed', outcome
     ) as outcome,
     responses, verdicts, calls, cost_usd, unpriced_calls,
     epoch(ended_at - run_totals.started_at) / 60 as minutes,
@@ -112,16 +110,10 @@ select split,
     is_small, change, changed, is_drifted, n_tasks, n_tasks_wanted, coverage, n_trials,
     -- Only if a label or a judge has had several.
     if(count(distinct dataset_revision) over () > 1, dataset_revision[:8], null) as revision,
-    if(
-        count(distinct model_config_hash) over of_model > 1,
-        model_config_hash[:8],
-        null
-    ) as configuration,
-    if(
-        count(distinct judge_config_hash) over of_judge > 1,
-        judge_config_hash[:8],
-        null
-    ) as judge_configuration,
+    if(count(distinct model_config_hash) over of_model > 1, model_config_hash[:8], null)
+        as configuration,
+    if(count(distinct judge_config_hash) over of_judge > 1, judge_config_hash[:8], null)
+        as judge_configuration,
     if(count(distinct template_hash) over of_judge > 1, template_hash[:8], null) as template,
     if(count(distinct grading) over of_judge > 1, grading, null) as grading,
     dense_rank() over (

@@ -62,11 +62,9 @@ order by not has_people, n_of_pair desc, grader_a, grader_b, value_a desc, value
 -- Each judge's decisions on its control set by night, compared with its first
 -- verdicts and the expected agreement.
 select
-    coalesce(shown_judge_configs.judge_config, drift.judge)
+    coalesce(judge_config, judge)
     || if(
-        count(distinct set_id) over (
-            partition by coalesce(shown_judge_configs.judge_config, drift.judge)
-        ) > 1,
+        count(distinct set_id) over (partition by coalesce(judge_config, judge)) > 1,
         ' set ' || set_id[:8],
         ''
     ) as grader,
@@ -74,7 +72,7 @@ select
     met_share, first_met_share,
     met_share - first_met_share as met_change,
     n_members, n_decided, n_failed, n_lost
-from revision_judge_drift as drift
+from revision_judge_drift
 left join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 order by grader, night;
 
@@ -83,19 +81,19 @@ order by grader, night;
 -- and failures by cause.
 with counted as (
     select
-        shown_judge_configs.judge_config as grader,
-        verdicts.status,
+        judge_config as grader,
+        status,
         count(*) as n,
-        count(*) filter (verdicts.value is null) as n_failed,
-        sum(verdicts.attempts)::bigint as attempts
-    from revision_graded_verdicts as verdicts
+        count(*) filter (value is null) as n_failed,
+        sum(attempts)::bigint as attempts
+    from revision_graded_verdicts
     semi join shown_tasks using (task_id)
-    inner join shown_responses using (response_id)
+    semi join shown_responses using (response_id)
     inner join shown_judge_configs
         using (judge, judge_config_hash, template_hash, grading, judge_trial)
     -- Another reading of a verdict is not a call.
-    where verdicts.grading <> 'ternary_as_binary'
-    group by shown_judge_configs.judge_config, verdicts.status
+    where grading <> 'ternary_as_binary'
+    group by judge_config, status
 )
 
 select grader, status,

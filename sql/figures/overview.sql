@@ -43,22 +43,19 @@ ranked as (
     from paired
 )
 
-select shown_judge_configs.judge_config,
-    entries.entry as model,
-    ranked.task_id, tasks.field, tasks.topic, ranked.earlier, ranked.later, ranked.earlier_score,
-    ranked.later_score, ranked.difference,
+select judge_config,
+    entry as model,
+    task_id, field, topic, earlier, later, earlier_score, later_score, difference,
     ranked.model as model_label,
-    ranked.model_config_hash
+    model_config_hash
 from ranked
-inner join tasks using (task_id)
+inner join revision_tasks using (task_id)
 inner join entries using (model, model_config_hash)
 inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where ranked.later = entries.vintage
-    and tasks.benchmark = $benchmark
-    and tasks.dataset_revision = $revision
 qualify row_number() over (
     partition by judge_config, entry
-    order by difference * sign(mean_difference) desc, ranked.task_id
+    order by difference * sign(mean_difference) desc, task_id
 ) <= 10
 order by judge_config <> $main, judge_config, model, difference * sign(mean_difference) desc,
     task_id;
@@ -76,19 +73,16 @@ with paired as (
         round(exact_avg(later_value - earlier_value), 12) as difference,
         count(*) as n_tasks
     from change_values as changed
-    inner join intermediate.task_set_members as members using (split, task_id)
-    where members.benchmark = $benchmark
-        and members.dataset_revision = $revision
-        and not members.is_own_hard
+    inner join revision_task_set_members as members using (split, task_id)
+    where not members.is_own_hard
     group by all
 )
 
-select shown_judge_configs.judge_config,
-    entries.entry as model,
-    paired.split, paired.earlier, paired.later, paired.earlier_mean, paired.later_mean,
-    paired.difference, paired.ci_low, paired.ci_high, paired.p_adjusted,
-    coalesce(paired.p_adjusted <= 0.05, false) as is_significant,
-    paired.n_tasks
+select judge_config,
+    entry as model,
+    split, earlier, later, earlier_mean, later_mean, difference, ci_low, ci_high, p_adjusted,
+    coalesce(p_adjusted <= 0.05, false) as is_significant,
+    n_tasks
 from paired
 inner join entries using (model, model_config_hash)
 inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
@@ -105,8 +99,6 @@ order by judge;
 -- name: facts
 -- The numbers of tasks, models, responses and verdicts, in one row.
 with of_report as (
-    select shown_responses.response_id, shown_responses.source, shown_responses.status,
-        shown_responses.cost_usd
     from shown_responses
     semi join shown_tasks using (task_id)
 ),
@@ -123,13 +115,11 @@ sampled as (
 decided as (
     select
         count(*) as n_verdicts,
-        count(*) filter (verdicts.value is null) as n_failed,
-        exact_sum(verdicts.cost_usd) as verdicts_usd,
-        count(*) filter (
-            verdicts.cost_usd is null and verdicts.source = 'judged'
-        ) as n_verdicts_unpriced
+        count(*) filter (value is null) as n_failed,
+        exact_sum(cost_usd) as verdicts_usd,
+        count(*) filter (cost_usd is null and source = 'judged') as n_verdicts_unpriced
     from verdicts
-    inner join of_report using (response_id)
+    semi join of_report using (response_id)
     inner join shown_judge_configs
         using (judge, judge_config_hash, template_hash, grading, judge_trial)
 ),
@@ -182,15 +172,13 @@ ranked as (
 
 -- Of judges that decide several criteria in one call.
 groups as (
-    select judge, judge_config_hash, template_hash, grading, judge_trial,
+    select judge, judge_config_hash, template_hash, grading, judge_configs.judge_trial,
         n_in_call as criteria_per_call,
         effects.change as neighbour_effect,
         effects.change_ci_low as neighbour_effect_ci_low,
         effects.change_ci_high as neighbour_effect_ci_high
     from intermediate.judge_configs
     left join (
-        select judge, judge_config_hash, template_hash, grading, change, change_ci_low,
-            change_ci_high
         from neighbour_effects
         where benchmark = $benchmark
             and dataset_revision = $revision

@@ -23,16 +23,10 @@ paper as (
         population_id
     from own
     where $reviewed_share::double is not null
-),
-
-final as (
-    select * from own
-    union all by name
-    select * from paper
 )
 
 select *
-from final
+from (from own union all by name from paper)
 order by max(n_population) over (partition by population_id) desc, population_id,
     array_position(['All criteria', 'Category', 'Severity'], breakdown), n_criteria is null,
     agreeing_share, label;

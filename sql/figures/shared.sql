@@ -22,24 +22,15 @@ from $changes as given (
 
 -- name: change_values
 -- One row: a task's value in both vintages of a change.
-with valued as (
-    select * from task_scores
-    where benchmark = $benchmark
-        and dataset_revision = $revision
-        and score_name = $score
-        and value is not null
-)
-
-select changes.*, task_id, first_side.value as earlier_value, second_side.value as later_value
+select changes.*, task_id,
+    any_value(value) filter (vintage = earlier) as earlier_value,
+    any_value(value) filter (vintage = later) as later_value
 from changes
-inner join valued as second_side
+inner join revision_task_scores
     using (model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial)
-inner join valued as first_side
-    using (
-        model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial,
-        task_id
-    )
-where second_side.vintage = changes.later and first_side.vintage = changes.earlier;
+where score_name = $score
+group by all
+having earlier_value is not null and later_value is not null;
 
 -- name: shown_splits
 -- One row: a split of the report.
@@ -82,10 +73,7 @@ select entries.entry,
     responses.*
 from revision_responses as responses
 inner join entries using (model, model_config_hash, vintage)
-left join tasks
-    on responses.benchmark = tasks.benchmark
-        and responses.dataset_revision = tasks.dataset_revision
-        and responses.task_id = tasks.task_id;
+left join tasks using (benchmark, dataset_revision, task_id);
 
 -- name: wanted_entry_tasks
 -- One row: an entry and a task of the blocks whose data files are to be written.
@@ -99,14 +87,10 @@ inner join drilled_tasks using (block);
 select shown_judge_configs.judge_config, shown_responses.entry, shown_responses.is_older,
     criteria.position, verdicts.*
 from revision_graded_verdicts as verdicts
+inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 inner join shown_responses using (response_id)
 inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
-inner join criteria
-    on verdicts.benchmark = criteria.benchmark
-        and verdicts.dataset_revision = criteria.dataset_revision
-        and verdicts.task_id = criteria.task_id
-        and verdicts.criterion_id = criteria.criterion_id
-        and verdicts.criterion_hash = criteria.content_hash;
+where verdicts.criterion_hash = criteria.content_hash;
 
 -- name: shown_grounds
 -- One row: a shown verdict that was not made on the original criterion and the
@@ -127,25 +111,23 @@ with searched as (
 
 select verdicts.*, variants.title as wording, searched.chunks
 from shown_verdicts as verdicts
+left join searched using (task_id, verdict_id)
 left join criterion_variants as variants
     on verdicts.benchmark = variants.benchmark
         and verdicts.dataset_revision = variants.dataset_revision
         and verdicts.task_id = variants.task_id
         and verdicts.criterion_id = variants.original_id
         and verdicts.criterion_hash = variants.original_hash
-        and verdicts.rubric = variants.rubric
-left join searched
-    on verdicts.task_id = searched.task_id and verdicts.verdict_id = searched.verdict_id;
+        and verdicts.rubric = variants.rubric;
 
 -- name: shown_points
 -- One row: the score of a shown response under a judge configuration, with bounds
 -- if criteria are undecided.
 select response_scores.task_id, entries.entry, response_id, response_scores.trial,
-    shown_judge_configs.judge_config,
-    response_scores.value, response_scores.value_lower, response_scores.value_upper,
-    response_points.points, response_points.undecided_negative, response_points.undecided_positive,
-    response_points.positive, response_points.n_met, response_points.n_decided,
-    response_points.n_wanted
+    shown_judge_configs.judge_config, response_scores.value, response_scores.value_lower,
+    response_scores.value_upper, response_points.points, response_points.undecided_negative,
+    response_points.undecided_positive, response_points.positive, response_points.n_met,
+    response_points.n_decided, response_points.n_wanted
 from intermediate.response_scores
 inner join intermediate.response_points using (model_run_id, response_id, breakdown, label)
 inner join intermediate.model_runs using (model_run_id)
@@ -168,33 +150,29 @@ with further as (
 
 select criteria.*, coalesce(further.labels, []) as labels
 from revision_criteria as criteria
-left join further
-    on criteria.task_id = further.task_id and criteria.criterion_id = further.criterion_id;
+left join further using (task_id, criterion_id);
 
 -- name: response_costs
 -- One row: the cost of a model's responses on a split and of judging them;
 -- without a judge configuration, the responses without any verdict.
 with judged as (
-    select judge_config, split,
-        entry as model,
-        response_usd,
+    select judge_config, split, entry, response_usd,
         if(is_verdicts_usd_unknown, null, verdicts_usd) as verdicts_usd
     from scoped_judged_responses
     where not is_own_hard
 ),
 
 unjudged as (
-    select task_set_members.split,
-        shown_responses.entry as model,
-        shown_responses.cost_usd as response_usd
+    select split, entry, cost_usd as response_usd
     from shown_responses
     inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
     inner join shown_splits using (split)
-    anti join judged on shown_responses.entry = judged.model
-    where not task_set_members.is_own_hard
+    anti join judged using (entry)
+    where not is_own_hard
 )
 
-select judge_config, split, model,
+select judge_config, split,
+    entry as model,
     round(exact_avg(response_usd), 12) as response_usd,
     round(exact_avg(verdicts_usd), 12) as verdicts_usd,
     case
@@ -266,20 +244,12 @@ with spans as (
     from sampled_scores
     where judge_config_hash <> 'imported'
     group by all
-),
-
--- A judge that begins after another has ended replaces it.
-taken_over as (
-    select
-        later.* exclude (until),
-        arg_max(earlier.judge, (earlier.until, earlier.judge)) as previous_judge
-    from spans as later
-    inner join spans as earlier
-        on later.split = earlier.split
-            and later.model = earlier.model
-            and later.judge_trial = earlier.judge_trial
-            and earlier.until < later.since
-    group by all
 )
 
-select * from taken_over;
+-- A judge that begins after another has ended replaces it.
+select later.* exclude (until),
+    arg_max(earlier.judge, (earlier.until, earlier.judge)) as previous_judge
+from spans as later
+inner join spans as earlier using (split, model, judge_trial)
+where earlier.until < later.since
+group by all;

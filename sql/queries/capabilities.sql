@@ -9,12 +9,10 @@ with trees as (
 
 verdicts as (
     select judging_id,
-        bit_xor(
-            hash(
-                judged.model_run_id, judged.task_id, judged.trial,
-                judged.criterion_id, judged.weight, judged.value
-            )
-        ) as basis
+        bit_xor(hash(
+            judged.model_run_id, judged.task_id, judged.trial,
+            judged.criterion_id, judged.weight, judged.value
+        )) as basis
     from intermediate.judged_criteria as judged
     inner join intermediate.model_runs using (model_run_id)
     where model_runs.benchmark = $benchmark
@@ -24,10 +22,8 @@ verdicts as (
 )
 
 select
-    judge_configs.judging_id::varchar as judging_id,
-    judge_configs.judge, judge_configs.judge_config_hash, judge_configs.template_hash,
-    judge_configs.grading,
-    judge_configs.judge_trial,
+    judging_id::varchar as judging_id,
+    judge, judge_config_hash, template_hash, grading, judge_trial,
     verdicts.basis::varchar || ' ' || trees.basis::varchar as basis
 from verdicts
 inner join intermediate.judge_configs using (judging_id)
@@ -95,8 +91,7 @@ inner join (
     select task_id, criterion_id, row_number() over (order by task_id, criterion_id) - 1 as position
     from capability_members
     where tree_id = $tree_id and is_leaf
-) as members
-    on judged.task_id = members.task_id and judged.criterion_id = members.criterion_id
+) as members using (task_id, criterion_id)
 where model_runs.judging_id::varchar = $judging_id
     and model_runs.benchmark = $benchmark
     and model_runs.dataset_revision = $dataset_revision

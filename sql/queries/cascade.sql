@@ -46,21 +46,6 @@ with graded as (
         and judging_id in ($first::ubigint, $second::ubigint, $strong_first::ubigint)
 ),
 
-first_verdicts as (
-    select * from graded
-    where judging_id = $first::ubigint
-),
-
-second_verdicts as (
-    select * from graded
-    where judging_id = $second::ubigint
-),
-
-strong_verdicts as (
-    select * from graded
-    where judging_id = $strong_first::ubigint
-),
-
 primary_scores as (
     select bounds.task_id, bounds.offset_points, bounds.denominator, bounds.n_wanted
     from intermediate.score_bounds as bounds
@@ -84,9 +69,11 @@ select responses.response_id, responses.task_id, responses.model, responses.vint
     coalesce(primary_scores.offset_points, 0) as offset_points,
     primary_scores.denominator,
     coalesce(primary_scores.n_wanted, 0) as n_wanted
-from first_verdicts
-inner join strong_verdicts using (response_id, criterion_id, criterion_hash)
-left join second_verdicts using (response_id, criterion_id, criterion_hash)
+from (from graded where judging_id = $first::ubigint) as first_verdicts
+inner join (from graded where judging_id = $strong_first::ubigint) as strong_verdicts
+    using (response_id, criterion_id, criterion_hash)
+left join (from graded where judging_id = $second::ubigint) as second_verdicts
+    using (response_id, criterion_id, criterion_hash)
 inner join responses using (response_id)
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 inner join tasks using (benchmark, dataset_revision, task_id)

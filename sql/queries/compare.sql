@@ -9,12 +9,6 @@ with sides as (
         as chosen (side, model_run_id) using (model_run_id)
 ),
 
-compared_responses as (
-    select wanted.response_id, sides.side, sides.model_run_id, sides.judging_id
-    from intermediate.wanted_responses as wanted
-    inner join sides using (model_run_id)
-),
-
 rubrics as (
     select criteria.*,
         -- A rubric may have two criteria with the same content.
@@ -27,7 +21,7 @@ rubrics as (
 ),
 
 decisions as (
-    select compared_responses.side, verdicts.task_id, verdicts.criterion_id,
+    select sides.side, verdicts.task_id, verdicts.criterion_id,
         verdicts.criterion_hash as content_hash,
         coalesce(
             list(verdicts.value order by verdicts.trial) filter (
@@ -43,7 +37,8 @@ decisions as (
             []
         ) as explanations
     from intermediate.graded_verdicts as verdicts
-    inner join compared_responses using (response_id, judging_id)
+    inner join intermediate.wanted_responses using (response_id, judging_id)
+    inner join sides using (model_run_id)
     inner join intermediate.response_points using (model_run_id, response_id)
     where response_points.breakdown = 'all'
     group by all
@@ -83,14 +78,7 @@ order by effect, task_id, criterion_id;
 
 -- name: model_runs
 -- One row: a model run, with the times of its last response and verdict.
-with of_benchmark as (
-    select * from intermediate.model_runs
-    -- Not the binary readings of ternary verdicts: they would repeat each
-    -- comparison, and the correction would count both.
-    where benchmark = $benchmark and grading <> 'ternary_as_binary'
-),
-
-sampled_runs as (
+with sampled_runs as (
     select benchmark, dataset_revision, model, model_config_hash, vintage,
         max(created_at) as responded_at
     from responses
@@ -104,12 +92,15 @@ judged as (
     group by judging_id
 )
 
-select of_benchmark.*,
+select model_runs.*,
     counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash) as is_by_judge,
     responded_at, judged_at
-from of_benchmark
+from intermediate.model_runs
 inner join sampled_runs using (benchmark, dataset_revision, model, model_config_hash, vintage)
 inner join judged using (judging_id)
+-- Not the binary readings of ternary verdicts: they would repeat each
+-- comparison, and the correction would count both.
+where benchmark = $benchmark and grading <> 'ternary_as_binary'
 -- Ordered by names, so that the same comparison has the same result.
 order by vintage, judge, judge_trial, template_hash, judge_config_hash, grading,
     model, model_config_hash, dataset_revision;
@@ -138,24 +129,18 @@ with split_tasks as (
         and ($is_hard or $splits = [] or list_contains($splits::varchar[], split))
 ),
 
-chosen as (
-    select model_run_id, benchmark, dataset_revision from intermediate.model_runs
-    where list_contains($model_runs::ubigint[], model_run_id)
-),
-
 of_runs as (
     select model_run_id, task_id, value
     from task_scores
     where list_contains($model_runs::ubigint[], model_run_id) and score_name = $score
 )
 
-select split_tasks.split, chosen.model_run_id, split_tasks.task_id,
-    of_runs.task_id is not null as has_response,
-    of_runs.value
-from chosen
+select split, model_run_id, task_id, of_runs.task_id is not null as has_response, value
+from intermediate.model_runs
 inner join split_tasks using (benchmark, dataset_revision)
 left join of_runs using (model_run_id, task_id)
-order by split_tasks.split, split_tasks.task_id, chosen.model_run_id;
+where list_contains($model_runs::ubigint[], model_run_id)
+order by split, task_id, model_run_id;
 
 -- name: condition_sets
 -- One row: a model with its conditions, as given.

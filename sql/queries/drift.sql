@@ -4,6 +4,8 @@
 -- response; for a judge of groups, the whole pieces with these criteria. The
 -- choice depends on content only. Responses are materialized, so that each text
 -- is hashed once and not for each of its verdicts.
+--
+-- with: queries/run/judge_verdicts
 with usable_responses as materialized (
     select responses.response_id, responses.conversation_id,
         md5(responses.response_id) as response_order,
@@ -25,17 +27,12 @@ decided as (
             verdicts.verdict_id, usable_responses.response_order || verdicts.verdict_id
         ) as verdict_id,
         arg_min(verdicts.value, usable_responses.response_order || verdicts.verdict_id) as value
-    from verdicts
+    from judge_verdicts as verdicts
     inner join usable_responses using (response_id)
     inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
     where verdicts.criterion_hash = criteria.content_hash
         and verdicts.benchmark = $benchmark
         and verdicts.dataset_revision = $dataset_revision
-        and verdicts.judge = $judge
-        and verdicts.judge_config_hash = $judge_config_hash
-        and verdicts.template_hash = $template_hash
-        and verdicts.grading = $grading
-        and verdicts.judge_trial = $judge_trial
         and verdicts.source = 'judged'
         and verdicts.value is not null
     group by verdicts.task_id, usable_responses.text_hash, verdicts.criterion_hash
@@ -107,24 +104,12 @@ members as (
         tasks.task_id is not null as has_same_prompt,
         tonight.status as stored_status
     from control_set
-    left join responses
-        on control_set.response_id = responses.response_id and responses.status = 'ok'
     left join cut_rubrics as criteria
-        on control_set.benchmark = criteria.benchmark
-            and control_set.dataset_revision = criteria.dataset_revision
-            and control_set.task_id = criteria.task_id
-            and control_set.criterion_id = criteria.criterion_id
-            and control_set.criterion_hash = criteria.content_hash
-    left join tasks
-        on control_set.benchmark = tasks.benchmark
-            and control_set.dataset_revision = tasks.dataset_revision
-            and control_set.task_id = tasks.task_id
-            and control_set.conversation_id = tasks.conversation_id
-            and tasks.is_admitted
-    left join tonight
-        on control_set.response_id = tonight.response_id
-            and control_set.criterion_id = tonight.criterion_id
-            and control_set.criterion_hash = tonight.criterion_hash
+        using (benchmark, dataset_revision, task_id, criterion_id, criterion_hash)
+    left join (from tasks where is_admitted) as tasks
+        using (benchmark, dataset_revision, task_id, conversation_id)
+    left join tonight using (response_id, criterion_id, criterion_hash)
+    left join (from responses where status = 'ok') as responses using (response_id)
     where control_set.set_id = $set_id
     qualify
         bool_or(tonight.status is null or list_contains($again::varchar[], tonight.status)) over (
@@ -137,15 +122,14 @@ members as (
 -- The other criteria of the same calls.
 beside as (
     select distinct members.* replace (
-            criteria.criterion_id as criterion_id, criteria.content_hash as criterion_hash,
+            criteria.criterion_id as criterion_id, criteria.criterion_hash as criterion_hash,
             criteria.title as criterion_text, criteria.weight as weight,
             criteria.category as category, criteria.severity as severity,
             kinds_of(criteria.title) as kinds, criteria.position as position, false as is_missing,
             null as verdict_id, null as first_value, null as stored_status
         )
     from members
-    inner join cut_rubrics as criteria
-        using (benchmark, dataset_revision, task_id, call_index)
+    inner join cut_rubrics as criteria using (benchmark, dataset_revision, task_id, call_index)
     where criteria.criterion_id not in (
         select twin.criterion_id from members as twin where twin.response_id = members.response_id
     )

@@ -16,75 +16,58 @@ order by judged.response_id, criteria.position;
 -- One row: a configured model, sampled in one vintage, under one judge configuration, that
 -- has a response to one of some tasks. Binary readings of ternary verdicts are
 -- left out.
-with chosen_runs as (
-    select distinct model_run_id
-    from intermediate.wanted_responses
-    where list_contains($task_ids::varchar[], task_id)
-)
-
-select model_runs.*, judge_configs.rubric, judge_configs.is_imported, hiding_runs.may_hide_failures
+select model_runs.*, rubric, is_imported, may_hide_failures
 from intermediate.model_runs
-inner join chosen_runs using (model_run_id)
-inner join intermediate.judge_configs using (judging_id)
+semi join (
+    from intermediate.wanted_responses where list_contains($task_ids::varchar[], task_id)
+) as wanted using (model_run_id)
+inner join (select judging_id, rubric, is_imported from intermediate.judge_configs)
+    using (judging_id)
 left join intermediate.hiding_runs using (model_run_id)
-where model_runs.benchmark = $benchmark
-    and model_runs.dataset_revision = $dataset_revision
-    and model_runs.grading <> 'ternary_as_binary'
-    and ($models = [] or list_contains($models::varchar[], model_runs.model))
-    and counts_as_judge(
-        $judges, model_runs.benchmark, model_runs.dataset_revision,
-        model_runs.judge, model_runs.judge_config_hash
-    )
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and grading <> 'ternary_as_binary'
+    and ($models = [] or list_contains($models::varchar[], model))
+    and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
     and (
-        $vintage::varchar = 'all' or model_runs.vintage = $vintage
-        or ($vintage::varchar is null and model_runs.is_latest)
+        $vintage::varchar = 'all' or vintage = $vintage
+        or ($vintage::varchar is null and is_latest)
     )
-order by model_runs.model, model_runs.model_config_hash, model_runs.vintage, model_runs.judge,
-    model_runs.judge_config_hash, model_runs.template_hash, model_runs.grading,
-    model_runs.judge_trial;
+order by model, model_config_hash, vintage, judge, judge_config_hash, template_hash, grading,
+    judge_trial;
 
 -- name: inspect_responses
 -- One row: a response of a model run to one of some tasks, failed or not.
 select responses.*, tasks.field, tasks.topic, tasks.expert, tasks.splits, tasks.decision_types,
     tasks.economic_pathways
 from intermediate.wanted_responses as wanted
+inner join tasks using (benchmark, dataset_revision, task_id)
 inner join responses using (response_id)
-inner join tasks
-    on wanted.benchmark = tasks.benchmark
-        and wanted.dataset_revision = tasks.dataset_revision
-        and wanted.task_id = tasks.task_id
-where wanted.model_run_id = $model_run and list_contains($task_ids::varchar[], wanted.task_id)
+where model_run_id = $model_run and list_contains($task_ids::varchar[], wanted.task_id)
 order by responses.task_id, responses.trial, responses.response_id;
 
 -- name: inspect_results
 -- One row: a score of a model run on a split, as on the leaderboard, with its
 -- standard error over tasks.
-with members as (
-    select split, task_id
-    from intermediate.task_set_members
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
+with spread as (
+    select split, score_name,
+        -- Rounded, because the last digits depend on the order of threads.
+        round(stddev_samp(value) / sqrt(count(value)), 12) as standard_error
+    from intermediate.task_values
+    inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
+    where model_run_id = $model_run
+        and breakdown = 'all'
         and not is_own_hard
         and ($splits = [] or list_contains($splits::varchar[], split))
-),
-
-spread as (
-    select members.split, task_values.score_name,
-        -- Rounded, because the last digits depend on the order of threads.
-        round(stddev_samp(task_values.value) / sqrt(count(task_values.value)), 12) as standard_error
-    from intermediate.task_values
-    inner join members using (task_id)
-    where task_values.model_run_id = $model_run and task_values.breakdown = 'all'
-    group by members.split, task_values.score_name
+    group by all
 )
 
-select board.split, board.score_name, board.is_primary, board.mean_score, spread.standard_error,
-    board.ci_low, board.ci_high, board.raw_mean_score, board.coverage, board.n_tasks,
-    board.n_tasks_wanted, board.is_complete, board.mean_lower, board.mean_upper
-from intermediate.leaderboard_rows as board
+select split, score_name, is_primary, mean_score, standard_error, ci_low, ci_high, raw_mean_score,
+    coverage, n_tasks, n_tasks_wanted, is_complete, mean_lower, mean_upper
+from intermediate.leaderboard_rows
 inner join spread using (split, score_name)
-where board.model_run_id = $model_run and not board.is_own_hard and board.breakdown = 'all'
-order by board.is_primary desc, board.score_name, board.split;
+where model_run_id = $model_run and not is_own_hard and breakdown = 'all'
+order by is_primary desc, score_name, split;
 
 -- name: labelling_responses
 -- One row: a usable response that people can label. It must be unique by task,
@@ -156,23 +139,23 @@ order by n_verdicts desc, grading = 'ternary_as_binary', judge_trial, judge, jud
 -- judge: its contribution to the task's value if it is met, a flag (true if the
 -- judge has decided the whole response, so that it counts), the judge's verdict,
 -- the difference of other judges from it, and earlier labels.
-with others as (
-    select verdicts.response_id, verdicts.criterion_id, verdicts.criterion_hash,
+with judged as (
+    select response_id, criterion_id, criterion_hash, judging_id, value
+    from intermediate.graded_verdicts
+    where judging_id = $judging_id and list_contains($response_ids::varchar[], response_id)
+),
+
+others as (
+    select response_id, criterion_id, criterion_hash,
         avg(pow(verdicts.value - judged.value, 2)) as disagreement,
         count(*) as n_others
     from intermediate.graded_verdicts as verdicts
-    inner join intermediate.graded_verdicts as judged
-        on verdicts.response_id = judged.response_id
-            and verdicts.criterion_id = judged.criterion_id
-            and verdicts.criterion_hash = judged.criterion_hash
-            and judged.judging_id = $judging_id
-            and verdicts.judging_id <> judged.judging_id
-            and judged.value is not null
-    where list_contains($response_ids::varchar[], verdicts.response_id)
+    inner join judged using (response_id, criterion_id, criterion_hash)
+    where verdicts.judging_id <> judged.judging_id
+        and judged.value is not null
         and verdicts.value is not null
         and (verdicts.grading = 'ternary') = ($steps = 'ternary')
-        and (verdicts.benchmark, verdicts.judge)
-        not in (select (benchmark, judge) from labellers)
+        and (verdicts.benchmark, verdicts.judge) not in (select (benchmark, judge) from labellers)
     group by all
 ),
 
@@ -183,54 +166,35 @@ labelled as (
     group by all
 )
 
-select responses.response_id,
+select response_id,
     responses.task_id as task,
-    responses.model, responses.vintage, criteria.criterion_id,
-    criteria.content_hash as criterion_hash,
+    responses.model, responses.vintage, criterion_id, criterion_hash,
     coalesce(criteria.category, '(none)') as category,
     coalesce(criteria.severity, '(none)') as severity,
     criteria.weight / bounds.denominator as worth,
     points.n_decided = points.n_wanted as is_counted,
     judged.value as judge_value,
-    coalesce(others.disagreement, 0) as disagreement,
-    coalesce(others.n_others, 0) as n_others,
-    labelled.label_value
-from intermediate.response_points as points
-inner join intermediate.model_runs
-    on points.model_run_id = model_runs.model_run_id
-        and model_runs.judging_id = $judging_id
-        and (model_runs.is_latest or not $of_latest)
-inner join responses using (response_id)
-inner join criteria
-    on responses.benchmark = criteria.benchmark
-        and responses.dataset_revision = criteria.dataset_revision
-        and responses.task_id = criteria.task_id
-inner join intermediate.score_bounds as bounds
-    on criteria.benchmark = bounds.benchmark
-        and criteria.dataset_revision = bounds.dataset_revision
-        and criteria.task_id = bounds.task_id
-        and bounds.score_name = $score
-        and bounds.breakdown = $breakdown
-        and bounds.label = $label
-left join intermediate.graded_verdicts as judged
-    on responses.response_id = judged.response_id
-        and criteria.criterion_id = judged.criterion_id
-        and criteria.content_hash = judged.criterion_hash
-        and judged.judging_id = $judging_id
-left join others
-    on responses.response_id = others.response_id
-        and criteria.criterion_id = others.criterion_id
-        and criteria.content_hash = others.criterion_hash
-left join labelled
-    on responses.response_id = labelled.response_id
-        and criteria.criterion_id = labelled.criterion_id
-        and criteria.content_hash = labelled.criterion_hash
+    coalesce(disagreement, 0) as disagreement,
+    coalesce(n_others, 0) as n_others,
+    label_value
+from responses
+inner join (select *, content_hash as criterion_hash from criteria) as criteria
+    using (benchmark, dataset_revision, task_id)
+inner join intermediate.score_bounds as bounds using (benchmark, dataset_revision, task_id)
+inner join intermediate.response_points as points using (response_id, breakdown, label)
+inner join intermediate.model_runs using (model_run_id)
+left join judged using (response_id, criterion_id, criterion_hash)
+left join others using (response_id, criterion_id, criterion_hash)
+left join labelled using (response_id, criterion_id, criterion_hash)
 where responses.benchmark = $benchmark
     and responses.dataset_revision = $dataset_revision
-    and list_contains($response_ids::varchar[], responses.response_id)
+    and list_contains($response_ids::varchar[], response_id)
+    and bounds.score_name = $score
+    and breakdown = $breakdown
+    and label = $label
+    and model_runs.judging_id = $judging_id
+    and (model_runs.is_latest or not $of_latest)
     and criteria.weight is not null
-    and points.breakdown = $breakdown
-    and points.label = $label
     and ($breakdown = 'all' or coalesce(criteria.category, '(none)') = $label)
-qualify count(judged.judging_id) over (partition by responses.response_id) > 0
-order by responses.response_id, criteria.position;
+qualify count(judged.judging_id) over (partition by response_id) > 0
+order by response_id, criteria.position;

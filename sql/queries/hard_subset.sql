@@ -6,23 +6,19 @@
 --     intermediate/scores/mean_scores
 select mean_scores.*
 from intermediate.mean_scores
-inner join intermediate.model_runs using (model_run_id)
-where mean_scores.breakdown = 'all'
-    and mean_scores.score_name = $score
-    and ($splits = [] or list_contains($splits::varchar[], mean_scores.split))
-    and ($models = [] or list_contains($models::varchar[], mean_scores.model))
-    and counts_as_judge(
-        $judges, mean_scores.benchmark, mean_scores.dataset_revision,
-        mean_scores.judge, mean_scores.judge_config_hash
-    )
+inner join (select model_run_id, is_latest from intermediate.model_runs) using (model_run_id)
+where breakdown = 'all'
+    and score_name = $score
+    and ($splits = [] or list_contains($splits::varchar[], split))
+    and ($models = [] or list_contains($models::varchar[], model))
+    and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
     and (
         $vintage::varchar = 'all'
-        or mean_scores.vintage = $vintage
-        or ($vintage::varchar is null and model_runs.is_latest)
+        or vintage = $vintage
+        or ($vintage::varchar is null and is_latest)
     )
-order by mean_scores.split, mean_scores.judge, mean_scores.judge_config_hash,
-    mean_scores.template_hash, mean_scores.judge_trial, mean_scores.grading, mean_scores.vintage,
-    mean_scores.raw_mean_score desc nulls last, mean_scores.model;
+order by split, judge, judge_config_hash, template_hash, judge_trial, grading, vintage,
+    raw_mean_score desc nulls last, model;
 
 -- name: selecting_scores
 -- One row: a task's score for a model under the judge configuration that selects hard
@@ -36,13 +32,10 @@ with latest as (
     group by model
 )
 
-select latest.model, task_values.task_id, task_values.value, task_values.complete_trials,
-    task_values.trial_values
+select model, task_id, value, complete_trials, trial_values
 from intermediate.task_values
 inner join latest using (model_run_id)
-where task_values.breakdown = 'all'
-    and task_values.score_name = $score
-    and task_values.value is not null;
+where breakdown = 'all' and score_name = $score and value is not null;
 
 -- name: task_set_members
 -- One row: an admitted, hard-selected task of a split; the task sets are the
@@ -60,18 +53,11 @@ where list_contains($selections::varchar[], hard_subset.selection_id) and tasks.
 -- name: values
 -- The values of the tasks of hard selections in each model run, those with a
 -- complete trial.
-with selected as (
-    select distinct benchmark, dataset_revision, task_id
-    from hard_subset
-    where list_contains($selections::varchar[], selection_id)
-)
-
 select split_members.split, task_values.model_run_id,
     list(task_values.value order by task_values.task_id) as task_values
-from selected
-inner join split_members using (benchmark, dataset_revision, task_id)
+from split_members
 inner join intermediate.task_values using (benchmark, dataset_revision, task_id)
-where task_values.breakdown = 'all'
-    and task_values.score_name = $score
-    and task_values.value is not null
+semi join (from hard_subset where list_contains($selections::varchar[], selection_id)) as selected
+    using (benchmark, dataset_revision, task_id)
+where breakdown = 'all' and score_name = $score and value is not null
 group by all;

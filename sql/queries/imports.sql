@@ -5,13 +5,13 @@ select responses.response_id, count(*) as n_criteria
 from responses
 inner join tasks using (benchmark, dataset_revision, task_id)
 inner join criteria using (benchmark, dataset_revision, task_id)
-where responses.benchmark = $benchmark
-    and responses.dataset_revision = $dataset_revision
-    and responses.model = $model
-    and responses.vintage = $vintage
-    and responses.status = 'ok'
-    and tasks.is_admitted
-    and criteria.weight is not null
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and model = $model
+    and vintage = $vintage
+    and status = 'ok'
+    and is_admitted
+    and weight is not null
 group by responses.response_id
 order by responses.response_id;
 
@@ -30,10 +30,8 @@ select
         where import_batch = $batch or response_id in (select response_id from of_batch)
     ) as n_verdicts,
     (select count(*) from expert_reviews where import_batch = $batch) as n_reviews,
-    coalesce(
-        (select is_retracted from retractions where import_batch = $batch),
-        false
-    ) as is_retracted;
+    coalesce((select is_retracted from retractions where import_batch = $batch), false)
+        as is_retracted;
 
 -- name: criteria_to_judge
 -- One row: a criterion in one of its wordings, with its category and

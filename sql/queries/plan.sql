@@ -1,8 +1,12 @@
 -- name: decided_before
 -- One row: the other template with most of the verdicts that a judge lacks under
 -- the current template, and their number.
+--
+-- with: queries/run/judge_verdicts
 select template_hash, count(*) as n_verdicts
-from verdicts as before
+from verdicts
+anti join (from judge_verdicts where value is not null) as now
+    using (response_id, criterion_id, criterion_hash)
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
     and judge = $judge
@@ -12,19 +16,6 @@ where benchmark = $benchmark
     and source = 'judged'
     and value is not null
     and template_hash <> $template_hash
-    and not exists (
-        select 1
-        from verdicts as now
-        where now.response_id = before.response_id
-            and now.criterion_id = before.criterion_id
-            and now.criterion_hash = before.criterion_hash
-            and now.judge = before.judge
-            and now.judge_config_hash = before.judge_config_hash
-            and now.grading = before.grading
-            and now.judge_trial = before.judge_trial
-            and now.template_hash = $template_hash
-            and now.value is not null
-    )
 group by template_hash
 order by n_verdicts desc, template_hash
 limit 1;
@@ -32,17 +23,14 @@ limit 1;
 -- name: failed_second
 -- One row: a response with the number of a cascade's verdicts that are repeated
 -- because its second judge failed.
+--
+-- with: queries/run/judge_verdicts
 select verdicts.response_id, count(*) as n_criteria
-from verdicts
+from judge_verdicts as verdicts
 inner join intermediate.rubric_criteria as criteria
     using (benchmark, dataset_revision, task_id, criterion_id)
 where verdicts.criterion_hash = criteria.content_hash
     and list_contains($responses::varchar[], verdicts.response_id)
-    and verdicts.judge = $judge
-    and verdicts.judge_config_hash = $judge_config_hash
-    and verdicts.template_hash = $template_hash
-    and verdicts.grading = $grading
-    and verdicts.judge_trial = $judge_trial
     and criteria.rubric = $rubric
     and verdicts.escalated_because is not null
     and list_contains($again::varchar[], verdicts.status)
@@ -52,11 +40,9 @@ group by verdicts.response_id;
 -- One row: the members of a judge's control set, and the number of calls for those
 -- that have no value in a night: one for a criterion, or for a piece of a rubric.
 select count(*) as n_members,
-    count(
-        distinct concat(
-            control_set.response_id, coalesce(verdicts.piece_hash, verdicts.criterion_id)
-        )
-    ) filter (done.set_id is null) as n_calls
+    count(distinct concat(
+        control_set.response_id, coalesce(verdicts.piece_hash, verdicts.criterion_id)
+    )) filter (done.set_id is null) as n_calls
 from control_set
 inner join verdicts using (verdict_id)
 left join control_verdicts as done

@@ -3,7 +3,8 @@
 -- decides in the same call, if its calls have this size. Without a size there
 -- are no pieces.
 with numbered as (
-    select * exclude (rubric, original_id),
+    select * exclude (rubric, original_id, content_hash),
+        content_hash as criterion_hash,
         (row_number() over (
             partition by benchmark, dataset_revision, task_id order by position
         ) - 1) // $piece_size::bigint as call_index
@@ -15,7 +16,7 @@ pieces as (
     select *,
         case
             when call_index is not null
-                then list(content_hash) over (
+                then list(criterion_hash) over (
                     partition by benchmark, dataset_revision, task_id, call_index order by position
                     rows between unbounded preceding and unbounded following
                 )
@@ -23,8 +24,25 @@ pieces as (
     from numbered
 )
 
-select *, md5(array_to_string(piece, ' ')) as piece_hash
+select *, coalesce(md5(array_to_string(piece, ' ')), '') as piece_hash
 from pieces;
+
+-- name: judge_verdicts
+-- One row: a verdict under a judge configuration.
+from verdicts
+where judge = $judge
+    and judge_config_hash = $judge_config_hash
+    and template_hash = $template_hash
+    and grading = $grading
+    and judge_trial = $judge_trial;
+
+-- name: done
+-- One row: a verdict under a judge configuration that is not repeated.
+--
+-- with: queries/run/judge_verdicts
+select response_id, criterion_id, criterion_hash, coalesce(piece_hash, '') as piece_hash
+from judge_verdicts
+where not (list_contains($again::varchar[], status) or ($retry_failed and value is null));
 
 -- name: responses_missing_verdicts
 -- One row: a response with missing verdicts under a judge configuration, with the
@@ -32,7 +50,7 @@ from pieces;
 -- responses: in a finished night a million criteria are compared, and no text is
 -- read.
 --
--- with: queries/run/cut_rubrics
+-- with: queries/run/cut_rubrics, queries/run/judge_verdicts, queries/run/done
 with left_out as (
     select pair[1] as model, pair[2] as task_id
     from (select unnest($left_out::varchar[][]) as pair)
@@ -49,8 +67,7 @@ wanted_responses as (
         and list_contains($trials::bigint[], trial)
         and (
             list_contains(
-                $configured::varchar[],
-                vintage || ' ' || model_config_hash || ' ' || model
+                $configured::varchar[], vintage || ' ' || model_config_hash || ' ' || model
             )
             or (
                 source = 'imported'
@@ -60,30 +77,14 @@ wanted_responses as (
         )
 ),
 
-done as (
-    select response_id, criterion_id, criterion_hash, piece_hash
-    from verdicts
-    where judge = $judge
-        and judge_config_hash = $judge_config_hash
-        and template_hash = $template_hash
-        and grading = $grading
-        and judge_trial = $judge_trial
-        and not (list_contains($again::varchar[], status) or ($retry_failed and value is null))
-),
-
 lacking as (
-    select wanted_responses.response_id,
+    select response_id,
         count(*) as n_criteria,
-        count(distinct coalesce(criteria.call_index, criteria.position)) as n_calls
+        count(distinct coalesce(call_index, position)) as n_calls
     from wanted_responses
-    inner join cut_rubrics as criteria
-        using (benchmark, dataset_revision, task_id)
-    anti join done
-        on wanted_responses.response_id = done.response_id
-            and criteria.criterion_id = done.criterion_id
-            and criteria.content_hash = done.criterion_hash
-            and criteria.piece_hash is not distinct from done.piece_hash
-    group by wanted_responses.response_id
+    inner join cut_rubrics using (benchmark, dataset_revision, task_id)
+    anti join done using (response_id, criterion_id, criterion_hash, piece_hash)
+    group by response_id
 )
 
 select lacking.response_id, responses.model, lacking.n_criteria, lacking.n_calls
@@ -106,16 +107,11 @@ group by task_id, conversation_id;
 -- name: missing_responses
 -- One row: a task and trial for which a model has no response, or a failed one
 -- that is retried. An imported response fills its cell.
-with wanted_tasks as (
-    select
+with wanted as (
+    select trial,
         unnest($tasks::varchar[]) as task_id,
         generate_subscripts($tasks::varchar[], 1) as position
-),
-
-wanted as (
-    select task_id, trial, position
-    from wanted_tasks
-    cross join (select unnest($trials::bigint[]) as trial)
+    from (select unnest($trials::bigint[]) as trial)
 ),
 
 filled as (
@@ -165,51 +161,30 @@ order by list_position($tasks::varchar[], criteria.task_id), criteria.position;
 -- decided, or another criterion of the same call. Responses are in the given
 -- order, criteria in that of the rubric.
 --
--- with: queries/run/cut_rubrics
+-- with: queries/run/cut_rubrics, queries/run/judge_verdicts, queries/run/done
 with chosen as (
     select
         unnest($responses::varchar[]) as response_id,
         generate_subscripts($responses::varchar[], 1) as position
-),
-
-done as (
-    select verdicts.response_id, verdicts.criterion_id, verdicts.criterion_hash, verdicts.piece_hash
-    from verdicts
-    semi join chosen using (response_id)
-    where verdicts.judge = $judge
-        and verdicts.judge_config_hash = $judge_config_hash
-        and verdicts.template_hash = $template_hash
-        and verdicts.grading = $grading
-        and verdicts.judge_trial = $judge_trial
-        and not (
-            list_contains($again::varchar[], verdicts.status)
-            or ($retry_failed and verdicts.value is null)
-        )
 )
 
-select responses.response_id, responses.task_id, responses.model, responses.trial,
-    responses.vintage,
-    responses.text as response_text,
-    criteria.criterion_id,
-    criteria.content_hash as criterion_hash,
-    criteria.title as criterion_text,
-    criteria.weight, criteria.category, criteria.severity,
-    kinds_of(criteria.title) as kinds,
-    criteria.piece, criteria.call_index,
+select response_id, task_id, model, trial, vintage,
+    text as response_text,
+    criterion_id, criterion_hash,
+    title as criterion_text,
+    weight, category, severity,
+    kinds_of(title) as kinds,
+    piece, call_index,
     done.criterion_id is null as is_missing
 from chosen
 inner join responses using (response_id)
-inner join cut_rubrics as criteria
-    using (benchmark, dataset_revision, task_id)
-left join done
-    on responses.response_id = done.response_id
-        and criteria.criterion_id = done.criterion_id
-        and criteria.content_hash = done.criterion_hash
-        and criteria.piece_hash is not distinct from done.piece_hash
-where responses.status = 'ok'
+inner join cut_rubrics as criteria using (benchmark, dataset_revision, task_id)
+left join (from done semi join chosen using (response_id)) as done
+    using (response_id, criterion_id, criterion_hash, piece_hash)
+where status = 'ok'
 qualify
     bool_or(is_missing) over (
-        partition by responses.response_id, coalesce(criteria.call_index, criteria.position)
+        partition by response_id, coalesce(call_index, criteria.position)
     )
 order by chosen.position, criteria.position;
 
@@ -259,26 +234,16 @@ order by model;
 
 -- name: stored_revisions
 -- One row: a data-set revision with stored rows, those with most verdicts first.
-with response_counts as (
-    select benchmark, dataset_revision, count(*) as n_responses
-    from responses
-    group by all
-),
-
-verdict_counts as (
-    select benchmark, dataset_revision, count(*) as n_verdicts
-    from verdicts
-    group by all
-)
-
 select benchmark, dataset_revision,
     list(distinct split order by split) as splits,
     count(distinct task_id) as n_tasks,
     coalesce(any_value(n_responses), 0) as n_responses,
     coalesce(any_value(n_verdicts), 0) as n_verdicts
 from split_members
-left join response_counts using (benchmark, dataset_revision)
-left join verdict_counts using (benchmark, dataset_revision)
+left join (select benchmark, dataset_revision, count(*) as n_responses from responses group by all)
+    using (benchmark, dataset_revision)
+left join (select benchmark, dataset_revision, count(*) as n_verdicts from verdicts group by all)
+    using (benchmark, dataset_revision)
 group by all
 order by n_verdicts desc, n_responses desc, benchmark, dataset_revision;
 

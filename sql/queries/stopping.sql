@@ -36,12 +36,7 @@ earlier as (
     anti join out_of_control using (vintage)
     where vintage <> $night
         and first_response_at < coalesce(
-            (
-                select tonight.first_response_at
-                from vintages as tonight
-                where tonight.vintage = $night
-            ),
-            'infinity'::timestamptz
+            (select first_response_at from vintages where vintage = $night), 'infinity'::timestamptz
         )
 )
 
@@ -68,10 +63,8 @@ where benchmark = $benchmark
 -- name: figures
 -- One row: a task's score in a vintage of a configured model, or of its
 -- imported responses, under each judge configuration, by each score, in each split.
-select split_members.split, task_scores.model, task_scores.model_config_hash, task_scores.vintage,
-    task_scores.judge, task_scores.judge_config_hash, task_scores.template_hash,
-    task_scores.grading, task_scores.judge_trial, task_scores.score_name, task_scores.task_id,
-    task_scores.value
+select split, model, model_config_hash, vintage, judge, judge_config_hash, template_hash, grading,
+    judge_trial, score_name, task_id, value
 from task_scores
 inner join split_members using (benchmark, dataset_revision, task_id)
 where benchmark = $benchmark

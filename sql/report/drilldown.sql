@@ -1,9 +1,7 @@
 -- name: response_states
 -- The tasks that each entry responded to in any trial, a flag that is true if one
 -- of these responses is usable, and the trials.
-select shown_responses.entry, shown_responses.task_id,
-    bool_or(shown_responses.status = 'ok') as is_usable,
-    list(distinct shown_responses.trial) as trials
+select entry, task_id, bool_or(status = 'ok') as is_usable, list(distinct trial) as trials
 from shown_responses
 semi join drilled_tasks using (task_id)
 group by all;
@@ -35,10 +33,7 @@ texts as (
 calls as (
     select verdicts.verdict_id,
         hash(
-            texts.text_hash,
-            verdicts.criterion_hash,
-            verdicts.template_hash,
-            verdicts.grading,
+            texts.text_hash, verdicts.criterion_hash, verdicts.template_hash, verdicts.grading,
             verdicts.judge_trial,
             coalesce(verdicts.latency_s::varchar, verdicts.judge_config_hash)
         ) as call
@@ -81,14 +76,7 @@ prints as (
         source = 'judged' and ($is_all or status not in ('met', 'partial', 'unmet')) as has_reply,
         hash(
             'verdict', verdict_id, trial, is_older, judge_config, position, status,
-            grading,
-            explanation,
-            error,
-            wording,
-            chunks,
-            decided_by,
-            escalated_because,
-            n_in_call,
+            grading, explanation, error, wording, chunks, decided_by, escalated_because, n_in_call,
             probability,
             -- A repeated failure with the same cause has a different reply.
             if(status in ('met', 'partial', 'unmet'), null, created_at)
@@ -124,11 +112,7 @@ with outdated as (
     -- to the current conversation: the task's page shows the latter.
     select older.response_id
     from shown_responses as older
-    semi join shown_responses as newer
-        on older.entry = newer.entry
-            and older.task_id = newer.task_id
-            and older.trial = newer.trial
-            and not newer.is_older
+    semi join (from shown_responses where not is_older) as newer using (entry, task_id, trial)
     where older.is_older
 ),
 
@@ -142,10 +126,7 @@ decided as (
 -- A failed response: its criteria are wanted, but could not be
 -- decided.
 lost as (
-    select entries.entry, shown_judge_configs.judge_config, wanted_responses.trial,
-        wanted_responses.task_id,
-        criteria.position,
-        $lost as mark
+    select entry, judge_config, trial, task_id, criteria.position, $lost as mark
     from revision_wanted_responses as wanted_responses
     inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
     inner join entries using (model, model_config_hash, vintage)
@@ -158,10 +139,9 @@ lost as (
 
 select entry, judge_config, trial, task_id,
     string_agg(mark, '' order by position) as marks,
-    if(count(*) = any_value(tasks.n_criteria), null, list(position order by position)) as positions
-from (select * from decided union all by name select * from lost)
-inner join tasks using (task_id)
-where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision
+    if(count(*) = any_value(n_criteria), null, list(position order by position)) as positions
+from (from decided union all by name from lost)
+inner join revision_tasks using (task_id)
 group by entry, judge_config, trial, task_id
 order by entry, judge_config, trial, task_id;
 
@@ -217,12 +197,8 @@ rubrics as (
         to_json(list({
             position: position,
             key: left(sha256(criterion_id), 16),
-            criterion_id: criterion_id,
-            title: title,
-            category: category,
-            severity: severity,
-            weight: weight,
-            labels: labels
+            criterion_id: criterion_id, title: title, category: category, severity: severity,
+            weight: weight, labels: labels
         } order by position)) as criteria
     from labelled_criteria
     group by task_id
@@ -240,9 +216,8 @@ order by all;
 -- name: scores
 -- Each task's score for each entry under each judge configuration, the mean over its
 -- trials; with bounds if it is undecided.
-select shown_judge_configs.judge_config, entries.entry, task_scores.task_id, task_scores.value,
-    task_scores.value_lower, task_scores.value_upper
-from revision_task_scores as task_scores
+select judge_config, entry, task_id, value, value_lower, value_upper
+from revision_task_scores
 inner join entries using (model, model_config_hash, vintage)
 inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where score_name = $score
@@ -257,23 +232,11 @@ order by judge_config, entry, task_id;
 with entry_responses as (
     select task_id, entry,
         list(to_json({
-            trial: trial,
-            is_older: is_older,
-            response_id: response_id,
-            status: status,
-            error: error,
-            source: source,
-            served_model: served_model,
-            finish_reason: finish_reason,
-            degraded: degraded,
-            chars_alnum: chars_alnum,
-            prompt_tokens: prompt_tokens,
-            completion_tokens: completion_tokens,
-            reasoning_tokens: reasoning_tokens,
-            cost_usd: cost_usd,
-            latency_s: latency_s,
-            attempts: attempts,
-            text: text
+            trial: trial, is_older: is_older, response_id: response_id, status: status,
+            error: error, source: source, served_model: served_model, finish_reason: finish_reason,
+            degraded: degraded, chars_alnum: chars_alnum, prompt_tokens: prompt_tokens,
+            completion_tokens: completion_tokens, reasoning_tokens: reasoning_tokens,
+            cost_usd: cost_usd, latency_s: latency_s, attempts: attempts, text: text
         }) order by trial, is_older, response_id) as responses
     from shown_responses
     semi join wanted_entry_tasks using (entry, task_id)
@@ -283,10 +246,7 @@ with entry_responses as (
 verdicts as (
     select task_id, entry,
         to_json(list({
-            trial: trial,
-            is_older: is_older,
-            judge_config: judge_config,
-            position: position,
+            trial: trial, is_older: is_older, judge_config: judge_config, position: position,
             status: status,
             -- Another reading of a verdict is listed after the verdict with
             -- the explanation.
@@ -294,15 +254,10 @@ verdicts as (
             error: error
         } order by trial, judge_config, position, verdict_id)) as verdicts,
         to_json(list({
-            trial: trial,
-            is_older: is_older,
-            judge_config: judge_config,
-            position: position,
+            trial: trial, is_older: is_older, judge_config: judge_config, position: position,
             wording: wording,
             chunks: coalesce(chunks, []),
-            decided_by: decided_by,
-            escalated_because: escalated_because,
-            n_in_call: n_in_call,
+            decided_by: decided_by, escalated_because: escalated_because, n_in_call: n_in_call,
             probability: probability
         } order by trial, judge_config, position, verdict_id) filter (
             where grading <> 'ternary_as_binary'
@@ -316,19 +271,11 @@ verdicts as (
 points as (
     select task_id, entry,
         to_json(list({
-            trial: trial,
-            response_id: response_id,
-            judge_config: judge_config,
-            value: value,
-            value_lower: value_lower,
-            value_upper: value_upper,
-            points: points,
+            trial: trial, response_id: response_id, judge_config: judge_config, value: value,
+            value_lower: value_lower, value_upper: value_upper, points: points,
             points_lower: points + undecided_negative,
             points_upper: points + undecided_positive,
-            positive: positive,
-            n_met: n_met,
-            n_decided: n_decided,
-            n_wanted: n_wanted
+            positive: positive, n_met: n_met, n_decided: n_decided, n_wanted: n_wanted
         } order by trial, judge_config)) as points
     from shown_points
     semi join wanted_entry_tasks using (entry, task_id)
@@ -360,30 +307,17 @@ further as (
     from revision_labelled_tasks
     where kind not in ('decision_type', 'economic_pathway')
     group by task_id
-),
-
-own_hard as (
-    select distinct task_id
-    from revision_task_set_members
-    where is_own_hard
-),
-
-openings as (
-    select task_id, prompt
-    from revision_conversation_turns
-    where position = 0
 )
 
 select tasks.task_id, drilled_tasks.block, tasks.field, tasks.topic, tasks.expert, tasks.turns,
     tasks.splits, tasks.decision_types, tasks.economic_pathways, categories.categories,
     coalesce(further.labels, []) as labels,
     tasks.n_criteria,
-    own_hard.task_id is not null as is_hard,
+    task_id in (select task_id from revision_task_set_members where is_own_hard) as is_hard,
     left(openings.prompt, $n_characters) as opening
 from revision_tasks as tasks
 inner join drilled_tasks using (task_id)
 left join categories using (task_id)
 left join further using (task_id)
-left join own_hard using (task_id)
-left join openings using (task_id)
+left join (from revision_conversation_turns where position = 0) as openings using (task_id)
 order by tasks.field nulls last, tasks.task_id;

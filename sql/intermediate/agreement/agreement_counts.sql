@@ -18,28 +18,14 @@ with pairs as (
         -- A majority agrees with its own members by construction.
         list_has_any(a.members, b.members) as is_member
     from graders as a
-    inner join graders as b
-        on a.benchmark = b.benchmark
-            and a.grader < b.grader
-            -- Ternary gradings are compared with ternary ones, binary with binary.
-            and (a.grading = 'ternary') = (b.grading = 'ternary')
-            and ((a.judge_trial = 1 and b.judge_trial = 1) or a.configured = b.configured)
-),
-
-compared as (
-    select a.benchmark, a.dataset_revision, a.task_id, pairs.grader_a, pairs.grader_b, pairs.kind_a,
-        pairs.kind_b, pairs.n_classes, pairs.is_member,
-        a.value as value_a,
-        b.value as value_b,
-        graded_breakdowns.*
-    from temp.graded as a
-    inner join pairs using (benchmark)
-    inner join temp.graded as b using (response_id, criterion_id)
-    inner join temp.graded_breakdowns using (response_id, criterion_id)
-    where a.grader_id = pairs.a_id and pairs.b_id = b.grader_id
+    inner join graders as b using (benchmark)
+    where a.grader < b.grader
+        -- Ternary gradings are compared with ternary ones, binary with binary.
+        and (a.grading = 'ternary') = (b.grading = 'ternary')
+        and ((a.judge_trial = 1 and b.judge_trial = 1) or a.configured = b.configured)
 )
 
-select benchmark, dataset_revision, grader_a, grader_b, kind_a, kind_b, n_classes, is_member,
+select a.benchmark, a.dataset_revision, grader_a, grader_b, kind_a, kind_b, n_classes, is_member,
     case
         when grouping(category) = 0 then 'category'
         when grouping(severity) = 0 then 'severity'
@@ -49,9 +35,15 @@ select benchmark, dataset_revision, grader_a, grader_b, kind_a, kind_b, n_classe
         else 'all'
     end as breakdown,
     coalesce(category, severity, field, model, length, '') as label,
-    task_id, value_a, value_b,
+    a.task_id,
+    a.value as value_a,
+    b.value as value_b,
     count(*) as n
-from compared
-group by benchmark, dataset_revision, grader_a, grader_b, kind_a, kind_b,
-    n_classes, is_member, task_id, value_a, value_b,
+from temp.graded as a
+inner join pairs on a.benchmark = pairs.benchmark and a.grader_id = pairs.a_id
+inner join temp.graded as b using (response_id, criterion_id)
+inner join temp.graded_breakdowns using (response_id, criterion_id)
+where pairs.b_id = b.grader_id
+group by a.benchmark, a.dataset_revision, grader_a, grader_b, kind_a, kind_b,
+    n_classes, is_member, a.task_id, value_a, value_b,
     grouping sets ((), (category), (severity), (field), (model), (length))

@@ -8,53 +8,43 @@
 -- built as: table
 -- depends on: temp.graded, criteria, graders, intermediate.judge_configs
 with pairs as (
-    select a.benchmark,
-        a.grader_id as judge_id,
+    select benchmark, a.grader_id,
         b.grader_id as reference_id,
         a.grader as judge,
         b.grader as reference
     from graders as a
-    inner join intermediate.judge_configs on a.grader_id = judge_configs.judging_id
-    inner join graders as b
-        on a.benchmark = b.benchmark
-            and a.grader <> b.grader
-            and (a.grading = 'ternary') = (b.grading = 'ternary')
-            and a.configured is distinct from b.configured
-    where judge_configs.has_probabilities
-        and a.judge_trial = 1
-        and b.judge_trial = 1
+    inner join graders as b using (benchmark, judge_trial)
+    where a.grader_id in (select judging_id from intermediate.judge_configs where has_probabilities)
+        and judge_trial = 1
+        and a.grader <> b.grader
+        and (a.grading = 'ternary') = (b.grading = 'ternary')
+        and a.configured is distinct from b.configured
         and b.kind <> 'majority'
 ),
 
 labels as (
     select benchmark, dataset_revision, task_id, criterion_id,
         unnest(['all', 'category', 'severity', 'sign', 'kind']) as breakdown,
-        unnest(
-            [
-                [''], [category], [severity],
-                [case when weight < 0 then 'negative weight' else 'positive weight' end],
-                case when len(kinds_of(title)) > 0 then kinds_of(title) else ['plain'] end
-            ]
-        ) as labels
+        unnest([
+            [''], [category], [severity],
+            [case when weight < 0 then 'negative weight' else 'positive weight' end],
+            case when len(kinds_of(title)) > 0 then kinds_of(title) else ['plain'] end
+        ]) as labels
     from criteria
 ),
 
 compared as (
-    select pairs.*, a.dataset_revision, a.task_id, labels.breakdown,
+    select pairs.*, dataset_revision, task_id, labels.breakdown,
         unnest(labels.labels) as label,
         a.probability as p,
         b.value as y
     from temp.graded as a
-    inner join pairs on a.grader_id = pairs.judge_id
+    inner join labels using (benchmark, dataset_revision, task_id, criterion_id)
+    inner join pairs using (benchmark, grader_id)
     inner join temp.graded as b
         on pairs.reference_id = b.grader_id
             and a.response_id = b.response_id
             and a.criterion_id = b.criterion_id
-    inner join labels
-        on a.benchmark = labels.benchmark
-            and a.dataset_revision = labels.dataset_revision
-            and a.task_id = labels.task_id
-            and a.criterion_id = labels.criterion_id
 )
 
 select benchmark, dataset_revision, judge, reference, breakdown, label, task_id,

@@ -17,32 +17,19 @@ decided as (
     from intermediate.current_verdicts
     semi join several on hash(response_id) = several.response_key
     where value is not null
-),
-
-votes as (
-    select
-        decided.* exclude (grader_id, probability),
-        rankings.grader_id,
-        len(rankings.members) as n_members,
-        count(*) as n_votes
-    from decided
-    inner join graders using (grader_id, benchmark)
-    inner join graders as rankings
-        on rankings.kind = 'majority'
-            and graders.benchmark = rankings.benchmark
-            and list_contains(
-                rankings.revision_ids,
-                hash(decided.benchmark, decided.dataset_revision)
-            )
-            and list_contains(rankings.members, graders.voice)
-            and (graders.grading = 'ternary') = (rankings.grading = 'ternary')
-    group by all
 )
 
 select * from decided
 union all by name
+select decided.* exclude (grader_id, probability), rankings.grader_id
+from decided
+inner join graders using (grader_id, benchmark)
+inner join graders as rankings using (benchmark)
+where rankings.kind = 'majority'
+    and list_contains(rankings.revision_ids, hash(benchmark, dataset_revision))
+    and list_contains(rankings.members, graders.voice)
+    and (graders.grading = 'ternary') = (rankings.grading = 'ternary')
+group by all
 -- More than half of all members, not of those who decided: a missing verdict
 -- is not a vote.
-select * exclude (n_members, n_votes)
-from votes
-where 2 * n_votes > n_members
+having 2 * count(*) > any_value(len(rankings.members))

@@ -7,9 +7,7 @@
 -- depends on: intermediate.judge_configs, temp.decided_points, responses
 with deciding as (
     select decided_points.judging_id, responses.benchmark,
-        list_sort(
-            list(distinct hash(responses.benchmark, responses.dataset_revision))
-        ) as revision_ids
+        list_sort(list(distinct hash(benchmark, dataset_revision))) as revision_ids
     from temp.decided_points
     inner join responses on decided_points.response_key = hash(responses.response_id)
     where decided_points.breakdown = 'all'
@@ -18,6 +16,7 @@ with deciding as (
 
 named as (
     select judge_configs.*, deciding.benchmark, deciding.revision_ids,
+        if(grading = 'ternary_as_binary', 'ternary', grading) as requested_grading,
         judge
         || if(
             count(distinct row(judge_config_hash, template_hash, requested_grading))
@@ -25,17 +24,10 @@ named as (
             ' [' || judge_config_hash[:6] || ' ' || template_hash[:6] || ' '
             || requested_grading || ']',
             ''
-        ) || if(grading = 'ternary_as_binary', ' (as binary)', '') as configured
-    from (
-        select *, if(grading = 'ternary_as_binary', 'ternary', grading) as requested_grading
-        from intermediate.judge_configs
-    ) as judge_configs
+        ) || if(grading = 'ternary_as_binary', ' (as binary)', '') as configured,
+        configured || if(judge_trial > 1, '#' || judge_trial, '') as grader
+    from intermediate.judge_configs
     inner join deciding using (judging_id)
-),
-
-repeated as (
-    select *, configured || if(judge_trial > 1, '#' || judge_trial, '') as grader
-    from named
 ),
 
 identified as (
@@ -48,7 +40,7 @@ identified as (
         ) as grader,
         if(is_imported, 'imported', 'judge') as kind,
         configured, judge, judge_trial, rubric, grading, benchmark, revision_ids
-    from repeated
+    from named
 )
 
 select *,

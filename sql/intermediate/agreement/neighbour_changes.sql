@@ -13,18 +13,14 @@ with decided as (
 ),
 
 paired as (
-    select b.benchmark, b.dataset_revision, b.task_id, b.judge, b.judge_config_hash,
-        b.template_hash, b.grading, b.judge_trial, b.judging_id, b.response_id, b.criterion_id,
+    select b.*,
         a.arrangement as compared_with,
-        b.arrangement,
         a.value as value_a,
-        b.value as value_b,
-        b.n_in_call, b.position_in_call
+        b.value as value_b
     from decided as a
     inner join decided as b using (judging_id, response_id, criterion_id, criterion_hash)
-    where (a.arrangement, b.arrangement) in (
-            ('alone', 'grouped'), ('alone', 'shuffled'), ('grouped', 'shuffled')
-        )
+    -- By name: alone, grouped, shuffled.
+    where a.arrangement < b.arrangement
 ),
 
 compared as (
@@ -35,27 +31,24 @@ compared as (
         ),
         'agreement with ' || graders.grader as measure_of
     from paired
-    inner join temp.graded using (response_id, criterion_id)
-    inner join graders
-        on graded.grader_id = graders.grader_id and paired.benchmark = graders.benchmark
+    inner join temp.graded using (benchmark, response_id, criterion_id)
+    inner join graders using (benchmark, grader_id)
     where graders.kind <> 'majority'
         and graders.judge_trial = 1
-        and graded.grader_id <> paired.judging_id
+        and grader_id <> paired.judging_id
         and (graders.grading = 'ternary') = (paired.grading = 'ternary')
 ),
 
 labelled as (
     select *,
         unnest(['all', 'position', 'size']) as breakdown,
-        unnest(
-            [
-                '',
-                ['first third', 'middle third', 'last third'][
-                    case when n_in_call >= 3 then ceil(3 * position_in_call / n_in_call)::int end
-                ],
-                n_in_call || ' in a call'
-            ]
-        ) as label
+        unnest([
+            '',
+            ['first third', 'middle third', 'last third'][
+                case when n_in_call >= 3 then ceil(3 * position_in_call / n_in_call)::int end
+            ],
+            n_in_call || ' in a call'
+        ]) as label
     from compared
 )
 

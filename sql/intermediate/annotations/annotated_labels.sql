@@ -5,30 +5,25 @@
 --
 -- built as: table
 -- depends on: intermediate.annotator_labels
-with annotators as (
-    select benchmark, dataset_revision, task_id, kind, count(distinct annotator) as n_annotators
+with given as (
+    select *, count(distinct annotator) over same as n_annotators
     from intermediate.annotator_labels
-    group by all
+    window same as (partition by benchmark, dataset_revision, task_id, kind)
 ),
 
 counted as (
-    select benchmark, dataset_revision, task_id, kind, label,
+    select benchmark, dataset_revision, task_id, kind, label, n_annotators,
         count(*) as n_giving,
         exact_sum(n_primary / n_trials) as primary_share
-    from intermediate.annotator_labels
+    from given
     group by all
 )
 
-select benchmark, dataset_revision, task_id, kind, label, n_giving, n_annotators
+select benchmark, dataset_revision, task_id, kind, label
 from counted
-inner join annotators using (benchmark, dataset_revision, task_id, kind)
+window same as (partition by benchmark, dataset_revision, task_id, kind)
 qualify 2 * n_giving > n_annotators
     or (
-        2 * max(n_giving) over (
-            partition by benchmark, dataset_revision, task_id, kind
-        ) <= n_annotators
-        and row_number() over (
-            partition by benchmark, dataset_revision, task_id, kind
-            order by n_giving desc, primary_share desc, label
-        ) = 1
+        2 * max(n_giving) over same <= n_annotators
+        and row_number() over (same order by n_giving desc, primary_share desc, label) = 1
     )

@@ -10,24 +10,11 @@ with compared as (
         bit_xor(hash(task_id, label, is_annotated, is_compared))::varchar as basis
     from intermediate.annotation_values
     group by all
-),
-
-of_labels as (
-    select * exclude (labels),
-        unnest(
-            labels || ['(micro average)', '(macro average)', '(mean over tasks)']
-        ) as label
-    from compared
 )
 
-select *,
-    left(
-        sha256(
-            to_json([
-                'label agreement', benchmark, dataset_revision, kind, annotator, compared_with,
-                label
-            ])::varchar
-        ),
-        32
-    ) as figure_id
-from of_labels
+select * exclude (labels),
+    unnest(labels || ['(micro average)', '(macro average)', '(mean over tasks)']) as label,
+    left(sha256(to_json([
+        'label agreement', benchmark, dataset_revision, kind, annotator, compared_with, label
+    ])::varchar), 32) as figure_id
+from compared

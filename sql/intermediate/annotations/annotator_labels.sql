@@ -35,28 +35,20 @@ trials as (
 named as (
     select benchmark, dataset_revision, task_id, kind, annotator,
         unnest(list_prepend(primary_label, secondary_labels)) as label,
-        unnest(
-            list_prepend(true, list_transform(secondary_labels, lambda each: false))
-        ) as is_primary
+        generate_subscripts(list_prepend(primary_label, secondary_labels), 1) = 1 as is_primary
     from current
 ),
 
 counted as (
-    select benchmark, dataset_revision, task_id, kind, annotator, label,
+    select benchmark, dataset_revision, task_id, kind, annotator, label, first_label, n_trials,
         count(*) as n_named,
         count(*) filter (is_primary) as n_primary
     from named
+    inner join trials using (benchmark, dataset_revision, task_id, kind, annotator)
     group by all
 )
 
-select counted.benchmark, counted.dataset_revision, counted.task_id, counted.kind,
-    counted.annotator, counted.label, counted.n_named, counted.n_primary, trials.n_trials
+select * exclude (first_label, n_named)
 from counted
-inner join trials using (benchmark, dataset_revision, task_id, kind, annotator)
-qualify 2 * n_named > n_trials
-    or (
-        label = first_label
-        and 2 * max(n_named) over (
-            partition by benchmark, dataset_revision, task_id, kind, annotator
-        ) <= n_trials
-    )
+window same as (partition by benchmark, dataset_revision, task_id, kind, annotator)
+qualify 2 * n_named > n_trials or (label = first_label and 2 * max(n_named) over same <= n_trials)

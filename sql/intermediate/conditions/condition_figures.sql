@@ -8,11 +8,11 @@
 -- depends on: intermediate.breakdown_sizes, intermediate.condition_pairs,
 --     intermediate.condition_values, intermediate.task_set_members
 with compared as (
-    select task_set_members.task_set_id, condition_values.comparison_id,
+    select task_set_id, comparison_id,
         count(*) as n_tasks,
         round(exact_avg(baseline_value), 12) as baseline_mean_score,
         round(exact_avg(value), 12) as mean_score,
-        bit_xor(hash(condition_values.task_id, baseline_value, value))::varchar as basis
+        bit_xor(hash(task_id, baseline_value, value))::varchar as basis
     from intermediate.condition_values
     inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
     group by all
@@ -32,12 +32,10 @@ select wanted.*,
     compared.baseline_mean_score, compared.mean_score,
     compared.mean_score - compared.baseline_mean_score as difference,
     compared.basis,
-    md5(
-        concat_ws(
-            chr(31), 'condition', benchmark, dataset_revision, split, is_own_hard, breakdown, label,
-            judge, judge_config_hash, template_hash, grading, judge_trial, vintage, model,
-            model_config_hash, baseline_model, baseline_config_hash, score_name
-        )
-    ) as figure_id
+    md5(concat_ws(
+        chr(31), 'condition', benchmark, dataset_revision, split, is_own_hard, breakdown, label,
+        judge, judge_config_hash, template_hash, grading, judge_trial, vintage, model,
+        model_config_hash, baseline_model, baseline_config_hash, score_name
+    )) as figure_id
 from wanted
 left join compared using (task_set_id, comparison_id)

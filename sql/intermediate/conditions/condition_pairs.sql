@@ -11,14 +11,11 @@ with latest as (
     qualify row_number() over (
         partition by ranking_id, model
         order by first_response_at desc, model_config_hash desc
-    )
-        = 1
+    ) = 1
 )
 
 select
-    hash(
-        members.shared_model, members.condition, changed.model_run_id, baseline.model_run_id
-    ) as pair_id,
+    hash(shared_model, condition, changed.model_run_id, baseline.model_run_id) as pair_id,
     -- Both samplings, under any judge.
     hash(
         changed.benchmark, changed.dataset_revision, changed.vintage, changed.model,
@@ -35,13 +32,11 @@ select
     changed.n_trials,
     baseline.n_trials as baseline_n_trials,
     row_number() over (
-        partition by changed.dataset_revision, changed.judging_id, members.shared_model,
-            members.condition
+        partition by changed.dataset_revision, changed.judging_id, shared_model, condition
         order by changed.first_response_at desc, changed.vintage desc
     ) = 1 as is_latest
 from intermediate.condition_members as members
-inner join latest as changed
-    on members.benchmark = changed.benchmark and members.model = changed.model
+inner join latest as changed using (benchmark, model)
 inner join latest as baseline
     on members.baseline_model = baseline.model and changed.ranking_id = baseline.ranking_id
 where members.position > 0

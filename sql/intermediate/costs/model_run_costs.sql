@@ -5,10 +5,9 @@
 --
 -- built as: table
 -- depends on: intermediate.response_points, intermediate.task_set_members, responses
-select task_set_members.task_set_id, response_points.model_run_id,
-    avg(responses.chars_alnum) filter (where responses.status = 'ok') as mean_chars_alnum,
-    avg(responses.completion_tokens) filter (where responses.status = 'ok')
-        as mean_completion_tokens,
+select task_set_id, model_run_id,
+    avg(chars_alnum) filter (where status = 'ok') as mean_chars_alnum,
+    avg(completion_tokens) filter (where status = 'ok') as mean_completion_tokens,
     case
         -- One unknown cost makes the sum unknown.
         when not bool_or(is_cost_unknown or responses.cost_usd is null)
@@ -17,10 +16,7 @@ select task_set_members.task_set_id, response_points.model_run_id,
     -- Every verdict has a cost, known or unknown.
     bool_or(response_points.cost_usd is not null or is_cost_unknown) as is_judged
 from intermediate.response_points
-inner join responses using (response_id)
-inner join intermediate.task_set_members
-    on responses.benchmark = task_set_members.benchmark
-        and responses.dataset_revision = task_set_members.dataset_revision
-        and responses.task_id = task_set_members.task_id
-where response_points.breakdown = 'all'
-group by task_set_members.task_set_id, response_points.model_run_id
+inner join responses using (response_id, task_id)
+inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
+where breakdown = 'all'
+group by all

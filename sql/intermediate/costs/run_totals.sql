@@ -6,22 +6,12 @@
 --
 -- built as: view
 -- depends on: responses, run_costs, runs, verdicts
-with written as (
-    select run_id, 1 as responses, 0 as verdicts
-    from responses
-    union all by name
-    select run_id, 0 as responses, 1 as verdicts
-    from verdicts
-),
-
-unended as (
-    select runs.run_id,
-        coalesce(sum(written.responses), 0)::bigint as responses,
-        coalesce(sum(written.verdicts), 0)::bigint as verdicts
+with unended as (
+    select run_id,
+        (select count(*) from responses where responses.run_id = runs.run_id) as responses,
+        (select count(*) from verdicts where verdicts.run_id = runs.run_id) as verdicts
     from runs
-    left join written using (run_id)
-    where runs.outcome in ('running', 'killed')
-    group by runs.run_id
+    where outcome in ('running', 'killed')
 ),
 
 paid as (
@@ -32,11 +22,10 @@ paid as (
     group by run_id
 )
 
-select runs.run_id, runs.started_at, runs.ended_at, runs.command, runs.config, runs.git_commit,
-    runs.night, runs.outcome,
+select run_id, started_at, ended_at, command, config, git_commit, night, outcome,
     coalesce(unended.responses, runs.responses_made) as responses,
     coalesce(unended.verdicts, runs.verdicts_made) as verdicts,
-    runs.calls,
+    calls,
     case when paid.run_id is null then runs.cost_usd else paid.cost_usd end as cost_usd,
     coalesce(paid.unpriced_calls, 0) as unpriced_calls
 from runs

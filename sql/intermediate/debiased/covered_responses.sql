@@ -7,24 +7,13 @@
 --
 -- built as: table
 -- depends on: intermediate.filled_sheets, intermediate.imported_decisions, label_draws
-with known_before as (
-    select sheet_id, response_id, criterion_id, criterion_hash
-    from label_draws
-    where is_known
-),
-
-without_known as (
+with without_known as (
     select distinct sheets.sheet_id, sheets.steps
     from intermediate.filled_sheets as sheets
-    inner join known_before using (sheet_id)
-    anti join (
-        select * from intermediate.imported_decisions
-        where is_label
-    ) as labelled
-        on known_before.response_id = labelled.response_id
-            and known_before.criterion_id = labelled.criterion_id
-            and known_before.criterion_hash = labelled.criterion_hash
-            and sheets.steps = labelled.steps
+    inner join label_draws using (sheet_id)
+    anti join (from intermediate.imported_decisions where is_label) as labelled
+        using (response_id, criterion_id, criterion_hash, steps)
+    where label_draws.is_known
 )
 
 select sheet_id, steps, labelled_share, density, covered_breakdown, covered_label,

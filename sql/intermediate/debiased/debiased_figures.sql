@@ -17,9 +17,8 @@ with labelled as (
             hash(response_id, criterion_id, label_value, judge_value, factor, contribution)
         ) filter (factor is not null) as labels_basis,
         count(*) - n_labels as n_unsampled_labels,
-        round(
-            exact_avg(case when factor is null then label_value - judge_value end), 12
-        ) as unsampled_mean_error
+        round(exact_avg(case when factor is null then label_value - judge_value end), 12)
+            as unsampled_mean_error
     from intermediate.figure_labels
     group by figure_id
 ),

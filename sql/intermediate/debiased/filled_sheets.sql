@@ -6,17 +6,12 @@
 --
 -- built as: table
 -- depends on: intermediate.imported_decisions, label_draws, label_sheets
-with labelled as (
-    select distinct response_id, criterion_id, criterion_hash, steps
-    from intermediate.imported_decisions
-    where is_label
-),
-
-counted as (
-    select label_draws.sheet_id, labelled.steps, count(*) as n_labelled
+with counted as (
+    select sheet_id, steps,
+        count(distinct row(response_id, criterion_id, criterion_hash)) as n_labelled
     from label_draws
-    inner join labelled using (response_id, criterion_id, criterion_hash)
-    where not label_draws.is_known
+    inner join intermediate.imported_decisions using (response_id, criterion_id, criterion_hash)
+    where is_label and not is_known
     group by all
 )
 

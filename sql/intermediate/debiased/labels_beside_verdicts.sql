@@ -23,8 +23,7 @@ labels as (
     union all by name
     select decisions.*
     from intermediate.imported_decisions as decisions
-    anti join intermediate.sampled_labels
-        using (response_id, criterion_id, criterion_hash, steps)
+    anti join intermediate.sampled_labels using (response_id, criterion_id, criterion_hash, steps)
     where is_label or (benchmark, judge) not in (select (benchmark, judge) from judges)
 ),
 
@@ -36,16 +35,12 @@ beside as (
         verdicts.weight, verdicts.category
     from labels
     inner join intermediate.wanted_responses as wanted using (response_id)
-    inner join intermediate.model_runs
-        on wanted.model_run_id = model_runs.model_run_id
-            and (model_runs.grading = 'ternary') = (labels.steps = 'ternary')
-            and model_runs.judge is distinct from labels.judge
+    inner join intermediate.model_runs using (model_run_id, judging_id)
     inner join intermediate.current_verdicts as verdicts
-        on labels.response_id = verdicts.response_id
-            and model_runs.judging_id = verdicts.judging_id
-            and labels.criterion_id = verdicts.criterion_id
-            and labels.criterion_hash = verdicts.criterion_hash
-    where verdicts.value is not null
+        using (response_id, judging_id, criterion_id, criterion_hash)
+    where (model_runs.grading = 'ternary') = (labels.steps = 'ternary')
+        and model_runs.judge is distinct from labels.judge
+        and verdicts.value is not null
         and verdicts.weight is not null
         and (model_runs.benchmark, model_runs.judge)
         not in (select (benchmark, judge) from labellers)

@@ -26,31 +26,20 @@ weighed as (
             when label_draws.is_known then 1
             when label_draws.probability is null then 0
             else 1 / (label_draws.probability * covered.labelled_share)
-        end as factor
+        end as n_represented
     from labelled
     inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
-    inner join intermediate.covered_responses as covered
-        on labelled.response_id = covered.response_id
-            and labelled.steps = covered.steps
-            and (
-                covered.covered_breakdown = 'all'
-                or coalesce(criteria.category, '(none)') = covered.covered_label
-            )
-    left join label_draws
-        on covered.sheet_id = label_draws.sheet_id
-            and labelled.response_id = label_draws.response_id
-            and labelled.criterion_id = label_draws.criterion_id
-            and labelled.criterion_hash = label_draws.criterion_hash
-    where labelled.criterion_hash = criteria.content_hash
-),
-
-final as (
-    select
-        * exclude (density, factor),
-        round(exact_sum(density * factor) / exact_sum(density), 12) as factor
-    from weighed
-    group by all
+    inner join intermediate.covered_responses as covered using (response_id, steps)
+    left join label_draws using (sheet_id, response_id, criterion_id, criterion_hash)
+    where criterion_hash = criteria.content_hash
+        and (
+            covered.covered_breakdown = 'all'
+            or coalesce(criteria.category, '(none)') = covered.covered_label
+        )
 )
 
-select * from final
-where factor > 0
+select * exclude (density, n_represented),
+    round(exact_sum(density * n_represented) / exact_sum(density), 12) as factor
+from weighed
+group by all
+having factor > 0

@@ -6,20 +6,11 @@
 --
 -- built as: table
 -- depends on: intermediate.graded_verdicts, intermediate.wanted_responses
-with marked as (
-    select wanted.model_run_id,
-        coalesce(
-            verdicts.may_hide_failures,
-            case when verdicts.source = 'judged' then false end
-        ) as may_hide_failures
-    from intermediate.graded_verdicts as verdicts
-    inner join intermediate.wanted_responses as wanted using (response_id, judging_id)
-)
-
-select model_run_id,
+select wanted.model_run_id,
     case
         when bool_or(may_hide_failures) then true
-        when count(*) = count(may_hide_failures) then false
+        when bool_and(source = 'judged' or may_hide_failures is not null) then false
     end as may_hide_failures
-from marked
-group by model_run_id
+from intermediate.graded_verdicts
+inner join intermediate.wanted_responses as wanted using (response_id, judging_id)
+group by wanted.model_run_id

@@ -8,14 +8,6 @@
 --     intermediate.model_run_costs, intermediate.model_runs, intermediate.ranks,
 --     intermediate.score_intervals,
 --     intermediate.unjudged
-with whole as (
-    -- Length and cost are of whole responses, on the whole task set.
-    select task_set_id, model_run_id,
-        'all' as breakdown,
-        mean_chars_alnum, mean_completion_tokens, cost_usd
-    from intermediate.model_run_costs
-)
-
 select
     mean_scores.* exclude (
         task_set_id, series_id, basis, mean_floor, lower_bound, upper_bound, is_expected
@@ -31,17 +23,19 @@ select
     if(n_tasks = n_tasks_full, own.trials_mean, null) as trials_mean,
     if(n_tasks = n_tasks_full, own.trials_ci_low, null) as trials_ci_low,
     if(n_tasks = n_tasks_full, own.trials_ci_high, null) as trials_ci_high,
-    own.met_ci_low, own.met_ci_high, own.is_met_small, whole.mean_chars_alnum,
-    whole.mean_completion_tokens, whole.cost_usd, model_run_costs.is_judged,
-    hiding_runs.may_hide_failures, ranks.rank, ranks.rank_low, ranks.rank_high,
-    ranks.n_tasks_ranked, model_runs.is_latest, model_runs.first_response_at, ranks.latest_rank,
-    ranks.latest_rank_low, ranks.latest_rank_high, ranks.n_tasks_latest_ranked
+    own.met_ci_low, own.met_ci_high, own.is_met_small,
+    -- Length and cost are of whole responses, on the whole task set.
+    if(breakdown = 'all', mean_chars_alnum, null) as mean_chars_alnum,
+    if(breakdown = 'all', mean_completion_tokens, null) as mean_completion_tokens,
+    if(breakdown = 'all', cost_usd, null) as cost_usd,
+    model_run_costs.is_judged, hiding_runs.may_hide_failures, ranks.rank, ranks.rank_low,
+    ranks.rank_high, ranks.n_tasks_ranked, model_runs.is_latest, model_runs.first_response_at,
+    ranks.latest_rank, ranks.latest_rank_low, ranks.latest_rank_high, ranks.n_tasks_latest_ranked
 from intermediate.mean_scores
 inner join intermediate.score_intervals as own using (figure_id)
 inner join intermediate.model_runs using (model_run_id)
 left join intermediate.ranks using (figure_id)
 left join intermediate.model_run_costs using (task_set_id, model_run_id)
-left join whole using (task_set_id, model_run_id, breakdown)
 left join intermediate.hiding_runs using (model_run_id)
 -- Under labels, models without a verdict on the task set have no
 -- row.

@@ -3,8 +3,7 @@
 -- built as: table
 -- depends on: intermediate.judge_configs, temp.decided_points, responses, tasks
 with judged_trials as (
-    select responses.benchmark, responses.dataset_revision, responses.model,
-        responses.model_config_hash, responses.vintage, decided_points.judging_id,
+    select benchmark, dataset_revision, model, model_config_hash, vintage, judging_id,
         list_sort(list(distinct responses.trial)) as begun,
         min(responses.created_at) as first_response_at
     from temp.decided_points
@@ -14,8 +13,7 @@ with judged_trials as (
 ),
 
 response_trials as (
-    select responses.benchmark, responses.dataset_revision, responses.model,
-        responses.model_config_hash, responses.vintage,
+    select benchmark, dataset_revision, model, model_config_hash, vintage,
         list_sort(list(distinct responses.trial)) as sampled
     from responses
     inner join tasks using (benchmark, dataset_revision, task_id)
@@ -30,19 +28,17 @@ select
     -- Model runs that are compared with each other: only the model
     -- differs.
     hash(benchmark, dataset_revision, vintage, judging_id) as ranking_id,
-    judging_id, judged_trials.benchmark, judged_trials.dataset_revision, judge_configs.judge,
-    judge_configs.judge_config_hash, judge_configs.template_hash, judge_configs.grading,
-    judge_configs.judge_trial,
-    judged_trials.vintage, judged_trials.model, judged_trials.model_config_hash,
+    judging_id, benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading,
+    judge_trial, vintage, model, model_config_hash,
     -- A judge is wanted on every sampled trial, even if all responses
     -- failed; people and other imported graders only on trials that they
     -- began.
     if(judge_configs.is_imported, begun, sampled) as trials,
     len(trials) as n_trials,
-    judged_trials.first_response_at,
+    first_response_at,
     row_number() over (
         partition by benchmark, dataset_revision, judging_id, model, model_config_hash
-        order by judged_trials.first_response_at desc, vintage desc
+        order by first_response_at desc, vintage desc
     ) = 1 as is_latest
 from judged_trials
 inner join response_trials using (benchmark, dataset_revision, model, model_config_hash, vintage)

@@ -8,17 +8,15 @@
 -- built as: view
 -- depends on: intermediate.judge_configs, intermediate.model_runs, labellers
 with graders as (
-    select distinct model_runs.benchmark, model_runs.dataset_revision, model_runs.judge,
-        model_runs.judge_config_hash,
-        judge_configs.is_imported
-        and (model_runs.benchmark, model_runs.judge)
-        in (select (benchmark, judge) from labellers) as is_labelling
+    select distinct benchmark, dataset_revision, model_runs.judge, model_runs.judge_config_hash,
+        is_imported
+        and (benchmark, model_runs.judge) in (select (benchmark, judge) from labellers)
+            as is_labelling
     from intermediate.model_runs
     inner join intermediate.judge_configs using (judging_id)
 )
 
 select * exclude (is_labelling)
 from graders
-semi join (select * from graders where not is_labelling) as judges
-    using (benchmark, dataset_revision)
+semi join (from graders where not is_labelling) as judges using (benchmark, dataset_revision)
 where is_labelling

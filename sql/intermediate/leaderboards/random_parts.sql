@@ -20,32 +20,27 @@ with stopped as (
 ),
 
 parts as (
-    select mean_scores.figure_id, mean_scores.task_set_id, mean_scores.series_id,
-        mean_scores.model_run_id, mean_scores.n_tasks, stopped.n_tasks_evaluated,
-        stopped.n_tasks_skipped, stopped.unbiased_mean_score, stopped.sequence_low,
-        stopped.sequence_high
+    select stopped.*, mean_scores.figure_id, task_set_id, series_id, mean_scores.n_tasks as n_scored
     from stopped
     inner join intermediate.mean_scores using (model_run_id, split, score_name)
-    where mean_scores.breakdown = 'all' and not mean_scores.is_own_hard
+    where breakdown = 'all' and not is_own_hard
 ),
 
 failed as (
-    select parts.figure_id, count(distinct responses.task_id) as n_failed
+    select figure_id, count(distinct task_id) as n_failed
     from parts
     inner join intermediate.task_set_members using (task_set_id)
     inner join intermediate.task_values using (model_run_id, series_id, task_id)
     inner join intermediate.wanted_responses as responses using (model_run_id, task_id)
-    left join intermediate.graded_verdicts as verdicts
-        on responses.response_id = verdicts.response_id
-            and responses.judging_id = verdicts.judging_id
-            and verdicts.value is null
+    left join (from intermediate.graded_verdicts where value is null) as verdicts
+        using (response_id, judging_id)
     where task_values.value is null
         and (responses.status <> 'ok' or verdicts.verdict_id is not null)
-    group by parts.figure_id
+    group by figure_id
 ),
 
 counted as (
-    select parts.*, parts.n_tasks + coalesce(failed.n_failed, 0) as n_tasks_tried
+    select parts.*, n_scored + coalesce(n_failed, 0) as n_tasks_tried
     from parts
     left join failed using (figure_id)
 )

@@ -7,11 +7,8 @@
 -- depends on: intermediate.model_runs
 with own as (
     select model_run_id, ranking_id, is_latest,
-        true as is_own,
         hash(benchmark, dataset_revision, 'latest', judging_id) as latest_id,
-        count(distinct vintage) over (
-            partition by benchmark, dataset_revision, judging_id
-        ) as n_vintages
+        count(distinct vintage) over (partition by latest_id) as n_vintages
     from intermediate.model_runs
 )
 

@@ -9,18 +9,15 @@
 -- built as: table
 -- depends on: intermediate.ranking_positions, intermediate.score_intervals
 with positioned as (
-    select ranking_positions.*, intervals.ci_low, intervals.ci_high
     from intermediate.ranking_positions
-    inner join intermediate.score_intervals as intervals using (figure_id)
+    inner join intermediate.score_intervals using (figure_id)
 ),
 
 ranged as (
     select one.figure_id, one.is_own, one.is_of_latest, one.n_tasks_ranked, one.rank,
         least(max(one.rank), 1 + count(*) filter (other.ci_low > one.ci_high)) as rank_low,
-        greatest(
-            max(one.rank),
-            count(*) - count(*) filter (other.ci_high < one.ci_low)
-        ) as rank_high
+        greatest(max(one.rank), count(*) - count(*) filter (other.ci_high < one.ci_low))
+            as rank_high
     from positioned as one
     inner join positioned as other using (compared_key)
     group by all

@@ -21,19 +21,19 @@ lacking as (
         ) = 1 as is_newest
     from sampled_runs
     inner join (
-        select distinct benchmark, dataset_revision, judging_id
-        from intermediate.model_runs
+        select distinct benchmark, dataset_revision, judging_id from intermediate.model_runs
     ) as of_revision using (benchmark, dataset_revision)
     anti join intermediate.model_runs
         using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
 )
 
-select lacking.* exclude (is_newest), is_newest and judged.judging_id is null as is_latest
+select * exclude (is_newest),
+    is_newest
+    and (benchmark, dataset_revision, model, model_config_hash, judging_id) not in (
+        select (benchmark, dataset_revision, model, model_config_hash, judging_id)
+        from intermediate.model_runs
+    ) as is_latest
 from lacking
-left join (
-    select distinct benchmark, dataset_revision, model, model_config_hash, judging_id
-    from intermediate.model_runs
-) as judged using (benchmark, dataset_revision, model, model_config_hash, judging_id)
 where is_latest
     or (benchmark, dataset_revision, vintage, judging_id) in (
         select (benchmark, dataset_revision, vintage, judging_id)

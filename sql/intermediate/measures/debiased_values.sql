@@ -4,18 +4,15 @@
 -- built as: view
 -- depends on: intermediate.debiased_figures, intermediate.figure_labels,
 --     intermediate.figure_values, intermediate.rubric_weights
-select figures.figure_id, figures.without_labels, figures.n_labels, figures.n_tasks_labelled,
-    figures.n_tasks_uncovered, figures.n_tasks, figure_values.task_id, labels.response_id,
-    labels.criterion_id,
+select figure_id, without_labels, n_labels, n_tasks_labelled, n_tasks_uncovered, n_tasks,
+    figure_values.task_id, response_id, criterion_id,
     offset_points / denominator as known_offset,
     weights.positive / denominator as positive,
     weights.negative / denominator as negative,
     figure_values.value as judged,
-    labels.contribution, labels.label_value, labels.judge_value, labels.factor
-from intermediate.debiased_figures as figures
+    contribution, label_value, judge_value, factor
+from intermediate.debiased_figures
 inner join intermediate.figure_values using (figure_id)
+left join (from intermediate.figure_labels where factor is not null) as labels
+    using (figure_id, task_id)
 inner join intermediate.rubric_weights as weights using (label_key)
-left join intermediate.figure_labels as labels
-    on figures.figure_id = labels.figure_id
-        and figure_values.task_id = labels.task_id
-        and labels.factor is not null

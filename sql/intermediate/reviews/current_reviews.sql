@@ -5,30 +5,19 @@
 --
 -- built as: view
 -- depends on: analysts, criterion_reviews
-with decided as (
-    select criterion_reviews.*
-    from criterion_reviews
-    left join analysts
-        on criterion_reviews.benchmark = analysts.benchmark
-            and criterion_reviews.reviewer = analysts.analyst
-            and criterion_reviews.source = 'reviewed'
-            and analysts.purpose = 'review'
-    where value is not null
-        and (analyst_config_hash is null or analyst_config_hash = reviewer_config_hash)
-),
-
-latest as (
-    select benchmark, dataset_revision, source, reviewer,
-        arg_max(
-            hash(reviewer_config_hash, template_hash),
-            (created_at, hash(reviewer_config_hash, template_hash))
-        ) as configured
-    from decided
-    group by all
-)
-
-select decided.*,
+select criterion_reviews.*,
     reviewer || case when review_trial > 1 then '#' || review_trial else '' end as repeated
-from decided
-inner join latest using (benchmark, dataset_revision, source, reviewer)
-where latest.configured = hash(reviewer_config_hash, template_hash)
+from criterion_reviews
+left join analysts
+    on criterion_reviews.benchmark = analysts.benchmark
+        and criterion_reviews.reviewer = analysts.analyst
+        and criterion_reviews.source = 'reviewed'
+        and analysts.purpose = 'review'
+where value is not null
+    and (analyst_config_hash is null or analyst_config_hash = reviewer_config_hash)
+window of_reviewer as (
+    partition by criterion_reviews.benchmark, dataset_revision, source, reviewer
+    order by criterion_reviews.created_at desc, hash(reviewer_config_hash, template_hash) desc
+)
+qualify hash(reviewer_config_hash, template_hash)
+    = first_value(hash(reviewer_config_hash, template_hash)) over of_reviewer

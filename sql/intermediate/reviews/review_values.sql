@@ -7,9 +7,11 @@
 -- all criteria of simple random samples have equal weights.
 --
 -- built as: table
--- depends on: intermediate.current_reviews, review_samples, criteria
+-- depends on: intermediate.current_reviews, review_samples
 with reviewed as (
     select benchmark, dataset_revision, task_id, criterion_id,
+        coalesce(category, '(none)') as category,
+        coalesce(severity, '(none)') as severity,
         avg(value) as agreeing,
         count(*) as n_reviews
     from intermediate.current_reviews
@@ -30,18 +32,14 @@ weighted as (
     group by all
 )
 
-select weighted.benchmark, weighted.dataset_revision, weighted.population_id,
+select benchmark, dataset_revision, population_id,
     case
         when grouping(category) = 0 then 'category'
         when grouping(severity) = 0 then 'severity'
         else 'all'
     end as breakdown,
-    case
-        when grouping(category) = 0 then coalesce(category, '(none)')
-        when grouping(severity) = 0 then coalesce(severity, '(none)')
-        else ''
-    end as label,
-    weighted.task_id,
+    coalesce(category, severity, '') as label,
+    task_id,
     any_value(n_population) as n_population,
     exact_sum(sample_weight * agreeing) as weight_agreed,
     exact_sum(sample_weight) as sample_weights,
@@ -49,6 +47,5 @@ select weighted.benchmark, weighted.dataset_revision, weighted.population_id,
     count(*) as n_criteria,
     sum(n_reviews)::bigint as n_reviews
 from weighted
-inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
-group by weighted.benchmark, weighted.dataset_revision, population_id, weighted.task_id,
+group by benchmark, dataset_revision, population_id, task_id,
     grouping sets ((), (category), (severity))

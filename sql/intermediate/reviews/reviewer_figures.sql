@@ -21,8 +21,7 @@ sets as (
         sum(n_criteria)::bigint as n,
         count(*) as n_tasks,
         round(
-            exact_sum(fail_fail + pass_pass) / exact_sum(fail_fail + 2 * fail_pass + pass_pass),
-            12
+            exact_sum(fail_fail + pass_pass) / exact_sum(fail_fail + 2 * fail_pass + pass_pass), 12
         ) as agreement,
         bit_xor(hash(task_id, fail_fail, fail_pass, pass_pass))::varchar as basis
     from intermediate.reviewer_sets
@@ -30,15 +29,10 @@ sets as (
 )
 
 select *,
-    md5(
-        concat_ws(
-            chr(31),
-            'reviewers',
-            benchmark,
-            dataset_revision,
-            review_check,
-            reviewer_a,
-            coalesce(reviewer_b, '')
-        )
-    ) as figure_id
-from (select * from pairs union all by name select * from sets)
+    md5(concat_ws(
+        chr(31),
+        'reviewers',
+        benchmark, dataset_revision, review_check, reviewer_a,
+        coalesce(reviewer_b, '')
+    )) as figure_id
+from (from pairs union all by name from sets)

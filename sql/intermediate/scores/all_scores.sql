@@ -5,8 +5,6 @@
 -- depends on: score_definitions
 select *, false as is_expected from score_definitions
 union all
-select
-    * replace ('expected_' || score_name as score_name, false as is_primary),
-    true as is_expected
+select * replace ('expected_' || score_name as score_name, false as is_primary), true as is_expected
 from score_definitions
 where is_primary

@@ -17,9 +17,8 @@ with members as (
     where breakdown <> 'all'
 )
 
-select task_set_members.task_set_id, task_set_members.benchmark, task_set_members.dataset_revision,
-    task_set_members.split, task_set_members.is_own_hard, members.breakdown, members.label,
-    members.score_name, definitions.is_primary, definitions.is_expected,
+select task_set_id, benchmark, dataset_revision, split, is_own_hard, breakdown, label, score_name,
+    is_primary, definitions.is_expected,
     if(definitions.clips_mean, 0, '-infinity'::double) as mean_floor,
     count(*) as n_tasks_wanted,
     count(*) filter (is_annotated) as n_tasks_annotated,

@@ -18,15 +18,9 @@ select response_key, judging_id, label_key,
         as expected_points,
     -- Fractional weights have few decimals, so the rounded sum does not depend on
     -- the order.
-    coalesce(
-        round(sum(weight) filter (where value is not null and weight > 0), 12),
-        0
-    )
+    coalesce(round(sum(weight) filter (where value is not null and weight > 0), 12), 0)
         as decided_positive,
-    coalesce(
-        round(sum(weight) filter (where value is not null and weight < 0), 12),
-        0
-    )
+    coalesce(round(sum(weight) filter (where value is not null and weight < 0), 12), 0)
         as decided_negative,
     coalesce(sum(value), 0) as n_met,
     -- A criterion without a weight cannot be scored, whatever the verdict.

@@ -6,22 +6,17 @@
 --
 -- depends on: criteria, criterion_labels, tasks
 with admitted as (
-    select criteria.benchmark, criteria.dataset_revision, criteria.task_id, criteria.criterion_id,
-        criteria.content_hash,
-        coalesce(criteria.category, '(none)') as category,
-        coalesce(criteria.severity, '(none)') as severity,
-        criteria.weight
+    select criteria.*
     from criteria
     inner join tasks using (benchmark, dataset_revision, task_id)
     where tasks.is_admitted
 ),
 
 labelled as (
-    select *, 'all' as breakdown, '' as label from admitted
-    union all
-    select *, 'category' as breakdown, category as label from admitted
-    union all
-    select *, 'severity' as breakdown, severity as label from admitted
+    select *,
+        unnest(['all', 'category', 'severity']) as breakdown,
+        unnest(['', coalesce(category, '(none)'), coalesce(severity, '(none)')]) as label
+    from admitted
     union all
     select admitted.*, kind as breakdown, criterion_labels.label
     from admitted

@@ -6,13 +6,12 @@
 --
 -- depends on: intermediate.task_set_members, intermediate.task_values, temp.task_lengths
 with of_tasks as (
-    select task_set_members.task_set_id, task_values.ranking_id, task_values.model_run_id,
-        task_values.score_name,
+    select task_set_id, ranking_id, model_run_id, score_name,
         'tasks' as level,
         -- Values that differ only by rounding are a tie.
         round(task_values.value, 12) as score,
-        task_lengths.mean_chars_alnum as chars,
-        task_lengths.mean_completion_tokens as tokens
+        mean_chars_alnum as chars,
+        mean_completion_tokens as tokens
     from intermediate.task_values
     inner join temp.task_lengths using (model_run_id, task_id)
     inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
@@ -32,7 +31,7 @@ of_models as (
 ),
 
 lengths as (
-    unpivot (select * from of_tasks union all by name select * from of_models)
+    unpivot (from of_tasks union all by name from of_models)
     on chars as chars_alnum, tokens as completion_tokens into name measure value length
 ),
 

@@ -10,7 +10,7 @@
 -- depends on: intermediate.breakdown_sizes, intermediate.breakdown_values,
 --     intermediate.model_run_names, intermediate.model_runs, intermediate.task_set_members
 with means as (
-    select task_set_members.task_set_id, breakdown_values.series_id,
+    select task_set_id, series_id,
         count(value) as n_tasks,
         count(*) filter (is_complete) as n_tasks_full,
         exact_avg(value) as raw_mean_score,
@@ -22,9 +22,8 @@ with means as (
         sum(n_met) as n_met,
         sum(n_judged)::bigint as n_judged,
         -- It changes with any value, trial or task of the figure.
-        bit_xor(
-            hash(breakdown_values.task_id, complete_trials, trial_values, n_met, n_judged)
-        ) filter (value is not null) as basis
+        bit_xor(hash(task_id, complete_trials, trial_values, n_met, n_judged))
+            filter (value is not null) as basis
     from intermediate.breakdown_values
     inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
     group by all
@@ -38,41 +37,35 @@ sizes as (
     inner join intermediate.model_runs using (benchmark, dataset_revision)
 ),
 
-bounded as (
-    select means.*, sizes.* exclude (task_set_id, series_id),
-        -- A task without a response can still get any possible value.
-        (sum_lower + sum_lowest - sum_lowest_seen) / n_tasks_wanted as lower_bound,
-        (sum_upper + sum_highest - sum_highest_seen) / n_tasks_wanted as upper_bound
-    from means
-    inner join sizes using (task_set_id, series_id)
-),
-
 final as (
-    select task_set_id, series_id, model_run_id, bounded.benchmark, bounded.dataset_revision, split,
-        is_own_hard, breakdown, label,
+    select task_set_id, series_id, model_run_id, benchmark, dataset_revision, split, is_own_hard,
+        breakdown, label,
         names.* exclude (model_run_id, benchmark, dataset_revision),
         score_name, is_primary, is_expected, mean_floor, n_tasks, n_tasks_full, n_tasks_wanted,
         n_tasks_annotated,
         n_tasks_full = n_tasks_wanted as is_complete,
         n_trials, raw_mean_score,
-        greatest(lower_bound, mean_floor) as lower_bound,
-        greatest(upper_bound, mean_floor) as upper_bound,
+        -- A task without a response can still get any possible value.
+        greatest((sum_lower + sum_lowest - sum_lowest_seen) / n_tasks_wanted, mean_floor)
+            as lower_bound,
+        greatest((sum_upper + sum_highest - sum_highest_seen) / n_tasks_wanted, mean_floor)
+            as upper_bound,
         n_decided / n_verdicts_wanted as coverage,
         n_met / n_judged as met_share,
         n_judged,
         basis::varchar as basis
-    from bounded
-    inner join intermediate.model_run_names as names using (model_run_id)
+    from means
+    inner join sizes using (task_set_id, series_id)
+    inner join intermediate.model_run_names as names
+        using (model_run_id, benchmark, dataset_revision)
 )
 
 select *,
-    md5(
-        concat_ws(
-            chr(31), benchmark, dataset_revision, split, is_own_hard, breakdown, label, judge,
-            judge_config_hash, template_hash, grading, judge_trial, vintage, model,
-            model_config_hash, score_name
-        )
-    ) as figure_id,
+    md5(concat_ws(
+        chr(31), benchmark, dataset_revision, split, is_own_hard, breakdown, label, judge,
+        judge_config_hash, template_hash, grading, judge_trial, vintage, model,
+        model_config_hash, score_name
+    )) as figure_id,
     if(raw_mean_score < mean_floor, mean_floor, raw_mean_score) as mean_score,
     if(is_complete, mean_score, lower_bound) as mean_lower,
     if(is_complete, mean_score, upper_bound) as mean_upper

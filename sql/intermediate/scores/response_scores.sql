@@ -9,9 +9,7 @@
 -- depends on: intermediate.judge_configs, intermediate.model_runs, intermediate.response_points,
 --     intermediate.score_bounds
 with wanted as (
-    select response_points.* exclude (n_trials), model_runs.n_trials, score_bounds.score_name,
-        score_bounds.offset_points, score_bounds.denominator, score_bounds.lowest,
-        score_bounds.highest,
+    select response_points.*, score_name, offset_points, denominator, lowest, highest,
         case when is_expected then expected_points else points end as scored_points
     from intermediate.response_points
     inner join intermediate.score_bounds using (label_key)

@@ -10,9 +10,8 @@ select benchmark, dataset_revision, task_id,
     position, title, weight, category, severity, content_hash
 from criteria
 union all
-select variants.benchmark, variants.dataset_revision, variants.task_id, variants.rubric,
-    variants.criterion_id, variants.original_id, criteria.position, variants.title, criteria.weight,
-    criteria.category, criteria.severity, variants.content_hash
+select benchmark, dataset_revision, task_id, rubric, variants.criterion_id, original_id, position,
+    variants.title, weight, category, severity, variants.content_hash
 from criterion_variants as variants
 inner join criteria using (benchmark, dataset_revision, task_id)
 where variants.original_id = criteria.criterion_id

@@ -43,9 +43,8 @@ scored as (
             if(is_expected, expected_lower, points_lower) as points_lower,
             if(is_expected, expected_upper, points_upper) as points_upper
         ),
-        model_runs.ranking_id, model_runs.benchmark, model_runs.dataset_revision,
-        score_bounds.score_name, score_bounds.offset_points, score_bounds.denominator,
-        score_bounds.lowest, score_bounds.highest,
+        ranking_id, model_runs.benchmark, model_runs.dataset_revision, score_name, offset_points,
+        denominator, lowest, highest,
         [
             score_of(points, offset_points, denominator)
             for points in if(is_expected, complete_expected, complete_points)

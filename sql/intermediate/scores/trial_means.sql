@@ -4,9 +4,7 @@
 -- built as: table
 -- depends on: intermediate.figure_values
 with trial_values as (
-    select figure_id, mean_floor,
-        unnest(complete_trials) as trial,
-        unnest(trial_values) as value
+    select figure_id, mean_floor, unnest(complete_trials) as trial, unnest(trial_values) as value
     from intermediate.figure_values
 )
 

@@ -2,9 +2,8 @@
 --
 -- built as: view
 -- depends on: intermediate.model_runs, responses, tasks
-select model_runs.model_run_id, model_runs.judging_id, responses.response_id, responses.status,
-    responses.benchmark, responses.dataset_revision, responses.task_id, responses.trial,
-    model_runs.n_trials
+select model_run_id, judging_id, response_id, status, benchmark, dataset_revision, task_id, trial,
+    n_trials
 from responses
 inner join intermediate.model_runs
     using (benchmark, dataset_revision, model, model_config_hash, vintage)

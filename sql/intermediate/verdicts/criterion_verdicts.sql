@@ -5,12 +5,12 @@
 --     intermediate.response_points, temp.labelled_criteria
 with complete_responses as (
     select
-        hash(response_points.response_id) as response_key,
-        response_points.points, model_runs.ranking_id, model_runs.judging_id,
-        hash(model_runs.model) as model_key
+        hash(response_id) as response_key,
+        points, ranking_id, judging_id,
+        hash(model) as model_key
     from intermediate.response_points
     inner join intermediate.model_runs using (model_run_id)
-    where response_points.breakdown = 'all' and response_points.n_decided = response_points.n_wanted
+    where breakdown = 'all' and n_decided = n_wanted
 ),
 
 verdicts as (
@@ -21,18 +21,16 @@ verdicts as (
     from intermediate.graded_verdicts
 ),
 
-weights as (
-    select criterion_key, weight
+criteria as (
     from temp.labelled_criteria
     where breakdown = 'all'
 ),
 
 cells as (
-    select complete_responses.ranking_id, complete_responses.model_key, verdicts.criterion_key,
-        weights.weight, verdicts.value,
-        complete_responses.points - weight * value as rest_points
+    select ranking_id, model_key, criterion_key, weight, value,
+        points - weight * value as rest_points
     from verdicts
-    inner join weights using (criterion_key)
+    inner join criteria using (criterion_key)
     inner join complete_responses using (response_key, judging_id)
 ),
 
@@ -60,22 +58,10 @@ responses as (
         ) as rest_correlation
     from cells
     group by ranking_id, criterion_key
-),
-
-grouped as (
-    select models.ranking_id, criteria.benchmark, criteria.dataset_revision, criteria.task_id,
-        criteria.criterion_id,
-        models.* exclude (ranking_id, criterion_key),
-        responses.* exclude (ranking_id, criterion_key)
-    from models
-    inner join responses using (ranking_id, criterion_key)
-    inner join (
-        select distinct benchmark, dataset_revision, task_id, criterion_id, criterion_key
-        from temp.labelled_criteria
-    ) as criteria using (criterion_key)
 )
 
-select *,
+select ranking_id, benchmark, dataset_revision, task_id, criterion_id, n_models, n_models_met,
+    n_responses, met_share, rest_correlation,
     -- Fisher's z. The trials of a model are much alike, so models are
     -- counted.
     if(
@@ -86,4 +72,6 @@ select *,
         ),
         null
     ) as rest_correlation_high
-from grouped
+from models
+inner join responses using (ranking_id, criterion_key)
+inner join criteria using (criterion_key)

@@ -3,11 +3,10 @@
 --
 -- built as: view
 -- depends on: intermediate.graded_verdicts, criteria, tasks
-select verdicts.response_id, verdicts.benchmark, verdicts.dataset_revision, verdicts.task_id,
-    verdicts.criterion_id, verdicts.criterion_hash, verdicts.judging_id, verdicts.value,
-    verdicts.probability, verdicts.cost_usd, criteria.weight,
-    coalesce(criteria.category, '(none)') as category,
-    coalesce(criteria.severity, '(none)') as severity
+select response_id, benchmark, dataset_revision, task_id, criterion_id, criterion_hash, judging_id,
+    value, probability, cost_usd, weight,
+    coalesce(category, '(none)') as category,
+    coalesce(severity, '(none)') as severity
 from intermediate.graded_verdicts as verdicts
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 inner join tasks using (benchmark, dataset_revision, task_id)

@@ -3,5 +3,4 @@
 select measures.* exclude (analysis_id), nodes.field, nodes.parent_id, nodes.level, nodes.name
 from capability_measures as measures
 inner join capability_analyses using (analysis_id)
-inner join capability_nodes as nodes
-    on measures.tree_id = nodes.tree_id and measures.node_id = nodes.node_id
+inner join capability_nodes as nodes using (tree_id, node_id)

@@ -35,18 +35,16 @@ compared as (
         list_aggregate(c.by_trial, 'favg') as value,
         b.by_trial as baseline_by_trial,
         c.by_trial
-    from (select * from decided where not is_baseline) as c
-    inner join (select * from decided where is_baseline) as b using (pair_id, task_id, criterion_id)
+    from (from decided where not is_baseline) as c
+    inner join (from decided where is_baseline) as b using (pair_id, task_id, criterion_id)
 )
 
-select pairs.benchmark, pairs.dataset_revision, pairs.judge, pairs.judge_config_hash,
-    pairs.template_hash, pairs.grading, pairs.judge_trial, pairs.vintage, pairs.is_latest,
-    pairs.shared_model, pairs.condition, pairs.position, pairs.baseline, pairs.model,
-    pairs.model_config_hash, pairs.baseline_model, pairs.baseline_config_hash, compared.task_id,
-    compared.criterion_id, criteria.title, compared.category, compared.weight,
-    compared.baseline_value, compared.value, compared.baseline_by_trial, compared.by_trial,
-    compared.weight * (compared.value - compared.baseline_value) as points,
-    compared.value <> compared.baseline_value as is_changed
+select benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading, judge_trial,
+    vintage, is_latest, shared_model, condition, pairs.position, baseline, model,
+    model_config_hash, baseline_model, baseline_config_hash, task_id, criterion_id, title,
+    compared.category, compared.weight, baseline_value, value, baseline_by_trial, by_trial,
+    compared.weight * (value - baseline_value) as points,
+    value <> baseline_value as is_changed
 from compared
 inner join intermediate.condition_pairs as pairs using (pair_id)
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)

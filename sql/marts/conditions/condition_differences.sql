@@ -9,10 +9,8 @@ with tested as (
     select figures.*, measures.method, measures.ci_low, measures.ci_high, measures.p_value,
         measures.smallest_detectable, measures.n_differing, measures.is_small
     from intermediate.condition_figures as figures
-    left join intermediate.condition_measures as measures
-        on figures.figure_id = measures.figure_id
-            -- A test is valid only for the values that it was computed from.
-            and figures.basis = measures.basis
+    -- A test is valid only for the values that it was computed from.
+    left join intermediate.condition_measures as measures using (figure_id, basis)
 ),
 
 ordered as (
@@ -35,17 +33,13 @@ corrected as (
     from ordered
 )
 
-select corrected.benchmark, corrected.dataset_revision, corrected.split, corrected.is_own_hard,
-    corrected.judge, corrected.judge_config_hash, corrected.template_hash, corrected.grading,
-    corrected.judge_trial, corrected.vintage, corrected.is_latest, corrected.shared_model,
-    corrected.condition, corrected.position, corrected.baseline, corrected.model,
-    corrected.model_config_hash, corrected.baseline_model, corrected.baseline_config_hash,
-    corrected.n_trials, corrected.baseline_n_trials, corrected.score_name, corrected.breakdown,
-    corrected.label, corrected.n_tasks, corrected.n_tasks_wanted, corrected.n_differing,
-    corrected.baseline_mean_score, corrected.mean_score, corrected.difference, corrected.ci_low,
-    corrected.ci_high, corrected.is_small, corrected.p_value, corrected.p_holm,
-    corrected.p_holm <= 0.05 as is_significant,
-    corrected.n_comparisons, corrected.smallest_detectable, corrected.method,
+select benchmark, dataset_revision, split, is_own_hard, judge, judge_config_hash, template_hash,
+    grading, judge_trial, vintage, is_latest, shared_model, condition, position, baseline, model,
+    model_config_hash, baseline_model, baseline_config_hash, n_trials, baseline_n_trials,
+    score_name, breakdown, label, n_tasks, n_tasks_wanted, n_differing, baseline_mean_score,
+    mean_score, difference, ci_low, ci_high, is_small, p_value, p_holm,
+    p_holm <= 0.05 as is_significant,
+    n_comparisons, smallest_detectable, method,
     responses.* exclude (task_set_id, samplings_id)
 from corrected
 left join intermediate.condition_responses as responses using (task_set_id, samplings_id)

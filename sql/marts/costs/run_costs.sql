@@ -5,27 +5,21 @@
 -- built as: view
 -- depends on: control_verdicts, criterion_variants, neighbour_verdicts, responses, spend, verdicts
 with rows_written as (
-    select run_id, created_at, 'sample' as purpose, model as called_model,
-        status <> 'ok' as is_failed, prompt_tokens, cached_tokens,
-        completion_tokens, cost_usd
+    select *, 'sample' as purpose, model as called_model, status <> 'ok' as is_failed
     from responses
     where source = 'sampled'
-    union all
-    select run_id, created_at, 'judge', judge, value is null,
-        prompt_tokens, cached_tokens, completion_tokens, cost_usd
+    union all by name
+    select *, 'judge' as purpose, judge as called_model, value is null as is_failed
     from verdicts
     where source = 'judged'
-    union all
-    select run_id, created_at, 'drift', judge, value is null,
-        prompt_tokens, cached_tokens, completion_tokens, cost_usd
+    union all by name
+    select *, 'drift' as purpose, judge as called_model, value is null as is_failed
     from control_verdicts
-    union all
-    select run_id, created_at, 'neighbours', judge, value is null,
-        prompt_tokens, cached_tokens, completion_tokens, cost_usd
+    union all by name
+    select *, 'neighbours' as purpose, judge as called_model, value is null as is_failed
     from neighbour_verdicts
-    union all
-    select run_id, created_at, 'derive', model, status <> 'ok',
-        prompt_tokens, cached_tokens, completion_tokens, cost_usd
+    union all by name
+    select *, 'derive' as purpose, model as called_model, status <> 'ok' as is_failed
     from criterion_variants
     where model is not null
 ),

@@ -6,39 +6,23 @@
 --
 -- built as: view
 -- depends on: intermediate.current_verdicts, intermediate.model_runs,
---     intermediate.task_set_members, responses
-with decided as (
-    select model_runs.model_run_id, members.task_set_id, members.split, members.is_own_hard,
-        current_verdicts.category,
-        case when weight > 0 then value = 0 else value = 1 end as is_failed
-    from intermediate.current_verdicts
-    inner join responses using (response_id, benchmark, dataset_revision)
-    inner join intermediate.model_runs
-        using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
-    inner join intermediate.task_set_members as members
-        on current_verdicts.benchmark = members.benchmark
-            and current_verdicts.dataset_revision = members.dataset_revision
-            and current_verdicts.task_id = members.task_id
-    where value is not null and weight <> 0
-),
-
-counted as (
+--     intermediate.task_set_members, intermediate.wanted_responses
+with counted as (
     select model_run_id, task_set_id, split, is_own_hard, category,
         count(*) as n_decided,
-        count(*) filter (is_failed) as n_failed
-    from decided
+        count(*) filter (value = (weight < 0)::integer) as n_failed
+    from intermediate.wanted_responses
+    inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
+    inner join intermediate.current_verdicts using (response_id, judging_id)
+    where value is not null and weight <> 0
     group by all
 )
 
-select model_runs.benchmark, model_runs.dataset_revision, counted.split, counted.is_own_hard,
-    model_runs.judge, model_runs.judge_config_hash, model_runs.template_hash, model_runs.grading,
-    model_runs.judge_trial, model_runs.vintage, model_runs.model, model_runs.model_config_hash,
-    model_runs.is_latest, counted.category, counted.n_decided, counted.n_failed,
-    counted.n_failed / counted.n_decided as failure_rate,
-    counted.n_failed
-    / nullif(
-        sum(counted.n_failed) over (partition by counted.model_run_id, counted.task_set_id),
-        0
-    ) as failure_share
+select benchmark, dataset_revision, split, is_own_hard, judge, judge_config_hash, template_hash,
+    grading, judge_trial, vintage, model, model_config_hash, is_latest, category, n_decided,
+    n_failed,
+    n_failed / n_decided as failure_rate,
+    n_failed / nullif(sum(n_failed) over (partition by model_run_id, task_set_id), 0)
+        as failure_share
 from counted
 inner join intermediate.model_runs using (model_run_id)

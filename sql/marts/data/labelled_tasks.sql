@@ -9,23 +9,16 @@ with released as (
         unnest(decision_types) as label
     from task_rows
     union all
-    select benchmark, dataset_revision, task_id,
-        'economic_pathway' as kind,
-        unnest(economic_pathways) as label
+    select benchmark, dataset_revision, task_id, 'economic_pathway', unnest(economic_pathways)
     from task_rows
     union all
     select benchmark, dataset_revision, task_id, kind, label
     from task_labels
-),
-
-annotated as (
-    select benchmark, dataset_revision, task_id, kind, label
-    from intermediate.annotated_labels
-    anti join released using (benchmark, dataset_revision, task_id, kind)
 )
 
 select *, 'released' as source
 from released
 union all by name
 select *, 'annotated' as source
-from annotated
+from intermediate.annotated_labels
+anti join released using (benchmark, dataset_revision, task_id, kind)

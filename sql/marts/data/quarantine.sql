@@ -7,10 +7,9 @@ with latest_check as (
     select benchmark, dataset_revision, arg_max(run_id, created_at) as run_id
     from checks
     where suite = 'ingest'
-    group by benchmark, dataset_revision
+    group by all
 )
 
-select refusals.benchmark, refusals.dataset_revision, refusals.task_id, refusals.check_name,
-    refusals.severity, refusals.detail
+select benchmark, dataset_revision, task_id, check_name, severity, detail
 from refusals
-inner join latest_check using (benchmark, dataset_revision, run_id)
+semi join latest_check using (benchmark, dataset_revision, run_id)

@@ -1,35 +1,21 @@
 -- built as: table
 -- depends on: labelled_tasks, checks, quarantine, split_members, task_rows
-with sizes as (
-    select benchmark, dataset_revision, count(*) as n_tasks
-    from task_rows
-    group by benchmark, dataset_revision
-),
-
-latest_check as (
-    select benchmark, dataset_revision, arg_max(n_evaluated, created_at) as n_checked
+with checked as (
+    -- If a split was added later and is not checked yet, all tasks wait for the check.
+    select benchmark, dataset_revision, arg_max(n_evaluated, created_at) as n_tasks
     from checks
     where suite = 'ingest' and table_name = 'rubrics'
-    group by benchmark, dataset_revision
-),
-
-checked as (
-    -- If a split was added later and is not checked yet, all tasks wait for the check.
-    select benchmark, dataset_revision
-    from latest_check
-    inner join sizes using (benchmark, dataset_revision)
-    where latest_check.n_checked = sizes.n_tasks
-),
-
-refused as (
-    select distinct benchmark, dataset_revision, task_id
-    from quarantine
+    group by all
+    intersect
+    select benchmark, dataset_revision, count(*)
+    from task_rows
+    group by all
 ),
 
 memberships as (
     select benchmark, dataset_revision, task_id, list(split order by split) as splits
     from split_members
-    group by benchmark, dataset_revision, task_id
+    group by all
 ),
 
 annotated as (
@@ -41,15 +27,16 @@ annotated as (
     group by all
 )
 
-select task_rows.benchmark, task_rows.dataset_revision, task_rows.task_id, task_rows.field,
-    task_rows.topic, task_rows.expert, task_rows.turns, memberships.splits,
+select benchmark, dataset_revision, task_id, field, topic, expert, turns, splits,
     coalesce(annotated.decision_types, task_rows.decision_types) as decision_types,
     coalesce(annotated.economic_pathways, task_rows.economic_pathways) as economic_pathways,
-    task_rows.n_criteria, task_rows.positive_weight, task_rows.negative_weight,
-    task_rows.has_reference_texts,
+    n_criteria, positive_weight, negative_weight, has_reference_texts,
     -- A task is admitted if it was checked and not refused.
-    checked.benchmark is not null and refused.task_id is null as is_admitted,
-    task_rows.conversation_id, task_rows.turn_pattern, task_rows.n_rows, task_rows.content_hash,
+    checked.n_tasks is not null
+    and (benchmark, dataset_revision, task_id) not in (
+        select (benchmark, dataset_revision, task_id) from quarantine
+    ) as is_admitted,
+    conversation_id, turn_pattern, n_rows, content_hash,
     case
         when annotated.decision_types is not null then 'annotated'
         when len(task_rows.decision_types) > 0 then 'released'
@@ -61,5 +48,4 @@ select task_rows.benchmark, task_rows.dataset_revision, task_rows.task_id, task_
 from task_rows
 inner join memberships using (benchmark, dataset_revision, task_id)
 left join checked using (benchmark, dataset_revision)
-left join refused using (benchmark, dataset_revision, task_id)
 left join annotated using (benchmark, dataset_revision, task_id)

@@ -10,22 +10,21 @@ with readings as (
     -- Criteria that are not judged yet have no row.
     select
         null as verdict_id,
-        judged_criteria.response_id, model_runs.judging_id, judged_criteria.criterion_id,
+        response_id, judging_id, criterion_id,
         null as criterion_hash,
-        judged_criteria.status,
+        status,
         null as value
     from intermediate.judged_criteria
     inner join intermediate.model_runs using (model_run_id)
-    where judged_criteria.status = 'no_response'
+    where status = 'no_response'
 )
 
-select readings.verdict_id, readings.response_id,
+select verdict_id, response_id,
     model_runs.* exclude (
         model_run_id, ranking_id, judging_id, trials, n_trials, is_latest, first_response_at
     ),
-    responses.task_id, tasks.field, tasks.topic, responses.trial, readings.criterion_id,
-    criteria.title, criteria.weight, criteria.severity,
-    coalesce(criteria.category, '(none)') as category,
+    task_id, field, topic, responses.trial, criterion_id, title, weight, severity,
+    coalesce(category, '(none)') as category,
     readings.status, readings.value,
     verdicts.* exclude (
         verdict_id, response_id, benchmark, dataset_revision, task_id, criterion_id, model, trial,
@@ -36,22 +35,10 @@ select readings.verdict_id, readings.response_id,
 from readings
 inner join responses using (response_id)
 inner join intermediate.model_runs
-    on readings.judging_id = model_runs.judging_id
-        and responses.benchmark = model_runs.benchmark
-        and responses.dataset_revision = model_runs.dataset_revision
-        and responses.model = model_runs.model
-        and responses.model_config_hash = model_runs.model_config_hash
-        and responses.vintage = model_runs.vintage
-        and list_contains(model_runs.trials, responses.trial)
-inner join tasks
-    on responses.benchmark = tasks.benchmark
-        and responses.dataset_revision = tasks.dataset_revision
-        and responses.task_id = tasks.task_id
-        and tasks.is_admitted
-inner join criteria
-    on responses.benchmark = criteria.benchmark
-        and responses.dataset_revision = criteria.dataset_revision
-        and responses.task_id = criteria.task_id
-        and readings.criterion_id = criteria.criterion_id
-        and coalesce(readings.criterion_hash, criteria.content_hash) = criteria.content_hash
+    using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
+inner join tasks using (benchmark, dataset_revision, task_id)
+inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 left join verdicts using (verdict_id)
+where list_contains(model_runs.trials, responses.trial)
+    and tasks.is_admitted
+    and coalesce(readings.criterion_hash, criteria.content_hash) = criteria.content_hash

@@ -5,7 +5,7 @@
 -- depends on: intermediate.calibration_bins
 select benchmark, dataset_revision, judge, reference, breakdown, label, bin,
     sum(n)::bigint as n,
-    sum(sum_p) / sum(n) as mean_probability,
-    sum(sum_y) / sum(n) as met_share
+    exact_sum(sum_p) / sum(n) as mean_probability,
+    exact_sum(sum_y) / sum(n) as met_share
 from intermediate.calibration_bins
 group by all

@@ -10,20 +10,17 @@ with counted as (
         md5(
             concat_ws(chr(31), benchmark, dataset_revision, grader_set, breakdown, label)
         ) as figure_id,
-        bit_xor(
-            hash(
-                task_id,
-                n,
-                -- The last digits of sums of fractions such as thirds depend on
-                -- their order.
-                round(unmet_unmet, 6),
-                round(unmet_partial, 6),
-                round(unmet_met, 6),
-                round(partial_partial, 6),
-                round(partial_met, 6),
-                round(met_met, 6)
-            )
-        )::varchar as basis
+        bit_xor(hash(
+            task_id, n,
+            -- The last digits of sums of fractions such as thirds depend on
+            -- their order.
+            round(unmet_unmet, 6),
+            round(unmet_partial, 6),
+            round(unmet_met, 6),
+            round(partial_partial, 6),
+            round(partial_met, 6),
+            round(met_met, 6)
+        ))::varchar as basis
     from intermediate.reliability_counts
     group by all
 ),

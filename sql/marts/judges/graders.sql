@@ -20,13 +20,11 @@ with majorities as (
     select benchmark,
         hash('majority', revision_id) as grader_id,
         'majority' as grader,
-        list_sort(
-            if(
-                count(*) filter (where kind = 'judge') >= 3,
-                list(voice) filter (where kind = 'judge'),
-                list(voice)
-            )
-        ) as members,
+        list_sort(if(
+            count(*) filter (where kind = 'judge') >= 3,
+            list(voice) filter (where kind = 'judge'),
+            list(voice)
+        )) as members,
         [revision_id] as revision_ids,
         if(bool_and(grading = 'ternary'), 'ternary', 'binary') as grading
     from (select *, unnest(revision_ids) as revision_id from temp.judges)

@@ -10,14 +10,9 @@ with sets as (
 
 select sets.*,
     nights.* exclude (set_id),
-    expected.min_agreement, expected.method, expected.centre, expected.lower_limit,
-    expected.cause,
-    expected.cause is not null as is_out_of_control
+    min_agreement, method, centre, lower_limit, cause,
+    cause is not null as is_out_of_control
 from sets
 inner join intermediate.control_nights as nights using (set_id)
-left join control_limits as expected
-    on nights.set_id = expected.set_id
-        and nights.night = expected.night
-        -- Limits are valid only for the counts that they were computed from.
-        and nights.n_decided = expected.n_decided
-        and nights.n_agreeing = expected.n_agreeing
+-- Limits are valid only for the counts that they were computed from.
+left join control_limits using (set_id, night, n_decided, n_agreeing)

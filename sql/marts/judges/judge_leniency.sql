@@ -3,16 +3,13 @@
 --
 -- built as: table
 -- depends on: temp.graded, graders
-with with_voice as (
-    select graded.*, graders.grader, graders.kind
+with beside_others as (
+    select graded.*, grader, kind,
+        sum(value) over same - value as others_sum,
+        count(*) over same - 1 as n_others
     from temp.graded
     inner join graders using (grader_id, benchmark)
-    where graders.has_voice
-),
-
-beside_others as (
-    select *, sum(value) over same - value as others_sum, count(*) over same - 1 as n_others
-    from with_voice
+    where has_voice
     window same as (partition by response_id, criterion_id)
 )
 

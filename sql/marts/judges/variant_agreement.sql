@@ -15,9 +15,8 @@ with sides as (
     where kind_b = 'imported' and kind_a <> 'majority'
 )
 
-select sides.benchmark, sides.dataset_revision, sides.breakdown, sides.label, graders.rubric,
-    graders.grading, sides.grader, sides.reference, sides.n, sides.n_tasks, sides.macro_f1,
-    sides.macro_f1_ci_low, sides.macro_f1_ci_high, sides.macro_f1_task_mean,
-    sides.macro_f1_task_mean_absent_as_0, sides.kappa, sides.agreement
+select benchmark, dataset_revision, breakdown, label, rubric, grading, grader, reference, n,
+    n_tasks, macro_f1, macro_f1_ci_low, macro_f1_ci_high, macro_f1_task_mean,
+    macro_f1_task_mean_absent_as_0, kappa, agreement
 from sides
 inner join graders using (benchmark, grader)

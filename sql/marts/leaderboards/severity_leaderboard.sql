@@ -15,36 +15,30 @@ with extremes as (
 ),
 
 mistakes as (
-    select task_set_members.task_set_id, response_points.model_run_id,
+    select task_set_id, model_run_id,
         count(*) as n_responses,
-        count(*) filter (where response_points.n_met > 0) as n_with_mistake
+        count(*) filter (where n_met > 0) as n_with_mistake
     from intermediate.response_points
     inner join intermediate.model_runs using (model_run_id)
     inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
     inner join extremes using (benchmark)
-    where response_points.label = extremes.gravest_bad
-        and response_points.breakdown = 'severity'
-        and response_points.n_decided = response_points.n_wanted
+    where label = gravest_bad and breakdown = 'severity' and n_decided = n_wanted
     group by all
 ),
 
 sides as (
-    select distinct mean_scores.task_set_id, mean_scores.model_run_id, mean_scores.split,
-        mean_scores.is_own_hard,
-        mean_scores.label = extremes.gravest_good as is_good,
-        mean_scores.n_tasks, mean_scores.n_judged, mean_scores.met_share, own.met_ci_low,
-        own.met_ci_high, own.is_met_small, mean_scores.coverage
+    select distinct task_set_id, model_run_id, split, is_own_hard,
+        label = gravest_good as is_good,
+        n_tasks, n_judged, met_share, met_ci_low, met_ci_high, is_met_small, coverage
     from intermediate.mean_scores
     inner join intermediate.model_run_costs using (task_set_id, model_run_id)
-    inner join extremes
-        on mean_scores.benchmark = extremes.benchmark
-            and mean_scores.label in (extremes.gravest_good, extremes.gravest_bad)
-    inner join intermediate.score_intervals as own using (figure_id)
-    where mean_scores.breakdown = 'severity' and model_run_costs.is_judged
+    inner join extremes using (benchmark)
+    inner join intermediate.score_intervals using (figure_id)
+    where breakdown = 'severity' and label in (gravest_good, gravest_bad) and is_judged
 ),
 
 of_runs as (
-    select sides.model_run_id, sides.split, sides.is_own_hard,
+    select model_run_id, split, is_own_hard,
         any_value(met_share) filter (where is_good) as critical_met_share,
         any_value(met_ci_low) filter (where is_good) as critical_met_ci_low,
         any_value(met_ci_high) filter (where is_good) as critical_met_ci_high,
@@ -63,11 +57,10 @@ of_runs as (
         any_value(n_responses) as n_responses_at_risk
     from sides
     left join mistakes using (task_set_id, model_run_id)
-    group by sides.task_set_id, sides.model_run_id, sides.split, sides.is_own_hard
+    group by task_set_id, model_run_id, split, is_own_hard
 )
 
-select
-    model_runs.* exclude (model_run_id, ranking_id, judging_id, trials, first_response_at),
+select model_runs.* exclude (model_run_id, ranking_id, judging_id, trials, first_response_at),
     of_runs.* exclude (model_run_id)
 from of_runs
 inner join intermediate.model_runs using (model_run_id)

@@ -15,43 +15,31 @@ with by_people as (
 ),
 
 findings as (
-    select *,
-        unnest(
-            from_json(findings, '[{"name":"VARCHAR","passes":"BOOLEAN","reason":"VARCHAR"}]')
-        ) as finding
+    select * exclude (findings),
+        -- A failed call has no result on any check.
+        unnest(if(
+            status = 'ok',
+            from_json(findings, '[{"name":"VARCHAR","passes":"BOOLEAN","reason":"VARCHAR"}]'),
+            [null]
+        )) as finding
     from model_reviews
-    where status = 'ok'
-),
-
-by_models as (
-    select benchmark, dataset_revision, task_id, criterion_id, criterion_hash,
-        'reviewed' as source,
-        reviewer, reviewer_config_hash, template_hash, review_trial,
-        finding.name as review_check,
-        if(finding.passes, 'pass', 'fail') as status,
-        finding.passes::integer::double as value,
-        finding.reason as explanation,
-        run_id, created_at
-    from findings
-    union all by name
-    -- A failed call has no result on any check.
-    select benchmark, dataset_revision, task_id, criterion_id, criterion_hash,
-        'reviewed' as source,
-        reviewer, reviewer_config_hash, template_hash, review_trial, status, run_id, created_at
-    from model_reviews
-    where status <> 'ok'
 ),
 
 reviews as (
     select * from by_people
     union all by name
-    select * from by_models
+    select * replace (if(status <> 'ok', status, if(finding.passes, 'pass', 'fail')) as status),
+        'reviewed' as source,
+        finding.name as review_check,
+        finding.passes::integer::double as value,
+        finding.reason as explanation
+    from findings
 )
 
-select reviews.benchmark, reviews.dataset_revision, reviews.task_id, reviews.criterion_id,
-    criterion_hash, criteria.title, criteria.category, criteria.severity, criteria.weight,
-    source, import_batch, sample_id, reviewer, reviewer_config_hash, template_hash,
-    review_trial, review_check, status, value, explanation, better_wording, run_id, created_at
+select benchmark, dataset_revision, task_id, criterion_id, criterion_hash, title, category,
+    severity, weight, source, import_batch, sample_id, reviewer, reviewer_config_hash,
+    template_hash, review_trial, review_check, status, value, explanation, better_wording, run_id,
+    created_at
 from reviews
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
-where reviews.criterion_hash = criteria.content_hash
+where criterion_hash = content_hash

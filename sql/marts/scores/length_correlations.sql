@@ -3,7 +3,8 @@
 -- Wright, 2000).
 --
 -- built as: table
--- depends on: intermediate.model_runs, intermediate.task_set_members, temp.length_ranks
+-- depends on: intermediate.model_runs, intermediate.rankings, intermediate.task_set_members,
+--     temp.length_ranks
 with correlated as (
     select task_set_id, ranking_id, model_run_id, score_name, level, measure,
         count(*) as n,
@@ -32,23 +33,15 @@ bounded as (
 task_sets as (
     select distinct task_set_id, benchmark, dataset_revision, split, is_own_hard
     from intermediate.task_set_members
-),
-
-rankings as (
-    select distinct ranking_id, judge, judge_config_hash, template_hash, grading, judge_trial,
-        vintage
-    from intermediate.model_runs
 )
 
-select
-    task_sets.* exclude (task_set_id),
+select task_sets.* exclude (task_set_id),
     rankings.* exclude (ranking_id),
-    bounded.level, model_runs.model, model_runs.model_config_hash, bounded.score_name,
-    bounded.measure, bounded.n, bounded.rank_correlation,
-    tanh(bounded.z - bounded.half) as ci_low,
-    tanh(bounded.z + bounded.half) as ci_high,
-    bounded.n < 50 as is_small
+    level, model, model_config_hash, score_name, measure, n, rank_correlation,
+    tanh(z - half) as ci_low,
+    tanh(z + half) as ci_high,
+    n < 50 as is_small
 from bounded
 inner join task_sets using (task_set_id)
-inner join rankings using (ranking_id)
+inner join intermediate.rankings using (ranking_id)
 left join intermediate.model_runs using (model_run_id)

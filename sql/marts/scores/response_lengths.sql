@@ -5,9 +5,6 @@
 -- depends on: responses, scores, tasks
 select scores.*, tasks.field, responses.chars_alnum, responses.completion_tokens
 from scores
+inner join tasks using (benchmark, dataset_revision, task_id)
 inner join responses using (response_id)
-inner join tasks
-    on responses.benchmark = tasks.benchmark
-        and responses.dataset_revision = tasks.dataset_revision
-        and responses.task_id = tasks.task_id
 where responses.status = 'ok'

@@ -16,5 +16,4 @@ qualify row_number() over (
         template_hash, grading, judge_trial, score_name, model,
         model_config_hash, vintage, compared_model, compared_config_hash, compared_vintage
     order by created_at desc, block desc
-)
-    = 1
+) = 1
