@@ -9,7 +9,7 @@ import re
 import textwrap
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from graphlib import TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
@@ -39,6 +39,9 @@ class SqlModel:
     depends_on: tuple[str, ...]
     meaning: str
     columns: dict[str, str]
+
+    text = cached_property(repr)
+    """The full model as text."""
 
 
 @cache
@@ -99,8 +102,7 @@ def read(name: str) -> str:
     `read("figures/judges/judge_drift")` is the query `judge_drift` of `figures/judges.sql`. The texts
     after `with:` in its header precede it as common table expressions (CTEs).
     """
-    text = _text(name)
-    ctes = declared("with", text)
+    ctes = declared("with", text := _text(name))
     return with_ctes(text, {each.rpartition("/")[2]: _text(each) for each in ctes.split(", ")}) if ctes else text
 
 
