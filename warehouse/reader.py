@@ -184,7 +184,7 @@ def stamp() -> str:
     tables = sorted(TABLES.values(), key=lambda table: table.name)
     macros = [sql.read(f"warehouse/{name}") for name in ("macros", "counts_as_judge")]
     texts = ["ends with its digest", duckdb.__version__, *macros, *(table.text for table in tables)]
-    texts += map(repr, sql.models())
+    texts += (model.text for model in sql.models())
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.faults.behaviours import criterion_of, prompt_of
+from tests.faults.behaviours import criteria_of, prompt_of
 from tests.faults.server import Entry, FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.kit import endpoint, good_row, write_jsonl
 
@@ -22,17 +22,16 @@ class Script:
     """Scripted verdicts: they depend on the criterion and the model alone; `twin` differs from `good` on a few."""
 
     shares: dict[str, int] = field(default_factory=lambda: dict(SHARES))
-    delay_s: float = 0.0
     version: int = 1
     """It is part of the responses' texts: with another version they are judged again."""
 
     def __call__(self, request: Request, number: int) -> HttpResponse:
         if not is_judge_request(request):
-            text = f"{well_behaved(request, number).text} Version {self.version}."
-            return HttpResponse(text, delay_s=self.delay_s)
+            return HttpResponse(f"{well_behaved(request, number).text} Version {self.version}.")
         model = next(name for name in self.shares if f" by {name}." in prompt_of(request))
-        met = _digit(criterion_of(prompt_of(request)), model) < self.shares[model]
-        return HttpResponse(json.dumps({"explanation": "as scripted", "criteria_met": met}), delay_s=self.delay_s)
+        met = [_digit(each, model) < self.shares[model] for each in criteria_of(prompt_of(request))]
+        verdicts = [{"number": n, "explanation": "as scripted", "criteria_met": each} for n, each in enumerate(met, 1)]
+        return HttpResponse(json.dumps(verdicts))
 
 
 def mean_score(model: str) -> float:
@@ -64,10 +63,11 @@ def write_tasks(path: Path, n_tasks: int = N_TASKS) -> Path:
 
 
 def settings(server: FaultServer, data: Path, labels: Sequence[str] = tuple(SHARES), **changes: Any) -> dict[str, Any]:
-    """A configuration with these models."""
+    """A configuration with these models; a call for each rubric is enough here."""
+    judge = endpoint("judge", server.api_base, criteria_per_call=N_CRITERIA)
     return {
         "dataset": {"source": str(data)}, "models": [endpoint(label, server.api_base) for label in labels],
-        "judges": [endpoint("judge", server.api_base)], "limits": {"concurrency": 16, "attempts": 2}, **changes,
+        "judges": [judge], "limits": {"concurrency": 16, "attempts": 2}, **changes,
     }  # fmt: skip
 
 

@@ -298,6 +298,7 @@ class Figures:
         task_set = next(key for key in self.sets if key[0] == row["split"] and row.get("is_own_hard", key[1]) == key[1])
         return tuple(row[name] for name in (*SAMPLING, *JUDGE_CONFIG)), task_set, label, row["score_name"]
 
+    @cache  # noqa: B019 - as above
     def is_latest(self, run):
         same = [other for other in self.runs if (other[:2], other[3:]) == (run[:2], run[3:])]
         return run == max(same, key=lambda each: (min(self.runs[each][1]), each[2]))

@@ -148,8 +148,10 @@ READERS: dict[str, Callable[[Job, Path], object]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", READERS)
-@pytest.mark.parametrize("kind", ["a pipe", "/dev/full", "a link to /dev/zero", "too large"])
+@pytest.mark.parametrize(("name", "kind"), [
+    (name, kind) for name in READERS for kind in ("a pipe", "/dev/full", "a link to /dev/zero", "too large")
+    if (name, kind) != ("figures.zip", "too large")  # only its digest is made of it
+])  # fmt: skip
 def test_only_regular_files_of_bounded_size_are_read(job: Job, tmp_path: Path, name: str, kind: str) -> None:
     (path := tmp_path / "given" / name).parent.mkdir()
     if kind == "a pipe":
@@ -160,7 +162,6 @@ def test_only_regular_files_of_bounded_size_are_read(job: Job, tmp_path: Path, n
     else:
         path.symlink_to(kind.rsplit(maxsplit=1)[-1])
     reason = "is too large (2.1 GB of at most 2.1); split it" if kind == "too large" else "not a"
-    reason = "is damaged or not a certificate" if (name, kind) == ("figures.zip", "too large") else reason
     with pytest.raises(PipelineError, match=one_line(reason)):
         READERS[name](job, path)
 
@@ -188,8 +189,8 @@ def test_a_member_larger_than_the_archive_says_is_not_unpacked_whole(job: Job, t
     tracemalloc.stop()
 
 
-def test_a_text_that_a_parquet_file_stores_once_for_a_million_rows_is_not_unpacked(job: Job, tmp_path: Path) -> None:
-    text = pa.DictionaryArray.from_arrays(pa.array([0] * 1_000_000, pa.int32()), ["A response. " * 100_000])
+def test_a_text_that_a_parquet_file_stores_once_for_many_rows_is_not_unpacked(job: Job, tmp_path: Path) -> None:
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), ["A response. " * 10_000])
     pq.write_table(pa.table({"response": text}), tmp_path / "r.parquet")
     with pytest.raises(PipelineError, match=r"r.parquet: (it would unpack to|cannot be read)"):
         import_responses(job, tmp_path / "r.parquet")

@@ -94,14 +94,9 @@ def server() -> Iterator[FaultServer]:
 
 
 def verdicts_of(job: Job) -> list[dict[str, Any]]:
-    return rows_in(
-        job,
-        """
-        select verdicts.*, weight, category
-        from verdicts inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
-        order by response_id, criterion_id, judge, judge_trial
-    """,
-    )
+    joined = "verdicts inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)"
+    order = "order by response_id, criterion_id, judge, judge_trial"
+    return rows_in(job, f"select verdicts.*, weight, category from {joined} {order}")
 
 
 def calls_of(server: FaultServer) -> Counter[tuple[str, str]]:

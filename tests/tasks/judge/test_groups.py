@@ -32,7 +32,7 @@ from tasks.run.judge_configs import configs_of
 from tasks.run.run_context import open_run_context
 from tests.faults.behaviours import criteria_of, decisions, prompt_of, well_behaved
 from tests.faults.server import Behaviour, FaultServer, HttpResponse, Request, is_judge_request
-from tests.kit import copied, endpoint, good_row, job_on, judged, prepared, rows_in, sampled, write_jsonl
+from tests.kit import Patch, copied, endpoint, good_row, job_on, judged, prepared, rows_in, sampled, write_jsonl
 from warehouse import Warehouse
 
 PRICE = {"input_usd_per_mtok": 0.7, "output_usd_per_mtok": 1.3}
@@ -114,12 +114,12 @@ def nano_of(rows: Sequence[Mapping[str, Any]]) -> int:
     return sum(round(1e9 * row["cost_usd"]) for row in rows)
 
 
-def test_each_criterion_has_a_verdict_of_its_own_from_one_request_for_its_piece(
+def test_each_criterion_has_a_verdict_of_its_own_and_a_share_of_the_cost_from_one_planned_request_for_its_piece(
     kind: str, make: Make, server: FaultServer
 ) -> None:
     job = make(JUDGES[kind])
-    report = judged(job)
-    rows, requests = verdicts(job), server.judge_requests
+    planned, report = plan(job)[-1], judged(job)
+    rows, requests, used = verdicts(job), server.judge_requests, usages(server)
 
     assert {} == report.failures
     assert len(rows) == report.rows > 20
@@ -140,16 +140,12 @@ def test_each_criterion_has_a_verdict_of_its_own_from_one_request_for_its_piece(
         assert all(row["confidence"] == max(row["probability"], 1 - row["probability"]) for row in rows)
         assert {None} == {row["explanation"] for row in rows}
 
-
-def test_tokens_and_cost_are_shared_to_the_last_billionth(kind: str, make: Make, server: FaultServer) -> None:
-    job = make(JUDGES[kind])
-    judged(job)
-    rows, used = verdicts(job), usages(server)
-
     assert sum(prompt for prompt, _ in used) == sum(row["prompt_tokens"] for row in rows)
     assert sum(reply for _, reply in used) == sum(row["completion_tokens"] for row in rows)
     assert nano(used) == nano_of(rows)
     assert all(math.isclose(1e9 * row["cost_usd"], round(1e9 * row["cost_usd"])) for row in rows)
+    assert planned.calls == len(requests)
+    assert nano(used) <= 1e9 * (planned.cost_usd_high or 0.0)
 
 
 def spoiled(spoil: Callable[[list[Any]], Any], until: int = 1) -> Behaviour:
@@ -285,14 +281,6 @@ def test_settings_that_no_provider_can_follow_are_refused(judge: dict[str, Any],
         Settings.model_validate({"dataset": {"source": "sample"}, "judges": [{"name": "openai/x", **judge}]})
 
 
-def test_the_plan_counts_requests_and_its_most_is_not_exceeded(kind: str, make: Make, server: FaultServer) -> None:
-    job = make(JUDGES[kind])
-    planned = plan(job)[-1]
-    judged(job)
-    assert planned.calls == len(server.judge_requests)
-    assert nano(usages(server)) <= 1e9 * (planned.cost_usd_high or 0.0)
-
-
 TOO_LONG = HttpResponse(
     status=400, error={"message": "maximum context length exceeded", "type": "invalid_request_error", "code": None}
 )
@@ -335,23 +323,24 @@ def test_what_a_partly_readable_reply_cost_is_kept_where_its_piece_is_then_too_l
     assert nano(usages(server)) == nano_of(verdicts(job))
 
 
-@pytest.mark.parametrize("threshold", [0.5, 0.75])
 def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_its_calls(
-    threshold: float, make: Make, server: FaultServer
+    make: Make, server: FaultServer
 ) -> None:
     second = {"name": "hosted_vllm/second", "label": "second", "api_base": server.api_base, "price": PRICE}
-    for other in (0.5, 0.75):  # the second threshold needs no call
-        judged(make({**OPENAI, "threshold": other}, more=[second]))
-    job = make({**OPENAI, "threshold": threshold})
-    given = {"benchmark": "prbench", "revision": job.data.revision, "cheap": "judge", "strong": "second", "splits": []}
-    configured = {each.judge_config_hash for each in configs_of(job.settings.judges[0], load_benchmark("prbench"))}
-    with Warehouse(job.warehouse).reader() as reader:
-        pair = stored_pair(reader, given, configured)
-    facts = pair.paired.facts
+    for threshold in (0.5, 0.75):  # the second threshold needs no call
+        judged(make({**OPENAI, "threshold": threshold}, more=[second]))
+    expected = [nano(usages(server, model=name)) / 1e9 for name in ("a-decider", "second")]
+    for threshold in (0.5, 0.75):
+        job = make({**OPENAI, "threshold": threshold})
+        given = {"benchmark": "prbench", "revision": job.data.revision, "cheap": "judge", "strong": "second"}
+        configured = {each.judge_config_hash for each in configs_of(job.settings.judges[0], load_benchmark("prbench"))}
+        with Warehouse(job.warehouse).reader() as reader:
+            pair = stored_pair(reader, {**given, "splits": []}, configured)
+        facts = pair.paired.facts
 
-    assert [(p >= threshold) * 1.0 for p in facts.probability] == list(facts.first[:, 0])
-    expected = [nano(usages(server, model=name)) / 1e9 / len(facts.probability) for name in ("a-decider", "second")]
-    assert pytest.approx(expected) == [pair.costs.cheap_usd, pair.costs.strong_usd]
+        assert [(p >= threshold) * 1.0 for p in facts.probability] == list(facts.first[:, 0])
+        costs_usd = [each * len(facts.probability) for each in (pair.costs.cheap_usd, pair.costs.strong_usd)]
+        assert pytest.approx(expected) == costs_usd
 
 
 @pytest.mark.parametrize("of_second", [{}, {"kind": "decisions"}])
@@ -445,14 +434,11 @@ def test_neighbours_measures_the_effect_that_the_judge_has(make: Make, server: F
     judged(job)
     n_before = len(server.judge_requests)
     compared(job)
-    rows = rows_in(
-        job, "select arrangement, response_id, criterion_id, value, position_in_call from neighbour_verdicts"
-    )
+    columns = "arrangement, response_id, criterion_id, value, position_in_call"
+    rows = rows_in(job, f"select {columns} from neighbour_verdicts")
     of = {(row["arrangement"], row["response_id"], row["criterion_id"]): row for row in rows}
-    change = [
-        row["value"] - of["alone", row["response_id"], row["criterion_id"]]["value"]
-        for row in rows if row["arrangement"] == "grouped"
-    ]  # fmt: skip
+    change = [row["value"] - of["alone", row["response_id"], row["criterion_id"]]["value"] for row in rows
+              if row["arrangement"] == "grouped"]  # fmt: skip
     (effect,) = rows_in(job, "select before, after, change, n from neighbour_effects where arrangement = 'grouped' "
                              "and compared_with = 'alone' and measure_of = 'met' and breakdown = 'all'")  # fmt: skip
 
@@ -558,12 +544,7 @@ WRONG_KEY = HttpResponse(status=401, error={"message": f"Incorrect API key provi
 
 @pytest.mark.parametrize(("http_response", "status"), [(AWAY, "redirected"), (WRONG_KEY, "provider_error")])
 def test_a_request_that_no_repetition_helps_is_made_once_and_tells_no_secret(
-    http_response: HttpResponse,
-    status: str,
-    kind: str,
-    make: Make,
-    server: FaultServer,
-    monkeypatch: pytest.MonkeyPatch,
+    http_response: HttpResponse, status: str, kind: str, make: Make, server: FaultServer, monkeypatch: Patch
 ) -> None:
     for name in ("OPENAI_API_KEY", "HOSTED_VLLM_API_KEY"):
         monkeypatch.setenv(name, SECRET)

@@ -1,7 +1,12 @@
 """Judging in `mode: batch` against a server that speaks the batch protocol over a real socket."""
 
 import asyncio
+import atexit
+import shutil
+import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +28,34 @@ N_CRITERIA = 98
 CHAT, BATCH = "/v1/chat/completions", "/v1/batches"
 
 
+@cache
+def responded() -> tuple[Path, int]:
+    """A warehouse with the responses to the sample, made once in this process, and the port of their provider."""
+    folder = Path(tempfile.mkdtemp(prefix="responded-"))
+    atexit.register(shutil.rmtree, folder)
+    with FaultServer() as server:
+        sampled(prepared(job_on("sample", folder, models=[endpoint("a", server.api_base, max_tokens=1000)])))
+        return folder, int(server.api_base.rpartition(":")[2].partition("/")[0])
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
+    """A new provider on the same port, and a key for it."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with FaultServer(port=responded()[1]) as running:
+        yield running
+
+
 def job_at(
     server: FaultServer, folder: Path, mode: str = "batch", judge: dict[str, Any] | None = None, **limits: Any
 ) -> Job:
-    """A sampled job on the sample, with one judge."""
+    """A job on the sample with all responses and one judge."""
     own = {"name": "openai/judge", "mode": mode, "max_tokens": 1000, **(judge or {})}
-    endpoints = [endpoint("a", server.api_base, max_tokens=1000)], [endpoint("judge", server.api_base, **own)]
+    judges = [endpoint("judge", server.api_base, **own)]
+    shutil.copytree(responded()[0], folder, dirs_exist_ok=True)
     limits = {"batch_wait_s": 0.0, "attempts": 2, **limits}
-    job = job_on("sample", folder, models=endpoints[0], judges=endpoints[1], limits=limits)
-    sampled(prepared(job))
-    return job
+    models = [endpoint("a", server.api_base, max_tokens=1000)]
+    return job_on("sample", folder, models=models, judges=judges, limits=limits)
 
 
 def rows_of(job: Job) -> list[dict[str, Any]]:
@@ -133,13 +156,11 @@ def test_calls_that_fail_in_a_batch_are_failures_until_the_next_run_s_batch(
     report = judged(job)
     failed = report.failures[status]
     assert 0 < failed == report.failures.total()
-    printed = (
-        [f"{failed} calls failed in a batch; the next run submits them again"] if status == "provider_error" else []
-    )
-    assert report.warnings == printed
+    again = [f"{failed} calls failed in a batch; the next run submits them again"]
+    assert report.warnings == again * (status == "provider_error")
     assert {1} == {row["attempts"] for row in rows_of(job)}
-    again = judged(job)
-    assert (again.rows, again.failures) == (failed, {})
+    second = judged(job)
+    assert (second.rows, second.failures) == (failed, {})
     assert {BATCH} == set(paid_verdicts(server))
 
 
