@@ -232,7 +232,7 @@ def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> _Replay:
 
 def _agreement(
     tables: Floats, tried: Sequence[CandidateRule], differing: NDArray[np.int64], sampled: Draws
-) -> list[dict[str, Estimate]]:
+) -> list[dict[str, Any]]:
     """Return agreement, kappa and macro-F1 of each rule.
 
     Agreement is a pooled share with an interval for shares, which covers the truth more often than the others. A
