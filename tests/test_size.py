@@ -10,8 +10,8 @@ from pathlib import Path
 from tests.kit import ROOT, tracked_files
 
 BUDGETS = {
-    "expectations": 168, "flows": 1476, "flows/cli": 1820, "flows/report_server": 487, "flows/run": 390,
-    "flows/server": 290, "sql": 235, "sql/cookbook": 283, "sql/figures": 1705, "sql/intermediate": 2243,
+    "expectations": 168, "flows": 1476, "flows/cli": 1821, "flows/report_server": 487, "flows/run": 390,
+    "flows/server": 294, "sql": 235, "sql/cookbook": 283, "sql/figures": 1705, "sql/intermediate": 2243,
     "sql/marts": 804, "sql/queries": 1360, "sql/report": 372, "sql/warehouse": 90, "tasks": 130,
     "tasks/aggregate": 40, "tasks/alerts": 353, "tasks/analyses": 700, "tasks/benchmarks": 679, "tasks/bundles": 320,
     "tasks/cascade": 168, "tasks/certify": 540, "tasks/check": 132, "tasks/compare": 647, "tasks/config": 565,
