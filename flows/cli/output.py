@@ -196,8 +196,9 @@ def explain_exit(execution: "Execution") -> None:
     from warehouse import Warehouse
 
     if execution.has_nothing:
-        cause = "; ".join(dict.fromkeys(line for report in execution.reports for line in report.stopped))
-        if not cause:
+        if stopped := dict.fromkeys(line for report in execution.reports for line in report.stopped):
+            cause = "; ".join(stopped) if execution.job.is_quiet else "the models were stopped, see above"
+        else:
             with Warehouse(execution.job.warehouse).reader() as reader:
                 query = sql.read("queries/look/errors_of_run")
                 cause = reader.rows(query, {"run_id": execution.job.run_id})[0]["error"]

@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import time
+import tomllib
 from base64 import b64encode
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -243,7 +244,10 @@ def check_server() -> tuple[bool | None, str]:
     try:
         from prefect.settings import Settings
 
-        api = Settings().api
+        settings = Settings()
+        if settings.profiles_path.is_file():  # Prefect itself ignores a broken profile
+            tomllib.loads(settings.profiles_path.read_text(encoding="utf-8"))
+        api = settings.api
     except Exception as error:  # noqa: BLE001 - a file may hold anything
         return False, f"Prefect cannot read its settings ({type(error).__name__}); correct its profile"
     if not api.url:
