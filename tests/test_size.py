@@ -10,8 +10,8 @@ from pathlib import Path
 from tests.kit import ROOT, tracked_files
 
 BUDGETS = {
-    "expectations": 165, "flows": 1475, "flows/cli": 1814, "flows/report_server": 466, "flows/run": 390,
-    "flows/server": 290, "sql": 225, "sql/cookbook": 279, "sql/figures": 1577, "sql/intermediate": 1954,
+    "expectations": 165, "flows": 1475, "flows/cli": 1816, "flows/report_server": 466, "flows/run": 390,
+    "flows/server": 294, "sql": 225, "sql/cookbook": 279, "sql/figures": 1577, "sql/intermediate": 1954,
     "sql/marts": 688, "sql/queries": 1171, "sql/report": 308, "sql/warehouse": 82, "tasks": 130,
     "tasks/aggregate": 37, "tasks/alerts": 341, "tasks/analyses": 665, "tasks/benchmarks": 679, "tasks/bundles": 318,
     "tasks/cascade": 168, "tasks/certify": 533, "tasks/check": 126, "tasks/compare": 555, "tasks/config": 552,

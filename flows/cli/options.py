@@ -153,7 +153,12 @@ _ARGUMENTS = {field.name for field in fields(Arguments)}
 
 def number(names: str, default: int | None, text: str, *, least: int = 1) -> Callable[[Function], Function]:
     """Return a decorator for a command's own option that is a whole number, at least `least`."""
-    declared: dict[str, Any] = {"type": click.IntRange(min=least), "default": default, "show_default": True, "metavar": "N"}
+    declared: dict[str, Any] = {
+        "type": click.IntRange(min=least),
+        "default": default,
+        "show_default": True,
+        "metavar": "N",
+    }
     return click.option(*names.split(), help=text, **declared)
 
 

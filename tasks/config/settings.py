@@ -14,7 +14,20 @@ from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, S
 
 BASELINE = "baseline"
 """The name of the condition that the others are compared with; by default, it is the first one."""
-_Name = Annotated[str, Field(min_length=1)]
+
+
+def _text(given: Any) -> Any:
+    """Refuse a name that YAML read as another type.
+
+    Raises:
+        ValueError: it is a boolean.
+    """
+    if given is True or given is False:
+        raise ValueError(f"the name {given} is not a text; put it in quotes (YAML reads on, off, yes, no so)")
+    return given
+
+
+_Name = Annotated[str, BeforeValidator(_text), Field(min_length=1)]
 
 
 def _checked(labels: dict[str, str]) -> dict[str, str]:

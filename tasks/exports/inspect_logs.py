@@ -110,7 +110,7 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
                 summaries.append(_summary_of(sample))
                 n_scored += sample["scores"].get(primary, {"reason": "failed"})["reason"] is None
             figures = reader.rows(sql.read("queries/exports/inspect_results"), {
-                **wanted.key, "splits": list(wanted.splits), "model_run": model_run["model_run_id"],
+                "splits": list(wanted.splits), "model_run": model_run["model_run_id"],
             })  # fmt: skip
             _put(log, "summaries.json", summaries)
             kinds = ("model_usage", "role_usage")

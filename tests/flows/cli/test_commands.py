@@ -14,7 +14,7 @@ import pytest
 from flows.cli.main import cli
 from flows.cli.options import Group
 from tests.flows.conftest import PROJECT, Run, commands_of
-from tests.kit import Patch
+from tests.kit import Patch, job_on, prepared
 
 SAMPLES = PROJECT / "warehouse" / "samples"
 LEAVES = {name: command for name, command in commands_of() if not isinstance(command, click.Group)}
@@ -139,8 +139,16 @@ def test_a_wrong_option_configuration_or_benchmark_is_refused(name: str, refused
     (["remove", "response", "nope"], "nope: no stored response has this id"),
     (["remove", "response", "--model", "nope"], "no response is stored there, so none can be removed"),
     (["remove", "response"], "name the responses to remove"),
-    (["review"], "reviewer: no model is configured that reviews criteria; name one under `reviewer:`"),
-    (["annotate"], "annotator: no model is configured"), (["capabilities"], "no model describes capabilities; set `c"),
 ])  # fmt: skip
 def test_the_impossible_is_refused_without_a_warehouse(arguments: list[str], message: str, refused: Refused) -> None:
     assert message in refused(*arguments)
+
+
+@pytest.mark.parametrize(("command", "message"), [
+    ("review", "reviewer: no model is configured that reviews criteria; name one under `reviewer:`"),
+    ("annotate", "annotator: no model is configured"),
+    ("capabilities", "no model describes capabilities; set `capabilities"),
+])  # fmt: skip
+def test_an_analysis_without_a_model_is_refused(command: str, message: str, tmp_path: Path, run: Run) -> None:
+    prepared(job_on("sample", tmp_path))
+    assert message in run.refusal(command, "--warehouse", str(tmp_path), code=2)

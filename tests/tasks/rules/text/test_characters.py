@@ -52,7 +52,7 @@ def test_white_space_and_invisible_characters_show_nothing(texts: tuple[str, ...
     assert [(says, shows)] * len(texts) == [(not is_blank(text), not shows_nothing(text)) for text in texts]
 
 
-ESCAPE = re.compile(r"\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\U[0-9a-f]{8}")
+ESCAPE = re.compile(r"\\r|\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\U[0-9a-f]{8}")
 NASTY = st.text(st.one_of(
     st.characters(categories=["Cc", "Cf", "Zl", "Zp", "Cs", "Mn"]), st.sampled_from("aé語\u200d\ufe0f\r\n\U0001f525 1"),
     st.characters(),
