@@ -109,9 +109,8 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
                 _put(log, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
                 summaries.append(_summary_of(sample))
                 n_scored += sample["scores"].get(primary, {"reason": "failed"})["reason"] is None
-            figures = reader.rows(sql.read("queries/exports/inspect_results"), {
-                "splits": list(wanted.splits), "model_run": model_run["model_run_id"],
-            })  # fmt: skip
+            given = {"splits": list(wanted.splits), "model_run": model_run["model_run_id"]}
+            figures = reader.rows(sql.read("queries/exports/inspect_results"), given)
             _put(log, "summaries.json", summaries)
             kinds = ("model_usage", "role_usage")
             usages = {kind: _usages(item for each in summaries for item in each[kind].items()) for kind in kinds}
