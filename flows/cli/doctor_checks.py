@@ -132,6 +132,8 @@ def _finding(check: Callable[[str, Any], SetupFinding], subject: str, checked: A
 def _model(subject: str, target: Target) -> SetupFinding:
     if (key := missing_key(target)) is not None:
         return SetupFinding(subject, False, f"{key} is not set; export it")
+    if (reason := target.refused_as) is not None:
+        return SetupFinding(subject, False, reason)
     if target.is_embedded:
         return SetupFinding(subject, True, f"embedded, weights {weights_hash()}")
     for value in target.headers.values():

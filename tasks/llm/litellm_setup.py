@@ -75,6 +75,15 @@ def spare_work(*, must_price: bool) -> None:
 
 
 @cache
+def decision_providers() -> tuple[str, ...]:
+    """Return the providers whose decision models LiteLLM can call."""
+    litellm()
+    from litellm.decisions.call import supported_decisions_providers
+
+    return tuple(sorted(supported_decisions_providers()))
+
+
+@cache
 def can_follow_schema(name: str) -> bool:
     """Return whether LiteLLM knows that a model supports structured output."""
     return bool(litellm().supports_response_schema(model=name))

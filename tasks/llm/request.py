@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from tasks.llm import embedded
-from tasks.llm.litellm_setup import can_follow_schema, litellm
+from tasks.llm.litellm_setup import can_follow_schema, decision_providers, litellm
 from tasks.rules.identity import call_key, config_hash
 
 Messages = Sequence[Mapping[str, str]]
@@ -67,6 +67,14 @@ class Target:
     def endpoint_name(self) -> str:
         """A model at an address: calls to it are slowed down, paused and stopped together."""
         return f"{self.name} at {self.api_base}" if self.api_base else self.name
+
+    @property
+    def refused_as(self) -> str | None:
+        """Why LiteLLM can send no call of this kind to the model, in one line; None if it can."""
+        provider = self.name.partition("/")[0]
+        if self.parameters.get("api") != DECISIONS or self.is_embedded or provider in decision_providers():
+            return None
+        return f"LiteLLM cannot ask {provider}/ for decisions; it can ask {', '.join(decision_providers())}"
 
     @property
     def config_hash(self) -> str:

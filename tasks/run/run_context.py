@@ -263,7 +263,8 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS, *, retry_fai
 
     Raises:
         UsageError: a variable that the configuration refers to is not set, or the key of a model that is to be called;
-            or there is a cap, and the highest cost of a call is not known for a model.
+            or there is a cap, and the highest cost of a call is not known for a model; or LiteLLM cannot ask a model
+            for decisions.
     """
     if job.settings.calls.where == "ray":
         refuse_without_ray()
@@ -278,6 +279,9 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS, *, retry_fai
     with suppress(WarehouseError):
         for callee in _called(job, lacking, kinds, retry_failed=retry_failed) if lacking else ():
             raise UsageError(f"{callee}: {missing_key(callee.target)} is not set; export the key of the provider")
+    for callee in callees(job, kinds):
+        if callee.kind in kinds and callee.target.refused_as:
+            raise UsageError(f"{callee}: {callee.target.refused_as}")
     limits = job.settings.limits
     if limits.max_usd is not None or limits.max_tokens is not None:
         for problem in unbounded(job, kinds, in_usd=limits.max_usd is not None):

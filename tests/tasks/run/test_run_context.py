@@ -56,6 +56,12 @@ def test_an_endpoint_of_ones_own_needs_a_key_only_if_its_client_does(
         refuse_unready(job_on("sample", tmp_path, models=[{"name": "openai/gpt-4o-mini", **own}]))
 
 
+def test_a_judge_that_cannot_decide_is_refused_before_the_run(tmp_path: Path) -> None:
+    judge = {"name": "ai21/jamba", "kind": "decisions", "headers": {"X-Team": "evals"}}
+    with pytest.raises(UsageError, match=r"LiteLLM cannot ask ai21/ for decisions; it can ask .*openai"):
+        refuse_unready(job_on("sample", tmp_path, judges=[judge]))
+
+
 def split_of(job: Job, *task_ids: str) -> None:
     """Put these tasks into the sample's split, admitted, with a criterion each."""
     tables = admitted(task_ids, "sample") | {"criteria": [criterion(task_id, 0, 5) for task_id in task_ids]}
