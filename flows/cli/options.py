@@ -153,13 +153,8 @@ _ARGUMENTS = {field.name for field in fields(Arguments)}
 
 def number(names: str, default: int | None, text: str, *, least: int = 1) -> Callable[[Function], Function]:
     """Return a decorator for a command's own option that is a whole number, at least `least`."""
-    declared: dict[str, Any] = {
-        "type": click.IntRange(min=least),
-        "default": default,
-        "show_default": True,
-        "metavar": "N",
-    }
-    return click.option(*names.split(), help=text, **declared)
+    value_type = click.IntRange(min=least)
+    return click.option(*names.split(), help=text, type=value_type, default=default, show_default=True, metavar="N")
 
 
 @dataclass(frozen=True)
