@@ -4,7 +4,9 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 
-from flows.recorded import batch, call, recordable
+from prefect import flow
+
+from flows.recorded import batch, call, reported, run_name
 from flows.stages import ITEMS_A_BATCH, aggregate_flow, as_batch, in_batches, log_stage, run_batches
 from tasks.analyses.annotate import ANNOTATION
 from tasks.analyses.node_scores import measure
@@ -20,19 +22,22 @@ from warehouse import Warehouse
 ask_batch, neighbours_batch = as_batch(analyse_items), as_batch(judge_arrangement)
 
 
-@recordable("review")
+@flow(name="review", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def review_flow(job: Job) -> list[StageReport]:
     """Have reviewers check the criteria without a review, then update the measures."""
     return await _measured(job, await _ask(job, REVIEW, "reviews"))
 
 
-@recordable("annotate")
+@flow(name="annotate", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def annotate_flow(job: Job) -> list[StageReport]:
     """Label the tasks without labels, then measure the agreement of annotators and the leaderboards by label."""
     return await _measured(job, await _ask(job, ANNOTATION, "annotations"))
 
 
-@recordable("capabilities")
+@flow(name="capabilities", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def capabilities_flow(job: Job) -> list[StageReport]:
     """Describe the capability behind each criterion, group capabilities in trees, name the nodes, and score models."""
     reports: list[StageReport] = []
@@ -50,7 +55,8 @@ async def capabilities_flow(job: Job) -> list[StageReport]:
     return [*reports, *await _run_local(job, write_names), *await _run_local(job, measure)]
 
 
-@recordable("neighbours")
+@flow(name="neighbours", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def neighbours_flow(job: Job) -> list[StageReport]:
     """Judge a sample one by one, in groups, and in shuffled groups, then measure the differences."""
 

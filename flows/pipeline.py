@@ -2,8 +2,10 @@
 
 import asyncio
 
+from prefect import flow
+
 from flows import stages
-from flows.recorded import call, is_recorded, recordable, show_results
+from flows.recorded import call, is_recorded, reported, run_name, show_results
 from flows.run.outcomes import explained
 from flows.stages import log_stage
 from flows.stopping import evaluate_in_blocks, was_cut_short
@@ -15,7 +17,8 @@ from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
 
-@recordable("evaluate")
+@flow(name="evaluate", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def evaluate(job: Job) -> list[StageReport]:
     """Run the full pipeline: each stage does only missing work."""
     async with open_run_context(job, retry_failed=job.retry_failed):  # one budget for sampling and judging
@@ -23,7 +26,8 @@ async def evaluate(job: Job) -> list[StageReport]:
         return [*reports, *await _finish(job, reports)]
 
 
-@recordable("night")
+@flow(name="night", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def night(job: Job) -> list[StageReport]:
     """Run one night: the full pipeline, the control sets of the judges, and compaction if there are many files."""
     async with open_run_context(job, retry_failed=job.retry_failed):
@@ -33,21 +37,24 @@ async def night(job: Job) -> list[StageReport]:
     return [*reports, await call(stages.compact_flow, job, only_if_needed=True)]
 
 
-@recordable("sample-missing")
+@flow(name="sample-missing", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def sample(job: Job) -> list[StageReport]:
     """Sample the missing responses, and compare coverage with the configured minimum."""
     report = await call(stages.sample_flow, job)
     return [report, coverage_report(job, "sample", [report])]
 
 
-@recordable("judge-missing")
+@flow(name="judge-missing", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def judge(job: Job) -> list[StageReport]:
     """Judge the criteria without a verdict, and compare coverage with the configured minimum."""
     report = await call(stages.judge_flow, job)
     return [report, coverage_report(job, "judge", [report])]
 
 
-@recordable("backfill")
+@flow(name="backfill", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def backfill(job: Job) -> list[StageReport]:
     """Fill in missing responses and verdicts, all models in parallel: one that fails does not stop the others."""
     reports = [await call(stages.ingest_flow, job), await call(stages.assemble_flow, job)]
@@ -63,7 +70,8 @@ async def backfill(job: Job) -> list[StageReport]:
         return [*reports, *await _finish(job, reports)]
 
 
-@recordable("fill")
+@flow(name="fill", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def fill(job: Job) -> list[StageReport]:
     """Sample and judge the missing work of one model."""
     return [await call(stages.sample_flow, job), await call(stages.judge_flow, job)]

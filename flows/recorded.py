@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import httpx
-from prefect import Flow, State, Task, artifacts, flow, get_client, get_run_logger, tags
+from prefect import Flow, State, Task, artifacts, get_client, get_run_logger, tags
 from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.filters import FlowRunFilter
 from prefect.client.schemas.objects import FlowRun, StateType
@@ -108,36 +108,29 @@ def _give_up(error: BaseException) -> None:
         )
 
 
-def recordable(name: str) -> Callable[[Work[Arguments, Result]], Flow[Arguments, Coroutine[Any, Any, Result]]]:
-    """Make a function a flow that ends in the Prefect state of its outcome; called undecorated, it returns its reports.
+def reported(work: Work[Arguments, Result]) -> Work[Arguments, Result]:
+    """Make a flow end in the Prefect state of its outcome; called undecorated, it returns its reports."""
 
-    Its first parameter is the job.
-    """
+    @wraps(work)
+    async def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        context = FlowRunContext.get()
+        if context is None or context.flow is None or context.flow.fn is not run:
+            return await work(*args, **kwargs)
+        results = _results.get()
+        try:
+            result = await work(*args, **kwargs)
+        except asyncio.CancelledError:
+            return cast(Result, state_of(INTERRUPTED, STOPPED))
+        if results is not None:
+            results.append(result)
+        reports: list[StageReport] = result if isinstance(result, list) else [cast(Any, result)]
+        outcome = outcome_of(reports)
+        is_part = context.flow_run is not None and context.flow_run.parent_task_run_id is not None
+        if outcome == DONE and not is_part and Warehouse((context.parameters or {})["job"].warehouse).is_damaged():
+            outcome = BELOW_BAR
+        return cast(Result, state_of(outcome, message_of(reports, outcome), result))
 
-    def decorate(work: Work[Arguments, Result]) -> Flow[Arguments, Coroutine[Any, Any, Result]]:
-        @flow(name=name, flow_run_name=run_name, validate_parameters=False)
-        @wraps(work)
-        async def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-            context = FlowRunContext.get()
-            if context is None or context.flow is not run:
-                return await work(*args, **kwargs)
-            results = _results.get()
-            try:
-                result = await work(*args, **kwargs)
-            except asyncio.CancelledError:
-                return cast(Result, state_of(INTERRUPTED, STOPPED))
-            if results is not None:
-                results.append(result)
-            reports: list[StageReport] = result if isinstance(result, list) else [cast(Any, result)]
-            outcome = outcome_of(reports)
-            is_part = context.flow_run is not None and context.flow_run.parent_task_run_id is not None
-            if outcome == DONE and not is_part and Warehouse((context.parameters or {})["job"].warehouse).is_damaged():
-                outcome = BELOW_BAR
-            return cast(Result, state_of(outcome, message_of(reports, outcome), result))
-
-        return run
-
-    return decorate
+    return run
 
 
 def state_of(outcome: str, message: str, data: Any = None) -> State[Any]:

@@ -3,16 +3,15 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from functools import wraps
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, count, groupby
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
-from prefect import Flow, task
+from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 
 from flows import recorded
-from flows.recorded import Batch, batch, is_recorded, may_pass, recordable
+from flows.recorded import Batch, batch, is_recorded, may_pass, reported, run_name
 from flows.report import is_up_to_date, whole_of, write_report
 from flows.run.outcomes import explained
 from tasks.aggregate import aggregate
@@ -38,7 +37,6 @@ _PUBLISH_LEAST_S, _PUBLISH_MOST_S = 30.0, 300.0
 SAMPLES_A_BATCH, VERDICTS_A_BATCH, ITEMS_A_BATCH = 200, 1_000, 1_000
 
 Each = TypeVar("Each")
-Arguments = ParamSpec("Arguments")
 as_batch = task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
 """Makes a Prefect task of a function that works on a batch."""
 sample_batch, judge_batch = as_batch(sample_cells), as_batch(judge_responses)
@@ -114,22 +112,28 @@ async def log_stage(job: Job, report: StageReport, started_s: float | None = Non
     return report
 
 
-def stage_flow(
-    name: str, work: Callable[Concatenate[Job, Arguments], StageReport | Awaitable[StageReport]]
-) -> Flow[Concatenate[Job, Arguments], Coroutine[Any, Any, StageReport]]:
-    """Return the flow of a stage whose work is not split into batches; a plain function runs in a thread."""
-
-    @recordable(name)
-    @wraps(work)
-    async def run(job: Job, *args: Arguments.args, **kwargs: Arguments.kwargs) -> StageReport:
-        started_s = time.monotonic()
-        done = await asyncio.to_thread(work, job, *args, **kwargs)
-        return await log_stage(job, done if isinstance(done, StageReport) else await done, started_s)
-
-    return run
+async def _stage(job: Job, work: Callable[..., StageReport], *args: Any) -> StageReport:
+    """Do the work of a stage in a thread, and print its report."""
+    started_s = time.monotonic()
+    return await log_stage(job, await asyncio.to_thread(work, job, *args), started_s)
 
 
-@recordable("sample")
+@flow(name="ingest", flow_run_name=run_name, validate_parameters=False)
+@reported
+async def ingest_flow(job: Job) -> StageReport:
+    """Read the data set and check it; tasks that break an invariant are quarantined."""
+    return await _stage(job, ingest_and_check)
+
+
+@flow(name="assemble", flow_run_name=run_name, validate_parameters=False)
+@reported
+async def assemble_flow(job: Job) -> StageReport:
+    """Build the conversations of the admitted tasks."""
+    return await _stage(job, assemble)
+
+
+@flow(name="sample", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def sample_flow(job: Job) -> StageReport:
     """Sample the responses that are missing, in batches."""
     cells = await asyncio.to_thread(plan_samples, job, retry_failed=job.retry_failed)
@@ -142,7 +146,16 @@ async def sample_flow(job: Job) -> StageReport:
     return await run_batches(job, "sample", "responses", batches, totals)
 
 
-@recordable("judge")
+@flow(name="derive", flow_run_name=run_name, validate_parameters=False)
+@reported
+async def derive_flow(job: Job) -> StageReport:
+    """Rewrite the criteria for judges that use another rubric than the original one."""
+    started_s = time.monotonic()
+    return await log_stage(job, await derive(job), started_s)
+
+
+@flow(name="judge", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def judge_flow(job: Job) -> StageReport:
     """Judge the criteria without a verdict, in batches of whole responses."""
     missing = await asyncio.to_thread(plan_verdicts, job, retry_failed=job.retry_failed)
@@ -166,12 +179,41 @@ async def judge_flow(job: Job) -> StageReport:
     return await run_batches(job, "judge", "verdicts", batches, totals, first)
 
 
+@flow(name="aggregate", flow_run_name=run_name, validate_parameters=False)
+@reported
+async def aggregate_flow(job: Job) -> StageReport:
+    """Compute scores, leaderboard and intervals."""
+    return await _stage(job, aggregate)
+
+
 def _select_hard(job: Job, must_select: bool = True) -> StageReport:
     """Select the hard subset of each field; if one is new, compute the intervals of its leaderboard."""
     report = select_hard(job, must_select=must_select)
     if report.rows:
         aggregate(job)
     return report
+
+
+@flow(name="select-hard", flow_run_name=run_name, validate_parameters=False)
+@reported
+async def select_hard_flow(job: Job, must_select: bool = True) -> StageReport:
+    """Select the hard subset of each field."""
+    return await _stage(job, _select_hard, must_select)
+
+
+@flow(name="check", flow_run_name=run_name, validate_parameters=False)
+@reported
+async def check_flow(job: Job) -> StageReport:
+    """Run all data-quality suites on the stored data."""
+    return await _stage(job, check)
+
+
+@flow(name="drift", flow_run_name=run_name, validate_parameters=False)
+@reported
+async def drift_flow(job: Job) -> StageReport:
+    """Judge the control sets again, and choose one for each judge without one."""
+    started_s = time.monotonic()
+    return await log_stage(job, await judge_control_set(job), started_s)
 
 
 def _write_report(job: Job) -> StageReport:
@@ -185,23 +227,21 @@ def _write_report(job: Job) -> StageReport:
     return StageReport("report", notes=[f"{written.index} ({written.n_bytes / 1e6:,.1f} MB)"])
 
 
-async def _report(job: Job) -> StageReport:
-    """Write the report, and link to it in Prefect."""
-    report = await asyncio.to_thread(_write_report, job)
+@flow(name="report", flow_run_name=run_name, validate_parameters=False)
+@reported
+async def report_flow(job: Job) -> StageReport:
+    """Write the report, and link to it."""
+    report = await _stage(job, _write_report)
     if is_recorded() and not report.has_failed:
         await recorded.show_link(job, job.report_url or job.report_index.resolve().as_uri())
     return report
 
 
-ingest_flow = stage_flow("ingest", ingest_and_check)
-assemble_flow = stage_flow("assemble", assemble)
-derive_flow = stage_flow("derive", derive)
-drift_flow = stage_flow("drift", judge_control_set)
-aggregate_flow = stage_flow("aggregate", aggregate)
-check_flow = stage_flow("check", check)
-select_hard_flow = stage_flow("select-hard", _select_hard)
-report_flow = stage_flow("report", _report)
-compact_flow = stage_flow("compact", tidy)
+@flow(name="compact", flow_run_name=run_name, validate_parameters=False)
+@reported
+async def compact_flow(job: Job, only_if_needed: bool = False) -> StageReport:
+    """Merge small files into large ones, and delete raw replies that are older than the configured days."""
+    return await _stage(job, tidy, only_if_needed)
 
 
 def _models(some: Sequence[MissingVerdicts]) -> str:

@@ -279,13 +279,13 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS, *, retry_fai
     with suppress(WarehouseError):
         for callee in _called(job, lacking, kinds, retry_failed=retry_failed) if lacking else ():
             raise UsageError(f"{callee}: {missing_key(callee.target)} is not set; export the key of the provider")
-    for callee in callees(job, kinds):
-        if callee.kind in kinds and callee.target.refused_as:
-            raise UsageError(f"{callee}: {callee.target.refused_as}")
+    called = (callee for callee in callees(job, kinds) if callee.kind in kinds)
+    problems = [f"{callee}: {callee.target.refused_as}" for callee in called if callee.target.refused_as]
     limits = job.settings.limits
     if limits.max_usd is not None or limits.max_tokens is not None:
-        for problem in unbounded(job, kinds, in_usd=limits.max_usd is not None):
-            raise UsageError(problem)
+        problems += unbounded(job, kinds, in_usd=limits.max_usd is not None)
+    if problems:
+        raise UsageError(problems[0])
 
 
 def unbounded(job: Job, kinds: Collection[str] = CALLED_KINDS, *, in_usd: bool = True) -> Iterator[str]:

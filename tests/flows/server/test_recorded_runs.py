@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from flows.recorded import STOPPED, UNRECORDED, call, recordable, run_recorded
+from flows.recorded import STOPPED, UNRECORDED, call, reported, run_name, run_recorded
 from flows.server.project_server import own_server, secret_path
 from flows.server.server_process import ADDRESS
 from tasks.config.job import Job
@@ -50,10 +50,12 @@ def state(url: str, flow_name: str) -> tuple[str, str, str]:
 
 
 def flow_of(name: str, work: Callable[[Job], Any]) -> Any:
+    from prefect import flow
+
     async def run(job: Job) -> Any:
         return await work(job)
 
-    return recordable(name)(run)
+    return flow(name=name, flow_run_name=run_name, validate_parameters=False)(reported(run))
 
 
 @pytest.mark.parametrize(("reports", "state_shown"), [
