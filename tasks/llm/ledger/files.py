@@ -327,11 +327,12 @@ def _repair(path: Path, damage: str) -> None:
             n_calls: int = new.execute("select count(*) from calls").fetchone()[0]
             if not new.execute("select count(*) from spend").fetchone()[0]:
                 new.execute(FILL_SPEND)
+            n_ever: int = new.execute("select coalesce(sum(calls), 0) from spend").fetchone()[0]
         set_mark(new, deletion_mark(path.parent))
     _remove(copy)
     aside = _finish_repair(path)
     notice(
-        f"{path}: is damaged ({damage}); {n_calls} calls were recovered; the damaged file is kept as {aside}; "
+        f"{path}: is damaged ({damage}); {n_calls} of {n_ever} calls ever recorded were recovered; the damaged file is kept as {aside}; "
         "calls that are neither recovered nor in a table are made again"
     )
 
