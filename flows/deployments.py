@@ -16,7 +16,7 @@ import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from prefect import State, flow, get_client
 from prefect.deployments.runner import RunnerDeployment
@@ -26,12 +26,13 @@ from prefect.runtime import deployment, flow_run
 from prefect.schedules import Cron
 from prefect.settings import get_current_settings
 from prefect.types.entrypoint import EntrypointType
+from pydantic import Field
 
 from flows.execution import Execution, execute_flow, run_interruptibly
 from flows.nightly import run_night, skip_night
 from flows.recorded import STOPPED, message_of, state_of, warehouse_name
 from flows.run.arguments import Arguments
-from flows.run.config import config_file, load_job, night_of
+from flows.run.config import NIGHT, STOP_TIME, config_file, load_job, night_of
 from flows.run.outcomes import INTERRUPTED, MISSED
 from flows.server.project_server import FOLDER, PrefectServer, named_server, own_server, secret_path
 from tasks.config.job import Job
@@ -43,6 +44,11 @@ from warehouse.locks import file_lock
 RUNS_LOCK = "PRBENCH_RUNS_LOCK"
 """The environment variable with the path of a lock that all runs of one `prbench serve` share."""
 _LOOK_EVERY_S = 1.0
+# Prefect checks these before a run begins.
+NightText = Annotated[str, Field(pattern=NIGHT)]
+StopTime = Annotated[str, Field(pattern=STOP_TIME)]
+Positive = Annotated[float, Field(gt=0)]
+Trial = Annotated[int, Field(ge=1)]
 
 
 def _name() -> str:
@@ -56,7 +62,7 @@ def _name() -> str:
 def run(
     config: str | None = None, warehouse: str | None = None, benchmark: str | None = None,
     models: list[str] | None = None, judges: list[str] | None = None, splits: list[str] | None = None,
-    limit: int | None = None, stop_at: str | None = None, max_usd: float | None = None,
+    limit: Trial | None = None, stop_at: StopTime | None = None, max_usd: Positive | None = None,
     retry_failed: bool = False,
 ) -> State[Any]:  # fmt: skip
     """Run the full pipeline; only missing work is done.
@@ -80,7 +86,7 @@ def run(
 @flow(name="prbench-nightly", flow_run_name=_name)
 def nightly(
     config: str | None = None, warehouse: str | None = None, benchmark: str | None = None,
-    night: str | None = None, stop_at: str | None = None, max_usd: float | None = None,
+    night: NightText | None = None, stop_at: StopTime | None = None, max_usd: Positive | None = None,
     retry_failed: bool = False,
 ) -> State[Any]:  # fmt: skip
     """Run one night: resample nightly models, judge, compare with the last night, send alerts.
@@ -111,9 +117,9 @@ def nightly(
 @flow(name="prbench-backfill", flow_run_name=_name)
 def backfill(
     config: str | None = None, warehouse: str | None = None, benchmark: str | None = None,
-    models: list[str] | None = None, judges: list[str] | None = None, trials: list[int] | None = None,
-    splits: list[str] | None = None, tasks: list[str] | None = None, night: str | None = None,
-    stop_at: str | None = None, max_usd: float | None = None, retry_failed: bool = False,
+    models: list[str] | None = None, judges: list[str] | None = None, trials: list[Trial] | None = None,
+    splits: list[str] | None = None, tasks: list[str] | None = None, night: NightText | None = None,
+    stop_at: StopTime | None = None, max_usd: Positive | None = None, retry_failed: bool = False,
 ) -> State[Any]:  # fmt: skip
     """Fill in missing responses and verdicts of models, judges, trials or splits; nothing else changes.
 
@@ -188,8 +194,7 @@ def _job(**given: Any) -> Job:
     given["trial_numbers"] = given.pop("trials", None)
     types: dict[str, Any] = {"config": Path, "warehouse": Path}
     types |= dict.fromkeys(("models", "judges", "splits", "tasks", "trial_numbers"), tuple)
-    present = {name: value for name, value in given.items() if value not in (None, "", [])}
-    typed = {name: types.get(name, lambda same: same)(value) for name, value in present.items()}
+    typed = {name: types[name](value) if name in types else value for name, value in given.items() if value}
     return load_job(Arguments(**typed, is_quiet=not os.isatty(2)))
 
 

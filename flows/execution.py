@@ -30,9 +30,8 @@ from tasks.console import notice
 from tasks.dataset.source import with_revision
 from tasks.llm.environment import guard_logs
 from tasks.llm.ledger.files import was_damaged_since
-from tasks.llm.ledger.ledger import used_by
 from tasks.llm.litellm_setup import collect_seldom
-from tasks.maintain.upkeep import store_spend, total_cost_usd
+from tasks.maintain.upkeep import run_total, store_spend
 from tasks.run.run_context import LEDGER, refuse_uninstalled, refuse_unready
 from tasks.run.writing import StageReport
 from warehouse import TABLES, Warehouse, lines_on, pop_notices
@@ -216,7 +215,7 @@ def mark_killed(job: Job) -> list[dict[str, Any]]:
 
 def _cost_usd_of_killed(job: Job, row: Mapping[str, Any]) -> float | None:
     """Return the cost of a killed run; None if all its calls may be lost with a damaged ledger."""
-    cost_usd = total_cost_usd(job, row["run_id"])
+    cost_usd: float | None = run_total(job, row["run_id"])["cost_usd"]
     is_lost = not cost_usd and was_damaged_since(job.warehouse / LEDGER, row["started_at"].timestamp())
     return None if is_lost else cost_usd
 
@@ -237,6 +236,12 @@ def is_in_progress(job: Job) -> bool:
         for row in _unfinished(job, night=job.night)
         if json.loads(row["config"] or "{}").get("benchmark") == job.settings.benchmark
     )
+
+
+_NO_CALLS = {
+    "calls": 0, "prompt_tokens": 0, "cached_tokens": None, "cached_share": None, "completion_tokens": 0,
+    "cost_usd": 0.0,
+}  # fmt: skip
 
 
 def run_row(
@@ -266,8 +271,7 @@ def run_row(
         "config": json.dumps(config, sort_keys=True), "git_commit": _git_commit(), "started_at": started_at,
         # The clock may have been set back during the run.
         "ended_at": ended_at and max(ended_at, started_at),
-        **used_by(job.warehouse / LEDGER, None if outcome == outcomes.RUNNING else job.run_id), **row_counts,
-        "cost_usd": 0.0 if outcome == outcomes.RUNNING else total_cost_usd(job, job.run_id),
+        **row_counts, **(_NO_CALLS if outcome == outcomes.RUNNING else run_total(job, job.run_id)),
     }  # fmt: skip
 
 

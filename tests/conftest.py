@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _no_earlier_damage_notices() -> None:
-    """Forget notices of earlier tests: commands of this test must not report damage that they found."""
+def _no_earlier_damage_notices() -> Iterator[None]:
+    """Forget the notices of a test at its end: commands of later ones must not report damage that it found."""
+    yield
     if "warehouse.files" in sys.modules:
         sys.modules["warehouse.files"].pop_notices()

@@ -229,6 +229,8 @@ def warehouse_folder(option: Path | None, configured: str | None, config_file: P
 
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})")
+STOP_TIME = r"^(\d{1,2}:\d{2}|\d{4}-?[0-9W].+)$"
+"""Pattern of every text that `stop_time` accepts; Prefect's forms check it."""
 NIGHT = r"^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2})?$"
 """Pattern of a night's label: a date, with a time if the schedule has several nights on a day."""
 

@@ -80,10 +80,17 @@ select cell, bool_or(list_contains($decided::varchar[], status)) as is_decided
 from stored
 group by cell;
 
--- name: total_cost
--- The total cost of one run; 0 if it made no call.
+-- name: run_total
+-- The calls, tokens and cost of one run, as columns of `runs`; 0 if it made no
+-- call.
 --
 -- with: queries/maintain/spend, marts/costs/run_costs
-select known_cost(coalesce(exact_sum(cost_usd), 0), coalesce(sum(unpriced_calls), 0)) as cost_usd
+select
+    coalesce(sum(calls), 0)::bigint as calls,
+    coalesce(sum(prompt_tokens), 0)::bigint as prompt_tokens,
+    nullif(sum(cached_tokens), 0)::bigint as cached_tokens,
+    cached_tokens / prompt_tokens as cached_share,
+    coalesce(sum(completion_tokens), 0)::bigint as completion_tokens,
+    known_cost(coalesce(exact_sum(cost_usd), 0), coalesce(sum(unpriced_calls), 0)) as cost_usd
 from run_costs
 where run_id = $run_id;

@@ -184,7 +184,8 @@ def _unfit(names: Sequence[str], known: Known) -> str:
     listed = (
         f"nearest: {', '.join(f'{each} ({kind_of[each]})' for each in near)}" if near else f"known: {some(kind_of)}"
     )
-    return f"{' and '.join(names)}: there is no {_either(list(known))} of each name with verdicts; {listed}"
+    kinds = _either(list(known))
+    return f"{' and '.join(names)}: are not of one kind; each must be the same of {kinds}, with verdicts; {listed}"
 
 
 def _either(kinds: Sequence[Kind]) -> str:

@@ -112,15 +112,16 @@ def run_cost(job: Job, run_id: str) -> list[Row]:
     return _cost_rows(job, "run_cost", {"run_id": run_id})
 
 
-def total_cost_usd(job: Job, run_id: str) -> float | None:
-    """Return the known cost of a run's calls so far in US dollars; None if no cost is known.
+def run_total(job: Job, run_id: str) -> Row:
+    """Return the numbers of calls and tokens of a run so far and their known cost, as columns of `runs`.
+
+    The cost is None if no cost is known.
 
     Raises:
         PipelineError: a file of the ledger cannot be read.
     """
-    (row,) = _cost_rows(job, "total_cost", {"run_id": run_id})
-    cost_usd: float | None = row["cost_usd"]
-    return cost_usd
+    (row,) = _cost_rows(job, "run_total", {"run_id": run_id})
+    return row
 
 
 def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:

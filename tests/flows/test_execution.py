@@ -76,8 +76,8 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_is_named(disk: Path, n_filled: int, tmp_path: Path, monkeypatch: Patch, run: Run) -> None:
     monkeypatch.chdir(tmp_path)
     (disk / ".filled").write_bytes(bytes(n_filled))
-    for command in ("ingest", "leaderboard", "status", "aggregate", "sql tasks"):
-        line = run(*command.split(), "--warehouse", str(disk / "data"), code=1)
+    for command in ("ingest", "aggregate"):
+        line = run(command, "--warehouse", str(disk / "data"), code=1)
         assert f"the disk at {disk} is full (0.0 MB free); make room there" in line
         assert 1 == line.count("\n")
 

@@ -332,8 +332,8 @@ def _repair(path: Path, damage: str) -> None:
     _remove(copy)
     aside = _finish_repair(path)
     notice(
-        f"{path}: is damaged ({damage}); {n_calls} of {n_ever} calls ever recorded were recovered; the damaged file is kept as {aside}; "
-        "calls that are neither recovered nor in a table are made again"
+        f"{path}: is damaged ({damage}); {n_calls} of {n_ever} calls ever recorded were recovered; the damaged file is "
+        f"kept as {aside}; calls that are neither recovered nor in a table are made again"
     )
 
 

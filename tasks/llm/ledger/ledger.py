@@ -26,7 +26,6 @@ from tasks.rules.errors import PipelineError
 from tasks.rules.text.characters import one_line
 
 _GROUP = 512
-_USED = ("calls", "prompt_tokens", "cached_tokens", "completion_tokens")
 _HISTORY = """
     select spent.attempt, logprobs.tokens, calls.rowid, calls.* from (select ? as wanted)
     left join calls on calls.call_key = wanted left join spent on spent.call_key = wanted
@@ -230,17 +229,6 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
     ):
         connection.execute("pragma query_only = on")
         return [dict(zip(SPEND_COLUMNS, row, strict=True)) for row in connection.execute(query).fetchall()]
-
-
-def used_by(folder: Path, run_id: str | None) -> dict[str, Any]:
-    """Return the numbers of calls and tokens of a run, as columns of `runs`; None: a run that has made no call yet."""
-    own = [row for row in spend_in(folder) if row["run_id"] == run_id] if run_id else []
-    used = {name: sum(row[name] for row in own) for name in _USED}
-    cached_tokens = used["cached_tokens"] or None
-    return used | {
-        "cached_tokens": cached_tokens,
-        "cached_share": cached_tokens and cached_tokens / used["prompt_tokens"],
-    }
 
 
 ROWS_AT_ONCE = 5_000
