@@ -89,7 +89,7 @@ select
     coalesce(sum(calls), 0)::bigint as calls,
     coalesce(sum(prompt_tokens), 0)::bigint as prompt_tokens,
     nullif(sum(cached_tokens), 0)::bigint as cached_tokens,
-    cached_tokens / prompt_tokens as cached_share,
+    nullif(sum(cached_tokens), 0) / sum(prompt_tokens) as cached_share,
     coalesce(sum(completion_tokens), 0)::bigint as completion_tokens,
     known_cost(coalesce(exact_sum(cost_usd), 0), coalesce(sum(unpriced_calls), 0)) as cost_usd
 from run_costs

@@ -180,12 +180,12 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
 def _unfit(names: Sequence[str], known: Known) -> str:
     """Return the reason why no kind has all the names, with the nearest known name of each."""
     kind_of = {each: kind for kind, of_kind in reversed(known.items()) for each in of_kind}
-    near = [each for name in names for each in get_close_matches(name, kind_of, n=1, cutoff=0.5)]
+    near = dict.fromkeys(each for name in names for each in get_close_matches(name, kind_of, n=1, cutoff=0.5))
     listed = (
         f"nearest: {', '.join(f'{each} ({kind_of[each]})' for each in near)}" if near else f"known: {some(kind_of)}"
     )
     kinds = _either(list(known))
-    return f"{' and '.join(names)}: are not of one kind; each must be the same of {kinds}, with verdicts; {listed}"
+    return f"{' and '.join(names)}: each must be a {kinds} with verdicts, and all of one kind; {listed}"
 
 
 def _either(kinds: Sequence[Kind]) -> str:

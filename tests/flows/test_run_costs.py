@@ -9,7 +9,7 @@ from flows.execution import mark_killed, run_row
 from flows.run.outcomes import RUNNING
 from tasks.config.job import Job
 from tasks.figures.queries import filled
-from tasks.maintain.upkeep import latest_runs, run_cost, spent, store_spend, total_cost_usd
+from tasks.maintain.upkeep import latest_runs, run_cost, run_total, spent, store_spend
 from tests.kit import Printed, at, call_entry, job_on, recorded, row, rows_in, written
 from warehouse import Warehouse
 
@@ -80,7 +80,7 @@ def test_an_unknown_cost_is_never_0(
     with Warehouse(job.warehouse).living(job.run_id):
         (run,) = latest_runs(job)
     assert (cost, unpriced) == (run["cost_usd"], run["unpriced_calls"])
-    assert cost == total_cost_usd(job, job.run_id)
+    assert cost == run_total(job, job.run_id)["cost_usd"]
     assert cost == run_row(job, [], at(1), at(2), "done")["cost_usd"]
     assert at(2) == run_row(job, [], at(2), at(1), "done")["ended_at"]  # the clock was set back
     assert len(paid) == store_spend(job)

@@ -144,7 +144,7 @@ def test_show_prints_the_text_of_a_query_and_what_it_is_made_of(run_here: Run) -
     of_query = run_here("sql", "--show", "run/missing_verdicts")
     assert "-- query queries/run/missing_verdicts\n-- One row: a criterion of some responses" in of_query
     of_run = "with spend as (\n    -- One row: the sums over a run's calls on a day"
-    assert of_run in run_here("sql", "--show", "total_cost")
+    assert of_run in run_here("sql", "--show", "run_total")
 
 
 def test_a_table_too_wide_is_shown_row_by_row(capsys: Printed, monkeypatch: Patch) -> None:
