@@ -111,7 +111,7 @@ def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Read
 
 
 @pytest.mark.parametrize(("choices", "trouble"), [
-    ({"of": "model", "first": "a", "second": "nobody"}, "there is no model of each name"),
+    ({"of": "model", "first": "a", "second": "nobody"}, "each must be a model with verdicts"),
     ({"of": "model", "first": "a", "second": "a"}, "a: given twice"),
     ({"of": "model", "first": "a", "second": "alone"},
      "nothing to compare: a and alone share no combination of dataset revision, vintage, judge, judge configuration"),
