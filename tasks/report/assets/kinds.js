@@ -77,7 +77,7 @@ const kinds = {
     const rule = { ...base, x: number(low, along), x2: { field: high } };
     const nothing = layer({ type: "rule", strokeDash: [4, 3], color: "gray" }, { x: { datum: 0, scale } });
     return {
-      height: name ? labels.length * unique(rows, name).length * 13 : labels.length * 22,
+      height: labels.length * (name ? Math.max(24, unique(rows, name).length * 13) : 22),
       layer: [...(zero ? [nothing] : []), layer({ type: "rule", strokeWidth: name ? 1.5 : 2 }, rule),
         ...encode.points(marks, hollow, name ? 45 : 70)],
     };
