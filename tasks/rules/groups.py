@@ -43,10 +43,10 @@ def group_format(explanation_chars: int | None, grading: str) -> dict[str, Any]:
 
 
 def _loaded(text: str) -> Any:
-    """Return the value of a JSON text; an object in which a key appears twice is null, because it is not clear."""
+    """Return the value of a JSON text; an object in which a key appears twice is a tuple of its pairs."""
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any] | None:
-        return whole if len(whole := dict(pairs)) == len(pairs) else None
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any] | tuple[tuple[str, Any], ...]:
+        return whole if len(whole := dict(pairs)) == len(pairs) else tuple(pairs)
 
     try:
         return json.loads(text, object_pairs_hook=once)
@@ -127,7 +127,9 @@ def parse_decisions(reply: str, n_criteria: int, grading: str, threshold: float)
     content = _loaded(reply)
     decisions = content.get("answers") if isinstance(content, dict) else None
     names = [f"c{n}" for n in range(1, n_criteria + 1)]
-    if isinstance(decisions, dict):
+    if isinstance(decisions, tuple):
+        given = list(decisions)
+    elif isinstance(decisions, dict):
         given = list(decisions.items())
     elif isinstance(decisions, list):
         own = [decision.get("name") if isinstance(decision, dict) else None for decision in decisions]

@@ -59,12 +59,13 @@ def test_probabilities_of_three_values_that_do_not_add_up_decide_nothing(odds: t
 
 
 def test_decisions_that_are_given_twice_decide_nothing() -> None:
-    for given_twice in (
-        '{"c1": {"noul": 1}}, "answers": {"c1": {"noul": 0}}',
-        '{"c1": {"noul": 1}, "c1": {"noul": 0}}',
-    ):
-        with pytest.raises(VerdictError):
-            parse_decisions(f'{{"answers": {given_twice}}}', 1, "binary", 0.5)
+    reply = '{"answers": {"c1": {"noul": 0.9}}, "answers": {"c1": {"noul": 0.1}}}'
+    with pytest.raises(VerdictError, match="no list or mapping"):
+        parse_decisions(reply, 1, "binary", 0.5)
+    doubled = '{"answers": {"c1": {"noul": 1}, "c1": {"noul": 0}, "c2": {"noul": 0}, "c3": {"noul": 1}}}'
+    first, *others = parse_decisions(doubled, 3, "binary", 0.5)
+    assert isinstance(first, VerdictError)
+    assert [0.0, 1.0] == [each.value for each in others if not isinstance(each, VerdictError)]
 
 
 @pytest.mark.parametrize("probability", ODD)
