@@ -83,8 +83,6 @@ def _describe(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(";".join(statements))
 
 
-_MOST_INDEXED = 6_000_000
-"""Number of rows up to which a table is indexed: an index must fit into memory while it is built, rows need not."""
 _SMALL_BYTES = 16_000_000
 """Size up to which several tables are loaded in one transaction and texts are stored without FSST, whose symbols would
 take longer to learn than everything else to write.
@@ -111,15 +109,6 @@ def build(standing: Standing, building: Path, missing: Names) -> dict[Kind, int]
         held = "select unnest(?::varchar[]) as table_name, unnest(?::varchar[]) as part"
         given = [[table for table, _ in names], [part for _, part in names]]
         connection.execute(f"create or replace table {PARTS} as {held}", given)
-        connection.execute("commit")
-        # Rows are committed first: an index on uncommitted rows takes twice as long to build.
-        for table in (TABLES[name] for name in loaded):
-            (n_rows,) = connection.execute(f"select count(*) from {table.name}").fetchone() or (0,)
-            for column in table.indexes:
-                name, is_small = f"{table.name}_{column}", n_rows <= _MOST_INDEXED
-                create = f"create index if not exists {name} on {table.name} ({column})"
-                connection.execute(create if is_small else f"drop index if exists {name}")
-        connection.execute("begin")
         # Models above tables without new rows are up to date.
         compute_models(connection, sql.behind({name for name, is_read in loaded.items() if is_read}))
         return {tuple(kind): n for *kind, n in connection.execute(count_query()).fetchall()}

@@ -32,15 +32,14 @@ class StoredTable:
     """A stored table: the meaning of a row, its columns in order, its key, and the rule for rows with the same key.
 
     `keeps` is `latest` (the newer part's row is current) or `decided` (a row with a usable status stays; a failed one
-    is replaced by a newer one). `indexes` are the columns by which single rows are looked up. `models_read` is the
-    condition on the rows that models of `sql/` read, if not all: a part without such a row changes no model.
+    is replaced by a newer one). `models_read` is the condition on the rows that models of `sql/` read, if not all: a part
+    without such a row changes no model.
     """
 
     name: str
     meaning: str
     columns: tuple[str, ...]
     key: tuple[str, ...]
-    indexes: tuple[str, ...] = ()
     keeps: Literal["latest", "decided"] = "latest"
     models_read: str | None = None
 
@@ -56,11 +55,10 @@ class StoredTable:
 
 
 def _table(
-    name: str, meaning: str, columns: str, key: str, keeps: Literal["latest", "decided"] = "latest", indexes: str = "",
+    name: str, meaning: str, columns: str, key: str, keeps: Literal["latest", "decided"] = "latest",
     models_read: str | None = None,
 ) -> StoredTable:  # fmt: skip
-    split = [tuple(text.split()) for text in (columns, key, indexes)]
-    return StoredTable(name, meaning, split[0], split[1], split[2], keeps, models_read)
+    return StoredTable(name, meaning, tuple(columns.split()), tuple(key.split()), keeps, models_read)
 
 
 _TABLES = (
@@ -93,10 +91,10 @@ _TABLES = (
     _table("responses", "One model's response to one task in one trial and vintage.",
            f"response_id {_TASK} conversation_id model model_config_hash served_model served_fingerprint trial vintage "
            f"source import_batch status text chars_alnum finish_reason degraded {_USAGE} reasoning_tokens {_OUTCOME}",
-           "response_id", "decided", indexes="response_id"),
+           "response_id", "decided"),
     _table("verdicts", "One judge's decision on one criterion of one response.",
            f"verdict_id response_id {_CRITERION} {_JUDGED} source import_batch may_hide_failures {_DECISION}",
-           "verdict_id", "decided", indexes="verdict_id response_id"),
+           "verdict_id", "decided"),
     _table("cascade_rules", "A rule that sends criteria from a cheap to a strong judge, with its held-out figures.",
            "evaluation_id benchmark dataset_revision cheap_judge strong_judge evaluated_splits position rule "
            "is_on_front is_picked n_paired n_tasks escalated_share escalated_share_ci_low escalated_share_ci_high "
