@@ -4,7 +4,7 @@ Only DuckDB, Polars and PyArrow are used here, and nothing of the stages or flow
 """
 
 from warehouse.columns import COLUMNS
-from warehouse.errors import WarehouseBusy, WarehouseError, WarehouseOutdated, nothing_in, refusal_of_disk
+from warehouse.errors import WarehouseBusy, WarehouseError, WarehouseOutdated, nothing_in
 from warehouse.files import pop_notices, sync, write_atomically
 from warehouse.listing import DATABASE, FILE, refuse_other_version
 from warehouse.locks import file_lock
@@ -19,6 +19,6 @@ from warehouse.warehouse import Warehouse, content_of, other_content
 __all__ = [
     "COLUMNS", "DAMAGED", "DATABASE", "DECIDED_STATUSES", "FILE", "TABLES", "Reader", "StoredTable", "Warehouse",
     "WarehouseBusy", "WarehouseError", "WarehouseOutdated", "content_of", "file_lock", "is_removed", "lines_on",
-    "nothing_in", "other_content", "pop_notices", "quoted", "refusal_of_disk", "refuse_if_lost", "refuse_other_version",
+    "nothing_in", "other_content", "pop_notices", "quoted", "refuse_if_lost", "refuse_other_version",
     "reporting_damage", "rests_on_response", "sample_path", "sync", "why_lost", "write_atomically",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 import sql
 from warehouse.columns import COLUMNS
-from warehouse.errors import WarehouseError, first_line
+from warehouse.errors import WarehouseError, cause_of
 from warehouse.files import DIGEST_HEX, append_digest
 from warehouse.listing import Kind, Names, count_query
 from warehouse.parts import Standing, names_in
@@ -168,8 +168,8 @@ def load_rows(database: Path, files: Mapping[str, Path], same: Mapping[str, str]
             try:
                 connection.execute(f"insert into {name} by name select {constant}, * from {rows}")
             except duckdb.Error as error:
-                reason = first_line(error)
-                raise WarehouseError(f"{path.name}: contains a line that is no row of {name} ({reason})") from error
+                reason = f"contains a line that is no row of {name} ({cause_of(error)})"
+                raise WarehouseError(f"{path.name}: {reason}") from error
 
 
 def compute(database: Path, models: list[sql.SqlModel], measures: Iterable[Mapping[str, Any]] = ()) -> None:
@@ -186,4 +186,4 @@ def compute(database: Path, models: list[sql.SqlModel], measures: Iterable[Mappi
             connection.unregister("given")
             compute_models(connection, models)
         except duckdb.Error as error:
-            raise WarehouseError(f"nothing can be computed from the rows ({first_line(error)})") from error
+            raise WarehouseError(f"nothing can be computed from the rows ({cause_of(error)})") from error

@@ -47,7 +47,7 @@ def compact(store: PartStore, *, large_rows: int = LARGE_ROWS) -> None:
                 runs = list(_runs(store.standing(table.name), large_rows))
                 _replace(store, table, runs, partial(merge, connection, table))
             except (OSError, pa.ArrowException, duckdb.Error) as error:
-                raise WarehouseError(f"{folder}: cannot be compacted: {cause_of(error, folder)}") from error
+                raise WarehouseError(f"{folder}: cannot be compacted: {cause_of(error)}") from error
 
 
 def _runs(parts: Sequence[Path], large_rows: int) -> Iterator[list[Path]]:
@@ -141,7 +141,7 @@ def _stored_responses(store: PartStore) -> Iterator[duckdb.DuckDBPyConnection]:
             connection.execute(f"create or replace temp table {REMOVALS} as {noted}")
             yield connection
         except (OSError, pa.ArrowException, duckdb.Error) as error:
-            raise WarehouseError(f"{store.root}: cannot be read or rewritten: {cause_of(error, store.root)}") from error
+            raise WarehouseError(f"{store.root}: cannot be read or rewritten: {cause_of(error)}") from error
 
 
 def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> list[dict[str, Any]]:

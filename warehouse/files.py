@@ -1,5 +1,6 @@
 """Atomic writes, and files whose damage can be detected: small JSON files, parts and databases."""
 
+import errno
 import hashlib
 import json
 import mmap
@@ -10,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warehouse.errors import refuse_unreadable
 from warehouse.owner import refuse_if_lost
 
 _SEAL = "sha256"
@@ -32,16 +32,13 @@ def read_sealed(path: Path) -> dict[str, Any]:
     Raises:
         FileNotFoundError: there is none.
         Unsound: it has changed since, or is not such a document.
-        WarehouseError: it cannot be read, so its content is unknown.
+        OSError: it cannot be read, so its content is unknown.
     """
     try:
         document = json.loads(path.read_bytes())
         seal = document.pop(_SEAL, None)
     except (ValueError, RecursionError, AttributeError, TypeError) as error:
         raise Unsound(f"{type(error).__name__}: {error}") from error
-    except OSError as error:
-        refuse_unreadable(path, error)
-        raise
     if seal != _hash(document):
         raise Unsound("its content is not what was written")
     return dict(document)
@@ -96,12 +93,18 @@ def is_whole(path: Path) -> bool:
     """Return whether a part exists and its content has the hash in its name.
 
     Raises:
-        WarehouseError: it cannot be read, so its content is unknown.
+        OSError: it cannot be read, so its content is unknown.
     """
+    return _is_sound(path, lambda path: is_named_after(path.name, hash_of(path)))
+
+
+def _is_sound(path: Path, check: Callable[[Path], bool]) -> bool:
+    """Return the result of a check of a file's content; False if the file is missing, empty, or on a damaged disk."""
     try:
-        return is_named_after(path.name, hash_of(path))
+        return path.stat().st_size > 0 and check(path)
     except OSError as error:
-        refuse_unreadable(path, error)
+        if error.errno not in {errno.ENOENT, errno.EIO}:
+            raise
         return False
 
 
@@ -138,15 +141,9 @@ def is_database_whole(path: Path) -> bool:
     """Return whether a published file has the content that was written.
 
     Raises:
-        WarehouseError: it cannot be read, so its content is unknown.
+        OSError: it cannot be read, so its content is unknown.
     """
-    try:
-        return verified_digest(path) is not None
-    except OSError as error:
-        refuse_unreadable(path, error)
-    except ValueError:  # it is empty
-        pass
-    return False
+    return _is_sound(path, lambda path: verified_digest(path) is not None)
 
 
 @dataclass(frozen=True)

@@ -106,18 +106,11 @@ def refuse_other_version(root: Path) -> int | None:
     """
     path, parts = root / FILE, root / "parts"
     version = version_in(path) or version_in(parts / LIST)
-    if version is None and path.exists():
+    if version != VERSION and (version or path.exists() or any(parts.glob("*"))):
         raise WarehouseError(
-            f"{path}: cannot be read; restore it from a backup, or upgrade a warehouse of 0.1.0 as CHANGELOG.md says"
+            f"{path}: is damaged, or of another prbench (version {version or 'unknown'}, this one reads {VERSION}); "
+            "upgrade as CHANGELOG.md says (0.2.0, Upgrade), restore a backup, or choose another --warehouse"
         )
-    if version is None and parts.is_dir() and any(parts.iterdir()):
-        version = 1
-    if version is not None and version != VERSION:
-        age, remedy = "a newer", "upgrade prbench"
-        if version < VERSION:
-            age, remedy = "an older", "upgrade it as CHANGELOG.md says (0.2.0, Upgrade), or choose another --warehouse"
-        other = f"{age} prbench (version {version}, this one reads {VERSION})"
-        raise WarehouseError(f"{root}: this warehouse was written by {other}; {remedy}")
     return version
 
 

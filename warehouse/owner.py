@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from warehouse.errors import WarehouseBusy, WarehouseError, cause_of, refusal_of_disk
+from warehouse.errors import WarehouseBusy, WarehouseError, cause_of
 
 Tell = Callable[[str], object]
 
@@ -203,15 +203,11 @@ def only_machine(root: Path, tell: Tell | None = None) -> Iterator[None]:
             try:
                 owner.begin(tell)
             except OSError as error:
-                raise WarehouseError(f"{root}: cannot be written: {cause_of(error, root)}") from error
+                raise WarehouseError(f"{root}: cannot be written: {cause_of(error)}") from error
             _kept[path] = owner
         owner.n_users += 1
     try:
         yield
-    except OSError as error:
-        # An error of the disk on an open file lacks the file's name.
-        error.filename = error.filename or (str(root) if refusal_of_disk(error, root) else None)
-        raise
     finally:
         with _lock:
             owner.n_users -= 1

@@ -180,7 +180,7 @@ def publish(store: PartStore, *, must_rebuild: bool = False, must_verify: bool =
     except (duckdb.Error, OSError) as error:
         if isinstance(error, duckdb.Error) and not must_verify and is_damaged(database):
             return publish(store, must_rebuild=must_rebuild, must_verify=True)
-        raise WarehouseError(f"{database}: cannot be published: {cause_of(error, database)}") from error
+        raise WarehouseError(f"{database}: cannot be published: {cause_of(error)}") from error
     finally:
         _remove_leftovers(store)
 

@@ -131,7 +131,7 @@ def reporting_damage(path: Path) -> Iterator[None]:
 
 def _unreadable(path: Path, error: duckdb.Error) -> str:
     if is_database_whole(path):
-        return f"{path}: cannot be opened: {cause_of(error, path)}"
+        return f"{path}: cannot be opened: {cause_of(error)}"
     return f"{path}: is damaged; `prbench aggregate` rebuilds it from the stored parts, without a model call"
 
 

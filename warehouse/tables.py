@@ -32,8 +32,8 @@ class StoredTable:
     """A stored table: the meaning of a row, its columns in order, its key, and the rule for rows with the same key.
 
     `keeps` is `latest` (the newer part's row is current) or `decided` (a row with a usable status stays; a failed one
-    is replaced by a newer one). `models_read` is the condition on the rows that models of `sql/` read, if not all: a part
-    without such a row changes no model.
+    is replaced by a newer one). `models_read` is the condition on the rows that models of `sql/` read, if not all: a
+    part without such a row changes no model.
     """
 
     name: str

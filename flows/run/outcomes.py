@@ -3,8 +3,8 @@
 The command imports this before anything else, so it imports nothing large.
 """
 
+import errno
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -79,14 +79,13 @@ def explained(error: BaseException) -> tuple[int, str]:
     """Return the exit code of an error, and one line about the problem, its location and what to do."""
     from tasks.llm.environment import safe
     from tasks.rules.errors import PipelineError
-    from warehouse import WarehouseError, refusal_of_disk
+    from warehouse import WarehouseError
 
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     code, line = 1, f"unexpected {type(error).__name__}: {safe(str(error))} (run it with -v to see where)"
-    if isinstance(error, OSError) and error.filename is not None:
-        why = refusal_of_disk(error, Path(error.filename))
-        line = f"{error.filename}: {why or f'{error.strerror}; check the path and its permissions'}"
+    if isinstance(error, OSError) and (error.filename is not None or error.errno == errno.ENOSPC):
+        line = f"{error.filename or 'a disk'}: {error.strerror}; check the path, its permissions and the space there"
     elif isinstance(error, PipelineError | WarehouseError):
         code, line = getattr(error, "exit_code", 1), str(error)
     return code, line

@@ -54,7 +54,7 @@ def test_where_too_many_files_are_open_that_is_the_cause_and_nothing_counts_as_d
     for look, of in ((refuse_other_version, tmp_path), (is_whole, part), (is_database_whole, warehouse.database)):
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
         try:
-            with pytest.raises(WarehouseError, match=r"cannot be read .*Too many open files"):
+            with pytest.raises(OSError, match="Too many open files"):
                 look(of)
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -37,16 +37,9 @@ REFUSED = {
 }  # fmt: skip
 
 
-NEWER = "a newer prbench (version 9, this one reads 4); upgrade prbench"
-OLDER = (
-    "an older prbench (version {}, this one reads 4); upgrade it as CHANGELOG.md says (0.2.0, Upgrade), or choose "
-    "another --warehouse"
-)
-
-
 @pytest.mark.parametrize("what", REFUSED)
-@pytest.mark.parametrize(("version", "why"), [(9, NEWER), (3, OLDER.format(3)), (None, OLDER.format(1))])
-def test_another_version_is_refused_in_one_line(warehouse: Warehouse, what: str, version: int | None, why: str) -> None:
+@pytest.mark.parametrize("version", [9, 3, None])
+def test_another_version_is_refused_in_one_line(warehouse: Warehouse, what: str, version: int | None) -> None:
     put(warehouse.root, "runs", 1, [row("runs")])
     if version is None:
         (warehouse.root / "warehouse.json").unlink()
@@ -54,10 +47,9 @@ def test_another_version_is_refused_in_one_line(warehouse: Warehouse, what: str,
         write_sealed(warehouse.root / "warehouse.json", {"version": version})
     before = sorted(warehouse.root.rglob("*"))
 
-    with pytest.raises(WarehouseError) as caught:
+    with pytest.raises(WarehouseError, match=one_line(f"version {version or 'unknown'}, this one reads 4")):
         REFUSED[what](warehouse)
 
-    assert f"{warehouse.root}: this warehouse was written by {why}" == str(caught.value)
     assert before == sorted(warehouse.root.rglob("*"))
 
 
@@ -66,7 +58,7 @@ def test_a_version_that_cannot_be_told_is_told_in_one_line(warehouse: Warehouse,
     warehouse.root.mkdir()
     (warehouse.root / "warehouse.json").write_text(content, encoding="utf-8")
 
-    with pytest.raises(WarehouseError, match=one_line("warehouse.json: cannot be read")), warehouse.writing():
+    with pytest.raises(WarehouseError, match=one_line("warehouse.json: is damaged")), warehouse.writing():
         pass
 
 
