@@ -62,7 +62,7 @@ async def neighbours_flow(job: Job) -> list[StageReport]:
 
     def plan() -> list[Arranged]:
         with Warehouse(job.warehouse).reader() as reader:
-            return missing(job, reader, retry_failed=job.retry_failed)
+            return missing(job, reader)
 
     arranged = await asyncio.to_thread(plan)
     batches = [
@@ -91,7 +91,7 @@ async def _ask(job: Job, analysis: Analysis, what: str) -> list[StageReport]:
     def to_call_for() -> dict[str, list[Item]]:
         with warehouse.reader() as reader:
             changed = analysis.changed_analysts(job, reader)
-            items = analysis.missing(job, reader, retry_failed=job.retry_failed)
+            items = analysis.missing(job, reader)
         warehouse.write("analysts", changed)
         warehouse.publish()
         return items
@@ -100,9 +100,7 @@ async def _ask(job: Job, analysis: Analysis, what: str) -> list[StageReport]:
     if not any(items.values()):
         return []
     batches = [
-        batch(
-            ask_batch, f"{analysis.stage} {label} {number}", job, analysis, label, some, retry_failed=job.retry_failed
-        )
+        batch(ask_batch, f"{analysis.stage} {label} {number}", job, analysis, label, some)
         for label, of_analyst in items.items()
         for number, some in enumerate(in_batches([item.row_id for item in of_analyst], ITEMS_A_BATCH), start=1)
     ]

@@ -139,7 +139,7 @@ def execute_flow(job: Job, name: str, *, is_verbose: bool) -> Execution:
     if calls:
         refuse_unknown_names(job)
         refuse_uninstalled(job)
-        refuse_unready(job, calls, retry_failed=job.retry_failed)
+        refuse_unready(job, calls)
     prepare(is_verbose=is_verbose)
     return execute(job, partial(_run, job, name))
 

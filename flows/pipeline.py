@@ -21,7 +21,7 @@ from warehouse import Warehouse
 @reported
 async def evaluate(job: Job) -> list[StageReport]:
     """Run the full pipeline: each stage does only missing work."""
-    async with open_run_context(job, retry_failed=job.retry_failed):  # one budget for sampling and judging
+    async with open_run_context(job):  # one budget for sampling and judging
         reports = await _run_to_verdicts(job)
         return [*reports, *await _finish(job, reports)]
 
@@ -30,7 +30,7 @@ async def evaluate(job: Job) -> list[StageReport]:
 @reported
 async def night(job: Job) -> list[StageReport]:
     """Run one night: the full pipeline, the control sets of the judges, and compaction if there are many files."""
-    async with open_run_context(job, retry_failed=job.retry_failed):
+    async with open_run_context(job):
         reports = [*await _run_to_verdicts(job), await call(stages.drift_flow, job)]
         reports += await _finish(job, reports)
     # The ledger can be compacted only after this run has closed it.
@@ -61,7 +61,7 @@ async def backfill(job: Job) -> list[StageReport]:
     with Warehouse(job.warehouse).reader() as reader:
         imported = imported_models(job, wanted_tasks(job, reader), reader)
     labels = dict.fromkeys([*(model.label for model in job.settings.models), *imported])
-    async with open_run_context(job, retry_failed=job.retry_failed):
+    async with open_run_context(job):
         reports += await _derive(job)
         reports += (blocks := await _in_blocks(job))
         if not was_cut_short(blocks):

@@ -54,7 +54,7 @@ async def run_batches(
     started_s = time.monotonic()
     report = StageReport(stage)
     with progress(stage, totals, is_quiet=job.is_quiet) as tallies:
-        opening = open_run_context(job, STAGES[stage].calls, retry_failed=job.retry_failed)
+        opening = open_run_context(job, STAGES[stage].calls)
         async with opening as context, recorded.progress_shown(stage, tallies):
             if tallies:
                 await context.ready()
@@ -136,7 +136,7 @@ async def assemble_flow(job: Job) -> StageReport:
 @reported
 async def sample_flow(job: Job) -> StageReport:
     """Sample the responses that are missing, in batches."""
-    cells = await asyncio.to_thread(plan_samples, job, retry_failed=job.retry_failed)
+    cells = await asyncio.to_thread(plan_samples, job)
     batches = [
         batch(sample_batch, f"sample {label} {number}", job, label, some)
         for label, of_model in cells.items()
@@ -158,18 +158,18 @@ async def derive_flow(job: Job) -> StageReport:
 @reported
 async def judge_flow(job: Job) -> StageReport:
     """Judge the criteria without a verdict, in batches of whole responses."""
-    missing = await asyncio.to_thread(plan_verdicts, job, retry_failed=job.retry_failed)
-    options, index = {"retry_failed": job.retry_failed}, count()
+    missing = await asyncio.to_thread(plan_verdicts, job)
+    index = count()
     batches = [
         batch(
             judge_batch, f"judge {_models(some)} by {config.judge.label} {number}", job, config, _ids(some),
-            batch_index=next(index), **options,
+            batch_index=next(index),
         )
         for config, responses in missing
         for number, some in enumerate(in_response_batches(responses), start=1)
     ]  # fmt: skip
     first = [
-        batch(provider_batches, f"batches of {config.judge.label}", job, config, _ids(responses), **options)
+        batch(provider_batches, f"batches of {config.judge.label}", job, config, _ids(responses))
         for config, responses in missing
         if config.judge.mode == "batch" and responses
     ]

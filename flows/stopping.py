@@ -53,9 +53,7 @@ def has_open_block(job: Job) -> bool:
 
 
 def _has_calls(job: Job) -> bool:
-    return any(plan_samples(job, retry_failed=job.retry_failed).values()) or any(
-        responses for _, responses in plan_verdicts(job, retry_failed=job.retry_failed)
-    )
+    return any(plan_samples(job).values()) or any(responses for _, responses in plan_verdicts(job))
 
 
 def _plan(job: Job) -> tuple[WantedTasks, StoppingPlan | None, list[Progress]]:

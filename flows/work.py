@@ -34,9 +34,7 @@ from warehouse import Reader, Warehouse, WarehouseError
 
 def _asks(analysis: Analysis) -> Callable[[Job, Reader], bool]:
     """Return whether analysts have missing items, or are configured in another way than at their last call."""
-    return lambda job, reader: (
-        analysis.lacks_items(job, reader, retry_failed=job.retry_failed) or bool(analysis.changed_analysts(job, reader))
-    )
+    return lambda job, reader: analysis.lacks_items(job, reader) or bool(analysis.changed_analysts(job, reader))
 
 
 def _is_new_night(job: Job, reader: Reader) -> bool:
@@ -67,12 +65,11 @@ WORK: dict[str, Callable[[Job, Reader], bool]] = {
     "controls": lacks_verdicts,
     "data": lambda job, reader: bool(missing_splits(job, reader)) or has_unchecked(job, reader),
     "turns": lambda job, reader: bool(turns_to_assemble(reader, wanted_tasks(job, reader))),
-    "samples": lambda job, _: any(plan_samples(job, retry_failed=job.retry_failed).values()),
+    "samples": lambda job, _: any(plan_samples(job).values()),
     "rewordings": lambda job, reader: any(
-        unworded_criteria(wanted_tasks(job, reader), reader, rubric, retry_failed=job.retry_failed)
-        for rubric in wanted_rubrics(job)
+        unworded_criteria(job, wanted_tasks(job, reader), reader, rubric) for rubric in wanted_rubrics(job)
     ),
-    "verdicts": lambda job, _: any(responses for _, responses in plan_verdicts(job, retry_failed=job.retry_failed)),
+    "verdicts": lambda job, _: any(responses for _, responses in plan_verdicts(job)),
     "blocks": lambda job, _: has_open_block(job),
     "measures": lambda job, reader: has_stale_measures(reader, job),
     "selection": lambda job, _: has_new_selection(job),

@@ -294,10 +294,11 @@ def _prepared(job: Job) -> Job:
 
 def sampled(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> StageReport:
     """Sample missing responses, in batches of this size, and publish them."""
+    job = job.model_copy(update={"retry_failed": retry_failed})
     report = StageReport("sample")
 
     async def run() -> None:
-        cells = plan_samples(job, retry_failed=retry_failed)
+        cells = plan_samples(job)
         async with open_run_context(job) as context:
             async with asyncio.TaskGroup() as group:
                 done = [
@@ -316,19 +317,18 @@ def sampled(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> Stage
 
 def judged(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> StageReport:
     """Judge missing verdicts, in batches of this many responses, and publish them."""
+    job = job.model_copy(update={"retry_failed": retry_failed})
     report = StageReport("judge")
 
     async def run() -> None:
-        missing = plan_verdicts(job, retry_failed=retry_failed)
+        missing = plan_verdicts(job)
         async with open_run_context(job) as context:
             for judge_config, responses in missing:
                 ids = [each.response_id for each in responses]
                 if judge_config.judge.mode == "batch" and ids:
-                    report.add_messages(
-                        await judge_by_provider_batches(job, context, judge_config, ids, retry_failed=retry_failed)
-                    )
+                    report.add_messages(await judge_by_provider_batches(job, context, judge_config, ids))
                 batches = [ids[start : start + size] for start in range(0, max(len(ids), 1), size)]
-                call = functools.partial(judge_responses, job, context, judge_config, retry_failed=retry_failed)
+                call = functools.partial(judge_responses, job, context, judge_config)
                 done = await asyncio.gather(*(call(some, batch_index=i) for i, some in enumerate(batches)))
                 for each in done:
                     report.add(each)

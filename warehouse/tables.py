@@ -1,7 +1,5 @@
 """Every stored table with its columns and key. `sql/schema.yml` describes the columns that marts add."""
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import pyarrow as pa
@@ -27,7 +25,6 @@ _OUTCOME = (
 _DECISION = f"status value explanation {GIVEN} decided_by escalated_because {_USAGE} {_OUTCOME}"
 
 
-@dataclass(frozen=True)
 class StoredTable:
     """A stored table: the meaning of a row, its columns in order, its key, and the rule for rows with the same key.
 
@@ -36,31 +33,18 @@ class StoredTable:
     part without such a row changes no model.
     """
 
-    name: str
-    meaning: str
-    columns: tuple[str, ...]
-    key: tuple[str, ...]
-    keeps: Literal["latest", "decided"] = "latest"
-    models_read: str | None = None
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The Arrow schema that every part of this table carries."""
-        return pa.schema([pa.field(column, COLUMNS[column][0]) for column in self.columns])
-
-    @cached_property
-    def text(self) -> str:
+    def __init__(
+        self, name: str, meaning: str, columns: str, key: str, keeps: Literal["latest", "decided"] = "latest",
+        models_read: str | None = None,
+    ) -> None:  # fmt: skip
+        self.name, self.meaning, self.keeps, self.models_read = name, meaning, keeps, models_read
+        self.columns, self.key = tuple(columns.split()), tuple(key.split())
+        self.schema = pa.schema([pa.field(column, COLUMNS[column][0]) for column in self.columns])
+        self.text = repr((vars(self), [(column, str(COLUMNS[column])) for column in self.columns]))
         """The full definition of the table and its columns, as text."""
-        return repr((self, [(column, str(COLUMNS[column])) for column in self.columns]))
 
 
-def _table(
-    name: str, meaning: str, columns: str, key: str, keeps: Literal["latest", "decided"] = "latest",
-    models_read: str | None = None,
-) -> StoredTable:  # fmt: skip
-    return StoredTable(name, meaning, tuple(columns.split()), tuple(key.split()), keeps, models_read)
-
-
+_table = StoredTable  # shorter lines below
 _TABLES = (
     _table("task_rows", "A task of a data-set revision, as ingested.",
            f"{_TASK} field topic expert turns turn_pattern decision_types economic_pathways n_criteria "

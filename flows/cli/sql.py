@@ -113,7 +113,7 @@ def _run(database: Path, query: str, file_format: str, output: Path | None) -> N
 
 def _describe(database: Path, name: str, file_format: str, output: Path | None) -> None:
     from sql import read, template
-    from tasks.run.stored_data import near
+    from tasks.rules.text.characters import did_you_mean
     from warehouse import quoted
 
     if not name:
@@ -124,7 +124,7 @@ def _describe(database: Path, name: str, file_format: str, output: Path | None) 
     matches = {row[0].lower(): row for row in run_sql(database, read("queries/look/tables_and_views")).rows}
     if name.lower() not in matches:
         listed = [listed for listed, _ in known_names() if listed in matches]
-        raise UsageError(f"there is no table or view {name}; {near(name.lower(), listed)}")
+        raise UsageError(f"there is no table or view {name}{did_you_mean(name.lower(), listed)}")
     table, _, meaning = matches[name.lower()]
     if file_format == "table" and output is None:
         click.echo(f"{table}: {meaning or ''}")
@@ -133,7 +133,7 @@ def _describe(database: Path, name: str, file_format: str, output: Path | None) 
 
 def _cookbook(context: Context, name: str, file_format: str, output: Path | None) -> None:
     from sql.cookbook import recipes
-    from tasks.run.stored_data import near
+    from tasks.rules.text.characters import did_you_mean
 
     known = {recipe.name: recipe for recipe in recipes()}
     if not name:
@@ -142,7 +142,7 @@ def _cookbook(context: Context, name: str, file_format: str, output: Path | None
         show(["name", "question"], [(recipe.name, recipe.title) for recipe in known.values()], file_format, output)
         return
     if name not in known:
-        raise click.UsageError(f"there is no recipe {name}; {near(name, known)}")
+        raise click.UsageError(f"there is no recipe {name}{did_you_mean(name, known)}")
     if file_format == "table" and output is None:
         click.echo(known[name].title)
     _run(_database(context), known[name].query, file_format, output)

@@ -17,38 +17,38 @@ from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
 
-def plan_verdicts(job: Job, *, retry_failed: bool) -> list[tuple[JudgeConfig, list[MissingVerdicts]]]:
+def plan_verdicts(job: Job) -> list[tuple[JudgeConfig, list[MissingVerdicts]]]:
     """Return for each judge configuration the responses that lack verdicts."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
         return [
-            (judge_config, missing_work.missing_verdicts(job, wanted, reader, judge_config, retry_failed=retry_failed))
+            (judge_config, missing_work.missing_verdicts(job, wanted, reader, judge_config))
             for judge_config in judge_configs(job, wanted.benchmark)
         ]
 
 
 def criteria_to_judge(
-    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: Sequence[str], *, retry_failed: bool
+    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: Sequence[str]
 ) -> tuple[WantedTasks, list[CriterionToJudge]]:
     """Return the wanted tasks, and the undecided criteria of some responses."""
     with context.warehouse.reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
         # Responses in the order given, criteria in the rubric's.
-        values = {**missing_work.undecided(judge_config, retry_failed), "responses": list(response_ids)}
+        values = {**missing_work.undecided(job, judge_config), "responses": list(response_ids)}
         rows = reader.rows(sql.read("queries/run/missing_verdicts"), values)
         conversations = missing_work.conversations_of(reader, wanted, (row["task_id"] for row in rows))
         return wanted, [CriterionToJudge.of(row, conversations[row["task_id"]].messages) for row in rows]
 
 
 async def judge_responses(
-    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: Sequence[str], *, retry_failed: bool,
+    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: Sequence[str],
     batch_index: int = 0,
 ) -> StageReport:  # fmt: skip
     """Make the missing verdicts of a batch of responses, and write them, failed ones too.
 
     `batch_index` is the batch's number among all; see `judge_criteria` for the order of the calls.
     """
-    wanted, criteria = criteria_to_judge(job, context, judge_config, response_ids, retry_failed=retry_failed)
+    wanted, criteria = criteria_to_judge(job, context, judge_config, response_ids)
     report = StageReport("judge")
     own_columns = {"source": "judged", "import_batch": None, "may_hide_failures": False}
     with VerdictRows(job, context, wanted, judge_config, report, "verdicts", own_columns) as rows:
@@ -85,7 +85,7 @@ async def judge_each_response(
 
 
 async def judge_by_provider_batches(
-    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: Sequence[str], *, retry_failed: bool
+    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: Sequence[str]
 ) -> StageReport:
     """Submit the calls of missing verdicts that are in no batch yet, and collect the batches that have ended.
 
@@ -97,7 +97,7 @@ async def judge_by_provider_batches(
     if context.is_held_back("judge", label):
         return report
     judge = await judge_of(context.gateway("judge", label), judge_config, judge_config)
-    _, missing = criteria_to_judge(job, context, judge_config, response_ids, retry_failed=retry_failed)
+    _, missing = criteria_to_judge(job, context, judge_config, response_ids)
     whole = [each for of_response in by_response(missing) for each in judge.whole_calls(of_response)]
     calls = [call for call, _ in whole if call is not None]
     await context.submit_and_collect(judge_target(judge_config.judge), calls, report)

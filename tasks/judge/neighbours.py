@@ -55,7 +55,7 @@ def group_judges(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
     return chosen
 
 
-def missing(job: Job, reader: Reader, *, retry_failed: bool = False) -> list[Arranged]:
+def missing(job: Job, reader: Reader) -> list[Arranged]:
     """Return the missing verdicts of each arrangement on the sample; complete arrangements are left out."""
     wanted = missing_work.wanted_tasks(job, reader)
     given = {**wanted.key, "tasks": list(wanted.task_ids), "number": job.n_responses}
@@ -63,7 +63,7 @@ def missing(job: Job, reader: Reader, *, retry_failed: bool = False) -> list[Arr
     plans = []
     for judge_config in group_judges(job, wanted.benchmark):
         rows = reader.rows(sql.read("queries/run/missing_verdicts"), {
-            **missing_work.undecided(judge_config, retry_failed=False), "responses": sampled, "judge_trial": 0,
+            **missing_work.undecided(job, judge_config), "responses": sampled, "judge_trial": 0,
         })  # fmt: skip
         conversations = missing_work.conversations_of(reader, wanted, (row["task_id"] for row in rows))
         criteria = [CriterionToJudge.of(row, conversations[row["task_id"]].messages) for row in rows]
@@ -73,7 +73,7 @@ def missing(job: Job, reader: Reader, *, retry_failed: bool = False) -> list[Arr
                 "neighbour_verdicts", "arrangement, response_id, criterion_id, criterion_hash, status, value",
                 **wanted.key, **judge_config.columns,
             )
-            if row["status"] not in missing_work.PASSING and not (retry_failed and row["value"] is None)
+            if row["status"] not in missing_work.PASSING and not (job.retry_failed and row["value"] is None)
         }  # fmt: skip
         for name in ARRANGEMENTS:
             arranged = [

@@ -32,7 +32,7 @@ async def derive(job: Job) -> StageReport:
     with warehouse.reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
         missing = {
-            rubric: missing_work.unworded_criteria(wanted, reader, rubric, retry_failed=job.retry_failed)
+            rubric: missing_work.unworded_criteria(job, wanted, reader, rubric)
             for rubric in missing_work.wanted_rubrics(job)
         }
         conversations = missing_work.conversations_of(
@@ -46,7 +46,7 @@ async def derive(job: Job) -> StageReport:
     report.rows = len(rows)
     if missing.get(AUGMENTED):
         with progress(report.stage, {AUGMENTED: len(missing[AUGMENTED])}, is_quiet=job.is_quiet):
-            async with open_run_context(job, STAGES[report.stage].calls, retry_failed=job.retry_failed) as context:
+            async with open_run_context(job, STAGES[report.stage].calls) as context:
                 await context.ready()
                 await _augment(job, wanted, context, missing[AUGMENTED], conversations, report)
                 context.add_notices(report)

@@ -93,7 +93,7 @@ def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
         rows: list[tuple[Planned, Cells]] = []
         to_come: dict[str, list[str]] = {label: [] for label in missing_work.imported_models(job, wanted, reader)}
         for model in job.settings.models:
-            cells = missing_work.missing_responses(job, wanted, reader, model, retry_failed=False)
+            cells = missing_work.missing_responses(job, wanted, reader, model)
             to_come[model.label] = [task_id for task_id, _ in cells]
             if not model.is_imported:
                 planned = _samples(reader, model, cells, conversations)
@@ -101,14 +101,14 @@ def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
         writer = job.settings.rubric_writer
         if writer is not None and AUGMENTED in missing_work.wanted_rubrics(job):
             target = target_of(writer)
-            n_missing = len(missing_work.unworded_criteria(wanted, reader, AUGMENTED))
+            n_missing = len(missing_work.unworded_criteria(job, wanted, reader, AUGMENTED))
             identity = {"model": writer.label, "model_config_hash": target.config_hash}
             measured = estimate.measured_per_call(reader, "criterion_variants", **identity)
             rows.append((estimate.planned_calls("derive", writer.label, n_missing, measured, prices_of(target)), ()))
         judges = [
-            _verdicts(wanted, reader, called, missing, conversations, label, tasks)
+            _verdicts(job, wanted, reader, called, missing, conversations, label, tasks)
             for judge_config in judge_configs(job, wanted.benchmark)
-            for missing in [missing_work.missing_verdicts(job, wanted, reader, judge_config, retry_failed=False)]
+            for missing in [missing_work.missing_verdicts(job, wanted, reader, judge_config)]
             for called in judges_to_call(reader, wanted, judge_config, missing)
             for label, tasks in to_come.items()
         ]
@@ -193,7 +193,7 @@ def _samples(
 
 
 def _verdicts(
-    wanted: WantedTasks, reader: Reader, called: JudgeCalls, missing: Sequence[MissingVerdicts],
+    job: Job, wanted: WantedTasks, reader: Reader, called: JudgeCalls, missing: Sequence[MissingVerdicts],
     conversations: Mapping[str, Conversation], model: str, to_come: Sequence[str],
 ) -> tuple[Planned, Cells]:  # fmt: skip
     """Return the calls of a judge on the responses of a model.
@@ -242,7 +242,7 @@ def _verdicts(
     if fit is not None and planned.calls and (fit.prompt_tokens is None or to_come_calls):
         unknown.append("whether responses are too long for it (`context_tokens`), which need more calls")
     rubric = judge_config.judge.rubric
-    unworded = 0 if rubric == ORIGINAL else len(missing_work.unworded_criteria(wanted, reader, rubric))
+    unworded = 0 if rubric == ORIGINAL else len(missing_work.unworded_criteria(job, wanted, reader, rubric))
     unknown += [f"verdicts on {unworded} criteria that are not rewritten yet"] if unworded else []
     before = judged_before(reader, wanted, judge_config) if planned.calls else ""
     note = "; ".join([*filter(None, [planned.note]), *unknown])

@@ -149,22 +149,22 @@ class Analysis:
         analysts: tuple[Analyst, ...] = getattr(job.settings, self.callee)
         return analysts
 
-    def missing(self, job: Job, reader: Reader, *, retry_failed: bool = False) -> dict[str, list[Item]]:
+    def missing(self, job: Job, reader: Reader) -> dict[str, list[Item]]:
         """Return, by label of the analyst, the items without a row, or with a failed row that is to be retried."""
         wanted = wanted_tasks(job, reader)
         finished = {
             row[self.key]
             for row in reader.select(self.table, f"{self.key}, status", **wanted.key)
-            if row["status"] == OK or not (retry_failed or row["status"] in PASSING)
+            if row["status"] == OK or not (job.retry_failed or row["status"] in PASSING)
         }
         return {
             analyst.label: [item for item in self.items_of(job, wanted, reader, analyst) if item.row_id not in finished]
             for analyst in self.analysts(job)
         }
 
-    def lacks_items(self, job: Job, reader: Reader, *, retry_failed: bool = False) -> bool:
+    def lacks_items(self, job: Job, reader: Reader) -> bool:
         """Return whether any items are missing, so that an analyst must be called."""
-        return any(self.missing(job, reader, retry_failed=retry_failed).values())
+        return any(self.missing(job, reader).values())
 
     def changed_analysts(self, job: Job, reader: Reader) -> list[dict[str, Any]]:
         """Return new rows of `analysts`, for those whose configuration has changed since they were last called."""
@@ -180,12 +180,12 @@ class Analysis:
 
 
 async def analyse_items(
-    job: Job, context: RunContext, analysis: Analysis, label: str, row_ids: Collection[str], *, retry_failed: bool
+    job: Job, context: RunContext, analysis: Analysis, label: str, row_ids: Collection[str]
 ) -> StageReport:
     """Call an analyst for its missing items with these ids, and write their rows, failed ones too."""
     report = StageReport(analysis.stage)
     with context.warehouse.reader() as reader:
-        missing = await asyncio.to_thread(analysis.missing, job, reader, retry_failed=retry_failed)
+        missing = await asyncio.to_thread(analysis.missing, job, reader)
     items = [item for item in missing[label] if item.row_id in row_ids]
     analyst = next(each for each in analysis.analysts(job) if each.label == label)
     target = target_of(analyst)

@@ -87,7 +87,7 @@ Cell = tuple[str, int]
 """(task id, trial)"""
 
 
-def missing_responses(job: Job, wanted: WantedTasks, reader: Reader, model: Model, *, retry_failed: bool) -> list[Cell]:
+def missing_responses(job: Job, wanted: WantedTasks, reader: Reader, model: Model) -> list[Cell]:
     """Return the cells of a model that have no response, or a failed one that is to be tried again.
 
     An imported response of the same label, trial and vintage fills its cell. A model that is only imported has no
@@ -98,7 +98,7 @@ def missing_responses(job: Job, wanted: WantedTasks, reader: Reader, model: Mode
     parameters = {
         **wanted.key, "tasks": wanted.of_model(model.label), "trials": list(job.trials), "model": model.label,
         "vintage": job.vintage_of(model), "model_config_hash": model_hash(model), "again": list(PASSING),
-        "retry_failed": retry_failed,
+        "retry_failed": job.retry_failed,
     }  # fmt: skip
     rows = reader.rows(sql.read("queries/run/missing_responses"), parameters)
     return [(row["task_id"], row["trial"]) for row in rows]
@@ -113,9 +113,7 @@ class MissingVerdicts(NamedTuple):
     n_calls: int
 
 
-def missing_verdicts(
-    job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, *, retry_failed: bool
-) -> list[MissingVerdicts]:
+def missing_verdicts(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig) -> list[MissingVerdicts]:
     """Return the responses that lack verdicts under a judge configuration.
 
     Responses to one task follow each other, so that the common part of their prompts is in the provider's cache; equal
@@ -126,7 +124,7 @@ def missing_verdicts(
     named, hashes = job.named_models, model_hashes(job)
     values = {
         **wanted.key,
-        **undecided(judge_config, retry_failed),
+        **undecided(job, judge_config),
         "tasks": list(wanted.task_ids),
         "trials": list(job.trials),
         "configured": [
@@ -142,11 +140,11 @@ def missing_verdicts(
     return [MissingVerdicts(**row) for row in reader.rows(sql.read("queries/run/responses_missing_verdicts"), values)]
 
 
-def undecided(judge_config: JudgeConfig, retry_failed: bool) -> dict[str, Any]:
+def undecided(job: Job, judge_config: JudgeConfig) -> dict[str, Any]:
     """Return the query parameters that define which criteria are undecided under a judge configuration."""
     return {
         **judge_config.columns, "rubric": judge_config.judge.rubric, "piece_size": judge_config.piece_size,
-        "again": list(PASSING), "retry_failed": retry_failed,
+        "again": list(PASSING), "retry_failed": job.retry_failed,
     }  # fmt: skip
 
 
@@ -164,13 +162,11 @@ class UnwordedCriterion(NamedTuple):
     criterion_text: str
 
 
-def unworded_criteria(
-    wanted: WantedTasks, reader: Reader, rubric: str, *, retry_failed: bool = False
-) -> list[UnwordedCriterion]:
+def unworded_criteria(job: Job, wanted: WantedTasks, reader: Reader, rubric: str) -> list[UnwordedCriterion]:
     """Return the criteria of the wanted tasks without a wording in a rubric variant, in the rubric's order."""
     values = {
         **wanted.key, "rubric": rubric, "tasks": list(wanted.task_ids), "again": list(PASSING),
-        "retry_failed": retry_failed,
+        "retry_failed": job.retry_failed,
     }  # fmt: skip
     return [UnwordedCriterion(**row) for row in reader.rows(sql.read("queries/run/missing_variants"), values)]
 

@@ -62,7 +62,7 @@ def callees(job: Job, kinds: Collection[str] = ANALYST_KINDS) -> Iterator[Callee
             yield Callee(kind, analyst.label, target_of(analyst), analyst.mode == "batch")
 
 
-def _called(job: Job, chosen: Collection[Callee], kinds: Collection[str], *, retry_failed: bool) -> list[Callee]:
+def _called(job: Job, chosen: Collection[Callee], kinds: Collection[str]) -> list[Callee]:
     """Return the chosen callees with calls to make; before the data set is ingested, all of them."""
     warehouse = Warehouse(job.warehouse)
     if not warehouse.database.exists():
@@ -72,19 +72,16 @@ def _called(job: Job, chosen: Collection[Callee], kinds: Collection[str], *, ret
         if missing_work.missing_splits(job, reader):
             return list(chosen)
         wanted, settings = missing_work.wanted_tasks(job, reader), job.settings
-        again = {"retry_failed": retry_failed}
         responses = {
-            each.label for each in settings.models if missing_work.missing_responses(job, wanted, reader, each, **again)
+            each.label for each in settings.models if missing_work.missing_responses(job, wanted, reader, each)
         }
         rubrics = {
             each
             for each in missing_work.wanted_rubrics(job)
-            if missing_work.unworded_criteria(wanted, reader, each, **again)
+            if missing_work.unworded_criteria(job, wanted, reader, each)
         }
         judged = judge_configs(job, wanted.benchmark) if any(each.kind == JUDGE for each in chosen) else []
-        verdicts = {
-            each.judge.label for each in judged if missing_work.missing_verdicts(job, wanted, reader, each, **again)
-        }
+        verdicts = {each.judge.label for each in judged if missing_work.missing_verdicts(job, wanted, reader, each)}
     if (MODEL in kinds and responses) or (RUBRIC_WRITER in kinds and rubrics):  # which are then to be judged
         verdicts = {judge.label for judge in settings.judges}
     writers = {each.label for each in chosen if each.kind == RUBRIC_WRITER and AUGMENTED in rubrics}
@@ -227,12 +224,10 @@ _open: dict[str, RunContext] = {}
 
 
 @asynccontextmanager
-async def open_run_context(
-    job: Job, kinds: Collection[str] = CALLED_KINDS, *, retry_failed: bool = False
-) -> AsyncIterator[RunContext]:
+async def open_run_context(job: Job, kinds: Collection[str] = CALLED_KINDS) -> AsyncIterator[RunContext]:
     """Open the context of a run until the block ends; an inner block shares the outer one's.
 
-    `kinds` are the kinds of models that are called in the block; with `retry_failed` also for failed work.
+    `kinds` are the kinds of models that are called in the block.
 
     Raises:
         UsageError: the key of a model that is to be called is not set; or there is a cap, and the highest cost of a
@@ -242,7 +237,7 @@ async def open_run_context(
     if job.run_id in _open:
         yield _open[job.run_id]
         return
-    await asyncio.to_thread(refuse_unready, job, kinds, retry_failed=retry_failed)
+    await asyncio.to_thread(refuse_unready, job, kinds)
     # The event loop runs on while the ledger is checked, or while another process uses it.
     opening = asyncio.create_task(asyncio.to_thread(RunContext, job))
     try:
@@ -258,7 +253,7 @@ async def open_run_context(
         await context.close()
 
 
-def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS, *, retry_failed: bool = False) -> None:
+def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS) -> None:
     """Refuse a job whose calls cannot be made, or whose cap cannot be enforced; calls are made to models of `kinds`.
 
     Raises:
@@ -277,7 +272,7 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS, *, retry_fai
     lacking = [each for each in here if each.kind in kinds and missing_key(each.target)]
     # A database that cannot be read yet does not show the missing calls; the run makes it readable, and checks again.
     with suppress(WarehouseError):
-        for callee in _called(job, lacking, kinds, retry_failed=retry_failed) if lacking else ():
+        for callee in _called(job, lacking, kinds) if lacking else ():
             raise UsageError(f"{callee}: {missing_key(callee.target)} is not set; export the key of the provider")
     called = (callee for callee in callees(job, kinds) if callee.kind in kinds)
     problems = [f"{callee}: {callee.target.refused_as}" for callee in called if callee.target.refused_as]

@@ -1,7 +1,6 @@
 """The data of a command that only reads: the configured revision, or else the only one that is stored."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sql
@@ -9,6 +8,7 @@ from tasks.config.job import DataRevision, Job
 from tasks.config.models import Endpoint
 from tasks.console import notice
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.text.characters import did_you_mean
 from tasks.rules.text.numbers import some
 from warehouse import Reader, Warehouse
 
@@ -57,12 +57,9 @@ def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[st
     if len(own) == 1:
         remark = f"{lacking}; showing the only revision of {benchmark} there, {_in_words(own[0])}"
         return _on(job, own[0], splits), remark
-    if own:
-        raise UsageError(
-            f"{lacking}; it has {_listed(own)}: name the data set of one of them in the configuration (--config)"
-        )
     if stored:
-        raise UsageError(f"{folder} has nothing of {benchmark}; it has {_listed(stored)}: choose another --benchmark")
+        listed = "; ".join(f"{row['benchmark']} {_in_words(row)}" for row in stored)
+        raise UsageError(f"{lacking}; it has {listed}: configure one of these data sets, or choose another --benchmark")
     if wrong is not None:
         raise wrong
     return job, ""
@@ -80,10 +77,6 @@ def _in_words(row: Mapping[str, Any]) -> str:
     """Return a stored revision in words, with its numbers of rows."""
     sizes = ", ".join(f"{row[f'n_{name}']:,} {name}" for name in ("tasks", "responses", "verdicts"))
     return f"{row['dataset_revision'][:_SHOWN]} ({', '.join(row['splits'])}: {sizes})"
-
-
-def _listed(rows: Iterable[Mapping[str, Any]]) -> str:
-    return "; ".join(f"{row['benchmark']} {_in_words(row)}" for row in rows)
 
 
 def _on(job: Job, row: Mapping[str, Any], splits: tuple[str, ...]) -> Job:
@@ -111,7 +104,8 @@ def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]
 def _refuse_others(option: str, names: Sequence[str], known: Sequence[str]) -> None:
     for name in names:
         if name not in known:
-            raise UsageError(f"--{option} {name}: not found; {near(name, known)}")
+            hint = did_you_mean(name, known) or f"; known: {some(sorted(set(known)), 10) or 'none'}"
+            raise UsageError(f"--{option} {name}: not found{hint}")
 
 
 _STORED = {
@@ -123,14 +117,6 @@ _STORED = {
 def _names(reader: Reader, option: str, key: Mapping[str, str]) -> list[str]:
     """Return the stored names of a kind in a revision."""
     return [row[option] for row in reader.select(_STORED[option], f"distinct {option}", **key)]
-
-
-def near(name: str, known: Iterable[str]) -> str:
-    """Return a hint for an unknown name: the nearest known ones, else some of all known ones."""
-    listed = sorted(set(known))
-    if near := get_close_matches(name, listed):
-        return f"did you mean {' or '.join(near)}?"
-    return f"known: {some(listed, 10) or 'none'}"
 
 
 def refuse_unknown_graders(job: Job, **named: Sequence[str]) -> None:

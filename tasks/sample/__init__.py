@@ -17,14 +17,11 @@ from tasks.run.writing import PartWriter, StageReport, call_columns
 from warehouse import Warehouse
 
 
-def plan_samples(job: Job, *, retry_failed: bool) -> dict[str, list[Cell]]:
+def plan_samples(job: Job) -> dict[str, list[Cell]]:
     """Return the cells to sample, by model label."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
-        return {
-            model.label: missing_responses(job, wanted, reader, model, retry_failed=retry_failed)
-            for model in job.settings.models
-        }
+        return {model.label: missing_responses(job, wanted, reader, model) for model in job.settings.models}
 
 
 async def sample_cells(job: Job, context: RunContext, model_label: str, cells: Sequence[Cell]) -> StageReport:

@@ -131,7 +131,7 @@ def _cpu_s(pid: int) -> float:
 async def judge_all(job: Job) -> Figures:
     """The judge stage as the command runs it, without Prefect; the first calls only warm it up."""
     collect_seldom()
-    ((judge_config, missing),) = plan_verdicts(job, retry_failed=False)
+    ((judge_config, missing),) = plan_verdicts(job)
     ids = [each.response_id for each in missing]
     warm_up, ids = ids[: WARM_UP // CRITERIA], ids[WARM_UP // CRITERIA :]
     async with open_run_context(job) as context:
@@ -173,7 +173,7 @@ async def _judged(
 
     async def one(position: int, ids: list[str]) -> None:
         async with in_hand:
-            report.add(await judge_responses(job, context, judge_config, ids, retry_failed=False, batch_index=position))
+            report.add(await judge_responses(job, context, judge_config, ids, batch_index=position))
 
     async with asyncio.TaskGroup() as group:
         for position, ids in enumerate(batches, start=first_index):

@@ -28,17 +28,18 @@ def reviewer(server: FaultServer, label: str = "rev", **settings: Any) -> dict[s
 
 def reviewed(job: Job, *, retry_failed: bool = False) -> StageReport:
     """Make the missing reviews, and publish them."""
+    job = job.model_copy(update={"retry_failed": retry_failed})
     report = StageReport("review")
 
     async def run() -> None:
         with Warehouse(job.warehouse).reader() as reader:
-            missing = REVIEW.missing(job, reader, retry_failed=retry_failed)
+            missing = REVIEW.missing(job, reader)
         if not any(missing.values()):
             return
         async with open_run_context(job, ("reviewer",)) as context:
             for label, items in missing.items():
                 ids = [item.row_id for item in items]
-                report.add(await analyse_items(job, context, REVIEW, label, ids, retry_failed=retry_failed))
+                report.add(await analyse_items(job, context, REVIEW, label, ids))
 
     asyncio.run(run())
     Warehouse(job.warehouse).publish()

@@ -93,7 +93,7 @@ def test_a_failure_that_is_not_retried_needs_a_key_only_when_it_is_to_be_retried
     written(job.warehouse, {"responses": [failed]}, job.data.revision).publish()
     assert refuse_unready(job) is None
     with pytest.raises(UsageError, match="model mini: OPENAI_API_KEY is not set"):
-        refuse_unready(job, retry_failed=True)
+        refuse_unready(job.model_copy(update={"retry_failed": True}))
 
 
 def test_a_damaged_database_is_rebuilt_before_it_is_asked_what_is_to_be_called(job: Job) -> None:
