@@ -12,7 +12,6 @@ from tasks.rules.cascades.rules import When
 from tasks.rules.groups import MOST_QUESTIONS
 from tasks.rules.identity import IMPORTED
 from tasks.rules.text.secrecy import REFERENCE, is_reference, is_secret_name, literal_secret
-from tasks.rules.verdict import TERNARY
 
 BATCH_PREFIXES = ("openai/", "hosted_vllm/")
 """Routes whose endpoints support OpenAI's batch interface."""
@@ -74,7 +73,7 @@ class Endpoint(Strict):
     """
 
     name: str = Field(min_length=1)
-    label: str = ""
+    label: str = Field(default_factory=lambda given: given.get("name", ""), min_length=1)
     api_base: Annotated[str, Field(min_length=1)] | None = None
     api: Literal["chat", "responses"] = "chat"
     stream: bool = False
@@ -90,13 +89,6 @@ class Endpoint(Strict):
     timeout_s: Annotated[float, Field(gt=0)] = 3600.0
     price: Price | None = None
     params: dict[str, Any] = {}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _label_is_name(cls, data: Any) -> Any:
-        if isinstance(data, dict) and not data.get("label") and isinstance(data.get("name"), str):
-            return {**data, "label": data["name"]}
-        return data
 
     def problems(self) -> Iterator[str]:
         """Yield secrets in stored settings, and parameters that cannot be sent."""
@@ -318,12 +310,10 @@ class Judge(Analyst):
             yield "`threshold` is for `kind: decisions`"
 
     def _problems_of_decisions(self) -> Iterator[str]:
-        for name in sorted(_OF_CHATS & self.model_fields_set):
+        for name in sorted(self.model_fields_set - _OF_DECISIONS):
             yield f"`{name}` is for `kind: chat`; a decision model writes no text"
         if isinstance(self.criteria_per_call, int) and self.criteria_per_call > MOST_QUESTIONS:
             yield f"`criteria_per_call` is at most {MOST_QUESTIONS} for `kind: decisions`, as LiteLLM allows no more"
-        if self.grading == TERNARY and self.threshold is not None:
-            yield "`threshold` is for `grading: binary`; of three values the most probable one counts"
 
     @property
     def is_decision_model(self) -> bool:
@@ -348,12 +338,11 @@ class Judge(Analyst):
         return {**super().parameters, **({"api": "decisions"} if self.is_decision_model else {})}
 
 
-_OF_CHATS = frozenset({
-    "api", "stream", "omits_think_tag", "reasoning_effort", "thinking_budget_tokens", "temperature", "seed",
-    "max_tokens", "web_search", "code_interpreter", "mode", "allow_live", "structured_output", "explanation_chars",
-    "context_tokens", "logprobs",
+_OF_DECISIONS = frozenset({
+    "name", "label", "api_base", "headers", "timeout_s", "price", "params", "trials", "template", "grading", "rubric",
+    "kind", "criteria_per_call", "threshold", "cascade",
 })  # fmt: skip
-"""Settings that a decision model does not have."""
+"""The settings that a decision model has."""
 Cascade.model_rebuild()
 
 
@@ -394,21 +383,16 @@ def _problems(cascade: Cascade, by_label: Mapping[str, Judge]) -> list[str]:
     """Return the problems of a cascade, each with the rest of its key's path."""
     plain = sorted(label for label, judge in by_label.items() if judge.cascade is None)
     for key, given in (("first", cascade.first), ("then", cascade.then)):
-        if isinstance(given, str) and given not in by_label:
-            return [f"{key}: there is no judge {given!r}; there are {', '.join(plain) or 'none'}"]
-        if _member(given, by_label).cascade is not None:
-            return [f"{key}: {_member(given, by_label).label!r} is a cascade itself; name a plain judge"]
+        if isinstance(given, str) and given not in plain:
+            return [f"{key}: there is no judge {given!r} without a cascade; there are {', '.join(plain) or 'none'}"]
     first, then, when = _member(cascade.first, by_label), _member(cascade.then, by_label), cascade.when
     if first.label == then.label:
         return ["then: is the first judge too; name another one"]
     name = repr(first.label)
     rules = (
-        (first.mode == "batch", f"first: {name} has `mode: batch`, which a cascade cannot wait for"),
-        (then.mode == "batch", f"then: {then.label!r} has `mode: batch`, which a cascade cannot wait for"),
+        ("batch" in {first.mode, then.mode}, f"when: cannot wait for {name} or {then.label!r} in `mode: batch`"),
         (first.rubric != then.rubric,
          f"then: judges `rubric: {then.rubric}`, and {name} {first.rubric}; give both the same"),
-        (first.grading and then.grading and first.grading != then.grading,
-         f"then: has `grading: {then.grading}`, and {name} {first.grading}; give both the same"),
         (when.disagreement and first.trials < 2, f"when.disagreement: {name} is called once; give it `trials: 2`"),
         (when.confidence_below is not None and not first.logprobs and not first.is_decision_model,
          f"when.confidence_below: {name} has no confidence; give it `logprobs: true` and one criterion a call"),

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from tasks.config.models import Analyst, Analysts, Capabilities, Judge, Model, Size, Strict, deciding
+from tasks.config.models import Analyst, Analysts, Capabilities, Endpoint, Judge, Model, Size, Strict, deciding
 from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
 
 BASELINE = "baseline"
@@ -212,7 +212,7 @@ class Settings(Strict):
     dataset: Dataset
     models: tuple[Model, ...] = ()
     judges: _Judges = ()
-    rubric_writer: Model | None = None
+    rubric_writer: Endpoint | None = None
     annotator: Analysts = ()
     reviewer: Analysts = ()
     capabilities: Capabilities = Capabilities()
@@ -250,8 +250,3 @@ class Settings(Strict):
     def capability_embedding(self) -> tuple[Analyst, ...]:
         """The model that makes vectors of phrases, if there is one."""
         return () if self.capabilities.embedding is None else (self.capabilities.embedding,)
-
-    def problems(self) -> Iterator[str]:
-        """Yield a system prompt of a model that is not evaluated."""
-        if self.rubric_writer is not None and self.rubric_writer.system_prompt is not None:
-            yield "rubric_writer: `system_prompt` is for models that are evaluated"

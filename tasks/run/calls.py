@@ -152,11 +152,9 @@ class Analysis:
     def missing(self, job: Job, reader: Reader) -> dict[str, list[Item]]:
         """Return, by label of the analyst, the items without a row, or with a failed row that is to be retried."""
         wanted = wanted_tasks(job, reader)
-        finished = {
-            row[self.key]
-            for row in reader.select(self.table, f"{self.key}, status", **wanted.key)
-            if row["status"] == OK or not (job.retry_failed or row["status"] in PASSING)
-        }
+        rows = reader.select(self.table, f"{self.key}, status", **wanted.key)
+        again = {row["status"] for row in rows} - {OK} if job.retry_failed else PASSING
+        finished = {row[self.key] for row in rows if row["status"] not in again}
         return {
             analyst.label: [item for item in self.items_of(job, wanted, reader, analyst) if item.row_id not in finished]
             for analyst in self.analysts(job)
@@ -169,8 +167,7 @@ class Analysis:
     def changed_analysts(self, job: Job, reader: Reader) -> list[dict[str, Any]]:
         """Return new rows of `analysts`, for those whose configuration has changed since they were last called."""
         key = {"benchmark": job.settings.benchmark, "purpose": self.stage}
-        query = "select analyst, analyst_config_hash from analysts where benchmark = ? and purpose = ?"
-        stored = {row["analyst"]: row["analyst_config_hash"] for row in reader.rows(query, list(key.values()))}
+        stored = {row["analyst"]: row["analyst_config_hash"] for row in reader.select("analysts", **key)}
         hashes = {analyst.label: target_of(analyst).config_hash for analyst in self.analysts(job)}
         return [
             {**key, "analyst": label, "analyst_config_hash": config_hash, "created_at": datetime.now(UTC)}

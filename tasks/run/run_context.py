@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from tasks.config.job import Job
-from tasks.console import notice
 from tasks.llm.calls.batches import Batching
 from tasks.llm.calls.gateway import Gateway, send
 from tasks.llm.embedded import weights_path
@@ -119,9 +118,6 @@ class RunContext:
         # No more calls at once than this process may have files open for; the limit was raised when it started.
         n_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         room = math.inf if n_files == resource.RLIM_INFINITY else max(1, (n_files - _OWN_FILES) // 2)
-        for wanted in sorted({rates.concurrency or 1 for rates in rates_of.values()}):
-            if room < wanted:
-                notice(f"limits.concurrency: {room} instead of {wanted}, since `ulimit -n` is {n_files}")
         sample, judge = (
             Limiter(int(min(room, of.concurrency or 1)), self.budget, of.rpm, of.tpm, limits.outage_s, stop_at_s)
             for of in rates_of.values()

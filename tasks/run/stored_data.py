@@ -90,14 +90,12 @@ def _on(job: Job, row: Mapping[str, Any], splits: tuple[str, ...]) -> Job:
 
 def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]) -> None:
     """Refuse a name that is neither configured nor stored in the revision."""
-    if not any(named.values()):
-        return
-    key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
     configured: dict[str, Sequence[Endpoint]] = {"model": job.settings.models, "judge": job.settings.judges}
     for option, names in named.items():
         known = [each.label for each in configured.get(option, ())]
         if set(names) - set(known):
-            known += _names(reader, option, key)
+            key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
+            known += [row[option] for row in reader.select(_STORED[option], f"distinct {option}", **key)]
         _refuse_others(option, names, known)
 
 
@@ -112,11 +110,6 @@ _STORED = {
     "split": "split_members", "model": "responses", "vintage": "responses", "judge": "intermediate.model_runs",
 }  # fmt: skip
 """Option -> the relation with a column of its name, which holds the stored names."""
-
-
-def _names(reader: Reader, option: str, key: Mapping[str, str]) -> list[str]:
-    """Return the stored names of a kind in a revision."""
-    return [row[option] for row in reader.select(_STORED[option], f"distinct {option}", **key)]
 
 
 def refuse_unknown_graders(job: Job, **named: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
 -- One row: a configured model, sampled in one vintage, under one judge configuration.
 --
 -- built as: table
--- depends on: intermediate.judge_configs, temp.decided_points, responses, tasks
+-- depends on: intermediate.judge_configs, temp.decided_points, temp.sampled_runs, responses
 with judged_trials as (
     select benchmark, dataset_revision, model, model_config_hash, vintage, judging_id,
         list_sort(list(distinct responses.trial)) as begun,
@@ -9,15 +9,6 @@ with judged_trials as (
     from temp.decided_points
     inner join responses on decided_points.response_key = hash(responses.response_id)
     where decided_points.breakdown = 'all'
-    group by all
-),
-
-response_trials as (
-    select benchmark, dataset_revision, model, model_config_hash, vintage,
-        list_sort(list(distinct responses.trial)) as sampled
-    from responses
-    inner join tasks using (benchmark, dataset_revision, task_id)
-    where tasks.is_admitted
     group by all
 )
 
@@ -41,5 +32,5 @@ select
         order by first_response_at desc, vintage desc
     ) = 1 as is_latest
 from judged_trials
-inner join response_trials using (benchmark, dataset_revision, model, model_config_hash, vintage)
+inner join temp.sampled_runs using (benchmark, dataset_revision, model, model_config_hash, vintage)
 inner join intermediate.judge_configs using (judging_id)

@@ -2,24 +2,16 @@
 -- configuration that has verdicts on others in the same vintage; a model without
 -- any verdict has its newest vintage here.
 --
--- depends on: intermediate.model_runs, responses, tasks
-with sampled_runs as (
-    select benchmark, dataset_revision, model, model_config_hash, vintage,
-        count(distinct trial) as n_trials,
-        min(created_at) as first_response_at
-    from responses
-    inner join tasks using (benchmark, dataset_revision, task_id)
-    where tasks.is_admitted
-    group by all
-),
-
-lacking as (
+-- depends on: intermediate.model_runs, temp.sampled_runs
+with lacking as (
     select sampled_runs.*, of_revision.judging_id,
+        len(sampled) as n_trials,
+        first_sampled_at as first_response_at,
         row_number() over (
             partition by benchmark, dataset_revision, judging_id, model, model_config_hash
             order by first_response_at desc, vintage desc
         ) = 1 as is_newest
-    from sampled_runs
+    from temp.sampled_runs
     inner join (
         select distinct benchmark, dataset_revision, judging_id from intermediate.model_runs
     ) as of_revision using (benchmark, dataset_revision)
@@ -27,7 +19,7 @@ lacking as (
         using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
 )
 
-select * exclude (is_newest),
+select * exclude (is_newest, sampled, first_sampled_at),
     is_newest
     and (benchmark, dataset_revision, model, model_config_hash, judging_id) not in (
         select (benchmark, dataset_revision, model, model_config_hash, judging_id)

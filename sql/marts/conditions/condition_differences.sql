@@ -4,13 +4,14 @@
 --
 -- built as: view
 -- depends on: intermediate.condition_responses, intermediate.condition_figures,
---     intermediate.condition_measures
+--     intermediate.measured
 with tested as (
-    select figures.*, measures.method, measures.ci_low, measures.ci_high, measures.p_value,
-        measures.smallest_detectable, measures.n_differing, measures.is_small
+    select figures.*, measured.smallest_detectable,
+        columns('^difference_(method|ci_low|ci_high|is_small)$') as '\1',
+        measured.difference_p as p_value,
+        measured.difference_n as n_differing
     from intermediate.condition_figures as figures
-    -- A test is valid only for the values that it was computed from.
-    left join intermediate.condition_measures as measures using (figure_id, basis)
+    left join intermediate.measured using (figure_id, basis)
 ),
 
 ordered as (

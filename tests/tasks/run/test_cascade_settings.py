@@ -81,17 +81,17 @@ def test_the_template_is_that_of_both_judges_or_made_of_both() -> None:
 
 
 @pytest.mark.parametrize(("judges", "printed"), [
-    ([CHEAP, STRONG, cascade(first="cheep")], "judges[2].cascade.first: there is no judge 'cheep'; there are cheap"),
+    ([CHEAP, STRONG, cascade(first="cheep")], "judges[2].cascade.first: there is no judge 'cheep'"),
     ([CHEAP, STRONG, cascade(then="cheap")], "judges[2].cascade.then: is the first judge too"),
     ([CHEAP, STRONG, cascade(), cascade(then="careful") | {"label": "b"}],
-     "judges[3].cascade.then: 'careful' is a cascade itself"),
+     "judges[3].cascade.then: there is no judge 'careful'"),
     ([CHEAP, STRONG, cascade(when={})], "judges[2].cascade.when: is empty; give at least one of disagreement"),
     ([CHEAP | {"trials": 1}, STRONG, cascade(when={"disagreement": True})],
      "judges[2].cascade.when.disagreement: 'cheap' is called once; give it `trials: 2`"),
     ([CHEAP | {"logprobs": False}, STRONG, cascade(when={"confidence_below": 0.9})],
      "judges[2].cascade.when.confidence_below: 'cheap' has no confidence; give it `logprobs: true`"),
     ([CHEAP, STRONG, cascade(when={"weight_abov": 3})], "judges[2].cascade.when.weight_abov: there is no such key"),
-    ([CHEAP, STRONG | {"mode": "batch"}, cascade()], "judges[2].cascade.then: 'strong' has `mode: batch`"),
+    ([CHEAP, STRONG | {"mode": "batch"}, cascade()], "judges[2].cascade.when: cannot wait for 'cheap' or 'strong'"),
     ([CHEAP, STRONG | {"rubric": "examples_removed"}, cascade()], "judges[2].cascade.then: judges `rubric: examples_"),
     ([CHEAP, STRONG, cascade() | {"trials": 2}], "judges[2]: `trials` is a setting of the judges of a cascade"),
     ([CHEAP, STRONG, {"cascade": cascade()["cascade"]}], "judges[2]: a cascade needs a `label`"),
