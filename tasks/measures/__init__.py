@@ -100,4 +100,4 @@ MEASURES = (
 )  # fmt: skip
 """All measures, in the order of computation."""
 
-__all__ = ["CONDITION", "LABELS", "MEASURES", "SCORE", "TRIALS", "Measure", "Row", "renew"]
+__all__ = ["CONDITION", "LABELS", "MEASURES", "SCORE", "Measure", "Row", "renew"]

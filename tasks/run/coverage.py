@@ -10,8 +10,8 @@ from tasks.config.job import Job
 from tasks.llm.replies import OK
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.verdict import DECIDED
-from tasks.run.judge_configs import judge_configs
-from tasks.run.missing_work import imported_models, model_hashes, wanted_tasks
+from tasks.run.judge_configs import judge_configs, model_hash
+from tasks.run.missing_work import imported_models, wanted_tasks
 from warehouse import Reader, Warehouse
 
 
@@ -107,8 +107,8 @@ class _Matrix:
 
     def _counting_models(self) -> dict[str, tuple[str, set[str]]]:
         """Return, by model label, the vintage and the configuration hashes of the responses that count."""
-        job, hashes = self._job, model_hashes(self._job)
-        models = {each.label: (job.vintage_of(each), {hashes[each.label], IMPORTED}) for each in job.settings.models}
+        job = self._job
+        models = {each.label: (job.vintage_of(each), {model_hash(each), IMPORTED}) for each in job.settings.models}
         if not self._only_stored:
             others = dict.fromkeys(imported_models(job, self._wanted, self._reader), (job.vintage, {IMPORTED}))
             return others | models
@@ -138,16 +138,16 @@ class _Matrix:
         """
         job, size = self._job, (len(self._n_criteria), sum(self._n_criteria.values()))
         models = job.settings.models
-        sampled = {(model.label, trial): size for model in models for trial in job.trials if not model.is_imported}
-        none = {(model.label, trial): (0, 0) for model in models for trial in job.trials}
-        is_any_trial, there = self._only_stored and job.named_trials is None, _Due()
-        for row in responses:
+        due = {(each.label, trial): (0, 0) if each.is_imported else size for each in models for trial in job.trials}
+        sampled = {each.label for each in models if not each.is_imported}
+        is_any_trial = self._only_stored and job.named_trials is None
+        for row in sorted(responses, key=lambda row: (row["model"], row["trial"])):
             is_wanted = is_any_trial or row["trial"] in job.trials
-            if is_wanted and (self._only_stored or row["source"] == IMPORTED):
+            if is_wanted and row["model"] not in sampled and (self._only_stored or row["source"] == IMPORTED):
                 key = row["model"], row["trial"]
-                n, n_criteria = there.get(key, (0, 0))
-                there[key] = n + row["n"], n_criteria + row["n_criteria"]
-        return none | dict(sorted(there.items())) | sampled
+                n, n_criteria = due.get(key, (0, 0))
+                due[key] = n + row["n"], n_criteria + row["n_criteria"]
+        return due
 
     def _cells(self, due: _Due, judge_config: _Row | None, rows: Iterable[_Row]) -> list[CoverageCell]:
         """Return the cells of responses, or those of verdicts under a judge configuration."""

@@ -121,7 +121,7 @@ def missing_verdicts(job: Job, wanted: WantedTasks, reader: Reader, judge_config
 
     Imported responses are judged too if their model is configured or named, or if no model is.
     """
-    named, hashes = job.named_models, model_hashes(job)
+    named = job.named_models
     values = {
         **wanted.key,
         **undecided(job, judge_config),
@@ -130,7 +130,7 @@ def missing_verdicts(job: Job, wanted: WantedTasks, reader: Reader, judge_config
         "configured": [
             f"{job.vintage_of(model)} {config_hash} {model.label}"
             for model in job.settings.models
-            for config_hash in (hashes[model.label], IMPORTED)
+            for config_hash in (model_hash(model), IMPORTED)
         ],
         "vintage": job.vintage,
         "is_any_import": named is None and not job.settings.models,
@@ -180,11 +180,6 @@ def imported_models(job: Job, wanted: WantedTasks, reader: Reader) -> list[str]:
         return []
     rows = reader.select("responses", "distinct model", **wanted.key, vintage=job.vintage, source=IMPORTED)
     return [row["model"] for row in rows if job.named_models is None or row["model"] in job.named_models]
-
-
-def model_hashes(job: Job) -> dict[str, str]:
-    """Return the configuration hash of each configured model, by label."""
-    return {model.label: model_hash(model) for model in job.settings.models}
 
 
 @dataclass(frozen=True)

