@@ -34,7 +34,9 @@ from warehouse import Reader, Warehouse, WarehouseError
 
 def _asks(analysis: Analysis) -> Callable[[Job, Reader], bool]:
     """Return whether analysts have missing items, or are configured in another way than at their last call."""
-    return lambda job, reader: analysis.lacks_items(job, reader) or bool(analysis.changed_analysts(job, reader))
+    return lambda job, reader: (
+        any(analysis.missing(job, reader).values()) or bool(analysis.changed_analysts(job, reader))
+    )
 
 
 def _is_new_night(job: Job, reader: Reader) -> bool:

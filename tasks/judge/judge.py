@@ -102,9 +102,7 @@ async def judge_by_provider_batches(
     calls = [call for call, _ in whole if call is not None]
     await context.submit_and_collect(judge_target(judge_config.judge), calls, report)
     n_long = sum(each.is_missing for each in missing) - sum(n_criteria for _, n_criteria in whole)
-    if n_long and judge_config.judge.allow_live:
-        report.notes.append(f"{n_long} verdicts on long responses are made by live calls")
-    elif n_long:
+    if n_long and not judge_config.judge.allow_live:
         warning = f"{n_long} verdicts on long responses need live calls: set `allow_live: true` for {label}"
         report.warnings.append(warning)
     return report

@@ -160,10 +160,6 @@ class Analysis:
             for analyst in self.analysts(job)
         }
 
-    def lacks_items(self, job: Job, reader: Reader) -> bool:
-        """Return whether any items are missing, so that an analyst must be called."""
-        return any(self.missing(job, reader).values())
-
     def changed_analysts(self, job: Job, reader: Reader) -> list[dict[str, Any]]:
         """Return new rows of `analysts`, for those whose configuration has changed since they were last called."""
         key = {"benchmark": job.settings.benchmark, "purpose": self.stage}

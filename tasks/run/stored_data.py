@@ -31,10 +31,8 @@ def on_stored_data(job: Job, named: Mapping[str, Sequence[str]]) -> Job:
     if not warehouse.database.exists():
         return job
     with warehouse.reader() as reader:
-        chosen, remark = _on_stored_revision(job, _stored(reader), tuple(named.get("split", ())))
+        chosen = _on_stored_revision(job, _stored(reader), tuple(named.get("split", ())))
         _refuse_unknown(chosen, reader, named)
-    if remark:
-        notice(remark)
     return chosen
 
 
@@ -42,27 +40,26 @@ def _stored(reader: Reader) -> list[dict[str, Any]]:
     return reader.rows(sql.read("queries/run/stored_revisions"))
 
 
-def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[str, ...]) -> tuple[Job, str]:
-    """Return the job on a stored revision, and a remark about the choice."""
+def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[str, ...]) -> Job:
+    """Return the job on a stored revision; one that was not configured is named in a notice."""
     benchmark, folder = job.settings.benchmark, job.warehouse
     own = [row for row in stored if row["benchmark"] == benchmark]
-    wrong: PipelineError | None = None
     try:
         configured = job.data
         if any(row["dataset_revision"] == configured.revision for row in own):
-            return job, ""
+            return job
         lacking = f"{folder} has nothing of {configured.name} (revision {configured.revision[:_SHOWN]})"
     except PipelineError as error:
-        wrong, lacking = error, f"{folder} has nothing of the configured data set ({error})"
+        if not stored:
+            raise
+        lacking = f"{folder} has nothing of the configured data set ({error})"
     if len(own) == 1:
-        remark = f"{lacking}; showing the only revision of {benchmark} there, {_in_words(own[0])}"
-        return _on(job, own[0], splits), remark
+        notice(f"{lacking}; showing the only revision of {benchmark} there, {_in_words(own[0])}")
+        return _on(job, own[0], splits)
     if stored:
         listed = "; ".join(f"{row['benchmark']} {_in_words(row)}" for row in stored)
         raise UsageError(f"{lacking}; it has {listed}: configure one of these data sets, or choose another --benchmark")
-    if wrong is not None:
-        raise wrong
-    return job, ""
+    return job
 
 
 def stored_in_words(job: Job) -> str:
