@@ -196,12 +196,11 @@ class ResponseJudge:
             while not (fits and await self._judge_criterion(judged, text)):
                 assert fit is not None  # else no prompt is too long
                 round_ += 1
-                fit, is_searched = await self._search(
-                    judged, fit.after_refusal(of.messages, text) if fits else fit, text, round_
-                )
+                smaller = fit.after_refusal(of.messages, text) if fits else fit
+                fit = await self._search(judged, smaller, text, round_)
                 if round_ == 1:
                     n_chunks, of_response = len(judged.evidence), fit
-                if not is_searched:
+                if judged.reply is not None:  # it has failed
                     break
                 notes = shown(judged.evidence, n_chunks, round_, is_indented=is_marked(self.by.judge_config.template))
                 if round_ > 1 and (after := fit.count(notes)) > _WORTH_A_ROUND * (before := fit.count(text)):
@@ -231,12 +230,10 @@ class ResponseJudge:
         self._finish(judged, reply, verdict)
         return True
 
-    async def _search(
-        self, judged: JudgedCriterion, fit: ContextFit, text: str, round_: int
-    ) -> tuple[ContextFit, bool]:
+    async def _search(self, judged: JudgedCriterion, fit: ContextFit, text: str, round_: int) -> ContextFit:
         """Search a text for evidence chunk by chunk, in smaller chunks if one is too long for the judge.
 
-        Return the limit that held, and whether all chunks were searched; if not, the criterion has failed.
+        Return the limit that held. If not all chunks were searched, the criterion has failed.
         """
         of, step_tokens = judged.criterion, fit.step_of(judged.criterion.criterion_text)
         while True:
@@ -248,13 +245,13 @@ class ResponseJudge:
                     self.chunks[cut] = chunks
             except NoRoom as reason:
                 self._fail(judged, str(reason))
-                return fit, False
+                return fit
             status = OK
             for chunk in self.chunks[cut]:
                 if (status := await self._search_chunk(judged, chunk, fit)) != OK:
                     break
             if status != CONTEXT_LENGTH:
-                return fit, status == OK
+                return fit
             fit = fit.after_refusal(of.messages, text)
 
     async def _search_chunk(self, judged: JudgedCriterion, chunk: Chunk, fit: ContextFit) -> str:

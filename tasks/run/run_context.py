@@ -114,13 +114,12 @@ class RunContext:
     def __init__(self, job: Job) -> None:
         limits, stop_at_s = job.settings.limits, None if job.stop_at is None else job.stop_at.timestamp()
         self.budget = Budget(limits.max_usd, limits.max_tokens)
-        rates_of = {purpose: limits.rates(purpose) for purpose in ("sample", "judge")}
         # No more calls at once than this process may have files open for; the limit was raised when it started.
         n_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         room = math.inf if n_files == resource.RLIM_INFINITY else max(1, (n_files - _OWN_FILES) // 2)
         sample, judge = (
             Limiter(int(min(room, of.concurrency or 1)), self.budget, of.rpm, of.tpm, limits.outage_s, stop_at_s)
-            for of in rates_of.values()
+            for of in map(limits.rates, ("sample", "judge"))
         )
         self.limiters = {stage: sample if stage == "sample" else judge for stage in STAGES}
         self.warehouse = Warehouse(job.warehouse)

@@ -56,11 +56,8 @@ uncovered as (
         on wanted.response_id = covered.response_id
             and (counted.grading = 'ternary') = (covered.steps = 'ternary')
             and (
-                covered.covered_breakdown = 'all'
-                or (
-                    covered.covered_breakdown = counted.breakdown
-                    and covered.covered_label = counted.label
-                )
+                covered_breakdown = 'all'
+                or (covered_breakdown, covered_label) = (counted.breakdown, counted.label)
             )
     where counted.n_labels > 0
     group by counted.figure_id

@@ -9,21 +9,16 @@
 -- depends on: intermediate.graded_verdicts, intermediate.mean_scores,
 --     intermediate.task_set_members, intermediate.task_values,
 --     intermediate.wanted_responses, stopping_scores
-with stopped as (
-    select *,
-        hash(
-            benchmark, dataset_revision, model, model_config_hash, vintage,
-            hash(judge, judge_config_hash, template_hash, grading, judge_trial)
-        ) as model_run_id
+with parts as (
+    select stopping_scores.*, figure_id, task_set_id, series_id, model_run_id,
+        mean_scores.n_tasks as n_scored
     from stopping_scores
-    where n_tasks_skipped > 0
-),
-
-parts as (
-    select stopped.*, mean_scores.figure_id, task_set_id, series_id, mean_scores.n_tasks as n_scored
-    from stopped
-    inner join intermediate.mean_scores using (model_run_id, split, score_name)
-    where breakdown = 'all' and not is_own_hard
+    inner join intermediate.mean_scores
+        using (
+            benchmark, dataset_revision, split, judge, judge_config_hash, template_hash, grading,
+            judge_trial, vintage, model, model_config_hash, score_name
+        )
+    where n_tasks_skipped > 0 and breakdown = 'all' and not is_own_hard
 ),
 
 failed as (

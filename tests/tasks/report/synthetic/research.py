@@ -17,8 +17,7 @@ from tasks.ingest import ingest
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED, response_id, verdict_id
 from tasks.rules.records import Criterion, Task
 from tasks.rules.text.characters import count_alphanumeric
-from tasks.run.judge_configs import judge_configs
-from tasks.run.missing_work import model_hashes
+from tasks.run.judge_configs import judge_configs, model_hash
 from tests.kit import Row, Rows, at, job_on, row, write_jsonl, written
 from tests.tasks.report.drilldown.drilled import tiny_job
 from tests.tasks.report.synthetic.attacks import Taint
@@ -106,10 +105,11 @@ def _judge_columns(job: Job) -> Iterator[Row]:
 
 
 def _report(job: Job, key: Row, model: str, number: int, task: Task) -> Row:
-    is_import = model not in model_hashes(job)
+    hashes = {each.label: model_hash(each) for each in job.settings.models}
     text = f"# {model} on {task.conversation[0].prompt}\n\n" + "A paragraph with *evidence*. " * (5 + 3 * number)
+    is_import = model not in hashes
     tables = {} if is_import else {"prompt_tokens": 60, "completion_tokens": 400, "cost_usd": 0.02, "latency_s": 80.0}
-    config_hash = IMPORTED if is_import else model_hashes(job)[model]
+    config_hash = hashes.get(model, IMPORTED)
     identity = response_id(*key.values(), task.task_id, task.conversation_id, model, config_hash, 1, BASE_VINTAGE)
     return row(
         "responses", response_id=identity, task_id=task.task_id, model=model, status="ok", text=text,

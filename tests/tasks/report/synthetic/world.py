@@ -23,8 +23,7 @@ from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest
 from tasks.measures import LABELS, renew
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
-from tasks.run.judge_configs import judge_configs
-from tasks.run.missing_work import model_hashes
+from tasks.run.judge_configs import judge_configs, model_hash
 from tests.kit import Rows, written
 from tests.tasks.report.synthetic import analyses
 from tests.tasks.report.synthetic.attacks import Taint
@@ -109,7 +108,7 @@ def _filled(
 
 
 def _samplings(job: Job, names: Names, nights: Sequence[str]) -> Iterator[Sampling]:
-    hashes = model_hashes(job)
+    hashes = {model.label: model_hash(model) for model in job.settings.models}
     for night in nights:
         vintage = names.nights.get(night, BASE_VINTAGE)
         for who in CONTENDERS:
