@@ -3,31 +3,25 @@
 -- any verdict has its newest vintage here.
 --
 -- depends on: intermediate.model_runs, temp.sampled_runs
-with lacking as (
-    select sampled_runs.*, of_revision.judging_id,
-        len(sampled) as n_trials,
-        first_sampled_at as first_response_at,
-        row_number() over (
-            partition by benchmark, dataset_revision, judging_id, model, model_config_hash
-            order by first_response_at desc, vintage desc
-        ) = 1 as is_newest
-    from temp.sampled_runs
-    inner join (
-        select distinct benchmark, dataset_revision, judging_id from intermediate.model_runs
-    ) as of_revision using (benchmark, dataset_revision)
-    anti join intermediate.model_runs
-        using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
+select
+    sampled_runs.* exclude (sampled, first_sampled_at),
+    judging_id,
+    len(sampled) as n_trials,
+    first_sampled_at as first_response_at,
+    not bool_or(model_run_id is not null) over of_model
+    and row_number() over (of_model order by first_sampled_at desc, vintage desc) = 1 as is_latest
+from temp.sampled_runs
+inner join (
+    select distinct benchmark, dataset_revision, judging_id from intermediate.model_runs
+) as of_revision using (benchmark, dataset_revision)
+left join (select * exclude (is_latest) from intermediate.model_runs)
+    using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
+window of_model as (
+    partition by benchmark, dataset_revision, judging_id, model, model_config_hash
 )
-
-select * exclude (is_newest, sampled, first_sampled_at),
-    is_newest
-    and (benchmark, dataset_revision, model, model_config_hash, judging_id) not in (
-        select (benchmark, dataset_revision, model, model_config_hash, judging_id)
-        from intermediate.model_runs
-    ) as is_latest
-from lacking
-where is_latest
-    or (benchmark, dataset_revision, vintage, judging_id) in (
-        select (benchmark, dataset_revision, vintage, judging_id)
-        from intermediate.model_runs
+qualify model_run_id is null
+    and (
+        is_latest
+        or bool_or(model_run_id is not null)
+            over (partition by benchmark, dataset_revision, judging_id, vintage)
     )
