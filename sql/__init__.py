@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent
 INTERMEDIATE = "intermediate"
 _COMMENT = re.compile(r"((?:--[^\n]*\n)*)(.*)", re.DOTALL)
 """The comment that a query begins with, and the query."""
-_MEASURE = re.compile(r"\bmeasured\.([a-z]\w*?)(?:_ci_low|_ci_high|_p|_n|_is_small|_note|_method)?\b")
+_MEASURE = re.compile(r"\bmeasured\.([a-z]\w*?)(?:_ci_low|_ci_high|_n|_is_small|_note)?\b")
 """A measure that a model reads as a column of `intermediate.measured`."""
 
 

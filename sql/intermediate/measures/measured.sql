@@ -3,24 +3,22 @@
 --
 -- A measure is valid for these values only, so a join must also compare `basis`.
 -- The column of the value has the measure's name; others add `_ci_low`,
--- `_ci_high`, `_p`, `_n`, `_is_small`, `_note` and `_method`. Only columns
--- of measures that other models read as `measured.<name>` exist.
+-- `_ci_high`, `_n`, `_is_small` and `_note`. Only columns that other models read
+-- as `measured.<name>` exist.
 --
 -- built as: table
 -- depends on: measures
 select figure_id, basis,
     columns('(.*)_value') as '\1',
-    columns('.*_(ci_low|ci_high|p|n|is_small|note|method)$')
+    columns('.*_(ci_low|ci_high|n|is_small|note)$')
 from measures
 pivot (
     any_value(value) as value,
     any_value(ci_low) as ci_low,
     any_value(ci_high) as ci_high,
-    any_value(p_value) as p,
     any_value(n) as n,
     any_value(is_small) as is_small,
-    any_value(note) as note,
-    any_value(method) as method
+    any_value(note) as note
     for measure in ({measures})
     group by figure_id, basis
 )

@@ -4,14 +4,13 @@
 --
 -- built as: view
 -- depends on: intermediate.condition_responses, intermediate.condition_figures,
---     intermediate.measured
+--     intermediate.condition_measures
 with tested as (
-    select figures.*, measured.smallest_detectable,
-        columns('^difference_(method|ci_low|ci_high|is_small)$') as '\1',
-        measured.difference_p as p_value,
-        measured.difference_n as n_differing
+    select figures.*, measures.method, measures.ci_low, measures.ci_high, measures.p_value,
+        measures.smallest_detectable, measures.n_differing, measures.is_small
     from intermediate.condition_figures as figures
-    left join intermediate.measured using (figure_id, basis)
+    -- A test is valid only for the values that it was computed from.
+    left join intermediate.condition_measures as measures using (figure_id, basis)
 ),
 
 ordered as (
