@@ -14,7 +14,6 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.records import ScoreDefinition
-from tasks.rules.text.numbers import some
 from warehouse import Reader
 
 Kind = Literal["model", "judge", "template", "run", "vintage", "revision"]
@@ -26,7 +25,6 @@ COLUMN_OF = {
 """Kind of name -> its column in `intermediate.model_runs`; a pipeline run has no column."""
 _SHORTEST = 6
 _BY_PREFIX: frozenset[Kind] = frozenset({"template", "run", "revision"})
-Known = dict[Kind, Sequence[str]]
 _IDENTITY = (
     "dataset_revision", "model", "model_config_hash", "vintage", "judge", "judge_config_hash", "template_hash",
     "grading", "judge_trial",
@@ -47,7 +45,7 @@ class Comparison:
     """A requested comparison: each other name is compared with the first.
 
     If `kind` is None, it follows from the names. `revision` is the data-set revision to use, unless revisions are
-    compared; if it has no model runs, all revisions are used. `clips_mean`: the leaderboard shows a mean below 0 as 0.
+    compared; if it has no model runs, all revisions are used.
     `models`, `judges` and `vintage` select the model runs to pair.
     """
 
@@ -58,7 +56,6 @@ class Comparison:
     splits: tuple[str, ...] = ()
     is_hard: bool = False
     score: str = "score"
-    clips_mean: bool = False
     models: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     vintage: str | None = None
@@ -131,11 +128,11 @@ def comparison_of(
         UsageError: the benchmark has no such score, or the configured data set is missing.
     """
     benchmark = load_benchmark(job.settings.benchmark)
-    chosen = score_or(benchmark.primary_score, score, benchmark)
     return Comparison(
         benchmark=benchmark.name, names=tuple(names), kind=next((known for known in KINDS if known == kind), None),
-        revision=job.data.revision, splits=job.settings.dataset.splits, is_hard=is_hard, score=chosen.score_name,
-        clips_mean=chosen.clips_mean, models=job.named_models or (), judges=job.named_judges or (), vintage=vintage,
+        revision=job.data.revision, splits=job.settings.dataset.splits, is_hard=is_hard,
+        score=score_or(benchmark.primary_score, score, benchmark).score_name,
+        models=job.named_models or (), judges=job.named_judges or (), vintage=vintage,
     )  # fmt: skip
 
 
@@ -146,27 +143,24 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
         UsageError: a name is unknown or ambiguous, or two names mean the same.
     """
     runs = [row["run_id"] for row in reader.select("verdicts", "distinct run_id", benchmark=comparison.benchmark)]
-    known: Known = {
+    known: dict[Kind, Sequence[str]] = {
         kind: runs if kind == "run" else sorted({getattr(each, COLUMN_OF[kind]) for each in model_runs})
         for kind in KINDS
     }
-    kinds = (comparison.kind,) if comparison.kind else KINDS
-    matches = {
-        kind: [
-            [name] if name in known[kind] else
-            [each for each in known[kind]
-             if kind in _BY_PREFIX and len(name) >= _SHORTEST and each.startswith(name)]
-            for name in comparison.names
-        ]
-        for kind in kinds
-    }  # fmt: skip
+    kinds, given = (comparison.kind,) if comparison.kind else KINDS, " and ".join(comparison.names)
+    matches = {kind: [_matches(name, kind, known[kind]) for name in comparison.names] for kind in kinds}
     # A full name takes precedence over a prefix.
     full_names = [kind for kind in kinds if set(comparison.names) <= set(known[kind])]
     fitting = full_names or [kind for kind in kinds if all(matches[kind])]
     if not fitting:
-        raise UsageError(_unfit(comparison.names, {kind: known[kind] for kind in kinds}))
+        kind_of = {each: kind for kind in reversed(kinds) for each in known[kind]}
+        near = dict.fromkeys(get_close_matches(name, kind_of, n=1, cutoff=0.0)[0] for name in comparison.names)
+        raise UsageError(
+            f"{given}: each must be a {' or '.join(kinds)} with verdicts, and all of one kind; nearest: "
+            + ", ".join(f"{name} ({kind_of[name]})" for name in near)
+        )
     if len(fitting) > 1:
-        raise UsageError(f"{' and '.join(comparison.names)}: could be {_either(fitting)}; say which with --of")
+        raise UsageError(f"{given}: could be {' or '.join(fitting)}; say which with --of")
     kind = fitting[0]
     for name, full in zip(comparison.names, matches[kind], strict=True):
         if len(full) > 1:
@@ -177,19 +171,10 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
     return kind, names
 
 
-def _unfit(names: Sequence[str], known: Known) -> str:
-    """Return the reason why no kind has all the names, with the nearest known name of each."""
-    kind_of = {each: kind for kind, of_kind in reversed(known.items()) for each in of_kind}
-    near = dict.fromkeys(each for name in names for each in get_close_matches(name, kind_of, n=1, cutoff=0.5))
-    listed = (
-        f"nearest: {', '.join(f'{each} ({kind_of[each]})' for each in near)}" if near else f"known: {some(kind_of)}"
-    )
-    kinds = _either(list(known))
-    return f"{' and '.join(names)}: each must be a {kinds} with verdicts, and all of one kind; {listed}"
-
-
-def _either(kinds: Sequence[Kind]) -> str:
-    return " or ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
+def _matches(name: str, kind: Kind, known: Sequence[str]) -> list[str]:
+    """Return the known names that a name stands for: itself, or those of a kind with long names that begin with it."""
+    is_prefix = kind in _BY_PREFIX and len(name) >= _SHORTEST and name not in known
+    return [each for each in known if each == name or (is_prefix and each.startswith(name))]
 
 
 def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPair], list[str]]:

@@ -10,7 +10,7 @@ import polars as pl
 import sql
 from tasks.compare.differences import ComparisonResult, ScoreDifference, short
 from tasks.compare.pairs import COLUMN_OF, ModelRunPair
-from tasks.rules.statistics.comparison import ALPHA, task_differences
+from tasks.rules.statistics.comparison import task_differences
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
 from tasks.rules.text.numbers import counted
 from warehouse import Reader
@@ -38,7 +38,8 @@ def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
     corrected, alone = (f" corrected for {n_tested} comparisons", "uncorrected ") if n_tested > 1 else ("", "")
     low, high, why = difference.paired.ci_low, difference.paired.ci_high, why_no_interval(difference)
     interval = f"no interval, since {why}" if why else f"{alone}95 % interval {low:+z.3f} to {high:+z.3f}"
-    evidence = f"{interval}, {_p_in_words(difference.p_adjusted)}{corrected}"
+    p_value = "p < 0.001" if difference.p_adjusted < 0.001 else f"p = {difference.p_adjusted:.3f}"
+    evidence = f"{interval}, {p_value}{corrected}"
     if difference.is_significant:
         return f"{second} is {size} than {first} {where} ({evidence}): significant"
     no_difference = f"No significant difference between {first} and {second} {where} ({second} is {size}; {evidence})"
@@ -121,15 +122,6 @@ def figure(size: float) -> str:
     return f"{size:.3f}" if size >= 0.0005 or size == 0 else f"{size:.1g}"
 
 
-def _p_in_words(value: float) -> str:
-    """Return a p-value with three decimals; `<` or `>` if it only rounds to the significance level."""
-    if value < 0.001:
-        return "p < 0.001"
-    shown = f"{value:.3f}"
-    sign = "=" if value == ALPHA or shown != f"{ALPHA:.3f}" else "<" if value < ALPHA else ">"
-    return f"p {sign} {shown}"
-
-
 Row = dict[str, Any]
 
 
@@ -140,7 +132,7 @@ def rows_of(result: ComparisonResult) -> list[Row]:
             "score": result.score, "first_mean": each.first_mean, "second_mean": each.second_mean,
             **asdict(each.paired), "no_interval": why_no_interval(each), "n_tasks_wanted": each.n_wanted,
             "p_adjusted": each.p_adjusted, "is_significant": each.is_significant, "sentence": sentence(result, each),
-            "notes": list(each.notes), "notes_on_all": notes_on_all(result),
+            "notes": list(each.pair.notes), "notes_on_all": notes_on_all(result),
             **{
                 f"{prefix}_{name}": value
                 for prefix, side in zip(("first", "second"), each.pair.sides, strict=True)

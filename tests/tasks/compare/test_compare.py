@@ -81,18 +81,6 @@ def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill) -> None
     assert ("met", "met in 1 of 2 trials") == (flip["first_decision"], flip["second_decision"])
 
 
-def test_a_mean_below_nothing_is_told_where_the_leaderboard_clips_it(published: Fill) -> None:
-    rubrics = {"t4": RUBRICS["t4"], "t1": RUBRICS["t1"]}
-    reader = published(tasks_of(rubrics), judged({"t4": [0, 1], "t1": [0, 0, 0, 1]}, "a"),
-                       judged({"t4": [0, 0], "t1": [0, 0, 0, 0]}, "b"))  # fmt: skip
-    [difference] = ask(reader, "a", "b", clips_mean=True).differences
-    assert pytest.approx(float(mean([Fraction(-10, 9), Fraction(-5, 20)]))) == difference.first_mean
-    assert pytest.approx(-difference.first_mean) == difference.paired.difference
-    assert any("before clipping" in note for note in difference.notes)
-    [unclipped] = ask(reader, "a", "b", score="min_normalized").differences
-    assert not any("clipping" in note for note in unclipped.notes)
-
-
 def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more(published: Fill) -> None:
     twice = [criterion("t1", 0, 4), criterion("t1", 0, 6) | {"criterion_id": "again", "position": 1}]
     rows = tasks_of({"t1": [(4, "Risk"), (6, "Risk")]})
