@@ -279,7 +279,7 @@ def _least_p_values(differences: Floats) -> Floats:
     """
     there, differing = ~np.isnan(differences), intervals.n_differing(differences)
     n = there.sum(axis=0)
-    means = intervals.quotient(np.where(there, differences, 0.0).sum(axis=0), n)
+    means = intervals.means(differences)
     squares = np.where(there, differences - means, 0.0) ** 2
     steps = intervals.quotient(means, np.sqrt(squares.sum(axis=0) / np.maximum(n - 1, 1) / np.maximum(n, 1)))
     below = scipy.special.stdtr(differing - 1.0, steps)
