@@ -22,6 +22,7 @@ from tasks.config.job import Job
 from tasks.config.models import Analyst
 from tasks.llm.replies import OK
 from tasks.rules.identity import digest
+from tasks.rules.statistics.weaknesses import leaves_under
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import wanted_tasks
 from tasks.run.writing import StageReport
@@ -60,14 +61,6 @@ class Tree:
 
     parents: tuple[int, ...]
     leaves: Ints
-
-    def members(self, node: int) -> Ints:
-        """Return the items under a node."""
-        under = {node}
-        for each, parent in enumerate(self.parents):
-            if parent in under:
-                under.add(each)
-        return np.flatnonzero(np.isin(self.leaves, list(under)))
 
 
 def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None = None) -> Tree:
@@ -218,8 +211,9 @@ def _store(warehouse: Warehouse, row_of_tree: Row, tree: Tree, members: Sequence
     of_nodes: list[Row] = []
     created, field = {"created_at": datetime.now(UTC)}, row_of_tree["field"]
     in_tree = {name: row_of_tree[name] for name in ("benchmark", "dataset_revision", "tree_id")}
+    of_leaf = leaves_under(tree.parents)[np.unique(tree.leaves, return_inverse=True)[1]]
     for node, parent in enumerate(tree.parents):
-        under = [members[index] for index in tree.members(node)]
+        under = [members[index] for index in np.flatnonzero(of_leaf[:, node])]
         content = sorted([row[name] for name in _CRITERION] for row in under)
         node_id, is_leaf = digest("node", field, content)[:16], node not in tree.parents
         above: Row = {"node_id": None, "level": -1} if parent < 0 else nodes[parent]

@@ -20,6 +20,7 @@ from tasks.rules.verdict import (
     VerdictError,
     decided_verdict,
     json_text,
+    object_of,
     reply_format,
     strict_format,
 )
@@ -38,7 +39,7 @@ _ROUNDED = 0.05
 def group_format(explanation_chars: int | None, grading: str) -> dict[str, Any]:
     """Return the structured output to request for several criteria: a list of that for one, with a number."""
     one = reply_format(explanation_chars, grading)["json_schema"]["schema"]["properties"]
-    entry = strict_format(ENTRIES, {"number": {"type": "integer"}, **one})["json_schema"]["schema"]
+    entry = object_of({"number": {"type": "integer"}, **one})
     return strict_format(ENTRIES, {ENTRIES: {"type": "array", "items": entry}})
 
 
