@@ -213,7 +213,7 @@ def _store(warehouse: Warehouse, row_of_tree: Row, tree: Tree, members: Sequence
     in_tree = {name: row_of_tree[name] for name in ("benchmark", "dataset_revision", "tree_id")}
     of_leaf = leaves_under(tree.parents)[np.unique(tree.leaves, return_inverse=True)[1]]
     for node, parent in enumerate(tree.parents):
-        under = [members[index] for index in np.flatnonzero(of_leaf[:, node])]
+        under = [members[index] for index in np.flatnonzero(of_leaf[:, node]).tolist()]
         content = sorted([row[name] for name in _CRITERION] for row in under)
         node_id, is_leaf = digest("node", field, content)[:16], node not in tree.parents
         above: Row = {"node_id": None, "level": -1} if parent < 0 else nodes[parent]

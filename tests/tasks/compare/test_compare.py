@@ -154,7 +154,7 @@ def test_of_a_model_that_was_configured_again_the_latest_responses_count(sitting
     [difference] = ask(sittings, "a", "twice").differences
     assert "new" == difference.pair.second.model_run.model_config_hash
     assert 0 == difference.paired.difference
-    assert any("twice has 2 configurations" in note for note in difference.notes)
+    assert any("twice has 2 configurations" in note for note in difference.pair.notes)
 
 
 def more_verdicts(decisions: comparisons.Decisions, **of_verdict: Any) -> Rows:
