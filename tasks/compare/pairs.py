@@ -18,26 +18,18 @@ from warehouse import Reader
 
 Kind = Literal["model", "judge", "template", "run", "vintage", "revision"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-COLUMN_OF = {
-    "model": "model", "judge": "judge", "template": "template_hash", "vintage": "vintage",
-    "revision": "dataset_revision",
+DIFFERING: dict[Kind, tuple[str, ...]] = {
+    "model": ("model", "model_config_hash"), "judge": ("judge", "judge_config_hash", "template_hash"),
+    "template": ("template_hash",), "run": ("vintage",), "vintage": ("vintage",), "revision": ("dataset_revision",),
 }  # fmt: skip
-"""Kind of name -> its column in `intermediate.model_runs`; a pipeline run has no column."""
+"""Kind of name -> the attributes of model runs that may differ: what has the name (for all but pipeline runs), and
+those that a label stands for."""
 _SHORTEST = 6
 _BY_PREFIX: frozenset[Kind] = frozenset({"template", "run", "revision"})
 _IDENTITY = (
     "dataset_revision", "model", "model_config_hash", "vintage", "judge", "judge_config_hash", "template_hash",
     "grading", "judge_trial",
 )  # fmt: skip
-_MAY_DIFFER: dict[Kind, frozenset[str]] = {
-    # A label stands for its configurations, so these may differ too.
-    "model": frozenset({"model", "model_config_hash"}),
-    "judge": frozenset({"judge", "judge_config_hash", "template_hash"}),
-    "template": frozenset({"template_hash"}),
-    "run": frozenset({"vintage"}),
-    "vintage": frozenset({"vintage"}),
-    "revision": frozenset({"dataset_revision"}),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +136,7 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
     """
     runs = [row["run_id"] for row in reader.select("verdicts", "distinct run_id", benchmark=comparison.benchmark)]
     known: dict[Kind, Sequence[str]] = {
-        kind: runs if kind == "run" else sorted({getattr(each, COLUMN_OF[kind]) for each in model_runs})
+        kind: runs if kind == "run" else sorted({getattr(each, DIFFERING[kind][0]) for each in model_runs})
         for kind in KINDS
     }
     kinds, given = (comparison.kind,) if comparison.kind else KINDS, " and ".join(comparison.names)
@@ -236,7 +228,7 @@ def _grouped(sides: Iterable[Side], *equal: str) -> dict[Any, list[Side]]:
 
 def _equal(kind: Kind) -> list[str]:
     """Return the attributes that must be equal on both sides: all except the compared property."""
-    return [name for name in _IDENTITY if name not in _MAY_DIFFER[kind]]
+    return [name for name in _IDENTITY if name not in DIFFERING[kind]]
 
 
 def _sides(
@@ -244,7 +236,7 @@ def _sides(
 ) -> list[Side]:
     """Return the model runs as sides, named by the attribute of this kind; `names` selects some."""
     if kind != "run":
-        named = [Side(getattr(each, COLUMN_OF[kind]), each) for each in every]
+        named = [Side(getattr(each, DIFFERING[kind][0]), each) for each in every]
         return [side for side in named if names is None or side.name in names]
     by_id = {each.model_run_id: each for each in every}
     parameters = {"benchmark": benchmark, "runs": None if names is None else list(names)}

@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from typing import Any
 
 import polars as pl
 
 import sql
 from tasks.compare.differences import ComparisonResult, ScoreDifference, short
-from tasks.compare.pairs import COLUMN_OF, ModelRunPair
+from tasks.compare.pairs import DIFFERING, ModelRunPair
 from tasks.rules.statistics.comparison import task_differences
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
 from tasks.rules.text.numbers import counted
@@ -97,7 +98,7 @@ def where_in(result: ComparisonResult, difference: ScoreDifference) -> str:
 
     The compared attribute is left out; two values of one difference have an arrow between them.
     """
-    own = COLUMN_OF.get(result.kind)
+    own = None if result.kind == "run" else DIFFERING[result.kind][0]
     of_all = {name: {_values(each.pair, name) for each in result.differences} for name in _CONTEXT if name != own}
     varying = [name for name, values in of_all.items() if len(values) > 1 or len(next(iter(values))) > 1]
     return "".join(f", {_CONTEXT[name]} {' → '.join(_values(difference.pair, name))}" for name in varying)
@@ -163,16 +164,15 @@ def apart(
     `explained` is the part of the difference that flips explain: all of it, unless the rubrics differ.
     """
     parts: dict[str, list[Row]] = {"verdicts": [], "categories": [], "tasks": [], "flips": []}
-    cells_of: dict[tuple[int, int], pl.DataFrame] = {}
-    for difference in differences:
-        first, second = (side.model_run.model_run_id for side in difference.pair.sides)
-        if (first, second) not in cells_of:
-            # Differences of one pair follow each other; only the cells of one pair are kept.
-            parameters = {"first": first, "second": second, "score": result.score}
-            cells_of = {(first, second): pl.DataFrame(reader.arrow(sql.read("queries/compare/flips"), parameters))}
-        labels = _labels(result, difference)
-        for name, rows in _parts(difference, cells_of[first, second], n_flips).items():
-            parts[name] += [labels | row for row in rows]
+    # Differences of one pair follow each other.
+    for pair, of_pair in groupby(differences, key=lambda each: each.pair):
+        first, second = (side.model_run.model_run_id for side in pair.sides)
+        parameters = {"first": first, "second": second, "score": result.score}
+        cells = pl.DataFrame(reader.arrow(sql.read("queries/compare/flips"), parameters))
+        for difference in of_pair:
+            labels = _labels(result, difference)
+            for name, rows in _parts(difference, cells, n_flips).items():
+                parts[name] += [labels | row for row in rows]
     return parts
 
 

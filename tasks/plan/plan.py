@@ -70,10 +70,9 @@ class JudgeCalls(NamedTuple):
             n_prompts: calls for each of these, by response.
             to_come: the same number for responses that are not sampled yet.
         """
-        known = {each: self.again.get(each, 0) for each in n_criteria}
-        new = sum((n - known[each]) * n_prompts[each] for each, n in n_criteria.items())
-        repeated = sum(n * n_prompts[each] for each, n in known.items())
-        return round((new + to_come) * self.times) + self.times_again * repeated
+        repeated = sum(self.again.get(each, 0) * n_prompts[each] for each in n_criteria)
+        total = sum(n * n_prompts[each] for each, n in n_criteria.items())
+        return round((total - repeated + to_come) * self.times) + self.times_again * repeated
 
 
 def plan(job: Job) -> list[Planned]:

@@ -196,7 +196,6 @@ FEW_OTHERS = 10
 """The same for the number of tasks that differ from the most common value (rare mistakes)."""
 FEWEST_OTHERS = 5
 """An interval needs at least this many tasks that differ from the most common value; else the spread is unknown."""
-_SAMPLED_AT_A_TIME = 1_000
 _FIGURES_AT_A_TIME = 100
 _SAME = 1e-9
 """Share of the largest value below which a difference of two values is only a rounding error."""
@@ -209,14 +208,10 @@ def draws(n_tasks: int, resamples: int = RESAMPLES, seed: int = SEED) -> Draws:
     Returns:
         Counts of shape (resamples, n_tasks), read-only. Every row sums to n_tasks.
     """
+    shares = np.full(max(1, n_tasks), 1.0 / max(1, n_tasks))
+    counts = np.random.default_rng(seed).multinomial(n_tasks, shares, size=resamples)[:, :n_tasks]
     # A task's counts are contiguous, so that draws of some of the tasks can be selected fast.
-    sampled = np.zeros((n_tasks, resamples), dtype=np.float32)
-    if n_tasks:
-        generator = np.random.default_rng(seed)
-        shares = np.full(n_tasks, 1.0 / n_tasks)
-        for start in range(0, resamples, _SAMPLED_AT_A_TIME):
-            columns = sampled[:, start : start + _SAMPLED_AT_A_TIME]
-            columns[:] = generator.multinomial(n_tasks, shares, size=columns.shape[1]).T
+    sampled = np.ascontiguousarray(counts.T, dtype=np.float32)
     sampled.flags.writeable = False
     return sampled.T
 
