@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,16 +162,11 @@ TFIDF = "tfidf"
 Row = dict[str, Any]
 
 
-class TreeToGrow(NamedTuple):
-    """A field without a tree of its current phrases: the missing tree's own row, its criteria, and their vectors."""
+def trees_to_grow(job: Job, reader: Reader) -> Iterator[tuple[Row, list[Row], list[list[float]] | None]]:
+    """Yield the trees that are missing: the tree's own row, its criteria, and the vectors of their phrases, if any.
 
-    row: Row
-    members: list[Row]
-    vectors: list[list[float]] | None
-
-
-def trees_to_grow(job: Job, reader: Reader) -> Iterator[TreeToGrow]:
-    """Yield the trees that are missing; a phrase without a vector is left out."""
+    A phrase without a vector is left out.
+    """
     key = wanted_tasks(job, reader).key
     stored = {row["field"]: row["tree_id"] for row in reader.select("capability_trees", **key)}
     vectors, label, by = None, TFIDF, TFIDF
@@ -185,7 +180,7 @@ def trees_to_grow(job: Job, reader: Reader) -> Iterator[TreeToGrow]:
         if members and stored.get(field) != tree_id:
             of_members = None if vectors is None else [vectors[row["phrase"]] for row in members]
             row = {**key, "field": field, "tree_id": tree_id, "vectors": label, "method": METHOD, **_sizes(members)}
-            yield TreeToGrow(row, members, of_members)
+            yield row, members, of_members
 
 
 def grow(job: Job) -> StageReport:

@@ -90,12 +90,12 @@ def kendall_tau(one: Floats, other: Floats) -> Floats:
 def _means_by_task(paired: PairedVerdicts, values: Floats, here: Indices) -> Floats:
     """Return each model's mean score on each task, shape (n_tasks, n_models); NaN without a complete response."""
     scores = paired.scores(values)
-    cell = paired.task_of_response * len(paired.models) + paired.model_of_response
     complete = ~np.isnan(scores)
-    size = len(paired.tasks) * len(paired.models)
-    sums = np.bincount(cell[complete], scores[complete], minlength=size).astype(np.float64)
-    counts = np.bincount(cell[complete], minlength=size).astype(np.float64)
-    return intervals.quotient(sums, counts).reshape(len(paired.tasks), len(paired.models))[here]
+    sums, counts = np.zeros((2, len(paired.tasks), len(paired.models)))
+    cells = (paired.task_of_response[complete], paired.model_of_response[complete])
+    np.add.at(sums, cells, scores[complete])
+    np.add.at(counts, cells, 1.0)
+    return intervals.quotient(sums, counts)[here]
 
 
 _SEED = 20251114
@@ -167,16 +167,12 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Co
     counted, escalated, values = map(np.stack, zip(*(_replayed(each, paired) for each in tried), strict=True))
     task_index = np.searchsorted(here, paired.task)
     sampled = intervals.draws(len(here), resamples, _SEED)
-    counts, sums = (
-        np.stack([np.bincount(task_index, each, minlength=len(here)) for each in which], axis=1).astype(np.float64)
-        for which in (counted, counted & escalated)
-    )
-    shares = intervals.ratio_intervals(sums, counts, sampled=sampled)
     values = np.where(counted, values, np.nan)
     of_rules = zip(counted, values, strict=True)
     tables = np.stack([_tables(task_index, len(here), *each, paired.strong) for each in of_rules], axis=1)
-    differing = (np.trace(tables, axis1=2, axis2=3) < counts).sum(axis=0)
-    agreed = _agreement(tables, tried, differing, sampled)
+    counts, agreed = tables.sum(axis=(2, 3)), _agreement(tables, tried, sampled)
+    sums = np.stack([np.bincount(task_index, each, minlength=len(here)) for each in counted & escalated], axis=1)
+    shares = intervals.ratio_intervals(sums, counts, sampled=sampled)
     for i in np.flatnonzero(counts.any(axis=0)).tolist():
         n, cost = int(counts[:, i].sum()), UNKNOWN
         share = estimate(sums[:, i].sum() / n, shares[i])
@@ -185,8 +181,7 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Co
             cost = Estimate(*(None if each is None else each * (1_000 * costs.strong_usd) + fixed for each in share))
         figures[i] = replace(
             figures[i], strong_calls=1_000 * float(share.value or 0.0), n_paired=n, thousand_usd=cost,
-            n_tasks=int((counts[:, i] > 0).sum()), differing=int(differing[i]), escalated_share=share, **agreed[i],
-            **_ranking(paired, values[i], sampled[:_RANKING_RESAMPLES], here),
+            escalated_share=share, **agreed[i], **_ranking(paired, values[i], sampled[:_RANKING_RESAMPLES], here),
         )  # fmt: skip
     return figures
 
@@ -212,24 +207,21 @@ def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> tuple[Flags, 
     return counted, escalated, np.where(escalated, paired.strong, first)
 
 
-def _agreement(
-    tables: Floats, tried: Sequence[CandidateRule], differing: NDArray[np.int64], sampled: Draws
-) -> list[dict[str, Any]]:
-    """Return agreement, kappa and macro-F1 of each rule.
+def _agreement(tables: Floats, tried: Sequence[CandidateRule], sampled: Draws) -> list[dict[str, Any]]:
+    """Return agreement, kappa and macro-F1 of each rule, its number of tasks, and the number of those that differ.
 
     Agreement is a pooled share with an interval for shares, which covers the truth more often than the others. A
     missing verdict agrees with no verdict.
     """
-    pooled = tables.sum(axis=0)
-    alike = np.trace(tables, axis1=2, axis2=3)
-    ends = [intervals.ratio_intervals(alike, tables.sum(axis=(2, 3)), sampled=sampled)]
+    alike, counts = np.trace(tables, axis1=2, axis2=3), tables.sum(axis=(2, 3))
+    ends = [intervals.ratio_intervals(alike, counts, sampled=sampled)]
     ends += agreement_intervals(tables, kappa, _verdicts_f1, sampled=sampled)
-    measures = {"agreement": raw_agreement, "kappa": kappa, "macro_f1": _verdicts_f1}
-    n_tasks = (tables.sum(axis=(2, 3)) > 0).sum(axis=0)
-    intervals_of = dict(zip(measures, ends, strict=True))
-    by_measure = {name: list(map(estimate, measure(pooled), intervals_of[name])) for name, measure in measures.items()}
+    agreed, kappas, f1s = (
+        list(map(estimate, measure(tables.sum(axis=0)), each))
+        for measure, each in zip((raw_agreement, kappa, _verdicts_f1), ends, strict=True)
+    )
+    n_tasks, differing = (each.sum(axis=0).tolist() for each in (counts > 0, alike < counts))
     for index, (candidate, n_differing, n) in enumerate(zip(tried, differing, n_tasks, strict=True)):
-        agreed = by_measure["agreement"]
         if candidate.when is None:
             agreed[index] = Estimate(1.0, 1.0, 1.0)
         elif n_differing < intervals.FEWEST_OTHERS:
@@ -237,7 +229,8 @@ def _agreement(
             # its criteria. The exact interval of a share (Clopper and Pearson, 1934).
             low = 0.0 if n_differing >= n else 1.0 - float(betaincinv(n_differing + 1, n - n_differing, 0.975))
             agreed[index] = agreed[index]._replace(low=low, high=1.0)
-    return [{name: of_rules[index] for name, of_rules in by_measure.items()} for index in range(len(tried))]
+    names = ("agreement", "kappa", "macro_f1", "n_tasks", "differing")
+    return [dict(zip(names, each, strict=True)) for each in zip(agreed, kappas, f1s, n_tasks, differing, strict=True)]
 
 
 def _tables(task_index: Indices, n_tasks: int, counted: Flags, values: Floats, strong: Floats) -> Floats:
