@@ -59,7 +59,7 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
         UsageError: the names or options do not determine a comparison.
         PipelineError: there is nothing to compare.
     """
-    kind, paired_runs, notes = pairs(reader, comparison)
+    kind, paired_runs = pairs(reader, comparison)
     # A row for each split, model run and wanted task: its value, if a trial is complete, and whether it has a response.
     parameters = {
         "benchmark": comparison.benchmark, "is_hard": comparison.is_hard, "splits": list(comparison.splits),
@@ -94,7 +94,7 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
     corrected = tuple(
         replace(difference, p_adjusted=p_value) for difference, p_value in zip(differences, adjusted, strict=True)
     )
-    return ComparisonResult(kind, comparison.score, corrected, (*notes, *_on_random_parts(reader, paired_runs), *empty))
+    return ComparisonResult(kind, comparison.score, corrected, (*_on_random_parts(reader, paired_runs), *empty))
 
 
 def _on_random_parts(reader: Reader, paired_runs: Iterable[ModelRunPair]) -> list[str]:

@@ -36,9 +36,8 @@ _IDENTITY = (
 class Comparison:
     """A requested comparison: each other name is compared with the first.
 
-    If `kind` is None, it follows from the names. `revision` is the data-set revision to use, unless revisions are
-    compared; if it has no model runs, all revisions are used.
-    `models`, `judges` and `vintage` select the model runs to pair.
+    If `kind` is None, it follows from the names. `revision` is the data-set revision to use (None: all), unless
+    revisions are compared. `models`, `judges` and `vintage` select the model runs to pair.
     """
 
     benchmark: str
@@ -169,8 +168,8 @@ def _matches(name: str, kind: Kind, known: Sequence[str]) -> list[str]:
     return [each for each in known if each == name or (is_prefix and each.startswith(name))]
 
 
-def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPair], list[str]]:
-    """Return the kind of the comparison, the pairs of model runs, and notes on their choice.
+def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPair]]:
+    """Return the kind of the comparison, and the pairs of model runs.
 
     Raises:
         UsageError: the names do not determine a comparison, or an option has no match.
@@ -180,15 +179,12 @@ def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPa
     kind, names = resolved(reader, comparison, every)
     if {"model": comparison.models, "judge": comparison.judges, "vintage": comparison.vintage}.get(kind):
         raise UsageError(f"--{kind}: {kind}s are compared; leave the option out")
-    meant = every if kind == "revision" else of_revision(every, comparison.revision)
-    notes, configured = [], comparison.revision if kind != "revision" else None
-    if configured and configured not in {each.dataset_revision for each in meant}:
-        notes.append(f"No verdict on the configured revision {configured[:12]}; another one is compared.")
     requested = [
         each
-        for each in meant
+        for each in every
         # If judges are compared, people count too.
         if (each.judge in comparison.judges if comparison.judges else each.is_by_judge or kind == "judge")
+        and (kind == "revision" or comparison.revision in {None, each.dataset_revision})
         and (not comparison.models or each.model in comparison.models)
         and (not comparison.vintage or each.vintage == comparison.vintage)
     ]
@@ -197,7 +193,7 @@ def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPa
     paired = [pair for name in names[1:] for pair in _paired(kind, sides[names[0]], sides[name])]
     if not paired:
         raise PipelineError(_nothing(kind, names, sides))
-    return kind, paired, notes
+    return kind, paired
 
 
 def model_runs(reader: Reader, benchmark: str) -> list[ModelRun]:
@@ -211,11 +207,6 @@ def model_runs(reader: Reader, benchmark: str) -> list[ModelRun]:
     if not rows:
         raise PipelineError(f"nothing to compare: no verdict on {benchmark} yet; run `prbench run` first")
     return [ModelRun(**{name: row[name] for name in names}) for row in rows]
-
-
-def of_revision(every: Sequence[ModelRun], revision: str | None) -> Sequence[ModelRun]:
-    """Return the model runs of a revision; if it has none, all."""
-    return [each for each in every if each.dataset_revision == revision] or every
 
 
 def _grouped(sides: Iterable[Side], *equal: str) -> dict[Any, list[Side]]:
@@ -285,12 +276,12 @@ def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> 
 def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> list[list[Side]]:
     """Return the sides that can be compared, in groups that differ only in the compared property.
 
-    If the revision has no model runs, those of all revisions are used. Two sides need not have a task in common.
+    Two sides need not have a task in common.
 
     Raises:
         PipelineError: there is no verdict yet.
     """
-    every = [each for each in of_revision(model_runs(reader, benchmark), revision) if each.is_by_judge]
+    every = [each for each in model_runs(reader, benchmark) if each.dataset_revision == revision and each.is_by_judge]
     return [
         group
         for group in _grouped(_sides(reader, benchmark, kind, every), *_equal(kind)).values()

@@ -128,16 +128,11 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     (("a", "b"), {"kind": "judge"}, "a and b: each must be a judge"),
     (("a", "b"), {"models": ("a",)}, "--model: models are compared"),
     (("a", "b"), {"judges": ("nobody",)}, "nothing to compare: a has no verdict under these options"),
+    (("a", "b"), {"revision": "another"}, "nothing to compare: a has no verdict under these options"),
 ])  # fmt: skip
 def test_unclear_names_fail(sittings: Reader, names: tuple[str, ...], options: dict[str, Any], message: str) -> None:
     with pytest.raises(PipelineError, match=message):
         ask(sittings, *names, **options)
-
-
-def test_what_is_there_is_compared_when_it_is_not_of_the_configured_revision(sittings: Reader) -> None:
-    result = ask(sittings, "a", "b", revision="another", vintage="base")
-    assert 1 == len(result.differences)
-    assert "configured revision another" in result.notes[0]
 
 
 def test_models_are_compared_under_one_judging_and_in_one_vintage_only(sittings: Reader) -> None:
