@@ -171,7 +171,8 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Co
     of_rules = zip(counted, values, strict=True)
     tables = np.stack([_tables(task_index, len(here), *each, paired.strong) for each in of_rules], axis=1)
     counts, agreed = tables.sum(axis=(2, 3)), _agreement(tables, tried, sampled)
-    sums = np.stack([np.bincount(task_index, each, minlength=len(here)) for each in counted & escalated], axis=1)
+    by_rule = [np.bincount(task_index, each, minlength=len(here)) for each in counted & escalated]
+    sums = np.stack(by_rule, axis=1).astype(np.float64)
     shares = intervals.ratio_intervals(sums, counts, sampled=sampled)
     for i in np.flatnonzero(counts.any(axis=0)).tolist():
         n, cost = int(counts[:, i].sum()), UNKNOWN
