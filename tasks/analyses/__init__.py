@@ -1,7 +1,6 @@
 """The paper's analyses (labels of tasks, reviews of rubrics, the tree of capabilities), and their shared functions."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from tasks.config.models import Analyst
 from tasks.rules.errors import PipelineError
@@ -25,8 +24,3 @@ def assembled(reader: Reader, wanted: WantedTasks) -> Mapping[str, Conversation]
 def provenance(by: str, analyst: Analyst, template: str) -> dict[str, str]:
     """Return the columns with the origin of a row: who made it (the column `by`), and the hash of the template."""
     return {by: analyst.label, f"{by}_config_hash": target_of(analyst).config_hash, "template_hash": template}
-
-
-def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON schema of an object with exactly these properties."""
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}

@@ -15,7 +15,7 @@ from tasks.prompts import load_analysis_template
 from tasks.rules.conversation import prompt_on
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest, template_hash
-from tasks.rules.text.characters import did_you_mean, storable
+from tasks.rules.text.characters import storable
 from tasks.rules.verdict import VerdictError, json_object, strict_format
 from tasks.run.calls import Analysis, Columns, Item, ReplySpec
 from tasks.run.missing_work import Conversation, WantedTasks
@@ -79,8 +79,7 @@ def refuse_unready(job: Job) -> None:
         raise UsageError(f"{job.settings.benchmark} declares no vocabulary (`annotations`) to label tasks with")
     for name in job.vocabularies:
         if name not in known:
-            near = did_you_mean(name, known) or f"; known are {', '.join(known)}"
-            raise UsageError(f"{name}: {job.settings.benchmark} has no such vocabulary{near}")
+            raise UsageError(f"{name}: {job.settings.benchmark} has no such vocabulary; known are {', '.join(known)}")
 
 
 def _items(job: Job, wanted: WantedTasks, reader: Reader, annotator: Analyst) -> list[Item]:

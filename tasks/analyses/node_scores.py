@@ -11,7 +11,7 @@ import sql
 from tasks.config.job import Job
 from tasks.rules.identity import digest
 from tasks.rules.statistics import intervals, weaknesses
-from tasks.rules.statistics.intervals import Floats
+from tasks.rules.statistics.intervals import Floats, known
 from tasks.rules.statistics.weaknesses import Contrast, Flags, Ints, TaskSums, TestedNode
 from tasks.run.missing_work import wanted_tasks
 from tasks.run.writing import StageReport
@@ -138,11 +138,10 @@ def _score_rows(tree: Grown, right: Floats, weights: Floats) -> Iterator[Row]:
     n_decided = np.bincount(tree.leaves, ~np.isnan(right), minlength=len(under)) @ under
     for node, node_id in enumerate(tree.node_ids):
         if n_tasks[node]:
-            low, high = (None if np.isnan(end) else float(end) for end in ends[node])
             yield {
                 "tree_id": tree.tree_id, "node_id": node_id, "value": float(np.nanmean(shares[:, node])),
-                "ci_low": low, "ci_high": high, "is_small": bool(are_small[node]), "n_tasks": int(n_tasks[node]),
-                "n_criteria": int(n_criteria[node]), "n_decided": int(n_decided[node]),
+                "ci_low": known(ends[node, 0]), "ci_high": known(ends[node, 1]), "is_small": bool(are_small[node]),
+                "n_tasks": int(n_tasks[node]), "n_criteria": int(n_criteria[node]), "n_decided": int(n_decided[node]),
             }  # fmt: skip
 
 

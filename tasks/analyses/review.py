@@ -10,7 +10,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from tasks.analyses import assembled, object_of, provenance
+from tasks.analyses import assembled, provenance
 from tasks.config.job import Job
 from tasks.config.models import Analyst
 from tasks.prompts import load_analysis_template
@@ -18,7 +18,7 @@ from tasks.rules.conversation import rubric_prompt
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest, template_hash
 from tasks.rules.text.characters import storable
-from tasks.rules.verdict import VerdictError, json_object, strict_format
+from tasks.rules.verdict import VerdictError, json_object, object_of, strict_format
 from tasks.run.calls import Analysis, Item, ReplySpec
 from tasks.run.missing_work import WantedTasks
 from warehouse import Reader

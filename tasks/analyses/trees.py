@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from tasks.config.job import Job
 from tasks.config.models import Analyst
 from tasks.llm.replies import OK
 from tasks.rules.identity import digest
+from tasks.rules.statistics.weaknesses import leaves_under
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import wanted_tasks
 from tasks.run.writing import StageReport
@@ -60,14 +61,6 @@ class Tree:
 
     parents: tuple[int, ...]
     leaves: Ints
-
-    def members(self, node: int) -> Ints:
-        """Return the items under a node."""
-        under = {node}
-        for each, parent in enumerate(self.parents):
-            if parent in under:
-                under.add(each)
-        return np.flatnonzero(np.isin(self.leaves, list(under)))
 
 
 def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None = None) -> Tree:
@@ -169,16 +162,11 @@ TFIDF = "tfidf"
 Row = dict[str, Any]
 
 
-class TreeToGrow(NamedTuple):
-    """A field without a tree of its current phrases: the missing tree's own row, its criteria, and their vectors."""
+def trees_to_grow(job: Job, reader: Reader) -> Iterator[tuple[Row, list[Row], list[list[float]] | None]]:
+    """Yield the trees that are missing: the tree's own row, its criteria, and the vectors of their phrases, if any.
 
-    row: Row
-    members: list[Row]
-    vectors: list[list[float]] | None
-
-
-def trees_to_grow(job: Job, reader: Reader) -> Iterator[TreeToGrow]:
-    """Yield the trees that are missing; a phrase without a vector is left out."""
+    A phrase without a vector is left out.
+    """
     key = wanted_tasks(job, reader).key
     stored = {row["field"]: row["tree_id"] for row in reader.select("capability_trees", **key)}
     vectors, label, by = None, TFIDF, TFIDF
@@ -192,7 +180,7 @@ def trees_to_grow(job: Job, reader: Reader) -> Iterator[TreeToGrow]:
         if members and stored.get(field) != tree_id:
             of_members = None if vectors is None else [vectors[row["phrase"]] for row in members]
             row = {**key, "field": field, "tree_id": tree_id, "vectors": label, "method": METHOD, **_sizes(members)}
-            yield TreeToGrow(row, members, of_members)
+            yield row, members, of_members
 
 
 def grow(job: Job) -> StageReport:
@@ -218,8 +206,9 @@ def _store(warehouse: Warehouse, row_of_tree: Row, tree: Tree, members: Sequence
     of_nodes: list[Row] = []
     created, field = {"created_at": datetime.now(UTC)}, row_of_tree["field"]
     in_tree = {name: row_of_tree[name] for name in ("benchmark", "dataset_revision", "tree_id")}
+    of_leaf = leaves_under(tree.parents)[np.unique(tree.leaves, return_inverse=True)[1]]
     for node, parent in enumerate(tree.parents):
-        under = [members[index] for index in tree.members(node)]
+        under = [members[index] for index in np.flatnonzero(of_leaf[:, node]).tolist()]
         content = sorted([row[name] for name in _CRITERION] for row in under)
         node_id, is_leaf = digest("node", field, content)[:16], node not in tree.parents
         above: Row = {"node_id": None, "level": -1} if parent < 0 else nodes[parent]

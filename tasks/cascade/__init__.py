@@ -14,10 +14,9 @@ import polars as pl
 
 import sql
 from tasks.rules.cascades.evaluation import Bound, Costs, Evaluation, Figures, evaluate, for_choosing, front, picked
-from tasks.rules.cascades.rules import Facts, PairedVerdicts, candidates, is_repeated
+from tasks.rules.cascades.rules import Facts, PairedVerdicts, candidates
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
-from tasks.rules.statistics.intervals import SMALL
 from warehouse import TABLES, Reader, Warehouse
 
 Row = Mapping[str, Any]
@@ -59,9 +58,8 @@ def stored_pair(reader: Reader, parameters: Mapping[str, Any], configured: Colle
     if cheap[0]["grading"] != strong[0]["grading"]:
         each = f"{parameters['cheap']} is {cheap[0]['grading']}, {parameters['strong']} {strong[0]['grading']}"
         raise UsageError(f"the judges grade in different ways: {each}; a cascade needs one grading")
-    by_trial = [[row["judging_id"] for row in sorted(rows, key=itemgetter("judge_trial"))] for rows in (cheap, strong)]
-    first, second = [*by_trial[0], None][:2]
-    given = {"first": first, "second": second, "strong_first": by_trial[1][0]}
+    first, second, *_ = [*(row["judging_id"] for row in cheap), None]
+    given = {"first": first, "second": second, "strong_first": strong[0]["judging_id"]}
     verdicts = pl.DataFrame(reader.arrow(sql.read("queries/cascade/verdicts"), {**parameters, **given}))
     notes = [
         f"{label} has verdicts under several configurations or templates; those of the one with most verdicts count"
@@ -74,7 +72,7 @@ def stored_pair(reader: Reader, parameters: Mapping[str, Any], configured: Colle
 
 
 def _configs_of(judged: Sequence[Row], label: str, configured: Collection[str]) -> list[Row]:
-    """Return the repetitions of a judge under the configuration and template with the most verdicts.
+    """Return the repetitions of a judge, in their order, under the configuration and template with the most verdicts.
 
     If several have the most, the one that is configured now is used.
     """
@@ -86,7 +84,7 @@ def _configs_of(judged: Sequence[Row], label: str, configured: Collection[str]) 
     for row in own:
         sizes[keys(row)] += row["n_verdicts"]
     most = min(sizes, key=lambda key: (-sizes[key], key[0] not in configured, key))
-    return [row for row in own if keys(row) == most]
+    return sorted((row for row in own if keys(row) == most), key=itemgetter("judge_trial"))
 
 
 def _mean_usd(rows: Sequence[Row]) -> float | None:
@@ -94,21 +92,14 @@ def _mean_usd(rows: Sequence[Row]) -> float | None:
     return sum(usd * n for usd, n in priced) / sum(n for _, n in priced) if priced else None
 
 
-_NUMBERS = (
-    "first_value", "second_value", "strong_value", "weight", "confidence", "probability", "offset_points",
-    "denominator",
-)  # fmt: skip
-
-
 def _pair(verdicts: pl.DataFrame, costs: Costs, notes: tuple[str, ...]) -> StoredPair:
-    kept = verdicts.with_columns(pl.col(_NUMBERS).cast(pl.Float64)).drop_nulls("strong_value")
+    kept = verdicts.drop_nulls("strong_value")
     n_second = int(kept["has_second"].sum())
-    has_repetitions = is_repeated(n_second, len(kept))
-    values = kept.select("first_value", *(["second_value"] if has_repetitions else []))
+    has_repetitions = n_second >= _FEWEST_REPEATED * max(1, len(kept))
     is_binary = kept["strong_value"].is_in([0.0, 1.0]).all()
     facts = Facts(
-        values.to_numpy(), kept["weight"].to_numpy(), kept["category"].to_numpy().astype(str),
-        kept["confidence"].to_numpy(),
+        kept.select("first_value", "second_value").to_numpy(), kept["weight"].to_numpy(),
+        kept["category"].to_numpy().astype(str), kept["confidence"].to_numpy(),
         kept["probability"].to_numpy() if is_binary else np.full(len(kept), np.nan),
         kept["severity"].to_numpy().astype(str), kept["kinds"].list.join(" ").to_numpy().astype(str),
     )  # fmt: skip
@@ -139,6 +130,8 @@ def _paired(kept: pl.DataFrame, facts: Facts) -> PairedVerdicts:
 
 FEWEST_TASKS = 4
 """With fewer tasks, a half would have one task or none."""
+_FEWEST_REPEATED = 0.5
+"""Smallest share of criteria with a second verdict of the cheap judge at which disagreement is tried."""
 
 
 @dataclass(frozen=True)
@@ -149,14 +142,6 @@ class CascadeResult:
     evaluations: Sequence[Evaluation]
     front: Sequence[Evaluation]
     picked: Evaluation | None
-
-    @property
-    def few_tasks(self) -> str:
-        """A warning if the halves of the tasks are small; else empty."""
-        n_tasks = len(self.stored.paired.tasks)
-        if n_tasks // 2 >= SMALL:
-            return ""
-        return f"Warning: rules made from {n_tasks // 2} tasks are unreliable; below {SMALL} so are their intervals."
 
 
 def evaluated(

@@ -105,13 +105,10 @@ def current_steps(
     ]
     given = {"conditions": json.dumps(records), "conditions_of": benchmark}
     steps = {"condition_sets": sql.read("queries/compare/condition_sets"), **_views("intermediate", _STEPS)}
-    fresh = [
-        {name: value for name, value in row.items() if name not in {"note", "created_at"}}
-        for row in CONDITION.fresh(reader, (steps, given), benchmark=benchmark)
-    ]
+    fresh = json.dumps(CONDITION.fresh(reader, (steps, given), benchmark=benchmark), default=str)
     steps["condition_tests"] = sql.read("queries/compare/condition_tests")
     steps |= _views("intermediate", ("condition_measures",)) | _views("marts", _VIEWS)
-    return steps, {**given, "fresh": json.dumps(fresh)}
+    return steps, {**given, "fresh": fresh}
 
 
 def _views(schema: str, names: Iterable[str]) -> dict[str, str]:

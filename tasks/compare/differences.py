@@ -10,7 +10,6 @@ import sql
 from tasks.compare.pairs import Comparison, Kind, ModelRunPair, Side, pairs
 from tasks.rules.errors import PipelineError
 from tasks.rules.statistics.comparison import PairedDifference, holm, is_significant, paired_difference
-from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
 from warehouse import Reader
 
 
@@ -23,8 +22,7 @@ class ScoreDifference:
             `second_score`, where a score is the mean over the complete trials of that side.
         both_responded: the tasks with a response on both sides, complete or not.
         n_wanted: the number of tasks that both sides could have.
-        p_adjusted: the p-value, corrected for the number of differences in the result.
-        is_significant: true if `p_adjusted` is at most 5 %; None without a p-value. Interval and smallest detectable
+        p_adjusted: the p-value, corrected for the number of differences in the result. Interval and smallest detectable
             difference are not corrected.
     """
 
@@ -37,8 +35,11 @@ class ScoreDifference:
     second_mean: float
     paired: PairedDifference
     p_adjusted: float | None = None
-    is_significant: bool | None = None
-    notes: tuple[str, ...] = ()
+
+    @property
+    def is_significant(self) -> bool | None:
+        """Whether `p_adjusted` is at most 5 %; None without a p-value."""
+        return is_significant(self.p_adjusted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
         UsageError: the names or options do not determine a comparison.
         PipelineError: there is nothing to compare.
     """
-    kind, paired_runs, notes = pairs(reader, comparison)
+    kind, paired_runs = pairs(reader, comparison)
     # A row for each split, model run and wanted task: its value, if a trial is complete, and whether it has a response.
     parameters = {
         "benchmark": comparison.benchmark, "is_hard": comparison.is_hard, "splits": list(comparison.splits),
@@ -80,7 +81,7 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
         )
         wanted = first.join(second, on=["split", "task_id"], suffix="_second", maintain_order="left")
         for split in values["split"].unique(maintain_order=True):
-            difference = _difference(comparison, pair, split, wanted.filter(split=split))
+            difference = _difference(pair, split, wanted.filter(split=split))
             if difference is None:
                 sides = " and ".join(short(kind, side) for side in pair.sides)
                 empty.append(f"{split}: no task is complete for both {sides}.")
@@ -91,10 +92,9 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
     # Holm's correction covers all differences of the comparison.
     adjusted = holm([difference.paired.p_value for difference in differences])
     corrected = tuple(
-        replace(difference, p_adjusted=p_value, is_significant=is_significant(p_value))
-        for difference, p_value in zip(differences, adjusted, strict=True)
+        replace(difference, p_adjusted=p_value) for difference, p_value in zip(differences, adjusted, strict=True)
     )
-    return ComparisonResult(kind, comparison.score, corrected, (*notes, *_on_random_parts(reader, paired_runs), *empty))
+    return ComparisonResult(kind, comparison.score, corrected, (*_on_random_parts(reader, paired_runs), *empty))
 
 
 def _on_random_parts(reader: Reader, paired_runs: Iterable[ModelRunPair]) -> list[str]:
@@ -111,7 +111,7 @@ def short(kind: Kind, side: Side) -> str:
     return side.name[:12] if kind in {"template", "revision"} else side.name
 
 
-def _difference(comparison: Comparison, pair: ModelRunPair, split: str, wanted: pl.DataFrame) -> ScoreDifference | None:
+def _difference(pair: ModelRunPair, split: str, wanted: pl.DataFrame) -> ScoreDifference | None:
     """Return the difference of a pair on a split; None if no task is complete on both sides."""
     complete = wanted.drop_nulls(["value", "value_second"])
     if complete.is_empty():
@@ -120,19 +120,4 @@ def _difference(comparison: Comparison, pair: ModelRunPair, split: str, wanted: 
     means = [math.fsum(tasks[side]) / len(tasks) for side in ("first_score", "second_score")]
     paired = paired_difference(tasks["first_score"].to_numpy(), tasks["second_score"].to_numpy())
     both_responded = wanted.filter("has_response", "has_response_second")["task_id"]
-    notes = (*pair.notes, *_notes(comparison, pair, means, paired))
-    return ScoreDifference(pair, split, tasks, both_responded, len(wanted), means[0], means[1], paired, notes=notes)
-
-
-def _notes(comparison: Comparison, pair: ModelRunPair, means: Iterable[float], paired: PairedDifference) -> list[str]:
-    notes = [
-        f"The mean of {side.name} is {mean:.3f} before clipping; the leaderboard shows 0. The difference is of the "
-        "unclipped means."
-        for side, mean in zip(pair.sides, means, strict=True)
-        if comparison.clips_mean and mean < 0
-    ]
-    if paired.ci_low is not None and paired.is_small:
-        few = f"Only {paired.n_differing} of {paired.n_tasks} tasks differ; below {FEW_OTHERS}"
-        few = few if paired.n_tasks >= SMALL else f"Based on {paired.n_tasks} tasks; below {SMALL}"
-        notes.append(f"{few} an interval is unreliable.")
-    return notes
+    return ScoreDifference(pair, split, tasks, both_responded, len(wanted), means[0], means[1], paired)

@@ -14,41 +14,30 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.records import ScoreDefinition
-from tasks.rules.text.numbers import some
 from warehouse import Reader
 
 Kind = Literal["model", "judge", "template", "run", "vintage", "revision"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-COLUMN_OF = {
-    "model": "model", "judge": "judge", "template": "template_hash", "vintage": "vintage",
-    "revision": "dataset_revision",
+DIFFERING: dict[Kind, tuple[str, ...]] = {
+    "model": ("model", "model_config_hash"), "judge": ("judge", "judge_config_hash", "template_hash"),
+    "template": ("template_hash",), "run": ("vintage",), "vintage": ("vintage",), "revision": ("dataset_revision",),
 }  # fmt: skip
-"""Kind of name -> its column in `intermediate.model_runs`; a pipeline run has no column."""
+"""Kind of name -> the attributes of model runs that may differ: what has the name (for all but pipeline runs), and
+those that a label stands for."""
 _SHORTEST = 6
 _BY_PREFIX: frozenset[Kind] = frozenset({"template", "run", "revision"})
-Known = dict[Kind, Sequence[str]]
 _IDENTITY = (
     "dataset_revision", "model", "model_config_hash", "vintage", "judge", "judge_config_hash", "template_hash",
     "grading", "judge_trial",
 )  # fmt: skip
-_MAY_DIFFER: dict[Kind, frozenset[str]] = {
-    # A label stands for its configurations, so these may differ too.
-    "model": frozenset({"model", "model_config_hash"}),
-    "judge": frozenset({"judge", "judge_config_hash", "template_hash"}),
-    "template": frozenset({"template_hash"}),
-    "run": frozenset({"vintage"}),
-    "vintage": frozenset({"vintage"}),
-    "revision": frozenset({"dataset_revision"}),
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """A requested comparison: each other name is compared with the first.
 
-    If `kind` is None, it follows from the names. `revision` is the data-set revision to use, unless revisions are
-    compared; if it has no model runs, all revisions are used. `clips_mean`: the leaderboard shows a mean below 0 as 0.
-    `models`, `judges` and `vintage` select the model runs to pair.
+    If `kind` is None, it follows from the names. `revision` is the data-set revision to use (None: all), unless
+    revisions are compared. `models`, `judges` and `vintage` select the model runs to pair.
     """
 
     benchmark: str
@@ -58,7 +47,6 @@ class Comparison:
     splits: tuple[str, ...] = ()
     is_hard: bool = False
     score: str = "score"
-    clips_mean: bool = False
     models: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     vintage: str | None = None
@@ -131,11 +119,11 @@ def comparison_of(
         UsageError: the benchmark has no such score, or the configured data set is missing.
     """
     benchmark = load_benchmark(job.settings.benchmark)
-    chosen = score_or(benchmark.primary_score, score, benchmark)
     return Comparison(
         benchmark=benchmark.name, names=tuple(names), kind=next((known for known in KINDS if known == kind), None),
-        revision=job.data.revision, splits=job.settings.dataset.splits, is_hard=is_hard, score=chosen.score_name,
-        clips_mean=chosen.clips_mean, models=job.named_models or (), judges=job.named_judges or (), vintage=vintage,
+        revision=job.data.revision, splits=job.settings.dataset.splits, is_hard=is_hard,
+        score=score_or(benchmark.primary_score, score, benchmark).score_name,
+        models=job.named_models or (), judges=job.named_judges or (), vintage=vintage,
     )  # fmt: skip
 
 
@@ -146,27 +134,24 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
         UsageError: a name is unknown or ambiguous, or two names mean the same.
     """
     runs = [row["run_id"] for row in reader.select("verdicts", "distinct run_id", benchmark=comparison.benchmark)]
-    known: Known = {
-        kind: runs if kind == "run" else sorted({getattr(each, COLUMN_OF[kind]) for each in model_runs})
+    known: dict[Kind, Sequence[str]] = {
+        kind: runs if kind == "run" else sorted({getattr(each, DIFFERING[kind][0]) for each in model_runs})
         for kind in KINDS
     }
-    kinds = (comparison.kind,) if comparison.kind else KINDS
-    matches = {
-        kind: [
-            [name] if name in known[kind] else
-            [each for each in known[kind]
-             if kind in _BY_PREFIX and len(name) >= _SHORTEST and each.startswith(name)]
-            for name in comparison.names
-        ]
-        for kind in kinds
-    }  # fmt: skip
+    kinds, given = (comparison.kind,) if comparison.kind else KINDS, " and ".join(comparison.names)
+    matches = {kind: [_matches(name, kind, known[kind]) for name in comparison.names] for kind in kinds}
     # A full name takes precedence over a prefix.
     full_names = [kind for kind in kinds if set(comparison.names) <= set(known[kind])]
     fitting = full_names or [kind for kind in kinds if all(matches[kind])]
     if not fitting:
-        raise UsageError(_unfit(comparison.names, {kind: known[kind] for kind in kinds}))
+        kind_of = {each: kind for kind in reversed(kinds) for each in known[kind]}
+        near = dict.fromkeys(get_close_matches(name, kind_of, n=1, cutoff=0.0)[0] for name in comparison.names)
+        raise UsageError(
+            f"{given}: each must be a {' or '.join(kinds)} with verdicts, and all of one kind; nearest: "
+            + ", ".join(f"{name} ({kind_of[name]})" for name in near)
+        )
     if len(fitting) > 1:
-        raise UsageError(f"{' and '.join(comparison.names)}: could be {_either(fitting)}; say which with --of")
+        raise UsageError(f"{given}: could be {' or '.join(fitting)}; say which with --of")
     kind = fitting[0]
     for name, full in zip(comparison.names, matches[kind], strict=True):
         if len(full) > 1:
@@ -177,23 +162,14 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
     return kind, names
 
 
-def _unfit(names: Sequence[str], known: Known) -> str:
-    """Return the reason why no kind has all the names, with the nearest known name of each."""
-    kind_of = {each: kind for kind, of_kind in reversed(known.items()) for each in of_kind}
-    near = dict.fromkeys(each for name in names for each in get_close_matches(name, kind_of, n=1, cutoff=0.5))
-    listed = (
-        f"nearest: {', '.join(f'{each} ({kind_of[each]})' for each in near)}" if near else f"known: {some(kind_of)}"
-    )
-    kinds = _either(list(known))
-    return f"{' and '.join(names)}: each must be a {kinds} with verdicts, and all of one kind; {listed}"
+def _matches(name: str, kind: Kind, known: Sequence[str]) -> list[str]:
+    """Return the known names that a name stands for: itself, or those of a kind with long names that begin with it."""
+    is_prefix = kind in _BY_PREFIX and len(name) >= _SHORTEST and name not in known
+    return [each for each in known if each == name or (is_prefix and each.startswith(name))]
 
 
-def _either(kinds: Sequence[Kind]) -> str:
-    return " or ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
-
-
-def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPair], list[str]]:
-    """Return the kind of the comparison, the pairs of model runs, and notes on their choice.
+def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPair]]:
+    """Return the kind of the comparison, and the pairs of model runs.
 
     Raises:
         UsageError: the names do not determine a comparison, or an option has no match.
@@ -203,15 +179,12 @@ def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPa
     kind, names = resolved(reader, comparison, every)
     if {"model": comparison.models, "judge": comparison.judges, "vintage": comparison.vintage}.get(kind):
         raise UsageError(f"--{kind}: {kind}s are compared; leave the option out")
-    meant = every if kind == "revision" else of_revision(every, comparison.revision)
-    notes, configured = [], comparison.revision if kind != "revision" else None
-    if configured and configured not in {each.dataset_revision for each in meant}:
-        notes.append(f"No verdict on the configured revision {configured[:12]}; another one is compared.")
     requested = [
         each
-        for each in meant
+        for each in every
         # If judges are compared, people count too.
         if (each.judge in comparison.judges if comparison.judges else each.is_by_judge or kind == "judge")
+        and (kind == "revision" or comparison.revision in {None, each.dataset_revision})
         and (not comparison.models or each.model in comparison.models)
         and (not comparison.vintage or each.vintage == comparison.vintage)
     ]
@@ -220,7 +193,7 @@ def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPa
     paired = [pair for name in names[1:] for pair in _paired(kind, sides[names[0]], sides[name])]
     if not paired:
         raise PipelineError(_nothing(kind, names, sides))
-    return kind, paired, notes
+    return kind, paired
 
 
 def model_runs(reader: Reader, benchmark: str) -> list[ModelRun]:
@@ -236,11 +209,6 @@ def model_runs(reader: Reader, benchmark: str) -> list[ModelRun]:
     return [ModelRun(**{name: row[name] for name in names}) for row in rows]
 
 
-def of_revision(every: Sequence[ModelRun], revision: str | None) -> Sequence[ModelRun]:
-    """Return the model runs of a revision; if it has none, all."""
-    return [each for each in every if each.dataset_revision == revision] or every
-
-
 def _grouped(sides: Iterable[Side], *equal: str) -> dict[Any, list[Side]]:
     """Return the sides grouped by the values of some attributes of their model runs."""
     groups: dict[Any, list[Side]] = {}
@@ -251,7 +219,7 @@ def _grouped(sides: Iterable[Side], *equal: str) -> dict[Any, list[Side]]:
 
 def _equal(kind: Kind) -> list[str]:
     """Return the attributes that must be equal on both sides: all except the compared property."""
-    return [name for name in _IDENTITY if name not in _MAY_DIFFER[kind]]
+    return [name for name in _IDENTITY if name not in DIFFERING[kind]]
 
 
 def _sides(
@@ -259,7 +227,7 @@ def _sides(
 ) -> list[Side]:
     """Return the model runs as sides, named by the attribute of this kind; `names` selects some."""
     if kind != "run":
-        named = [Side(getattr(each, COLUMN_OF[kind]), each) for each in every]
+        named = [Side(getattr(each, DIFFERING[kind][0]), each) for each in every]
         return [side for side in named if names is None or side.name in names]
     by_id = {each.model_run_id: each for each in every}
     parameters = {"benchmark": benchmark, "runs": None if names is None else list(names)}
@@ -308,12 +276,12 @@ def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> 
 def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> list[list[Side]]:
     """Return the sides that can be compared, in groups that differ only in the compared property.
 
-    If the revision has no model runs, those of all revisions are used. Two sides need not have a task in common.
+    Two sides need not have a task in common.
 
     Raises:
         PipelineError: there is no verdict yet.
     """
-    every = [each for each in of_revision(model_runs(reader, benchmark), revision) if each.is_by_judge]
+    every = [each for each in model_runs(reader, benchmark) if each.dataset_revision == revision and each.is_by_judge]
     return [
         group
         for group in _grouped(_sides(reader, benchmark, kind, every), *_equal(kind)).values()

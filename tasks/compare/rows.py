@@ -3,14 +3,15 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from typing import Any
 
 import polars as pl
 
 import sql
 from tasks.compare.differences import ComparisonResult, ScoreDifference, short
-from tasks.compare.pairs import COLUMN_OF, ModelRunPair
-from tasks.rules.statistics.comparison import ALPHA, task_differences
+from tasks.compare.pairs import DIFFERING, ModelRunPair
+from tasks.rules.statistics.comparison import task_differences
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
 from tasks.rules.text.numbers import counted
 from warehouse import Reader
@@ -38,7 +39,8 @@ def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
     corrected, alone = (f" corrected for {n_tested} comparisons", "uncorrected ") if n_tested > 1 else ("", "")
     low, high, why = difference.paired.ci_low, difference.paired.ci_high, why_no_interval(difference)
     interval = f"no interval, since {why}" if why else f"{alone}95 % interval {low:+z.3f} to {high:+z.3f}"
-    evidence = f"{interval}, {_p_in_words(difference.p_adjusted)}{corrected}"
+    p_value = "p < 0.001" if difference.p_adjusted < 0.001 else f"p = {difference.p_adjusted:.3f}"
+    evidence = f"{interval}, {p_value}{corrected}"
     if difference.is_significant:
         return f"{second} is {size} than {first} {where} ({evidence}): significant"
     no_difference = f"No significant difference between {first} and {second} {where} ({second} is {size}; {evidence})"
@@ -96,7 +98,7 @@ def where_in(result: ComparisonResult, difference: ScoreDifference) -> str:
 
     The compared attribute is left out; two values of one difference have an arrow between them.
     """
-    own = COLUMN_OF.get(result.kind)
+    own = None if result.kind == "run" else DIFFERING[result.kind][0]
     of_all = {name: {_values(each.pair, name) for each in result.differences} for name in _CONTEXT if name != own}
     varying = [name for name, values in of_all.items() if len(values) > 1 or len(next(iter(values))) > 1]
     return "".join(f", {_CONTEXT[name]} {' → '.join(_values(difference.pair, name))}" for name in varying)
@@ -121,15 +123,6 @@ def figure(size: float) -> str:
     return f"{size:.3f}" if size >= 0.0005 or size == 0 else f"{size:.1g}"
 
 
-def _p_in_words(value: float) -> str:
-    """Return a p-value with three decimals; `<` or `>` if it only rounds to the significance level."""
-    if value < 0.001:
-        return "p < 0.001"
-    shown = f"{value:.3f}"
-    sign = "=" if value == ALPHA or shown != f"{ALPHA:.3f}" else "<" if value < ALPHA else ">"
-    return f"p {sign} {shown}"
-
-
 Row = dict[str, Any]
 
 
@@ -140,7 +133,7 @@ def rows_of(result: ComparisonResult) -> list[Row]:
             "score": result.score, "first_mean": each.first_mean, "second_mean": each.second_mean,
             **asdict(each.paired), "no_interval": why_no_interval(each), "n_tasks_wanted": each.n_wanted,
             "p_adjusted": each.p_adjusted, "is_significant": each.is_significant, "sentence": sentence(result, each),
-            "notes": list(each.notes), "notes_on_all": notes_on_all(result),
+            "notes": list(each.pair.notes), "notes_on_all": notes_on_all(result),
             **{
                 f"{prefix}_{name}": value
                 for prefix, side in zip(("first", "second"), each.pair.sides, strict=True)
@@ -171,16 +164,15 @@ def apart(
     `explained` is the part of the difference that flips explain: all of it, unless the rubrics differ.
     """
     parts: dict[str, list[Row]] = {"verdicts": [], "categories": [], "tasks": [], "flips": []}
-    cells_of: dict[tuple[int, int], pl.DataFrame] = {}
-    for difference in differences:
-        first, second = (side.model_run.model_run_id for side in difference.pair.sides)
-        if (first, second) not in cells_of:
-            # Differences of one pair follow each other; only the cells of one pair are kept.
-            parameters = {"first": first, "second": second, "score": result.score}
-            cells_of = {(first, second): pl.DataFrame(reader.arrow(sql.read("queries/compare/flips"), parameters))}
-        labels = _labels(result, difference)
-        for name, rows in _parts(difference, cells_of[first, second], n_flips).items():
-            parts[name] += [labels | row for row in rows]
+    # Differences of one pair follow each other.
+    for pair, of_pair in groupby(differences, key=lambda each: each.pair):
+        first, second = (side.model_run.model_run_id for side in pair.sides)
+        parameters = {"first": first, "second": second, "score": result.score}
+        cells = pl.DataFrame(reader.arrow(sql.read("queries/compare/flips"), parameters))
+        for difference in of_pair:
+            labels = _labels(result, difference)
+            for name, rows in _parts(difference, cells, n_flips).items():
+                parts[name] += [labels | row for row in rows]
     return parts
 
 

@@ -1,7 +1,7 @@
 """The selection of the hard subset of each field, stored as a new version, with its stability."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -158,19 +158,6 @@ def _overlaps(selection: _Selection, official: str | None, members: frozenset[st
     ]  # fmt: skip
 
 
-def in_words(n_border: int, overlaps: Sequence[Row]) -> str:
-    """Return the stability of a selection as the end of a sentence."""
-    words = f"{n_border} on the border"
-    without = [row for row in overlaps if row["kind"] == "leave_one_out"]
-    if without:
-        least = min(without, key=lambda row: (row["jaccard"], row["compared_with"]))
-        words += f"; least overlap without one model: {least['jaccard']:.2f} (without {least['compared_with']})"
-    for row in overlaps:
-        if row["kind"] == "official":
-            words += f"; overlap with the official {row['compared_with']}: {row['jaccard']:.2f}"
-    return words
-
-
 def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
     """Select the hard subset of every field of the job's revision, by the primary score under one judge configuration.
 
@@ -200,8 +187,7 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
                 aside = "" if n_complete == len(task_ids) else f" (chosen from {n_complete})"
                 n_selected = f"{len(selection.selected)} of {len(task_ids)}"
                 n_border = sum(row["is_border"] for row in rows["hard_stability"])
-                stability = in_words(n_border, rows["hard_overlaps"])
-                report.notes.append(f"{field}: {n_selected} tasks are hard{aside}, {stability}")
+                report.notes.append(f"{field}: {n_selected} tasks are hard{aside}, {n_border} on the border")
     warehouse.publish()
     return report
 

@@ -9,7 +9,6 @@ from tasks.rules.statistics.comparison import paired_difference
 from tasks.rules.statistics.intervals import (
     Draws,
     Floats,
-    distinct_columns,
     draws,
     few_to_rest_on,
     ratio_intervals,
@@ -35,7 +34,7 @@ def score_intervals(figures: Sequence[Row], values: Columns) -> Iterator[Results
 def _pooled(numerators: Floats, denominators: Floats, sampled: Draws) -> list[MeasureResult]:
     """Return the sum of numerators / the sum of denominators, for each column."""
     # Many figures have the same values: two scores that do not differ here, and the share of criteria met.
-    columns, which = distinct_columns(np.concatenate([numerators, denominators]))
+    columns, which = np.unique(np.concatenate([numerators, denominators]), axis=1, return_inverse=True)
     over, under = np.split(columns, 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         shares, pooled = over / under, over.sum(axis=0) / under.sum(axis=0)
@@ -44,7 +43,7 @@ def _pooled(numerators: Floats, denominators: Floats, sampled: Draws) -> list[Me
         MeasureResult(value, low, high, is_small=is_small)
         for value, (low, high), is_small in zip(pooled.tolist(), ends, are_small, strict=True)
     ]
-    return [results[index] for index in which]
+    return [results[index] for index in which.reshape(-1).tolist()]
 
 
 def trial_means(_: Sequence[Row], values: Columns) -> Iterator[Results]:

@@ -19,7 +19,7 @@ from tasks.analyses.review import REVIEW
 from tasks.assemble import assemble
 from tasks.check import check
 from tasks.config.job import Job
-from tasks.config.models import ORIGINAL, Analyst, Model
+from tasks.config.models import ORIGINAL, Analyst, Endpoint
 from tasks.ingest import ingest
 from tasks.judge import neighbours
 from tasks.judge.context_fit import context_fit_of
@@ -70,10 +70,9 @@ class JudgeCalls(NamedTuple):
             n_prompts: calls for each of these, by response.
             to_come: the same number for responses that are not sampled yet.
         """
-        known = {each: self.again.get(each, 0) for each in n_criteria}
-        new = sum((n - known[each]) * n_prompts[each] for each, n in n_criteria.items())
-        repeated = sum(n * n_prompts[each] for each, n in known.items())
-        return round((new + to_come) * self.times) + self.times_again * repeated
+        repeated = sum(self.again.get(each, 0) * n_prompts[each] for each in n_criteria)
+        total = sum(n * n_prompts[each] for each, n in n_criteria.items())
+        return round((total - repeated + to_come) * self.times) + self.times_again * repeated
 
 
 def plan(job: Job) -> list[Planned]:
@@ -96,15 +95,14 @@ def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
             cells = missing_work.missing_responses(job, wanted, reader, model)
             to_come[model.label] = [task_id for task_id, _ in cells]
             if not model.is_imported:
-                planned = _samples(reader, model, cells, conversations)
+                messages = (missing_work.messages_to(model, conversations[task_id]) for task_id, _ in cells)
+                texts = ["\n".join(text for _, text in each) for each in messages]
+                planned = _calls(reader, "sample", model, len(cells), "responses", prompts=texts)
                 rows.append((planned, [(model.label, task_id, 1) for task_id, _ in cells]))
         writer = job.settings.rubric_writer
         if writer is not None and AUGMENTED in missing_work.wanted_rubrics(job):
-            target = target_of(writer)
             n_missing = len(missing_work.unworded_criteria(job, wanted, reader, AUGMENTED))
-            identity = {"model": writer.label, "model_config_hash": target.config_hash}
-            measured = estimate.measured_per_call(reader, "criterion_variants", **identity)
-            rows.append((estimate.planned_calls("derive", writer.label, n_missing, measured, prices_of(target)), ()))
+            rows.append((_calls(reader, "derive", writer, n_missing, "criterion_variants"), ()))
         judges = [
             _verdicts(job, wanted, reader, called, missing, conversations, label, tasks)
             for judge_config in judge_configs(job, wanted.benchmark)
@@ -170,26 +168,21 @@ def _of_judge(reader: Reader, judge_config: JudgeConfig, stage: str, n_calls: in
 
 def _analysis_calls(reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence[Item], note: str) -> Planned:
     """Return the calls of an analyst for some items."""
-    target, by = target_of(analyst), analysis.by
-    prices = prices_of(target, of_batch=analyst.mode == "batch")
-    identity = {by: analyst.label, f"{by}_config_hash": target.config_hash}
     prompts = [item.prompt() for item in items[:: max(1, len(items) // estimate.COUNTED_PROMPTS)]]
-    measured = estimate.measured_per_call(reader, analysis.table, **identity)
-    per_call = estimate.counted_per_call(measured, target, prompts)
-    planned = estimate.planned_calls(analysis.stage, analyst.label, len(items), per_call, prices, _most_reply(target))
+    planned = _calls(reader, analysis.stage, analyst, len(items), analysis.table, analysis.by, prompts)
     return replace(planned, note=planned.note or note)
 
 
-def _samples(
-    reader: Reader, model: Model, cells: Sequence[tuple[str, int]], conversations: Mapping[str, Conversation]
-) -> Planned:
-    target = target_of(model)
-    measured = estimate.measured_per_call(reader, "responses", model=model.label, model_config_hash=target.config_hash)
-    texts = [
-        "\n".join(text for _, text in missing_work.messages_to(model, conversations[task_id])) for task_id, _ in cells
-    ]
-    per_call = estimate.counted_per_call(measured, target, texts)
-    return estimate.planned_calls("sample", model.label, len(cells), per_call, prices_of(target), _most_reply(target))
+def _calls(
+    reader: Reader, stage: str, caller: Endpoint, n_calls: int, table: str, by: str = "model",
+    prompts: Sequence[str] = (),
+) -> Planned:  # fmt: skip
+    """Return some calls of a model, with the lengths of those in a table, whose column `by` names the model."""
+    target = target_of(caller)
+    identity = {by: caller.label, f"{by}_config_hash": target.config_hash}
+    per_call = estimate.counted_per_call(estimate.measured_per_call(reader, table, **identity), target, prompts)
+    prices = prices_of(target, of_batch=isinstance(caller, Analyst) and caller.mode == "batch")
+    return estimate.planned_calls(stage, caller.label, n_calls, per_call, prices, _most_reply(target))
 
 
 def _verdicts(

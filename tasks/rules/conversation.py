@@ -201,11 +201,8 @@ TAKEN, PHRASES = "<<taken>>", "<<phrases>>"
 
 def naming_prompt(template: str, phrases: Sequence[str], taken: Sequence[str]) -> str:
     """Return a template filled with the phrases of a group and its forbidden names."""
-    texts = [*phrases, *taken]
-    marker = marker_of(texts, texts)
-    names, named = ([("", text) for text in of_kind] for of_kind in (taken, phrases))
-    listed = {TAKEN: _listed(marker, "name", names, "names"), PHRASES: _listed(marker, "phrase", named, "phrases")}
-    return fill(template, {MARKER: marker, **listed})
+    named, names = ([("", text) for text in of_kind] for of_kind in (phrases, taken))
+    return prompt_on(template, (), "", listed={PHRASES: ("phrase", named, "phrases"), TAKEN: ("name", names, "names")})
 
 
 def _listed(marker: str, kind: str, entries: Sequence[tuple[str, str]], all_of_them: str) -> str:

@@ -5,7 +5,6 @@ alone.
 """
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from tasks.rules.verdict import (
     VerdictError,
     decided_verdict,
     json_text,
+    object_of,
     reply_format,
     strict_format,
 )
@@ -38,18 +38,18 @@ _ROUNDED = 0.05
 def group_format(explanation_chars: int | None, grading: str) -> dict[str, Any]:
     """Return the structured output to request for several criteria: a list of that for one, with a number."""
     one = reply_format(explanation_chars, grading)["json_schema"]["schema"]["properties"]
-    entry = strict_format(ENTRIES, {"number": {"type": "integer"}, **one})["json_schema"]["schema"]
+    entry = object_of({"number": {"type": "integer"}, **one})
     return strict_format(ENTRIES, {ENTRIES: {"type": "array", "items": entry}})
 
 
 def _loaded(text: str) -> Any:
-    """Return the value of a JSON text; an object in which a key appears twice is a tuple of its pairs."""
+    """Return the value of a JSON text, in which nothing reads NaN (a list) and objects with a key twice (a tuple)."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any] | tuple[tuple[str, Any], ...]:
         return whole if len(whole := dict(pairs)) == len(pairs) else tuple(pairs)
 
     try:
-        return json.loads(text, object_pairs_hook=once)
+        return json.loads(text, object_pairs_hook=once, parse_constant=lambda name: [name])
     except (ValueError, RecursionError) as error:
         raise VerdictError(f"not JSON: {error}") from error
 
@@ -99,10 +99,7 @@ def _read(given: Sequence[tuple[Any, Any]], wanted: Sequence[Any], read: Callabl
 
 
 def _decided(entry: Mapping[str, Any], grading: str) -> Verdict:
-    if any(
-        isinstance(value, dict | list) or (isinstance(value, float) and not math.isfinite(value))
-        for value in entry.values()
-    ):
+    if any(isinstance(value, dict | list) for value in entry.values()):
         raise VerdictError("it holds more than texts and numbers")
     return decided_verdict(entry, grading)
 

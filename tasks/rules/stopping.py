@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.statistics.intervals import Floats, n_differing
+from tasks.rules.statistics.intervals import Floats, means, n_differing
 
 
 def task_order(strata: Mapping[str, str], seed: str) -> list[str]:
@@ -258,7 +258,7 @@ def unbiased_means(differences: Floats, figures: Floats, strata: Floats, rule: R
     looks = [end for end in rule.ends if end < n_tasks]
     first = rule.ends[0]
     if not looks:
-        return np.asarray(_means(figures[None, :first])[0])
+        return means(figures[:first])
     generator = np.random.default_rng(SEED)
     sums, n_possible = np.zeros(figures.shape[1]), 0
     for _ in range(_MOST_TRIES):
@@ -267,18 +267,11 @@ def unbiased_means(differences: Floats, figures: Floats, strata: Floats, rule: R
             possible = possible[~rule.are_decided(differences[possible[:, :end]].T)]
         possible = possible[: orders - n_possible]
         if len(possible):
-            sums += _means(figures[possible[:, :first]]).sum(axis=0)
+            sums += means(figures[possible[:, :first]], axis=1).sum(axis=0)
             n_possible += len(possible)
         if n_possible >= orders:
             break
     return sums / n_possible if n_possible >= _FEWEST else np.full(figures.shape[1], np.nan)
-
-
-def _means(values: Floats) -> Floats:
-    """Return means over the tasks; shape (n_orders, n_tasks, n_figures) to (n_orders, n_figures)."""
-    counted = ~np.isnan(values)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(counted, values, 0.0).sum(axis=1) / counted.sum(axis=1))
 
 
 def _orders(strata: Floats, n_orders: int, generator: np.random.Generator) -> np.ndarray:

@@ -46,11 +46,15 @@ def reply_format(explanation_chars: int | None, grading: str = BINARY) -> dict[s
 
 
 def strict_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a structured output with exactly these properties, all of them required."""
-    schema = {
-        "type": "object", "properties": dict(properties), "required": list(properties), "additionalProperties": False,
-    }  # fmt: skip
-    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
+    """Return a structured output with exactly these properties."""
+    schema = {"name": name, "strict": True, "schema": object_of(properties)}
+    return {"type": "json_schema", "json_schema": schema}
+
+
+def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of an object with exactly these properties, all of them required."""
+    required = list(properties)
+    return {"type": "object", "properties": {**properties}, "required": required, "additionalProperties": False}
 
 
 class VerdictError(ValueError):

@@ -105,11 +105,10 @@ def _values_of(
     """Return the scores of both sides of these comparisons."""
     given = wanted.key | plan.judge_config.columns | {"score": plan.score_name}
     sides = {side for each in comparisons for side in (each.first, each.second)}
-    values: Values = {(side.model, side.vintage): {} for side in sides}
     named = [f"{side.vintage} {side.config_hash} {side.model}" for side in sides if side.vintage != EARLIER]
+    values: Values = defaultdict(dict)
     for row in reader.rows(sql.read("queries/stopping/values"), given | {"sides": named}):
-        if (row["model"], row["vintage"]) in values:
-            values[row["model"], row["vintage"]][row["task_id"]] = row["value"]
+        values[row["model"], row["vintage"]][row["task_id"]] = row["value"]
     for each in comparisons:
         if each.second.vintage == EARLIER:
             values[each.second.model, EARLIER] = earlier_values(reader, given, each.first)

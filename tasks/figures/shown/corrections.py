@@ -14,6 +14,7 @@ from tasks.figures.scope import Scope
 from tasks.rules.cascades.evaluation import Evaluation
 from tasks.rules.cascades.rules import When
 from tasks.rules.errors import UsageError
+from tasks.rules.statistics.intervals import SMALL
 from tasks.run.judge_configs import judge_configs
 
 _EXPENSES = {
@@ -121,11 +122,13 @@ def _as_configured(evaluation: Evaluation, settings: Mapping[str, Any], strong: 
 
 def _notes_on(result: CascadeResult, cheap: str, strong: str) -> list[str]:
     stored, halves = result.stored, result.evaluations[0]
+    n_chosen = len(stored.paired.tasks) // 2
     sentences = {
         f"{cheap} first, then {strong}; figures are against {strong} alone.": True,
         f"{halves.chosen_on.n_tasks} tasks to choose rules on, {halves.held_out.n_tasks} held out; "
         f"{len(stored.paired.strong)} criteria that {strong} decided.": True,
-        result.few_tasks: result.few_tasks,
+        f"Warning: rules made from {n_chosen} tasks are unreliable; below {SMALL} so are their intervals.":
+            n_chosen < SMALL,
         f"{cheap} failed on {stored.n_first_failed} of them: each rule escalates these; for {cheap} alone they count "
         "as not agreeing.": stored.n_first_failed,
         f"Left out: {stored.n_strong_failed} criteria that {strong} failed on.": stored.n_strong_failed,

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from tasks.config.job import Job
 from tasks.figures.columns import Row, Rows
@@ -135,7 +135,7 @@ def terminal_notes(job: Job, rows: Rows) -> list[str]:
         how = "from a model (`prbench annotate`), because the data set gives none"
         lines.append(f"{which} labels come {how}: see the table labelled_tasks.")
     if "n_tasks_ranked" in rows[0]:
-        lines += rank_notes(_boards(rows))
+        lines += rank_notes(rows)
     ends = ("mean_score", "ci_low", "ci_high")
     known = [(row[f"raw_{end}"], row[end]) for row in rows for end in ends if row.get(f"raw_{end}") is not None]
     if any(raw < shown for raw, shown in known):
@@ -143,16 +143,6 @@ def terminal_notes(job: Job, rows: Rows) -> list[str]:
     if any(row.get(mark) and row[low] is None for row in rows for mark, low in _SMALL_MARKS.items()):
         lines.append(f"No interval: fewer than {FEWEST_OTHERS} tasks differ from the most common value.")
     return lines
-
-
-def _boards(rows: Rows) -> list[list[Row]]:
-    """Return the rows in groups that are ranked together; a group may mix vintages, but has only one of each model."""
-    names = ("split", "label", "judge_config")
-    is_of_latest = len({tuple(row[name] for name in (*names, "model_label")) for row in rows}) == len(rows)
-    boards: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    for row in rows:
-        boards[*(row[name] for name in names), None if is_of_latest else row["vintage"]].append(row)
-    return [*boards.values()]
 
 
 def _responses(scope: Scope) -> Iterator[Notice]:

@@ -82,7 +82,7 @@ def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, label
     values = [*known, *(each.value for each in quoted)] or [0.0, 1.0]
     margin = _MARGIN * ((max(values) - min(values)) or 1.0)
     low, high = min(values) - margin, max(values) + margin
-    notes = list(rank_notes([of_split for _, of_split, _ in splits]))
+    notes = list(rank_notes([row for _, of_split, _ in splits for row in of_split]))
     if sources := dict.fromkeys(each.source for each in quoted):
         notes.append(
             f"Rows marked paper are the paper's own scores ({'; '.join(sources)}), by the same judge with the paper's "

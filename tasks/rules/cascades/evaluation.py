@@ -53,17 +53,15 @@ def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indic
     strong = _means_by_task(paired, np.where(np.isnan(values), np.nan, paired.strong), here)
     known, scores = ~np.isnan(strong), _means_by_task(paired, values, here)
     counts = weights @ known
-    sampled_scores, strong_sampled = (
-        intervals.quotient(weights @ np.where(known, each, 0.0), counts) for each in (scores, strong)
-    )
-    tau = kendall_tau(_mean(scores), _mean(strong))
-    taus = kendall_tau(sampled_scores, strong_sampled)
+    sampled_means = (intervals.quotient(weights @ np.where(known, each, 0.0), counts) for each in (scores, strong))
+    tau = kendall_tau(intervals.means(scores), intervals.means(strong))
+    taus = kendall_tau(*sampled_means)
     taus = taus[~np.isnan(taus)]
     has_ends = len(taus) > 0 and not np.isnan(tau)
     ends = np.quantile(taus, _TAILS, method="nearest") if has_ends else (np.nan, np.nan)
     ranking = {"ranking_tau": estimate(tau, ends), "n_ranked_responses": int((~np.isnan(paired.scores(values))).sum())}
     changes = scores - strong
-    means = _mean(changes)
+    means = intervals.means(changes)
     if np.isnan(means).all():
         return ranking
     most = int(np.nanargmax(np.abs(means)))
@@ -92,17 +90,12 @@ def kendall_tau(one: Floats, other: Floats) -> Floats:
 def _means_by_task(paired: PairedVerdicts, values: Floats, here: Indices) -> Floats:
     """Return each model's mean score on each task, shape (n_tasks, n_models); NaN without a complete response."""
     scores = paired.scores(values)
-    cell = paired.task_of_response * len(paired.models) + paired.model_of_response
     complete = ~np.isnan(scores)
-    size = len(paired.tasks) * len(paired.models)
-    sums = np.bincount(cell[complete], scores[complete], minlength=size).astype(np.float64)
-    counts = np.bincount(cell[complete], minlength=size).astype(np.float64)
-    return intervals.quotient(sums, counts).reshape(len(paired.tasks), len(paired.models))[here]
-
-
-def _mean(by_task: Floats) -> Floats:
-    known = ~np.isnan(by_task)
-    return intervals.quotient(np.where(known, by_task, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64))
+    sums, counts = np.zeros((2, len(paired.tasks), len(paired.models)))
+    cells = (paired.task_of_response[complete], paired.model_of_response[complete])
+    np.add.at(sums, cells, scores[complete])
+    np.add.at(counts, cells, 1.0)
+    return intervals.quotient(sums, counts)[here]
 
 
 _SEED = 20251114
@@ -171,46 +164,31 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Co
     # Two calls of the cheap judge for a verdict if repetitions are compared.
     n_cheap = [0 if each.when is None else each.when.n_repetitions(2) for each in tried]
     figures = [Figures(cheap_calls=1_000.0 * n) for n in n_cheap]
-    replays = [_replayed(each, paired) for each in tried]
+    counted, escalated, values = map(np.stack, zip(*(_replayed(each, paired) for each in tried), strict=True))
     task_index = np.searchsorted(here, paired.task)
     sampled = intervals.draws(len(here), resamples, _SEED)
-    counts, sums = (
-        np.stack([np.bincount(task_index, each, minlength=len(here)) for each in which], axis=1).astype(np.float64)
-        for which in ([each.counted for each in replays], [each.counted & each.escalated for each in replays])
-    )
+    values = np.where(counted, values, np.nan)
+    of_rules = zip(counted, values, strict=True)
+    tables = np.stack([_tables(task_index, len(here), *each, paired.strong) for each in of_rules], axis=1)
+    counts, agreed = tables.sum(axis=(2, 3)), _agreement(tables, tried, sampled)
+    by_rule = [np.bincount(task_index, each, minlength=len(here)) for each in counted & escalated]
+    sums = np.stack(by_rule, axis=1).astype(np.float64)
     shares = intervals.ratio_intervals(sums, counts, sampled=sampled)
-    tables = np.stack([_tables(task_index, len(here), each, paired.strong) for each in replays], axis=1)
-    differing = (np.trace(tables, axis1=2, axis2=3) < counts).sum(axis=0)
-    agreed = _agreement(tables, tried, differing, sampled)
     for i in np.flatnonzero(counts.any(axis=0)).tolist():
         n, cost = int(counts[:, i].sum()), UNKNOWN
         share = estimate(sums[:, i].sum() / n, shares[i])
         if costs.strong_usd is not None and not (n_cheap[i] and costs.cheap_usd is None):
             fixed = 1_000 * n_cheap[i] * (costs.cheap_usd or 0.0)
             cost = Estimate(*(None if each is None else each * (1_000 * costs.strong_usd) + fixed for each in share))
-        values = np.where(replays[i].counted, replays[i].values, np.nan)
         figures[i] = replace(
             figures[i], strong_calls=1_000 * float(share.value or 0.0), n_paired=n, thousand_usd=cost,
-            n_tasks=int((counts[:, i] > 0).sum()), differing=int(differing[i]), escalated_share=share, **agreed[i],
-            **_ranking(paired, values, sampled[:_RANKING_RESAMPLES], here),
+            escalated_share=share, **agreed[i], **_ranking(paired, values[i], sampled[:_RANKING_RESAMPLES], here),
         )  # fmt: skip
     return figures
 
 
-@dataclass(frozen=True)
-class _Replay:
-    """A replay of a rule: the criteria that it can be replayed on, those that it escalates, and the decided values.
-
-    A value is NaN without a decision.
-    """
-
-    counted: Flags
-    escalated: Flags
-    values: Floats
-
-
-def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> _Replay:
-    """Return the replay of a rule on criteria.
+def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> tuple[Flags, Flags, Floats]:
+    """Return the criteria that a rule can be replayed on, those that it escalates, and values (NaN: no decision).
 
     A rule that compares repetitions is unknown for criteria without a second verdict of the cheap judge, even if
     another condition is met: those criteria alone would make the escalated share too large. The cheap judge alone
@@ -222,32 +200,29 @@ def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> _Replay:
         is_known = ~np.isnan(paired.facts.probability)
         first = np.where(is_known, (paired.facts.probability >= candidate.threshold).astype(np.float64), first)
     if when is None:
-        return _Replay(everything, everything, paired.strong)
+        return everything, everything, paired.strong
     if not when.given:
-        return _Replay(everything, ~everything, first)
+        return everything, ~everything, first
     escalated = np.asarray(np.logical_or.reduce(list(escalations(when, paired.facts).values())))
     counted = paired.has_second if when.disagreement else everything
-    return _Replay(counted, escalated, np.where(escalated, paired.strong, first))
+    return counted, escalated, np.where(escalated, paired.strong, first)
 
 
-def _agreement(
-    tables: Floats, tried: Sequence[CandidateRule], differing: NDArray[np.int64], sampled: Draws
-) -> list[dict[str, Any]]:
-    """Return agreement, kappa and macro-F1 of each rule.
+def _agreement(tables: Floats, tried: Sequence[CandidateRule], sampled: Draws) -> list[dict[str, Any]]:
+    """Return agreement, kappa and macro-F1 of each rule, its number of tasks, and the number of those that differ.
 
     Agreement is a pooled share with an interval for shares, which covers the truth more often than the others. A
     missing verdict agrees with no verdict.
     """
-    pooled = tables.sum(axis=0)
-    alike = np.trace(tables, axis1=2, axis2=3)
-    ends = [intervals.ratio_intervals(alike, tables.sum(axis=(2, 3)), sampled=sampled)]
+    alike, counts = np.trace(tables, axis1=2, axis2=3), tables.sum(axis=(2, 3))
+    ends = [intervals.ratio_intervals(alike, counts, sampled=sampled)]
     ends += agreement_intervals(tables, kappa, _verdicts_f1, sampled=sampled)
-    measures = {"agreement": raw_agreement, "kappa": kappa, "macro_f1": _verdicts_f1}
-    n_tasks = (tables.sum(axis=(2, 3)) > 0).sum(axis=0)
-    intervals_of = dict(zip(measures, ends, strict=True))
-    by_measure = {name: list(map(estimate, measure(pooled), intervals_of[name])) for name, measure in measures.items()}
+    agreed, kappas, f1s = (
+        list(map(estimate, measure(tables.sum(axis=0)), each))
+        for measure, each in zip((raw_agreement, kappa, _verdicts_f1), ends, strict=True)
+    )
+    n_tasks, differing = (each.sum(axis=0).tolist() for each in (counts > 0, alike < counts))
     for index, (candidate, n_differing, n) in enumerate(zip(tried, differing, n_tasks, strict=True)):
-        agreed = by_measure["agreement"]
         if candidate.when is None:
             agreed[index] = Estimate(1.0, 1.0, 1.0)
         elif n_differing < intervals.FEWEST_OTHERS:
@@ -255,15 +230,16 @@ def _agreement(
             # its criteria. The exact interval of a share (Clopper and Pearson, 1934).
             low = 0.0 if n_differing >= n else 1.0 - float(betaincinv(n_differing + 1, n - n_differing, 0.975))
             agreed[index] = agreed[index]._replace(low=low, high=1.0)
-    return [{name: of_rules[index] for name, of_rules in by_measure.items()} for index in range(len(tried))]
+    names = ("agreement", "kappa", "macro_f1", "n_tasks", "differing")
+    return [dict(zip(names, each, strict=True)) for each in zip(agreed, kappas, f1s, n_tasks, differing, strict=True)]
 
 
-def _tables(task_index: Indices, n_tasks: int, replay: _Replay, strong: Floats) -> Floats:
+def _tables(task_index: Indices, n_tasks: int, counted: Flags, values: Floats, strong: Floats) -> Floats:
     """Return counts of (cascade, strong) by task, shape (n_tasks, 4, 4): not met, met in part, met, no verdict."""
-    size = _NO_VERDICT + 1
-    decided = np.where(np.isnan(replay.values), _NO_VERDICT, 2 * np.nan_to_num(replay.values)).astype(np.int64)
-    cell = ((task_index * size + decided) * size + (strong * 2).astype(np.int64))[replay.counted]
-    return np.bincount(cell, minlength=n_tasks * size**2).reshape(n_tasks, size, size).astype(np.float64)
+    tables = np.zeros((n_tasks, _NO_VERDICT + 1, _NO_VERDICT + 1))
+    decided, by_strong = (np.nan_to_num(2 * each, nan=_NO_VERDICT).astype(np.int64) for each in (values, strong))
+    np.add.at(tables, (task_index[counted], decided[counted], by_strong[counted]), 1.0)
+    return tables
 
 
 def _verdicts_f1(tables: NDArray[Any]) -> Floats:

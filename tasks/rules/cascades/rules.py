@@ -172,8 +172,6 @@ THRESHOLDS = tuple(round(0.05 * n, 2) for n in range(1, 20))
 CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 _MOST_WEIGHTS = 12
 """Largest number of distinct weights to try; more are thinned out evenly."""
-_FEWEST_REPEATED = 0.5
-"""Smallest share of criteria with a second verdict of the cheap judge at which disagreement is tried."""
 
 
 @dataclass(frozen=True)
@@ -223,11 +221,6 @@ def _some(names: NDArray[Any]) -> list[str]:
     """Return the different names of criteria, if there are several."""
     different = sorted(set(names.tolist()) - {"(none)"})
     return different if len(different) > 1 else []
-
-
-def is_repeated(n_repeated: int, n_criteria: int) -> bool:
-    """Return whether enough criteria have a second verdict of the cheap judge to try disagreement."""
-    return n_repeated >= _FEWEST_REPEATED * max(1, n_criteria)
 
 
 def _name_of(when: When) -> str:

@@ -235,14 +235,8 @@ def _measured(over: Floats, under: Floats, sampled: Draws) -> tuple[Floats, Floa
     ends = intervals.ratio_intervals(over, under, sampled=sampled)
     of_mean = intervals.mean_intervals(of_tasks, sampled=sampled)
     values = np.array([*pooled, np.nanmean(pooled[:-1]), np.nanmean(of_tasks)])
-    return values, np.concatenate([ends, _macro_ends(over[:, :-1], under[:, :-1], sampled), of_mean])
-
-
-def _macro_ends(over: Floats, under: Floats, sampled: Draws) -> Floats:
-    """Return the interval of the mean over labels with a defined measure, shape (1, 2)."""
-    of_tasks = quotient(over.sum(axis=1, keepdims=True), under.sum(axis=1, keepdims=True))
-    if intervals.n_differing(of_tasks)[0] < intervals.FEWEST_OTHERS:
-        return np.full((1, 2), np.nan)
-    weights = sampled.astype(np.float64)
-    resampled = np.nanmean(quotient(weights @ over, weights @ under), axis=1)
-    return quantile_pairs(resampled[None], intervals.expanded_tails(np.array([float(len(over))])))
+    weights, tails = sampled.astype(np.float64), intervals.expanded_tails(np.array([max(2.0, len(over))]))
+    resampled = intervals.means(quotient(weights @ over[:, :-1], weights @ under[:, :-1]), axis=1)
+    # As few tasks as are too few for the mean are too few for the macro average.
+    of_macro = np.where(np.isnan(of_mean), np.nan, quantile_pairs(resampled[None], tails))
+    return values, np.concatenate([ends, of_macro, of_mean])

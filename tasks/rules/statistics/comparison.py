@@ -3,9 +3,9 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
+import scipy  # its parts are loaded on use: readers need none of them
 
 from tasks.rules.statistics import intervals
 from tasks.rules.statistics.intervals import Floats, n_differing
@@ -90,8 +90,7 @@ def _sign_test(differences: Floats) -> float | None:
     n, up = int((differences != 0).sum()), int((differences > 0).sum())
     if n <= intervals.FEWEST_OTHERS:
         return None
-    # As fractions of whole numbers, because 2**n is too large for a float with many tasks.
-    return min(1.0, float(Fraction(2 * sum(math.comb(n, k) for k in range(min(up, n - up) + 1)), 2**n)))
+    return min(1.0, 2.0 * float(scipy.special.bdtr(min(up, n - up), n, 0.5)))
 
 
 def _smallest_detectable(differences: Floats, differing: int, alpha: float) -> float:

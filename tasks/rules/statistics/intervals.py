@@ -162,32 +162,20 @@ def studentised(
     )
 
 
-def distinct_columns(columns: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
-    """Return the distinct columns, and the index of each column among them."""
-    numbers: dict[bytes, int] = {}
-    which = [numbers.setdefault(column.tobytes(), len(numbers)) for column in columns.T]
-    return columns[:, np.unique(which, return_index=True)[1]], which
-
-
 def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
     """Return the deviation of each resample in its own standard errors, shape (n_figures, n_resamples).
 
     The squares of a figure's `excess` sum to 1, or to 0 without spread. NaN if the resample has none of the figure's
     tasks. A resample without spread has a very large deviation.
     """
-    summed = [excess, excess**2]
-    # Most figures count the same tasks. If some tasks do not count, some sums differ.
-    counted, which = distinct_columns(denominators)
-    are_ones = (counted == 1.0).all()
-    is_mask = are_ones or ((counted == 0.0) | (counted == 1.0)).all()
-    if not are_ones:
-        summed += [counted] if is_mask else [counted, counted**2, excess * denominators]
+    parts = [excess, excess**2]
+    if not (denominators == 1.0).all():  # else these sums are known
+        parts += [denominators, denominators**2, excess * denominators]
     # One large product takes half the time of several small ones, which would each read all weights.
-    ends = np.cumsum([each.shape[1] for each in summed])[:-1]
-    moved, squares, *others = np.split(np.concatenate(summed, axis=1).T @ weights.T, ends)
+    moved, squares, *others = np.split(np.concatenate(parts, axis=1).T @ weights.T, len(parts))
     # The draws of a part of a task set need not sum to its number of tasks.
-    total = others[0][which] if others else np.broadcast_to(weights.sum(axis=1), moved.shape)
-    crossed, squared = (others[2], others[1][which]) if len(others) > 1 else (moved, total)
+    n_drawn = np.broadcast_to(weights.sum(axis=1), moved.shape)
+    total, squared, crossed = others or (n_drawn, n_drawn, moved)
     with np.errstate(divide="ignore", invalid="ignore"):
         off = moved / total  # NaN if the resample has none of the figure's tasks; so is all below
         # The spread around the resample's own ratio, expanded.
@@ -208,7 +196,6 @@ FEW_OTHERS = 10
 """The same for the number of tasks that differ from the most common value (rare mistakes)."""
 FEWEST_OTHERS = 5
 """An interval needs at least this many tasks that differ from the most common value; else the spread is unknown."""
-_SAMPLED_AT_A_TIME = 1_000
 _FIGURES_AT_A_TIME = 100
 _SAME = 1e-9
 """Share of the largest value below which a difference of two values is only a rounding error."""
@@ -221,14 +208,10 @@ def draws(n_tasks: int, resamples: int = RESAMPLES, seed: int = SEED) -> Draws:
     Returns:
         Counts of shape (resamples, n_tasks), read-only. Every row sums to n_tasks.
     """
+    shares = np.full(max(1, n_tasks), 1.0 / max(1, n_tasks))
+    counts = np.random.default_rng(seed).multinomial(n_tasks, shares, size=resamples)[:, :n_tasks]
     # A task's counts are contiguous, so that draws of some of the tasks can be selected fast.
-    sampled = np.zeros((n_tasks, resamples), dtype=np.float32)
-    if n_tasks:
-        generator = np.random.default_rng(seed)
-        shares = np.full(n_tasks, 1.0 / n_tasks)
-        for start in range(0, resamples, _SAMPLED_AT_A_TIME):
-            columns = sampled[:, start : start + _SAMPLED_AT_A_TIME]
-            columns[:] = generator.multinomial(n_tasks, shares, size=columns.shape[1]).T
+    sampled = np.ascontiguousarray(counts.T, dtype=np.float32)
     sampled.flags.writeable = False
     return sampled.T
 
@@ -286,6 +269,12 @@ def quotient(over: NDArray[Any], under: NDArray[Any], least: Floats | float = 0.
     quotients: Floats = np.full(np.broadcast_shapes(np.shape(over), np.shape(under)), np.nan)
     np.divide(over, under, out=quotients, where=np.asarray(under > least))
     return quotients
+
+
+def means(values: Floats, axis: int = 0) -> Floats:
+    """Return means that ignore NaN; NaN without any value."""
+    counted = ~np.isnan(values)
+    return quotient(np.where(counted, values, 0.0).sum(axis=axis), counted.sum(axis=axis))
 
 
 def n_differing(values: Floats) -> NDArray[np.int64]:

@@ -130,18 +130,14 @@ def inclusion_probabilities(size: Floats, n_wanted: int) -> Floats:
         size: above 0.
         n_wanted: at most as many as there are units, else all are certain.
     """
-    probabilities = np.ones(len(size))
-    free = np.ones(len(size), dtype=np.bool_)
-    if n_wanted >= len(size):
-        return probabilities
-    while True:
-        left = n_wanted - int((~free).sum())
-        probabilities[free] = size[free] * left / float(size[free].sum())
-        above = free & (probabilities >= 1.0)
+    is_certain = np.full(len(size), n_wanted >= len(size))
+    while not is_certain.all():
+        shares = size * int(n_wanted - is_certain.sum()) / float(size[~is_certain].sum())
+        above = ~is_certain & (shares >= 1.0)
         if not above.any():
-            return probabilities
-        probabilities[above] = 1.0
-        free &= ~above
+            return np.where(is_certain, 1.0, shares)
+        is_certain |= above
+    return np.ones(len(size))
 
 
 def systematic_sample(

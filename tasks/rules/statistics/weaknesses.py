@@ -143,7 +143,7 @@ class Contrast:
         """Return the contrast on the chosen tasks."""
         return Contrast(self.model.of_tasks(chosen), None if self.other is None else self.other.of_tasks(chosen))
 
-    def chance_p_values(self, inside: Floats, outside: Floats) -> Floats:
+    def chance_p_values(self, differences: Floats, inside: Floats, outside: Floats) -> Floats:
         """Return one-sided p-values of the hypothesis that rightness falls on each task's criteria by chance.
 
         The statistic is the mean difference over tasks / its standard deviation under that hypothesis (a permutation
@@ -152,11 +152,10 @@ class Contrast:
         t would be too certain; this test accounts for small nodes without success by chance. It is 0 in a comparison
         with another model, for which there is no such hypothesis.
         """
-        first, second = self.sides(inside, outside)
         if self.other is not None:
-            return np.zeros(first.shape[1])
-        both = ~np.isnan(second - first)
-        moved = np.where(both, second - first, 0.0).sum(axis=0)
+            return np.zeros(differences.shape[1])
+        both = ~np.isnan(differences)
+        moved = np.where(both, differences, 0.0).sum(axis=0)
         each = self.model.chance_variance(inside) + self.model.chance_variance(outside)
         deviation = np.sqrt(np.where(both, each, 0.0).sum(axis=0))
         steps = np.divide(moved, deviation, out=np.zeros(moved.shape), where=deviation > 0)
@@ -246,14 +245,15 @@ def _tested(
     selected, which are nearly all, need no resampling.
     """
     first, second = contrast.sides(inside, outside)
-    by_chance = contrast.chance_p_values(inside, outside)
-    bounds = np.nan_to_num(np.maximum(_least_p_values(second - first), by_chance)).tolist()
+    differences = second - first
+    by_chance = contrast.chance_p_values(differences, inside, outside)
+    bounds = np.nan_to_num(np.maximum(_least_p_values(differences), by_chance)).tolist()
     tested = []
     for index, (node, bound, corrected) in enumerate(zip(nodes, bounds, holm(bounds), strict=True)):
         if is_significant(corrected, _CLOSE_TO_ALPHA * alpha):
             tested.append(_below(node, first[:, index], second[:, index], float(by_chance[index])))
         else:
-            there = (second - first)[~np.isnan(second - first)[:, index], index]
+            there = differences[~np.isnan(differences[:, index]), index]
             untested = PairedDifference(len(there), float(there.mean()), None, None, None, None)
             tested.append(TestedNode(node, untested, bound))
     return tested
@@ -279,7 +279,7 @@ def _least_p_values(differences: Floats) -> Floats:
     """
     there, differing = ~np.isnan(differences), intervals.n_differing(differences)
     n = there.sum(axis=0)
-    means = intervals.quotient(np.where(there, differences, 0.0).sum(axis=0), n)
+    means = intervals.means(differences)
     squares = np.where(there, differences - means, 0.0) ** 2
     steps = intervals.quotient(means, np.sqrt(squares.sum(axis=0) / np.maximum(n - 1, 1) / np.maximum(n, 1)))
     below = scipy.special.stdtr(differing - 1.0, steps)

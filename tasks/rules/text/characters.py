@@ -3,7 +3,7 @@
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from difflib import get_close_matches
 
 _BLANK_RANGES = (
@@ -66,7 +66,6 @@ _JOINERS, _VARIANTS = "\u200c\u200d", "\ufe00-\ufe0f"
 """Words of some scripts, and emoji, need these; anywhere else they only hide text."""
 _ALWAYS = "".join(f"{chr(first)}-{chr(last)}" for first, last in _HIDING)
 _LETTER = f"[^\x00-\xa0{_ALWAYS}{_JOINERS}{_VARIANTS}]"
-_SUSPECT = re.compile(f"[{_ALWAYS}\r{_JOINERS}{_VARIANTS}]")
 _SHOWN = re.compile(
     f"[{_ALWAYS}]"
     r"|\r(?!\n)"
@@ -80,17 +79,12 @@ def visible(text: str) -> str:
 
     Ends of lines and tabs stay, and a visible text does not change again.
     """
-    return _replaced(text, lambda one: one.encode("unicode_escape").decode())
+    return _SHOWN.sub(lambda one: one[0].encode("unicode_escape").decode(), text)
 
 
 def visible_json(text: str) -> str:
     """Return a JSON text with hidden characters escaped; its value stays the same."""
-    return _replaced(text, lambda one: json.dumps(one)[1:-1])
-
-
-def _replaced(text: str, shown: Callable[[str], str]) -> str:
-    # A first search for any of them is ten times as fast as a search with context.
-    return _SUSPECT.sub(lambda one: shown(one[0]) if _SHOWN.match(text, one.start()) else one[0], text)
+    return _SHOWN.sub(lambda one: json.dumps(one[0])[1:-1], text)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

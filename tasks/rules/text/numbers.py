@@ -39,40 +39,27 @@ def true_minus(text: str) -> str:
 
 _NAMED = 4
 """Number of names in a note; the others are only counted."""
-Rows = Sequence[Mapping[str, Any]]
 
 
-def rank_notes(boards: Sequence[Rows]) -> Iterator[str]:
-    """Yield notes on the ranks of some boards.
-
-    Args:
-        boards: each with the rows that are ranked together (`split`, `model`, `rank`, `mean_score`, `n_tasks`,
-            `n_tasks_ranked`).
-    """
-    rows = [row for board in boards for row in board]
+def rank_notes(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield notes on ranks; rows have `split`, `model`, `rank`, `mean_score`, `n_tasks` and `n_tasks_ranked`."""
     ranked = [row for row in rows if row["rank"] is not None]
     compared = [f"{row['split']} {row['n_tasks_ranked']}" for row in ranked if row["n_tasks_ranked"] < row["n_tasks"]]
-    below = [f"{row['model']} on {row['split']}" for board in boards for row in board if _is_below_lower(row, board)]
     unranked = [
         f"{row['model']} on {row['split']} ({counted(row['n_tasks'], 'task')})"
         for row in rows
         if row["rank"] is None and row["mean_score"] is not None
     ]
-    if compared or below:
-        of = f" ({some(compared)})" if compared else ""
-        so = f", so a higher score can stand below: {some(below)}" if below else ""
-        yield f"Ranks compare only the tasks with a complete trial for every ranked model{of}{so}."
+    if compared:
+        yield (
+            f"Ranks compare only the tasks with a complete trial for every ranked model ({some(compared)}), so a "
+            "higher score can stand below."
+        )
     if unranked:
         yield (
             f"No rank: {some(unranked)}. A model is ranked if it has a score on at least half as many tasks as the "
             "model with the most, and on tasks that all ranked models have."
         )
-
-
-def _is_below_lower(row: Mapping[str, Any], board: Rows) -> bool:
-    """Return whether a row ranks below one with a lower score."""
-    above = [each for each in board if row["rank"] is not None and (each["rank"] or row["rank"]) < row["rank"]]
-    return any(each["mean_score"] < row["mean_score"] for each in above)
 
 
 def some(names: Iterable[str], most: int = _NAMED, separator: str = ", ") -> str:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from tasks.analyses.trees import FEWEST_CRITERIA, LEVELS, MOST_LEAVES, Tree, build_tree
+from tasks.rules.statistics.weaknesses import leaves_under
 from tests.benchmarks.weakness_evidence import rubrics
 
 PHRASES = rubrics(3, 40).phrases()
@@ -22,7 +23,8 @@ def groups(tree: Tree, items: list[str]) -> dict[tuple[int, ...], list[str]]:
 
 def test_levels_and_sizes_are_bounded_and_every_item_is_in_one_leaf() -> None:
     tree = build_tree(PHRASES)
-    sizes = [len(tree.members(node)) for node in range(len(tree.parents))]
+    of_leaf = leaves_under(tree.parents)[np.unique(tree.leaves, return_inverse=True)[1]]
+    sizes = of_leaf.sum(axis=0)
 
     assert max(len(_way(tree, node)) - 1 for node in range(len(tree.parents))) <= LEVELS
     assert min(sizes) >= FEWEST_CRITERIA

@@ -50,7 +50,7 @@ def test_the_test_is_that_of_a_paired_difference_on_one_side_corrected_over_the_
     first, second = contrast.sides(under[:, 1:], 1 - under[:, 1:])
     measured = [paired_difference(first[:, index], second[:, index]) for index in range(5)]
     one_sided = [m.p_value / 2 if m.difference < 0 else 1 - m.p_value / 2 for m in measured]
-    by_chance = contrast.chance_p_values(under[:, 1:], 1 - under[:, 1:])
+    by_chance = contrast.chance_p_values(second - first, under[:, 1:], 1 - under[:, 1:])
     expected = holm(np.maximum(one_sided, by_chance).tolist())
     result = weaknesses.candidates(contrast, PARENTS)
 
