@@ -41,8 +41,6 @@ _NARROWED = {"model": "Model", "judge": "Judge", "vintage": "Vintage"}
 _SIDES = ("first", "second")
 _LABELS = {*_SIDES, "where", "split"}
 _ALL = ("", "all")
-CHANGES = {"": "all", "lost": "lower the score", "gained": "raise the score"}
-"""The choices of flipped criteria to list."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +73,7 @@ def compare_page(job: Job, given: Mapping[str, str], folder: Path) -> ComparePag
     Args:
         job: the job whose benchmark is compared, on its splits unless the address names one.
         given: the parameters in the address: the kind of comparison (`of`), the `first` and the `second` side, the
-            model, judge, vintage and split that stay the same, the index of the difference to explain (`show`), and
-            the flips to list (`change`).
+            model, judge, vintage and split that stay the same, and the index of the difference to explain (`show`).
         folder: the folder of the benchmark's report; its task pages are linked, if they exist.
     """
     kind: Kind = next((kind for kind in KINDS if kind == given.get("of")), "model")
@@ -102,12 +99,10 @@ def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) ->
     """
     groups = comparable(reader, job.settings.benchmark, job.data.revision, kind)
     names = _options(reader, kind, groups)
-    chosen = dict(given)
-    if not all(given.get(side) for side in _SIDES):
-        # Two sides from the largest group; of vintages and runs the earlier one comes first.
-        of_group = {side.name for side in max(groups, key=lambda group: len({side.name for side in group}), default=())}
-        fitting = [name for name in names if name in of_group][:2]
-        chosen |= zip(_SIDES, fitting[::-1] if kind in {"vintage", "run"} else fitting, strict=False)
+    likely = list(names)[:2]
+    if kind in {"vintage", "run"}:  # the latest are first
+        likely.reverse()
+    chosen = dict(zip(_SIDES, likely, strict=False)) | given
     fields = [Field(side, side.capitalize(), names.items(), chosen.get(side, "")) for side in _SIDES]
     for name, title in _NARROWED.items():
         options = _options(reader, name, groups)
@@ -120,7 +115,7 @@ def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) ->
     if len(members) > 1:
         splits = [("", "as configured"), *((row["split"], row["split"]) for row in members)]
         fields.append(Field("split", "Split", splits, given.get("split", "")))
-    return [*fields, Field("change", "Flipped criteria", CHANGES.items(), given.get("change", ""))] if names else fields
+    return fields
 
 
 _Groups = Sequence[Sequence[Side]]
@@ -132,17 +127,14 @@ def _options(reader: Reader, name: str, groups: _Groups) -> dict[str, str]:
     if name == "run":
         runs = {side.name for side in sides}
         return {
-            row["run_id"]: f"{row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S} "
-            + (f"night {row['night']}" if row["night"] else str(row["command"]))
+            row["run_id"]: f"{row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S} {row['command']}"
             for row in reader.select("runs", order="started_at desc, run_id")
             if row["run_id"] in runs
         }
     latest = {getattr(side.model_run, name): side.model_run.responded_at for side in sides}
     if name != "vintage":
         return {value: value for value in sorted(latest)}
-    nights = {row["night"] for row in reader.select("runs", "distinct night")}
-    ordered = sorted(latest, key=lambda vintage: (latest[vintage], vintage), reverse=True)
-    return {value: f"{value} (night)" if value in nights else value for value in ordered}
+    return {value: value for value in sorted(latest, key=lambda vintage: (latest[vintage], vintage), reverse=True)}
 
 
 def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, has_pages: bool) -> dict[str, Any]:
@@ -155,8 +147,7 @@ def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, 
     detail = apart(reader, result, [result.differences[index]])
     differences = [row | {"address": _link(given, show=str(n))} for n, row in enumerate(rows_of(result))]
     chosen = differences[index] = with_verdicts(differences[index], detail["verdicts"][0])
-    sign = {"lost": -1, "gained": 1}.get(given.get("change", ""), 0)
-    flips = [flip for flip in detail["flips"] if sign * flip["effect"] >= 0]
+    flips = detail["flips"]
     first, second = ({name: chosen[f"{side}_{name}"] for name in SAMPLING} for side in _SIDES)
     for flip in flips:
         flip["address"] = task_address(
@@ -197,5 +188,5 @@ def _narrowed(job: Job, given: Mapping[str, str]) -> Job:
 
 
 def _link(given: Mapping[str, str], **more: str) -> str:
-    kept = {name: given[name] for name in ("of", *_SIDES, *_NARROWED, "split", "change") if given.get(name)}
+    kept = {name: given[name] for name in ("of", *_SIDES, *_NARROWED, "split") if given.get(name)}
     return "?" + urlencode({**kept, **more})
