@@ -161,11 +161,6 @@ class SenderPool:
         while self._opening is not None and not self.senders:
             await self._next_change()
 
-    @property
-    def states(self) -> list[SenderState]:
-        """The state of each sender, by node."""
-        return sorted((sender.state for sender in self.senders), key=lambda state: (state["node"], state["pid"]))
-
     async def close(self) -> None:
         """End all senders, and the local Ray."""
         tasks = list(self._tasks)
@@ -222,7 +217,7 @@ class SenderPool:
                 for _ in range(n_senders - self._n_on[node.node_id]):
                     self._n_on[node.node_id] += 1
                     self._run(self._have_sender(cluster, node))
-            self.on_look(self.states)
+            self.on_look([sender.state for sender in self.senders])
             await asyncio.sleep(LOOK_AT_NODES_EVERY_S)
 
     def _missed_since_s(self, known_s: float | None) -> float:
