@@ -66,11 +66,6 @@ class Submissions:
             for name, batch_id, *_ in self._ledger.rows(query, endpoint)
         ]
 
-    def has_ended(self, submission: Submission) -> bool:
-        """Return whether any process has recorded the end of a batch."""
-        query = "select 1 from submission_states where submission = ? and state = ?"
-        return bool(self._ledger.rows(query, submission.name, ENDED))
-
     async def begin(self, endpoint: str, calls: Sequence[SubmittedCall]) -> Submission:
         """Record calls before their submission."""
         name = uuid.uuid4().hex
@@ -171,7 +166,7 @@ class Batching:
         Retry temporary failures: a batch that was submitted in spite of an error is then found.
         """
         locks, name = self._ledger.call_locks, f"submitting batches to {self._target.endpoint_name}"
-        paused_s, pause_s = 0.0, _FIRST_POLL_S
+        pause_s = _FIRST_POLL_S
         while True:
             await locks.released(name)
             with locks.holding(name) as is_ours:
@@ -181,11 +176,11 @@ class Batching:
                     await self._find_lost()
                     return await self._submit(calls, outcome)
                 except NotNow as error:
-                    if paused_s + pause_s >= self._left_s(self._limiter.outage_s):
+                    if 2 * pause_s > self._left_s(self._limiter.outage_s):  # all pauses until then
                         raise
                     notice(f"{error}; submitting again in {pause_s:g} s")
             await asyncio.sleep(pause_s)
-            paused_s, pause_s = paused_s + pause_s, 2 * pause_s
+            pause_s *= 2
 
     async def _find_lost(self) -> None:
         """Record batches whose submission was not recorded because of a crash."""
@@ -228,13 +223,12 @@ class Batching:
         """Record the results of a batch if it has ended; return a note if it is still running."""
         goes_on = f"batch {submission.batch_id} is still running, with {len(submission.calls)} calls"
         try:
-            state = await self._api.state(str(submission.batch_id))
-            if state.is_running:
+            if (state := await self._api.state(str(submission.batch_id))) is None:
                 return goes_on
             with self._ledger.call_locks.holding(f"results of {submission.name}") as is_ours:
                 if not is_ours:  # another process is recording them now
                     return goes_on
-                if not self._submissions.has_ended(submission):
+                if submission in self._submissions.open(self._target.endpoint_name):
                     await self._record(submission, state, outcome)
         except NotNow as error:
             return f"{goes_on}, as far as is known ({error})"
