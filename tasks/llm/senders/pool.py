@@ -28,7 +28,7 @@ Sent = tuple[float, list[tuple[int, Reply]]]
 
 
 SenderState = Mapping[str, Any]
-"""The state of a sender: its `node` and process (`pid`), its calls in progress (`n_in_hand`), and `calls_per_s`."""
+"""The state of a sender: its `node` and process (`pid`), and its calls in progress (`n_in_hand`)."""
 
 
 class RemoteSender:
@@ -38,8 +38,6 @@ class RemoteSender:
         self.node = node
         self.pid = equipment.pid
         self.lacking = equipment.lacking
-        self.n_calls = 0
-        self._ready_s = time.monotonic()
         self._heard_at_s = equipment.at_s
         self._process = process
         self.in_hand: dict[int, asyncio.Future[Reply]] = {}
@@ -50,8 +48,7 @@ class RemoteSender:
     @property
     def state(self) -> SenderState:
         """The state of the sender."""
-        calls_per_s = self.n_calls / max(time.monotonic() - self._ready_s, 1e-9)
-        return {"node": self.node.name, "pid": self.pid, "n_in_hand": len(self.in_hand), "calls_per_s": calls_per_s}
+        return {"node": self.node.name, "pid": self.pid, "n_in_hand": len(self.in_hand)}
 
     async def make(self, call: Call, parameters: Mapping[str, Any]) -> Reply:
         """Make an attempt on the sender; return a failure if the sender dies."""
@@ -89,7 +86,6 @@ class RemoteSender:
                 outcome = self.in_hand.get(number)
                 if outcome is not None and not outcome.done():
                     outcome.set_result(reply)
-            self.n_calls += len(outcomes)
             if outcomes:
                 on_reply()
 
