@@ -184,7 +184,6 @@ class Redirected(PipelineError):
     """The server responded with a redirect, which was not followed."""
 
     def __init__(self, status: int, address: str, location: str) -> None:
-        self.status = status
         super().__init__(
             f"HTTP {status}: {_host(address)} redirects to {_host(address, location)}, which is not followed; "
             "configure the address where it leads"

@@ -239,8 +239,7 @@ class SenderProcess:
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
-        self._finished: list[tuple[int, Reply]] = []
-        self._has_finished = asyncio.Event()
+        self._finished: asyncio.Queue[tuple[int, Reply]] = asyncio.Queue()
 
     async def get_ready(self, targets: Sequence[Target]) -> Equipment:
         """Import the libraries of attempts, and return the sender's equipment."""
@@ -264,19 +263,20 @@ class SenderProcess:
                 task.add_done_callback(self._tasks.discard)
         else:
             failure = Failure(PROVIDER_ERROR, Kind.LOST, "the message reached the sender too late")
-            self._finished += [(number, failure.reply) for number, _, _ in attempts]
-            self._has_finished.set()
+            for number, _, _ in attempts:
+                self._finished.put_nowait((number, failure.reply))
 
     async def outcomes(self) -> tuple[float, list[tuple[int, Reply]]]:
         """Wait for finished calls, and return the time by this process's clock and the calls finished since last time.
 
         After some time it returns even if none have finished.
         """
+        finished = []
         with suppress(TimeoutError):
             async with asyncio.timeout(LIFE_SIGN_EVERY_S):
-                await self._has_finished.wait()
-        self._has_finished.clear()
-        finished, self._finished = self._finished, []
+                finished.append(await self._finished.get())
+        while not self._finished.empty():
+            finished.append(self._finished.get_nowait())
         return time.monotonic(), finished
 
     async def _make(self, number: int, call: Call, parameters: Mapping[str, Any]) -> None:
@@ -284,5 +284,4 @@ class SenderProcess:
             reply = await send(call, parameters)
         except Exception as error:  # noqa: BLE001 - the driver must get it
             reply = failure_of(error).reply
-        self._finished.append((number, reply))
-        self._has_finished.set()
+        self._finished.put_nowait((number, reply))

@@ -43,7 +43,6 @@ class RemoteSender:
         self.in_hand: dict[int, asyncio.Future[Reply]] = {}
         self._numbers = itertools.count(1)
         self._attempts: list[tuple[int, Call, Mapping[str, Any]]] = []
-        self._is_message_due = False
 
     @property
     def state(self) -> SenderState:
@@ -55,8 +54,9 @@ class RemoteSender:
         number = next(self._numbers)
         outcome: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self.in_hand[number] = outcome
+        if not self._attempts:
+            asyncio.get_running_loop().call_later(_MESSAGE_AFTER_S, self._send)
         self._attempts.append((number, call, parameters))
-        self._send_soon()
         try:
             async with asyncio.timeout(call.target.timeout_s + on_ray.SILENCE_S):
                 return await outcome
@@ -93,15 +93,10 @@ class RemoteSender:
         """Return the reply to an attempt whose sender is gone; its outcome is unknown."""
         return Failure(PROVIDER_ERROR, Kind.LOST, f"the sender on {self.node.name} is gone: {why}").reply
 
-    def _send_soon(self) -> None:
-        if not self._is_message_due:
-            self._is_message_due = True
-            asyncio.get_running_loop().call_later(_MESSAGE_AFTER_S, self._send)
-
     def _send(self) -> None:
         # If the message is lost, `receive` fails; if the sender cannot read it, its attempts end at their time limit.
-        self._process.start.remote(self._attempts, self._heard_at_s)
-        self._attempts, self._is_message_due = [], False
+        attempts, self._attempts = self._attempts, []
+        self._process.start.remote(attempts, self._heard_at_s)
 
 
 LOOK_AT_NODES_EVERY_S = 0.5
