@@ -140,6 +140,8 @@ def is_damage(error: Exception, path: Path) -> bool:
 def refused(path: Path, deed: str, error: Exception) -> PipelineError:
     """Return the error with a file's problem, its cause and a remedy."""
     remedy = "check its space, its permissions, and that no other program uses it, and try again"
+    if isinstance(error, DAMAGE) and is_damage(error, path):
+        remedy = "it is damaged; run again: it is repaired when no other run has it open"
     return PipelineError(f"{path}: cannot be {deed} ({one_line(str(error))}); {remedy}")
 
 

@@ -23,7 +23,6 @@ from tasks.llm.ledger.call_locks import CallLocks
 from tasks.llm.ledger.entries import ENDED, SPEND_COLUMNS, SPEND_KEY, SPENT, Entry, History, Statement, recorded
 from tasks.llm.replies import EMPTY
 from tasks.rules.errors import PipelineError
-from tasks.rules.text.characters import one_line
 
 _GROUP = 512
 _HISTORY = """
@@ -50,14 +49,10 @@ class Ledger:
 
     def __init__(self, folder: Path, why_lost: Callable[[], str | None] = lambda: None) -> None:
         self.path = files.ledger_path(folder)
-        try:
+        with files.refusing(folder, "written"):
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = files.in_use(folder)
             self.call_locks = CallLocks(folder)
-        except OSError as error:
-            raise PipelineError(
-                f"{folder}: cannot be written ({error.strerror}); make room or choose another folder"
-            ) from error
         self._connection = files.writer_of(self.path)
         self._reader = LedgerReader(self.path)
         self.history, self.rows = self._reader.history, self._reader.rows
@@ -165,13 +160,8 @@ class LedgerReader:
         Raises:
             PipelineError: the file is damaged.
         """
-        try:
+        with files.refusing(self._path, "read"):
             return self._connection.execute(query, values).fetchall()
-        except files.DAMAGE as error:
-            if not files.is_damage(error, self._path):
-                raise files.refused(self._path, "read", error) from error
-            why = f"is damaged ({one_line(str(error))}); run again: it is repaired when no other run has it open"
-            raise PipelineError(f"{self._path}: {why}") from error
 
     def replies_for(self, cells: Collection[str]) -> Iterator["KeptReply"]:
         """Return the replies for some rows, including empty ones.
