@@ -121,7 +121,7 @@ class Batching:
         """
         outcome = BatchOutcome()
         try:
-            held_back = await self._collect(await self._submit_alone(calls, outcome), outcome, wait_s)
+            held_back = await self._collect(calls, outcome, wait_s)
         finally:
             self._reservations.count_as_used()
         if held_back:
@@ -132,28 +132,25 @@ class Batching:
                         self._budget.release(most, NOTHING)
         return outcome
 
-    async def _collect(self, held_back: Sequence[Call], outcome: BatchOutcome, wait_s: float) -> Sequence[Call]:
-        """Wait for batches to end; submit the calls held back as soon as other calls release their reservations.
+    async def _collect(self, calls: Sequence[Call], outcome: BatchOutcome, wait_s: float) -> Sequence[Call]:
+        """Submit calls and wait for batches to end; submit those held back as soon as others release reservations.
 
         Returns:
             The calls that did not fit into the budget.
         """
         until_s, poll_s = time.monotonic() + self._left_s(wait_s), _FIRST_POLL_S
         while True:
+            n_before, calls = outcome.n_submitted, await self._submit_alone(calls, outcome)
             open_ = self._submissions.open(self._target.endpoint_name)
             running = {each.name: note for each in open_ if (note := await self._poll(each, outcome)) is not None}
             if not running:
                 self._reservations.count_as_used()  # of calls without a result, or collected elsewhere
-            left_s, may_submit = until_s - time.monotonic(), bool(held_back) and not self._budget.is_spent
-            if left_s <= 0 or not (running or may_submit):
+            left_s = until_s - time.monotonic()
+            if left_s <= 0 or not (running or (calls and not self._budget.is_spent)):
                 outcome.notes += running.values()
-                return held_back
+                return calls
             await asyncio.sleep(min(poll_s, left_s))
-            poll_s = min(_LONGEST_POLL_S, 2 * poll_s)
-            if may_submit:
-                n_before = outcome.n_submitted
-                held_back = await self._submit_alone(held_back, outcome)
-                poll_s = _FIRST_POLL_S if outcome.n_submitted > n_before else poll_s
+            poll_s = _FIRST_POLL_S if outcome.n_submitted > n_before else min(_LONGEST_POLL_S, 2 * poll_s)
 
     async def _submit_alone(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Call]:
         """Find lost batches and submit missing calls, while no other process does so for this target.
