@@ -99,7 +99,7 @@ def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) ->
     likely = list(names)[:2]
     if kind in {"vintage", "run"}:  # the latest are first
         likely.reverse()
-    chosen = dict(zip(_SIDES, likely, strict=False)) | given
+    chosen = {**dict(zip(_SIDES, likely, strict=False)), **given}
     fields = [Field(side, side.capitalize(), names.items(), chosen.get(side, "")) for side in _SIDES]
     for name, title in _NARROWED.items():
         options = _options(reader, name, groups)
