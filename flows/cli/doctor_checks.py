@@ -22,7 +22,7 @@ from tasks.config.operations import Receiver
 from tasks.console import notice
 from tasks.llm.calls.gateway import probe
 from tasks.llm.embedded import weights_hash
-from tasks.llm.environment import filled_in, filled_in_secrets, key_state, missing_key
+from tasks.llm.environment import filled_in, key_state, missing_variables
 from tasks.llm.request import Target
 from tasks.llm.senders.pool import inspect as inspect_nodes
 from tasks.rules.errors import PipelineError, UsageError
@@ -130,15 +130,12 @@ def _finding(check: Callable[[str, Any], SetupFinding], subject: str, checked: A
 
 
 def _model(subject: str, target: Target) -> SetupFinding:
-    if (key := missing_key(target)) is not None:
-        return SetupFinding(subject, False, f"{key} is not set; export it")
+    if names := missing_variables(target):
+        return SetupFinding(subject, False, f"{', '.join(names)} is not set; export it")
     if (reason := target.refused_as) is not None:
         return SetupFinding(subject, False, reason)
     if target.is_embedded:
         return SetupFinding(subject, True, f"embedded, weights {weights_hash()}")
-    for value in target.headers.values():
-        filled_in(value)
-    filled_in_secrets(target.parameters)
     reached = _address(subject, target.api_base) if target.api_base else SetupFinding(subject, True, "")
     detail = "; ".join(filter(None, [reached.detail, key_state(target) if reached.is_ok else ""]))
     return replace(reached, detail=detail)

@@ -212,9 +212,8 @@ def _below(job: "Job") -> Iterator[str]:
     states = sender_states(Warehouse(job.warehouse))
     for node in sorted({state["node"] for state in states}):
         of_node = [state for state in states if state["node"] == node]
-        in_hand, rate = (sum(state[name] for state in of_node) for name in ("n_in_hand", "calls_per_s"))
-        each = ", ".join(f"{state['calls_per_s']:.1f}" for state in of_node)
-        yield f"Senders on {node}: {len(of_node)}, {rate:.1f} calls/s ({each}), {in_hand} calls in flight"
+        n_in_hand = sum(state["n_in_hand"] for state in of_node)
+        yield f"Senders on {node}: {len(of_node)}, {n_in_hand} calls in flight"
     if host := Warehouse(job.warehouse).elsewhere():
         yield f"Written by {host}, now or until it failed; its costs are as of its last publication"
 

@@ -1,12 +1,10 @@
 """The page Compare: the choices in its form, and the figures of the chosen comparison, as in `prbench diff`."""
 
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 from tasks.benchmarks import load_benchmark
 from tasks.compare.differences import compare
@@ -40,9 +38,6 @@ KINDS: dict[Kind, tuple[str, str]] = {
 _NARROWED = {"model": "Model", "judge": "Judge", "vintage": "Vintage"}
 _SIDES = ("first", "second")
 _LABELS = {*_SIDES, "where", "split"}
-_ALL = ("", "all")
-CHANGES = {"": "all", "lost": "lower the score", "gained": "raise the score"}
-"""The choices of flipped criteria to list."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +54,7 @@ class Field:
 class ComparePage:
     """The content of the page: the form's fields, and figures or the reason why there are none.
 
-    `about` names the difference that the figures below the first one explain.
+    `about` names the first difference, which the figures below the first one explain.
     """
 
     kind: Kind
@@ -75,8 +70,7 @@ def compare_page(job: Job, given: Mapping[str, str], folder: Path) -> ComparePag
     Args:
         job: the job whose benchmark is compared, on its splits unless the address names one.
         given: the parameters in the address: the kind of comparison (`of`), the `first` and the `second` side, the
-            model, judge, vintage and split that stay the same, the index of the difference to explain (`show`), and
-            the flips to list (`change`).
+            model, judge, vintage and split that stay the same.
         folder: the folder of the benchmark's report; its task pages are linked, if they exist.
     """
     kind: Kind = next((kind for kind in KINDS if kind == given.get("of")), "model")
@@ -102,17 +96,15 @@ def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) ->
     """
     groups = comparable(reader, job.settings.benchmark, job.data.revision, kind)
     names = _options(reader, kind, groups)
-    chosen = dict(given)
-    if not all(given.get(side) for side in _SIDES):
-        # Two sides from the largest group; of vintages and runs the earlier one comes first.
-        of_group = {side.name for side in max(groups, key=lambda group: len({side.name for side in group}), default=())}
-        fitting = [name for name in names if name in of_group][:2]
-        chosen |= zip(_SIDES, fitting[::-1] if kind in {"vintage", "run"} else fitting, strict=False)
+    likely = list(names)[:2]
+    if kind in {"vintage", "run"}:  # the latest are first
+        likely.reverse()
+    chosen = {**dict(zip(_SIDES, likely, strict=False)), **given}
     fields = [Field(side, side.capitalize(), names.items(), chosen.get(side, "")) for side in _SIDES]
     for name, title in _NARROWED.items():
         options = _options(reader, name, groups)
         if name != kind and (kind, name) != ("run", "vintage") and len(options) > 1:
-            fields.append(Field(name, title, [_ALL, *options.items()], chosen.get(name, "")))
+            fields.append(Field(name, title, [("", "all"), *options.items()], chosen.get(name, "")))
     members = reader.select(
         "intermediate.task_set_members", "distinct split", benchmark=job.settings.benchmark,
         dataset_revision=job.data.revision, is_own_hard=False,
@@ -120,29 +112,22 @@ def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) ->
     if len(members) > 1:
         splits = [("", "as configured"), *((row["split"], row["split"]) for row in members)]
         fields.append(Field("split", "Split", splits, given.get("split", "")))
-    return [*fields, Field("change", "Flipped criteria", CHANGES.items(), given.get("change", ""))] if names else fields
+    return fields
 
 
-_Groups = Sequence[Sequence[Side]]
-
-
-def _options(reader: Reader, name: str, groups: _Groups) -> dict[str, str]:
+def _options(reader: Reader, name: str, groups: Sequence[Sequence[Side]]) -> dict[str, str]:
     """Return value -> text of a field's options: vintages and runs with the latest first, others by name."""
     sides = sorted((side for group in groups for side in group), key=lambda side: side.model_run.responded_at)
     if name == "run":
         runs = {side.name for side in sides}
         return {
-            row["run_id"]: f"{row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S} "
-            + (f"night {row['night']}" if row["night"] else str(row["command"]))
+            row["run_id"]: f"{row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S} {row['command']}"
             for row in reader.select("runs", order="started_at desc, run_id")
             if row["run_id"] in runs
         }
     latest = {getattr(side.model_run, name): side.model_run.responded_at for side in sides}
-    if name != "vintage":
-        return {value: value for value in sorted(latest)}
-    nights = {row["night"] for row in reader.select("runs", "distinct night")}
-    ordered = sorted(latest, key=lambda vintage: (latest[vintage], vintage), reverse=True)
-    return {value: f"{value} (night)" if value in nights else value for value in ordered}
+    by_time = sorted(latest, key=lambda value: (latest[value], value), reverse=True)
+    return {value: value for value in (by_time if name == "vintage" else sorted(latest))}
 
 
 def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, has_pages: bool) -> dict[str, Any]:
@@ -150,24 +135,18 @@ def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, 
     names, vintage = [given[side] for side in _SIDES], given.get("vintage") if kind != "vintage" else None
     narrowed = _narrowed(job, {name: value for name, value in given.items() if name != kind})
     result = compare(reader, comparison_of(narrowed, names, kind, score=None, is_hard=False, vintage=vintage or None))
-    requested = given.get("show", "")
-    index = min(int(requested) if re.fullmatch("[0-9]{1,4}", requested) else 0, len(result.differences) - 1)
-    detail = apart(reader, result, [result.differences[index]])
-    differences = [row | {"address": _link(given, show=str(n))} for n, row in enumerate(rows_of(result))]
-    chosen = differences[index] = with_verdicts(differences[index], detail["verdicts"][0])
-    sign = {"lost": -1, "gained": 1}.get(given.get("change", ""), 0)
-    flips = [flip for flip in detail["flips"] if sign * flip["effect"] >= 0]
+    detail, differences = apart(reader, result, result.differences[:1]), rows_of(result)
+    chosen = differences[0] = with_verdicts(differences[0], detail["verdicts"][0])
     first, second = ({name: chosen[f"{side}_{name}"] for name in SAMPLING} for side in _SIDES)
-    for flip in flips:
+    for flip in detail["flips"]:
         flip["address"] = task_address(
             flip["task_id"], first, second if second != first else None, flip["criterion_id"]
         )
         flip |= {f"{side}_explanations": " / ".join(flip[f"{side}_explanations"]) for side in _SIDES}
-    as_text, reasons = {"task_id": "text"}, columns("first_explanations second_explanations")
+    reasons = columns("first_explanations second_explanations")
     parts = (
-        (_adapted(DIFF, {"split": "task"} if len(differences) > 1 else {}), differences),
-        (_adapted(FLIPS, {} if has_pages else as_text, _LABELS, reasons), flips),
-        (_adapted(CATEGORIES, {}, _LABELS), detail["categories"]), (_adapted(TASKS, as_text, _LABELS), detail["tasks"]),
+        (DIFF, differences), (_adapted(FLIPS, has_links=has_pages, more=reasons), detail["flips"]),
+        (_adapted(CATEGORIES), detail["categories"]), (_adapted(TASKS), detail["tasks"]),
     )  # fmt: skip
     benchmark = load_benchmark(job.settings.benchmark)
     return {
@@ -177,12 +156,11 @@ def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, 
     }
 
 
-def _adapted(
-    figure: Figure, kinds: Mapping[str, Any], without: Collection[str] = (), more: Sequence[Column] = ()
-) -> Figure:
-    """Return a figure with `kinds` for some columns, `without` some columns, and with `more` columns."""
-    shown = (replace(each, kind=kinds.get(each.name, each.kind)) for each in figure.columns if each.name not in without)
-    return replace(figure, columns=(*shown, *more))
+def _adapted(figure: Figure, *, has_links: bool = False, more: Sequence[Column] = ()) -> Figure:
+    """Return a figure about one difference: without its labels, with task ids as text or links, with `more` columns."""
+    shown = (each for each in figure.columns if each.name not in _LABELS)
+    as_text = (replace(each, kind="text") if each.name == "task_id" and not has_links else each for each in shown)
+    return replace(figure, columns=(*as_text, *more))
 
 
 def _narrowed(job: Job, given: Mapping[str, str]) -> Job:
@@ -194,8 +172,3 @@ def _narrowed(job: Job, given: Mapping[str, str]) -> Job:
         "named_models": (model,) if model else None,
         "named_judges": (judge,) if judge else None,
     })  # fmt: skip
-
-
-def _link(given: Mapping[str, str], **more: str) -> str:
-    kept = {name: given[name] for name in ("of", *_SIDES, *_NARROWED, "split", "change") if given.get(name)}
-    return "?" + urlencode({**kept, **more})

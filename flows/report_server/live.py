@@ -1,7 +1,5 @@
 """The live page: runs in progress with their coverage, calls and cost, and the ranking so far."""
 
-import threading
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -97,33 +95,31 @@ class Live:
 
 
 class LiveView:
-    """A view of a job's warehouse; figures from published data are computed once for each publication."""
+    """A view of a job's warehouse for one thread; figures from published data are computed once per publication."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
         self._warehouse = Warehouse(job.warehouse)
-        self._lock = threading.Lock()
         self._published = lru_cache(1)(self._read)
 
     def now(self) -> Live:
         """Return the current state; `trouble` names what cannot be read."""
-        with self._lock:
-            at, living = datetime.now(UTC), self._warehouse.living_runs()
-            begun = {run_id: RunState(run_id) for run_id in living}
-            try:
-                stat = self._warehouse.database.stat()
-            except FileNotFoundError:
-                return Live(at, in_progress=[*begun.values()])
-            published_at = datetime.fromtimestamp(stat.st_mtime, UTC)
-            try:
-                published, states = self._published((stat.st_ino, stat.st_mtime_ns, stat.st_size))
-                runs = [self._as_now(each, living) for each in (begun | states).values()]
-            except (PipelineError, WarehouseError) as error:
-                return Live(at, published_at, [*begun.values()], trouble=str(error))
-            ended = [run for run in runs if not run.is_living]
-            last = max(ended, key=lambda run: run.row["ended_at"] or run.row["started_at"] or at, default=None)
-            in_progress = [run for run in runs if run.is_living]
-            return replace(published, at=at, published_at=published_at, in_progress=in_progress, last=last)
+        at, living = datetime.now(UTC), self._warehouse.living_runs()
+        begun = {run_id: RunState(run_id) for run_id in living}
+        try:
+            stat = self._warehouse.database.stat()
+        except FileNotFoundError:
+            return Live(at, in_progress=[*begun.values()])
+        published_at = datetime.fromtimestamp(stat.st_mtime, UTC)
+        try:
+            published, states = self._published((stat.st_ino, stat.st_mtime_ns, stat.st_size))
+            runs = [self._as_now(each, living) for each in (begun | states).values()]
+        except (PipelineError, WarehouseError) as error:
+            return Live(at, published_at, [*begun.values()], trouble=str(error))
+        ended = [run for run in runs if not run.is_living]
+        last = max(ended, key=lambda run: run.row["ended_at"] or run.row["started_at"] or at, default=None)
+        in_progress = [run for run in runs if run.is_living]
+        return replace(published, at=at, published_at=published_at, in_progress=in_progress, last=last)
 
     def _read(self, _stamp: tuple[int, ...]) -> tuple[Live, dict[str, RunState]]:
         """Return what is published, and the states of runs by their ids."""
@@ -225,44 +221,32 @@ def _run(run: RunState, until: datetime | None, benchmark: Benchmark) -> dict[st
 
 
 def _ended(run: RunState, now: datetime, index: Path, benchmark: Benchmark) -> dict[str, Any]:
-    written = datetime.fromtimestamp(index.stat().st_mtime, UTC) if index.is_file() else None
     ended_at = run.row["ended_at"]
     end = "" if ended_at is None else f" ({_span(now - ended_at)} ago)"
     return _run(run, ended_at, benchmark) | {
         "outcome": ENDINGS[run.outcome].state_name + end,
         "level": _LEVELS.get(run.outcome, "warn"),
-        "report": None if written is None else f"{written:%Y-%m-%d %H:%M} UTC",
+        "has_report": index.is_file(),
     }
 
 
 def _facts(run: RunState, until: datetime | None, n_done: int, n_due: int) -> list[tuple[str, str, str]]:
     """Return facts about a run: name, value, and a note on the value."""
-    n_calls, n_failed, n_unpriced = (
-        sum(call[name] for call in run.calls) for name in ("calls", "failed_calls", "unpriced_calls")
-    )
     known = [call["cost_usd"] for call in run.calls if call["cost_usd"] is not None]
+    n_unpriced = sum(call["unpriced_calls"] for call in run.calls)
     max_usd = run.job.settings.limits.max_usd if run.job else None
     cap = "no cap" if max_usd is None else f"cap ${max_usd:,.2f}"
     unpriced = f", {counted(n_unpriced, 'call')} of unknown price" if n_unpriced else ""
-    failures = sum((cell.failures for cell in run.cells), Counter[str]())
-    causes = ", ".join(f"{n_cells:,} {cause}" for cause, n_cells in failures.most_common())
-    so_far = " so far" if run.is_living else ""
     scope = f"{n_done:,} of {n_due:,} responses and verdicts, those of earlier runs included"
     return [
         ("Coverage", coverage_text(n_done / n_due if n_due else None), scope if n_due else ""),
-        ("Failed", f"{failures.total():,}", causes),
-        (f"Cost{so_far}", f"${sum(known):,.2f}" if known or not run.calls else "unknown", cap + unpriced),
-        (f"Calls{so_far}", f"{n_calls:,}", counted(n_failed, "failed attempt")),
+        ("Cost so far" if run.is_living else "Cost",
+         f"${sum(known):,.2f}" if known or not run.calls else "unknown", cap + unpriced),
         ("Time", "–" if until is None else _span(until - run.row["started_at"]),
          f"started {run.row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M} UTC"),
     ]  # fmt: skip
 
 
 def _span(span: timedelta) -> str:
-    """Return a time in its two largest units."""
-    left, parts = max(0, round(span.total_seconds())), list[str]()
-    for unit, seconds in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
-        n_units, left = divmod(left, seconds)
-        if n_units or parts or unit == "s":
-            parts.append(f"{n_units} {unit}")
-    return " ".join(parts[:2])
+    """Return a time in hours, minutes and seconds."""
+    return str(timedelta(seconds=max(0, round(span.total_seconds()))))

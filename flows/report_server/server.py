@@ -27,8 +27,6 @@ from tasks.rules.errors import PipelineError, UsageError
 
 _MOST_PARAMETERS = 20
 _OTHER_SITES = {"cross-site", "same-site"}
-MOST_RENDERING = 4
-"""The number of pages rendered at the same time; further requests wait."""
 
 
 Renderer = Callable[[Mapping[str, str]], str]
@@ -41,13 +39,12 @@ class ReportServer(ThreadingHTTPServer):
     """A server for this machine only."""
 
     def __init__(self, *arguments: Any) -> None:
-        self.rendering = threading.Semaphore(MOST_RENDERING)
+        self.rendering = threading.Lock()
         super().__init__(*arguments)
 
     def server_close(self) -> None:
         """Close when no page is being rendered, so that no database is in use when this process ends."""
-        for _ in range(MOST_RENDERING):
-            self.rendering.acquire()
+        self.rendering.acquire()
         super().server_close()
 
     def handle_error(self, request: object, client_address: object) -> None:
@@ -115,7 +112,7 @@ class Pages(SimpleHTTPRequestHandler):
     def _render(self, renderer: Renderer, given: Mapping[str, str]) -> bytes | None:
         """Return the rendered page; None after an error, which the browser and the terminal show."""
         try:
-            with cast("ReportServer", self.server).rendering:
+            with cast("ReportServer", self.server).rendering:  # one page at a time
                 return renderer(given).encode()
         except Exception as error:  # noqa: BLE001 - the browser gets an error page, and the server keeps running
             notice(f"{self.path}: {explained(error)[1]}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
 from tasks.config.job import Job
 from tasks.llm.environment import redacted, safe
@@ -58,13 +58,11 @@ def _plain(value: Any) -> Any:
     """Return a value that JSON can hold; a number that is not finite becomes null."""
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, bool | int):
-        return value
-    return redacted(storable(str(value)))
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, int | float) else redacted(storable(str(value)))
 
 
 COMPARED = (
@@ -201,17 +199,11 @@ def alert_id(job: Job, alert: Alert) -> str:
     return digest("alert", of, job.settings.benchmark, alert.kind, alert.subject, alert.line, facts)
 
 
-@dataclass(frozen=True)
 class Message:
     """The alerts of a job's night, in the order of their kinds."""
 
-    job: Job
-    alerts: tuple[Alert, ...]
-
-    @classmethod
-    def about(cls, job: Job, alerts: Sequence[Alert]) -> Self:
-        """Return the message with these alerts."""
-        return cls(job, tuple(sorted(alerts, key=lambda alert: KINDS.index(alert.kind))))
+    def __init__(self, job: Job, alerts: Iterable[Alert]) -> None:
+        self.job, self.alerts = job, sorted(alerts, key=lambda alert: KINDS.index(alert.kind))
 
     @property
     def title(self) -> str:

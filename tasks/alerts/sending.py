@@ -8,12 +8,11 @@ import json
 import logging
 import os
 import smtplib
-import ssl
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -82,8 +81,8 @@ def deliver(
         receiver = f"{to.kind} {number}"
         new = {alert_id(job, each): each for each in alerts if (receiver, alert_id(job, each)) not in delivered}
         if new:
-            targets = _sends(to, Message.about(job, [*new.values()]), settings.timeout_s)
-            due.append(partial(copy_context().run, _delivery, receiver, targets, settings, tuple(new)))
+            targets = _sends(to, Message(job, new.values()), settings.timeout_s)
+            due.append(partial(_delivery, receiver, targets, settings, tuple(new)))
     with ThreadPoolExecutor(len(settings.to) or None) as pool:
         return list(pool.map(lambda send: send(), due))
 
@@ -108,14 +107,11 @@ def _attempts(send: Send, settings: Alerts) -> tuple[int, str | None]:
     for attempt in range(1, settings.attempts + 1):
         outcome: list[Exception | None] = []
         # A separate thread, because libraries limit only the time of each read: a server could send byte by byte.
-        context = copy_context()
-        thread = Thread(target=lambda: outcome.append(context.run(_outcome, send)), daemon=True)  # noqa: B023
+        thread = Thread(target=lambda: outcome.append(_outcome(send)), daemon=True)  # noqa: B023
         thread.start()
         thread.join(settings.timeout_s)
         late = NotDelivered(f"no response within {settings.timeout_s:g} s", may_pass=True)
         error = outcome[0] if outcome else late
-        if isinstance(error, UsageError):
-            return 0, str(error)
         if not isinstance(error, NotDelivered) or not error.may_pass or attempt == settings.attempts:
             break
         time.sleep(min(_LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (attempt - 1)))
@@ -159,23 +155,14 @@ def _unless_sending(text: str) -> str:
 
 
 def _of_error(error: BaseException) -> NotDelivered:
-    from requests.exceptions import InvalidSchema, InvalidURL
-
-    chain = list(causes_of(error))
-    if isinstance(error, smtplib.SMTPNotSupportedError):
-        return NotDelivered("the server does not offer what is needed (see `security`, `user`)", may_pass=False)
-    if isinstance(error, smtplib.SMTPRecipientsRefused | smtplib.SMTPResponseException):
-        refused = next(iter(getattr(error, "recipients", {}).values()), None)  # 4xx may pass, 5xx does not
-        code = refused[0] if refused else getattr(error, "smtp_code", 0)
+    refused = next(iter(getattr(error, "recipients", {}).values()), (getattr(error, "smtp_code", None),))
+    if (code := refused[0]) is not None:  # 4xx may pass, 5xx does not
         return NotDelivered(f"the server refused the mail: {code}", may_pass=code < 500)
-    if any(isinstance(each, InvalidURL | InvalidSchema) for each in chain):
-        return NotDelivered("its address is invalid or does not begin with http:// or https://", may_pass=False)
-    lost = [each for each in chain if isinstance(each, OSError)]
-    if not lost:
-        return NotDelivered(f"failed with {type(error).__name__}, whose text may contain the address", may_pass=True)
+    chain = list(causes_of(error))
     # System errors of connections and OpenSSL errors of certificates contain no address.
-    cause = next((each.strerror for each in lost if each.strerror), "it was lost")
-    is_final = any(isinstance(each, ssl.SSLCertVerificationError) for each in chain)
+    cause = next((each.strerror for each in chain if isinstance(each, OSError) and each.strerror), type(error).__name__)
+    # Errors of certificates and of invalid addresses are `ValueError`s too.
+    is_final = any(isinstance(each, ValueError | smtplib.SMTPNotSupportedError) for each in chain)
     return NotDelivered(f"no connection: {cause}", may_pass=not is_final)
 
 

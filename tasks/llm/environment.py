@@ -31,8 +31,7 @@ def variable(name: str) -> str | None:
 @cache
 def _read_env_file() -> None:
     """Set the variables of LiteLLM's `.env` file now: keys are looked up before LiteLLM is imported."""
-    file = env_file()
-    if file is not None:
+    if file := env_file():
         from dotenv import dotenv_values  # a dependency of LiteLLM
 
         # Prefect's settings are left out: recording of a run must not depend on whether a key was looked up before.
@@ -66,31 +65,11 @@ _OTHERS = {
 """Provider -> its variable, if not named `PROVIDER_API_KEY` as usual; these providers may get their keys elsewhere."""
 
 
-def set_key(provider: str) -> str | None:
-    """Return the name of the variable with a provider's key; None if none is set, or the provider is not known."""
-    return next((name for name in KEYS.get(provider, ()) if variable(name)), None)
-
-
-def missing_key(target: Target) -> str | None:
-    """Return the variable that must be set before a model can be called.
-
-    None if none is known to be missing.
-    """
-    provider = target.name.partition("/")[0]
-    # The client of `openai/` needs a key for every address, whatever headers it sends.
-    has_own = "api_key" in str(target.parameters) or (provider != "openai" and bool(target.api_base or target.headers))
-    if target.is_embedded or has_own or provider not in KEYS or set_key(provider):
-        return None
-    return KEYS[provider][0]
-
-
 def key_state(target: Target) -> str:
     """Return the variables of a model's key, and whether they are set, such as `OPENAI_API_KEY is not set`."""
     provider, _, model = target.name.partition("/")
-    names = _named(target)
-    if not names and model:
-        usual = _OTHERS.get(provider, f"{provider.upper()}_API_KEY")
-        names = [set_key(provider) or KEYS.get(provider, (usual,))[0]]
+    usual = _OTHERS.get(provider, f"{provider.upper()}_API_KEY")
+    names = _named(target) or ([_set_key(provider) or KEYS.get(provider, (usual,))[0]] if model else [])
     states = (f"{name} is {'not ' if variable(name) is None else ''}set" for name in names)
     return ", ".join(states) or "its provider's variable is unknown here"
 
@@ -98,11 +77,21 @@ def key_state(target: Target) -> str:
 def missing_variables(target: Target) -> list[str]:
     """Return the variables that must be set on the machine that calls a model, but are not.
 
-    They are the model's key and the variables that its settings refer to.
+    They are the model's key, if its name is known, and the variables that its settings refer to.
     """
-    named = [*REFERENCE.findall(target.api_base or ""), *_named(target)]
-    key = missing_key(target)
-    return sorted({name for name in named if variable(name) is None} | ({key} if key else set()))
+    provider = target.name.partition("/")[0]
+    named = (*REFERENCE.findall(target.api_base or ""), *_named(target))
+    missing = {name for name in named if variable(name) is None}
+    # The client of `openai/` needs a key for every address, whatever headers it sends.
+    has_own = "api_key" in str(target.parameters) or (provider != "openai" and bool(target.api_base or target.headers))
+    if provider in KEYS and not has_own and not _set_key(provider):
+        missing.add(KEYS[provider][0])
+    return sorted(missing)
+
+
+def _set_key(provider: str) -> str | None:
+    """Return the name of the variable with a provider's key; None if none is set, or the provider is not known."""
+    return next((name for name in KEYS.get(provider, ()) if variable(name)), None)
 
 
 def _named(target: Target) -> list[str]:

@@ -37,7 +37,6 @@ class Budget:
         self.used_usd, self.used_tokens = 0.0, 0
         self._reserved_usd, self._reserved_tokens, self._reserved = 0.0, 0, 0
         self.is_spent = False
-        self._refused = Usage(None, None)
         self.when_released: list[Callable[[], None]] = []
 
     def reserve(self, most: Usage) -> bool:
@@ -53,8 +52,6 @@ class Budget:
             return True
         if not self.is_spent and self._fits(most, 0.0, 0):
             return False
-        if not self.is_spent:
-            self._refused = most
         self.is_spent = True
         raise BudgetSpent(self.line)
 
@@ -71,16 +68,11 @@ class Budget:
 
     @property
     def line(self) -> str:
-        """A line for people: the usage, and the usage of the first call that the cap refused."""
-        usd, tokens, next_ = self._max_usd, self._max_tokens, self._refused
-        used = [] if usd is None else [f"{self.used_usd:.4f} of {usd:g} USD"]
-        used += [] if tokens is None else [f"{self.used_tokens:,} of {tokens:,} tokens"]
-        most = [f"{next_.usd:.4f} USD"] if usd is not None and next_.usd else []
-        most += [f"{next_.tokens:,} tokens"] if tokens is not None and next_.tokens else []
-        is_first = not (self.used_usd or self.used_tokens)
-        advice = ": raise the cap, or set a lower `max_tokens` for the model" if is_first else ""
-        refused = f", and the next call could use up to {' and '.join(most)}{advice}" if most else ""
-        return f"{' and '.join(used)} used{refused}"
+        """A line for people: the usage, and what to do."""
+        used = [] if self._max_usd is None else [f"{self.used_usd:.4f} of {self._max_usd:g} USD"]
+        used += [] if self._max_tokens is None else [f"{self.used_tokens:,} of {self._max_tokens:,} tokens"]
+        advice = "the next call could exceed the cap: raise it, or set a lower `max_tokens` for the model"
+        return f"{' and '.join(used)} used, and {advice}"
 
     def _fits(self, most: Usage, reserved_usd: float, reserved_tokens: int) -> bool:
         """Return whether the highest possible usage is within the caps; an unbounded one exceeds every cap."""

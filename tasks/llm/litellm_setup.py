@@ -1,6 +1,5 @@
 """LiteLLM, imported when it is first needed, without its own network requests, retries and silent changes."""
 
-import atexit
 import gc
 import importlib
 import os
@@ -42,10 +41,6 @@ def warm_up() -> None:
     litellm()
     for name in ("fastapi", "pandas"):
         importlib.import_module(name)
-    # Imported objects stay, so the collector skips them. At exit it must not: DuckDB's binding would print pages about
-    # objects that still exist.
-    gc.freeze()
-    atexit.register(gc.unfreeze)
 
 
 @cache

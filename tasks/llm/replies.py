@@ -274,10 +274,6 @@ _KEY_REFUSED = re.compile(
 _NO_REPLY = frozenset({"TransportError", "ClientError", "APIConnectionError", "OSError"})
 """Exceptions (of httpx, aiohttp, openai, Python) for a reply that did not come completely; their status is invented."""
 _NO_CONNECTION = frozenset({"ConnectError", "ClientConnectorError", "ConnectionRefusedError"})
-_TRACE = re.compile(r"\s*Traceback \(most recent call last\)")
-"""Start of the traceback in a message of LiteLLM."""
-_LIBRARY = re.compile(r"litellm\.\w+: (?:\w+Error: )?")
-"""The beginning of LiteLLM's messages: the name of its own class, twice."""
 _PASSING_4XX = frozenset({408, 409, 425, 429})
 
 
@@ -287,7 +283,7 @@ def failure_of(error: BaseException) -> Failure:
         return Failure(REDIRECTED, Kind.FATAL, safe(str(error)), is_unpaid=True)
     if isinstance(error, ReplyTooLarge):
         return Failure(TOO_LARGE, Kind.DECLINED, safe(str(error)))
-    text = safe(f"{type(error).__name__}: {_LIBRARY.sub('', _TRACE.split(str(error))[0])}")
+    text = safe(f"{type(error).__name__}: {str(error).partition('Traceback (most')[0]}")
     status = getattr(error, "status_code", None)
     headers: Mapping[str, Any] = getattr(error, "litellm_response_headers", None) or {}
     wait_s = retry_after_s({str(name).lower(): str(value).strip() for name, value in headers.items()}, time.time())

@@ -92,9 +92,7 @@ class Body:
     """
 
     def __init__(self, most_bytes: int, encoding: str = "", *, may_be_cut: bool = False) -> None:
-        self._most_bytes, self._n_bytes = most_bytes, 0
-        if encoding not in {"", "identity"}:
-            raise ValueError(f"the reply is compressed as {encoding[:20]!r}, which was not requested")
+        self._most_bytes, self._n_bytes, self._encoding = most_bytes, 0, encoding
         self._may_be_cut = may_be_cut
         self._pieces = bytearray()
         self.is_over = False
@@ -107,7 +105,10 @@ class Body:
 
         Raises:
             ReplyTooLarge: the body is larger than the limit.
+            ValueError: it is compressed.
         """
+        if self._encoding not in {"", "identity"}:
+            raise ValueError(f"the reply is compressed as {self._encoding[:20]!r}, which was not requested")
         self._n_bytes += len(raw)
         self.is_over = self._n_bytes > self._most_bytes
         if self.is_over and not self._may_be_cut:
@@ -183,9 +184,8 @@ class Redirected(PipelineError):
     """The server responded with a redirect, which was not followed."""
 
     def __init__(self, status: int, address: str, location: str) -> None:
-        self.status = status
         super().__init__(
-            f"HTTP {status}: {_host(address)} redirects to {_target(address, location)}, which is not followed; "
+            f"HTTP {status}: {_host(address)} redirects to {_host(address, location)}, which is not followed; "
             "configure the address where it leads"
         )
 
@@ -213,14 +213,12 @@ class Exchange:
         self.fault = fault
         raise fault
 
-    def begin(self, kind: str, encoding: str, length: str) -> None:
-        """Return the next body, given its content type, content encoding and length from the headers."""
+    def begin(self, kind: str, encoding: str) -> None:
+        """Begin the next body, given its content type and content encoding from the headers."""
         encoding = encoding.strip().lower()
         if self.n_results is not None:
             self.body = Body(MOST_BYTES + _MOST_BYTES_A_RESULT * self.n_results, encoding, may_be_cut=True)
             return
-        if length.isascii() and length.isdecimal() and int(length[:20]) > MOST_BYTES:
-            self.refuse(ReplyTooLarge(MOST_BYTES))
         self.body = (EventBody if kind.startswith("text/event-stream") else Body)(MOST_BYTES, encoding)
 
     def read(self, raw: bytes | None) -> Iterator[bytes]:
@@ -231,16 +229,13 @@ class Exchange:
             self.refuse(fault)
 
 
-def _target(address: str, location: str) -> str:
+def _host(address: str, location: str = "") -> str:
+    """Return only the host and port of an address, or of a location that it names: the rest may hold secrets."""
     try:
-        return _host(urljoin(address, location)) if location else "nowhere"
+        host = urlsplit(urljoin(address, location)).netloc.rpartition("@")[2]
     except ValueError:
         return "an invalid address"
-
-
-def _host(address: str) -> str:
-    """Return only the host and port of an address: the rest may hold secrets."""
-    return ascii(urlsplit(address).netloc.rpartition("@")[2])[1:-1][:100] or "no host"
+    return ascii(host)[1:-1][:100] or "no host"
 
 
 _CURRENT: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
@@ -275,24 +270,24 @@ def _guard() -> None:
         if (exchange := _CURRENT.get()) is None:
             return await request(self, method, address, **options)
         response = await request(self, method, address, **{**options, "allow_redirects": False})
-        return _direct(exchange, response, response.status)
+        return _direct(exchange, response)
 
     def sent(self: Any, request: Any, **options: Any) -> Any:
         if (exchange := _CURRENT.get()) is None:
             return send(self, request, **options)
-        response = send(self, request, **{**options, "allow_redirects": False})
-        return _direct(exchange, response, response.status_code)
+        return _direct(exchange, send(self, request, **{**options, "allow_redirects": False}))
 
     # LiteLLM's transport over aiohttp follows no redirects, but fails on a location that is not a valid header.
     aiohttp.ClientSession._request = requested  # type: ignore[assignment, method-assign]
     requests.Session.send = sent  # type: ignore[method-assign]
 
 
-def _direct(exchange: Exchange, response: Any, status: int) -> Any:
-    """Return the response, if it is not a redirect."""
+def _direct(exchange: Exchange, response: Any) -> Any:
+    """Return the response of any library, if it is not a redirect."""
+    status = response.status if hasattr(response, "status") else response.status_code
     try:
         exchange.refuse_redirect(status, str(response.url), response.headers.get("location", ""))
-    except BaseException:
+    except Redirected:
         response.close()
         raise
     return response
@@ -331,11 +326,10 @@ def _guard_httpx(client: Any, body: type[_HandedOn]) -> None:
     """Patch the one function of httpx that every request passes through, including those of redirects."""
     send = client._send_single_request
 
-    def admitted(exchange: Exchange, response: Any) -> Any:
-        headers = response.headers
-        exchange.refuse_redirect(response.status_code, str(response.request.url), headers.get("location", ""))
-        encoding, length = headers.pop("content-encoding", ""), headers.pop("content-length", "")
-        exchange.begin(headers.get("content-type", "").lower(), encoding, length)
+    def watched_by(exchange: Exchange, response: Any) -> Any:
+        response.headers.pop("content-length", None)
+        encoding = response.headers.pop("content-encoding", "")
+        exchange.begin(response.headers.get("content-type", "").lower(), encoding)
         response.stream = body(response.stream, exchange)
         return response
 
@@ -345,20 +339,16 @@ def _guard_httpx(client: Any, body: type[_HandedOn]) -> None:
         request.headers["accept-encoding"] = "identity"
         response = await send(self, request)
         try:
-            return admitted(exchange, response)
-        except BaseException:
+            exchange.refuse_redirect(response.status_code, str(request.url), response.headers.get("location", ""))
+        except Redirected:
             await response.aclose()
             raise
+        return watched_by(exchange, response)
 
     def sent(self: Any, request: Any) -> Any:
         if (exchange := _CURRENT.get()) is None:
             return send(self, request)
         request.headers["accept-encoding"] = "identity"
-        response = send(self, request)
-        try:
-            return admitted(exchange, response)
-        except BaseException:
-            response.close()
-            raise
+        return watched_by(exchange, _direct(exchange, send(self, request)))
 
     client._send_single_request = sent_async if hasattr(client, "aclose") else sent

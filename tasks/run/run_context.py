@@ -15,7 +15,7 @@ from tasks.config.job import Job
 from tasks.llm.calls.batches import Batching
 from tasks.llm.calls.gateway import Gateway, send
 from tasks.llm.embedded import weights_path
-from tasks.llm.environment import filled_in, missing_key
+from tasks.llm.environment import missing_variables
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.litellm_setup import warm_up
@@ -252,8 +252,8 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS) -> None:
     """Refuse a job whose calls cannot be made, or whose cap cannot be enforced; calls are made to models of `kinds`.
 
     Raises:
-        UsageError: a variable that the configuration refers to is not set, or the key of a model that is to be called;
-            or there is a cap, and the highest cost of a call is not known for a model; or LiteLLM cannot ask a model
+        UsageError: the key of a model that is to be called, or a variable that its settings refer to, is not set; or
+            there is a cap, and the highest cost of a call is not known for a model; or LiteLLM cannot ask a model
             for decisions.
     """
     if job.settings.calls.where == "ray":
@@ -261,14 +261,12 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS) -> None:
     # Models that are called from this machine; senders of a cluster have their keys there, but batches start here.
     is_here = job.settings.calls.where == "here" or job.settings.calls.address == "local"
     here = [callee for callee in callees(job, kinds) if is_here or callee.is_batched]
-    for callee in here:
-        for text in (callee.target.api_base or "", *callee.target.headers.values()):
-            filled_in(text)
-    lacking = [each for each in here if each.kind in kinds and missing_key(each.target)]
+    lacking = [each for each in here if each.kind in kinds and missing_variables(each.target)]
     # A database that cannot be read yet does not show the missing calls; the run makes it readable, and checks again.
     with suppress(WarehouseError):
         for callee in _called(job, lacking, kinds) if lacking else ():
-            raise UsageError(f"{callee}: {missing_key(callee.target)} is not set; export the key of the provider")
+            names = ", ".join(missing_variables(callee.target))
+            raise UsageError(f"{callee}: {names} is not set; export it")
     called = (callee for callee in callees(job, kinds) if callee.kind in kinds)
     problems = [f"{callee}: {callee.target.refused_as}" for callee in called if callee.target.refused_as]
     limits = job.settings.limits

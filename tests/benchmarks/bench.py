@@ -137,10 +137,10 @@ async def judge_all(job: Job) -> Figures:
     async with open_run_context(job) as context:
         await context.ready()
         pool = context.senders
-        while pool is not None and len(pool.states) != job.settings.calls.senders:  # noqa: ASYNC110 - nothing tells of it
+        while pool is not None and len(pool.senders) != job.settings.calls.senders:  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0.1)
         await _judged(job, context, judge_config, [[response_id] for response_id in warm_up])
-        clock = Clock([state["pid"] for state in pool.states] if pool else [])
+        clock = Clock([sender.pid for sender in pool.senders] if pool else [])
         size = VERDICTS_A_BATCH // CRITERIA
         batches = [ids[start : start + size] for start in range(0, len(ids), size)]
         report = await _judged(job, context, judge_config, batches, first_index=len(warm_up))

@@ -28,9 +28,8 @@ _HEAD_BYTES = 1000
 
 @dataclass(frozen=True)
 class BatchState:
-    """The state of a batch: running or how it ended, and the ids of its result files."""
+    """The state of a batch that has ended: how, and the ids of its result files."""
 
-    is_running: bool
     status: str
     result_files: tuple[str, ...]
     error: str | None = None
@@ -103,13 +102,15 @@ class BatchApi:
                 return None
             after = page.data[-1].id
 
-    async def state(self, batch_id: str) -> BatchState:
-        """Return the state of a batch."""
+    async def state(self, batch_id: str) -> BatchState | None:
+        """Return the state of a batch; None while it is running."""
         batch = await self._request(litellm().aretrieve_batch(batch_id=batch_id, **self._common))
+        if batch.status in _RUNNING:
+            return None
         files = tuple(str(file) for file in (batch.output_file_id, batch.error_file_id) if file)
         errors = getattr(batch.errors, "data", None) or []
         error = "; ".join(str(getattr(each, "message", each)) for each in errors) or None
-        return BatchState(batch.status in _RUNNING, str(batch.status), files, error and safe(error))
+        return BatchState(str(batch.status), files, error and safe(error))
 
     async def results(self, batch_id: str, file_id: str, custom_ids: Iterable[str]) -> list[BatchResult]:
         """Return the results in one of a batch's files, for requests with these ids.

@@ -21,7 +21,6 @@ from tasks.llm.litellm_setup import litellm
 from tasks.llm.replies import Reply, failure_of, failure_of_status, from_chat
 from tasks.llm.request import NOTHING, Call, Target, most_of, prices_of
 from tasks.llm.transport import whole
-from tasks.rules.errors import PipelineError
 
 _MOST_REQUESTS, _MOST_BYTES = 20_000, 100 << 20
 """Half of OpenAI's limits for one batch."""
@@ -65,11 +64,6 @@ class Submissions:
             Submission(name, batch_id, tuple(SubmittedCall(*row) for row in self._ledger.rows(calls, name)))
             for name, batch_id, *_ in self._ledger.rows(query, endpoint)
         ]
-
-    def has_ended(self, submission: Submission) -> bool:
-        """Return whether any process has recorded the end of a batch."""
-        query = "select 1 from submission_states where submission = ? and state = ?"
-        return bool(self._ledger.rows(query, submission.name, ENDED))
 
     async def begin(self, endpoint: str, calls: Sequence[SubmittedCall]) -> Submission:
         """Record calls before their submission."""
@@ -127,11 +121,7 @@ class Batching:
         """
         outcome = BatchOutcome()
         try:
-            held_back = await self._collect(await self._submit_alone(calls, outcome), outcome, wait_s)
-        except PipelineError:
-            raise
-        except Exception as error:
-            raise PipelineError(f"{self._target.endpoint_name}: batches: {failure_of(error).error}") from error
+            held_back = await self._collect(calls, outcome, wait_s)
         finally:
             self._reservations.count_as_used()
         if held_back:
@@ -142,28 +132,25 @@ class Batching:
                         self._budget.release(most, NOTHING)
         return outcome
 
-    async def _collect(self, held_back: Sequence[Call], outcome: BatchOutcome, wait_s: float) -> Sequence[Call]:
-        """Wait for batches to end; submit the calls held back as soon as other calls release their reservations.
+    async def _collect(self, calls: Sequence[Call], outcome: BatchOutcome, wait_s: float) -> Sequence[Call]:
+        """Submit calls and wait for batches to end; submit those held back as soon as others release reservations.
 
         Returns:
             The calls that did not fit into the budget.
         """
         until_s, poll_s = time.monotonic() + self._left_s(wait_s), _FIRST_POLL_S
         while True:
+            n_before, calls = outcome.n_submitted, await self._submit_alone(calls, outcome)
             open_ = self._submissions.open(self._target.endpoint_name)
             running = {each.name: note for each in open_ if (note := await self._poll(each, outcome)) is not None}
             if not running:
                 self._reservations.count_as_used()  # of calls without a result, or collected elsewhere
-            left_s, may_submit = until_s - time.monotonic(), bool(held_back) and not self._budget.is_spent
-            if left_s <= 0 or not (running or may_submit):
+            left_s = until_s - time.monotonic()
+            if left_s <= 0 or not (running or (calls and not self._budget.is_spent)):
                 outcome.notes += running.values()
-                return held_back
+                return calls
             await asyncio.sleep(min(poll_s, left_s))
-            poll_s = min(_LONGEST_POLL_S, 2 * poll_s)
-            if may_submit:
-                n_before = outcome.n_submitted
-                held_back = await self._submit_alone(held_back, outcome)
-                poll_s = _FIRST_POLL_S if outcome.n_submitted > n_before else poll_s
+            poll_s = _FIRST_POLL_S if outcome.n_submitted > n_before else min(_LONGEST_POLL_S, 2 * poll_s)
 
     async def _submit_alone(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Call]:
         """Find lost batches and submit missing calls, while no other process does so for this target.
@@ -171,7 +158,7 @@ class Batching:
         Retry temporary failures: a batch that was submitted in spite of an error is then found.
         """
         locks, name = self._ledger.call_locks, f"submitting batches to {self._target.endpoint_name}"
-        paused_s, pause_s = 0.0, _FIRST_POLL_S
+        pause_s = _FIRST_POLL_S
         while True:
             await locks.released(name)
             with locks.holding(name) as is_ours:
@@ -181,11 +168,11 @@ class Batching:
                     await self._find_lost()
                     return await self._submit(calls, outcome)
                 except NotNow as error:
-                    if paused_s + pause_s >= self._left_s(self._limiter.outage_s):
+                    if 2 * pause_s > self._left_s(self._limiter.outage_s):  # all pauses until then
                         raise
                     notice(f"{error}; submitting again in {pause_s:g} s")
             await asyncio.sleep(pause_s)
-            paused_s, pause_s = paused_s + pause_s, 2 * pause_s
+            pause_s *= 2
 
     async def _find_lost(self) -> None:
         """Record batches whose submission was not recorded because of a crash."""
@@ -228,13 +215,12 @@ class Batching:
         """Record the results of a batch if it has ended; return a note if it is still running."""
         goes_on = f"batch {submission.batch_id} is still running, with {len(submission.calls)} calls"
         try:
-            state = await self._api.state(str(submission.batch_id))
-            if state.is_running:
+            if (state := await self._api.state(str(submission.batch_id))) is None:
                 return goes_on
             with self._ledger.call_locks.holding(f"results of {submission.name}") as is_ours:
                 if not is_ours:  # another process is recording them now
                     return goes_on
-                if not self._submissions.has_ended(submission):
+                if submission in self._submissions.open(self._target.endpoint_name):
                     await self._record(submission, state, outcome)
         except NotNow as error:
             return f"{goes_on}, as far as is known ({error})"

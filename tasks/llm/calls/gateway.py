@@ -249,8 +249,6 @@ class Gateway:
         while (reply := await self._locked_attempt(call, parameters, key)) is None:
             # Hold no admission while waiting, so that other calls of this run may start.
             await self.ledger.call_locks.released(key, self.limiter.stop_at_s)
-            if (reply := self._history(call, key).reply_for(call.cell)) is not None:
-                break
         return replace(reply, degraded=last_resort is not None)
 
     async def _locked_attempt(self, call: Call, parameters: Mapping[str, Any], key: str) -> Reply | None:
@@ -334,9 +332,7 @@ def _probed(reply: Reply) -> Probed:
     if (failure := reply.failure) is None:
         cost = "of unknown cost" if reply.cost_usd is None else f"{reply.cost_usd:.2g} USD"
         return True, f"1 call of 1 token succeeded ({reply.latency_s or 0:.1f} s, {cost})"
-    if failure.kind is Kind.BUSY:
-        return None, f"is busy, so its key was not tried: {reply.error}"
     # If LiteLLM refuses a parameter, every call fails; if the server refuses the request, it has accepted the key.
-    if failure.kind in {Kind.BAD_REQUEST, Kind.DECLINED} and "UnsupportedParams" not in failure.error:
-        return True, f"accepts the key, but not a call of 1 token: {reply.error}"
-    return False, f"{'every call would fail' if failure.kind is Kind.FATAL else 'does not respond'}: {reply.error}"
+    is_accepted = failure.kind in {Kind.BAD_REQUEST, Kind.DECLINED} and "UnsupportedParams" not in failure.error
+    what = "the key was not tried" if failure.kind is Kind.BUSY else "the key is accepted" if is_accepted else "failed"
+    return None if failure.kind is Kind.BUSY else is_accepted, f"1 call of 1 token: {what}: {reply.error}"

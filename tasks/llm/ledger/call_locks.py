@@ -8,15 +8,12 @@ of them. Two names with the same hash only wait for each other.
 
 import asyncio
 import contextlib
-import errno
 import fcntl
 import hashlib
 import struct
 import time
 from collections.abc import Iterator
 from pathlib import Path
-
-from tasks.rules.errors import PipelineError
 
 _FLOCK = struct.Struct("hhqqi0q")
 """`struct flock` of Linux: type, whence, start, length, process."""
@@ -31,27 +28,15 @@ class CallLocks:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "call-locks.lock"
-        self._file = self._path.open("a+")
+        self._file = (folder / "call-locks.lock").open("a+")
         self._held: set[int] = set()
 
     @contextlib.contextmanager
     def holding(self, name: str) -> Iterator[bool]:
-        """Lock a name until the block ends, if it is free; yield whether it was locked.
-
-        Raises:
-            PipelineError: the system has no locks left.
-        """
+        """Lock a name until the block ends, if it is free; yield whether it was locked."""
         offset = _offset_of(name)
-        is_free = offset not in self._held  # the kernel would grant a lock again to the process that holds it
-        if is_free:
-            try:
-                fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_WRLCK, 0, offset, 1, 0))
-            except OSError as error:
-                if error.errno not in {errno.EAGAIN, errno.EACCES}:
-                    raise PipelineError(f"{self._path}: cannot be locked ({error.strerror})") from error
-                is_free = False
-        if not is_free:
+        # The kernel would grant a lock again to the process that holds it.
+        if offset in self._held or not self._set(fcntl.F_WRLCK, offset):
             yield False
             return
         self._held.add(offset)
@@ -60,7 +45,14 @@ class CallLocks:
         finally:
             self._held.discard(offset)
             if not self._file.closed:
-                fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_UNLCK, 0, offset, 1, 0))
+                self._set(fcntl.F_UNLCK, offset)
+
+    def _set(self, kind: int, offset: int) -> bool:
+        """Lock or free a byte of the file; return False if another process holds it."""
+        with contextlib.suppress(BlockingIOError):
+            fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _FLOCK.pack(kind, 0, offset, 1, 0))
+            return True
+        return False
 
     def is_held(self, name: str) -> bool:
         """Return whether any process, this one included, holds the lock."""

@@ -52,7 +52,7 @@ ADD_SPEND = f"insert into spend values ({', '.join('?' * len(SPEND_COLUMNS))}) o
 FILL_SPEND = f"""
     insert into spend select
         run_id, date(finished_at_s, 'unixepoch'), 'unknown', model, count(*), sum(status != '{OK}'),
-        sum(cost_usd is null), total(prompt_tokens), total(cached_tokens), total(completion_tokens), total(cost_usd)
+        sum(cost_usd is null), {", ".join(f"ifnull(sum({name}), 0)" for name in (*_COUNTS[3:], "cost_usd"))}
     from calls group by 1, 2, 3, 4
 """
 """The spend of a damaged file's calls, if the sums are lost; calls do not store their purpose."""

@@ -19,19 +19,17 @@ VERSION = 3
 """The `user_version` of a file; version 3 is of November 2026."""
 DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 """Errors of SQLite's module on a damaged file; the second one if SQLite's message is itself damaged text."""
-_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
-_FORBIDDEN = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY})
-_NOT_OF_THE_FILE = _BUSY | _FORBIDDEN | {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
+_NOT_OF_THE_FILE = frozenset({
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM,
+})  # fmt: skip
+"""Codes of errors that say nothing about a file's content."""
 _FILE_PARTS = ("", "-wal", "-shm")
 """Suffixes that SQLite adds to the name of a file for its companions."""
-_POLL_S, _UNNOTICED_S = 0.05, 1.0
-_REMEDY = "make room for it and run again"
 MOST_CHECKED_BYTES = 256 << 20
 """A file up to this size is checked for damage when it is opened; a larger one only after a failed read."""
 _PAGE_BYTES, _ENTRY_BYTES, _AT_ONCE = 4096, 200, 1_000
 """Bytes of a page, smallest size of a call, and number of rows of a damaged file that are read at once."""
-_MARK_AT, _N_MARKS = 68, 2**31
-"""Position of the four-byte `application_id` in SQLite's file format, and the number of positive values."""
 
 
 def ledger_path(folder: Path) -> Path:
@@ -64,18 +62,17 @@ def in_use(folder: Path) -> TextIO:
         OSError: the folder cannot be written.
         PipelineError: the disk refuses, or a file is of another version.
     """
-    lock, path, notice_at_s = _lock_of(folder), ledger_path(folder), time.monotonic() + _UNNOTICED_S
+    lock, path = _lock_of(folder), ledger_path(folder)
     try:
         while True:
             if _try_lock(lock, fcntl.LOCK_EX):
                 _prepare(path)
-            if _try_lock(lock, fcntl.LOCK_SH) and path.exists() and not _repaired(path).exists():
-                return lock
-            fcntl.flock(lock, fcntl.LOCK_UN)  # another process is preparing it, or was killed before the end
-            if time.monotonic() > notice_at_s:
+            if not _try_lock(lock, fcntl.LOCK_SH):
                 notice(f"{path}: another process is checking it; waiting for that")
-                notice_at_s = float("inf")
-            time.sleep(_POLL_S)
+                fcntl.flock(lock, fcntl.LOCK_SH)
+            if path.exists() and not _repaired(path).exists():
+                return lock
+            fcntl.flock(lock, fcntl.LOCK_UN)  # that process was killed before the end
     except BaseException:
         lock.close()
         raise
@@ -113,17 +110,17 @@ def writer_of(path: Path) -> sqlite3.Connection:
     Raises:
         PipelineError: the disk refuses, or the file is of another version.
     """
-    with refusing(path, "opened", _REMEDY):
+    with refusing(path, "opened"):
         return _connected(path)
 
 
 @contextlib.contextmanager
-def refusing(path: Path, deed: str, remedy: str) -> Iterator[None]:
+def refusing(path: Path, deed: str) -> Iterator[None]:
     """Turn an error of the disk, or of a damaged file, into one line with its cause and a remedy."""
     try:
         yield
     except (*DAMAGE, OSError) as error:
-        raise refused(path, deed, error, remedy) from error
+        raise refused(path, deed, error) from error
 
 
 def is_damage(error: Exception, path: Path) -> bool:
@@ -131,7 +128,7 @@ def is_damage(error: Exception, path: Path) -> bool:
 
     If so, the next opening checks all of it.
     """
-    code = _code(error)
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     # A damaged header may forbid writing.
     is_so = os.access(path, os.W_OK) if code == sqlite3.SQLITE_READONLY else code not in _NOT_OF_THE_FILE
     if is_so:
@@ -140,22 +137,12 @@ def is_damage(error: Exception, path: Path) -> bool:
     return is_so
 
 
-def refused(path: Path, deed: str, error: Exception, remedy: str) -> PipelineError:
-    """Return the error with a file's problem, its cause and a remedy.
-
-    If another program has locked the file, the remedy is to wait.
-    """
-    cause = one_line(str(error))
-    if _code(error) in _BUSY:
-        remedy = "another program is using it; try again later"
-    elif _code(error) in _FORBIDDEN and not os.access(path.parent, os.W_OK):
-        remedy = "this user may not write there; check the permissions"
-    return PipelineError(f"{path}: cannot be {deed} ({cause}); {remedy}")
-
-
-def _code(error: Exception) -> int | None:
-    code = getattr(error, "sqlite_errorcode", None)
-    return None if code is None else code & 0xFF
+def refused(path: Path, deed: str, error: Exception) -> PipelineError:
+    """Return the error with a file's problem, its cause and a remedy."""
+    remedy = "check its space, its permissions, and that no other program uses it, and try again"
+    if isinstance(error, DAMAGE) and is_damage(error, path):
+        remedy = "it is damaged; run again: it is repaired when no other run has it open"
+    return PipelineError(f"{path}: cannot be {deed} ({one_line(str(error))}); {remedy}")
 
 
 def _repaired(path: Path) -> Path:
@@ -196,10 +183,8 @@ def _connected(path: Path) -> sqlite3.Connection:
     if version == VERSION or is_new:
         return connection
     connection.close()
-    remedy = f"newer than this program knows ({VERSION}); upgrade prbench"
-    if version < VERSION:
-        remedy = f"older than this program reads ({VERSION}); upgrade it as CHANGELOG.md says (0.2.0, Upgrade)"
-    raise PipelineError(f"{path}: is of version {version}, {remedy}")
+    remedy = "use the prbench that wrote it, or upgrade an older file as CHANGELOG.md says (0.2.0, Upgrade)"
+    raise PipelineError(f"{path}: is of version {version}, and this program reads {VERSION}; {remedy}")
 
 
 @contextlib.contextmanager
@@ -212,11 +197,7 @@ def _new_file(path: Path, as_: Path) -> Iterator[sqlite3.Connection]:
     new = path.with_name(f"new-{path.name}")
     _remove(new)
     with contextlib.closing(_connected(new)) as connection:
-        connection.execute("begin immediate")
-        with connection:
-            for statement in TABLES.values():
-                connection.execute(statement)
-            connection.execute(f"pragma user_version = {VERSION}")
+        connection.executescript(";".join(["begin", *TABLES.values(), f"pragma user_version = {VERSION}", "commit"]))
         yield connection
         # Closing does so too, but reports no error such as a full disk; content that stays in the log would be lost.
         if connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]:
@@ -241,7 +222,7 @@ def _sync(folder: Path) -> None:
 
 def _prepare(path: Path) -> None:
     """Create the ledger's file if it is missing, and repair it if it is damaged."""
-    with refusing(path, "opened", _REMEDY):  # errors such as a full disk do not mean damage
+    with refusing(path, "opened"):  # errors such as a full disk do not mean damage
         _finish_repair(path)
         if not any(beside(path, part).exists() for part in _FILE_PARTS[:2]):
             with _new_file(path, path):
@@ -310,26 +291,20 @@ def _repair(path: Path, damage: str) -> None:
 
     The new file is complete before the old one is moved; by its name the next opening can finish the repair.
     """
-    copy = path.with_name(f"copy-{path.name}")
-    _remove(copy)
-    for part in _FILE_PARTS[:2]:
-        with contextlib.suppress(FileNotFoundError):
-            shutil.copy(beside(path, part), beside(copy, part))
-    with _new_file(path, _repaired(path)) as new, contextlib.closing(sqlite3.connect(copy)) as damaged:
+    address = f"{path.absolute().as_uri()}?mode=ro"
+    with _new_file(path, _repaired(path)) as new, contextlib.closing(sqlite3.connect(address, uri=True)) as damaged:
         with contextlib.suppress(*DAMAGE):
             damaged.execute("pragma writable_schema = 1")  # also reads a truncated file
         new.execute("begin")
         with new:
             for name in TABLES:
-                for row in _readable_rows(damaged, name, copy):
+                for row in _readable_rows(damaged, name, path):
                     if name != "calls" or is_as_written(row):
                         new.execute(f"insert or ignore into {name} values ({', '.join('?' * len(row))})", row)
             n_calls: int = new.execute("select count(*) from calls").fetchone()[0]
             if not new.execute("select count(*) from spend").fetchone()[0]:
                 new.execute(FILL_SPEND)
             n_ever: int = new.execute("select coalesce(sum(calls), 0) from spend").fetchone()[0]
-        set_mark(new, deletion_mark(path.parent))
-    _remove(copy)
     aside = _finish_repair(path)
     notice(
         f"{path}: is damaged ({damage}); {n_calls} of {n_ever} calls ever recorded were recovered; the damaged file is "
@@ -358,20 +333,19 @@ def _readable_rows(damaged: sqlite3.Connection, table: str, file: Path) -> Itera
 
 
 def deletion_mark(folder: Path) -> int:
-    """Return the mark of deletions of a folder's ledger; 0: it has never deleted replies, or there is no ledger.
+    """Return the mark of deletions of a folder's ledger, which changes whenever replies are deleted; 0: never.
 
-    It is a number in the file, SQLite's `application_id`, that changes whenever replies are deleted. It tells the
-    report, which holds copies of replies, when to read them again, without a look into the ledger. A damaged file may
-    give any number.
+    It tells the report, which holds copies of replies, when to read them again, without a look into the ledger.
     """
-    try:
-        with ledger_path(folder).open("rb") as file:
-            file.seek(_MARK_AT)
-            return int.from_bytes(file.read(4), "big") % _N_MARKS
-    except OSError:  # there is no ledger
-        return 0
+    file = _deletions(folder)
+    return file.stat().st_mtime_ns if file.exists() else 0
 
 
-def set_mark(connection: sqlite3.Connection, mark: int) -> None:
-    """Set a file's mark: a new one in the transaction that deletes replies, or that of the file it replaces."""
-    connection.execute(f"pragma application_id = {mark % _N_MARKS}")
+def change_mark(folder: Path) -> None:
+    """Change the mark of deletions, before a deletion is committed."""
+    _deletions(folder).touch()
+    os.utime(_deletions(folder), ns=(time.time_ns(),) * 2)  # `touch` alone is too coarse
+
+
+def _deletions(folder: Path) -> Path:
+    return folder / "deletions"

@@ -23,7 +23,6 @@ from tasks.llm.ledger.call_locks import CallLocks
 from tasks.llm.ledger.entries import ENDED, SPEND_COLUMNS, SPEND_KEY, SPENT, Entry, History, Statement, recorded
 from tasks.llm.replies import EMPTY
 from tasks.rules.errors import PipelineError
-from tasks.rules.text.characters import one_line
 
 _GROUP = 512
 _HISTORY = """
@@ -50,14 +49,10 @@ class Ledger:
 
     def __init__(self, folder: Path, why_lost: Callable[[], str | None] = lambda: None) -> None:
         self.path = files.ledger_path(folder)
-        try:
+        with files.refusing(folder, "written"):
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = files.in_use(folder)
             self.call_locks = CallLocks(folder)
-        except OSError as error:
-            raise PipelineError(
-                f"{folder}: cannot be written ({error.strerror}); make room or choose another folder"
-            ) from error
         self._connection = files.writer_of(self.path)
         self._reader = LedgerReader(self.path)
         self.history, self.rows = self._reader.history, self._reader.rows
@@ -121,7 +116,7 @@ class Ledger:
         except PipelineError as broken:
             error = broken
         except (sqlite3.Error, ValueError, OverflowError) as cause:
-            error = self._broken = files.refused(self.path, "written", cause, "make room for it and run again")
+            error = self._broken = files.refused(self.path, "written", cause)
         for _, done in writes:
             done.set_result(None) if error is None else done.set_exception(error)
 
@@ -165,13 +160,8 @@ class LedgerReader:
         Raises:
             PipelineError: the file is damaged.
         """
-        try:
+        with files.refusing(self._path, "read"):
             return self._connection.execute(query, values).fetchall()
-        except files.DAMAGE as error:
-            if not files.is_damage(error, self._path):
-                raise files.refused(self._path, "read", error, "run again") from error
-            why = f"is damaged ({one_line(str(error))}); run again: it is repaired when no other run has it open"
-            raise PipelineError(f"{self._path}: {why}") from error
 
     def replies_for(self, cells: Collection[str]) -> Iterator["KeptReply"]:
         """Return the replies for some rows, including empty ones.
@@ -221,10 +211,9 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
     how = "mode=rw" if os.access(folder, os.W_OK) else "mode=ro"
     if how == "mode=ro" and not files.beside(path, "-wal").exists():
         how += "&immutable=1"
-    keys, counts = ", ".join(SPEND_KEY), [f"cast({name} as integer)" for name in SPEND_COLUMNS[len(SPEND_KEY) : -1]]
-    query = f"select {keys}, {', '.join(counts)}, cost_usd from spend order by {keys}"
+    query = f"select {', '.join(SPEND_COLUMNS)} from spend order by {', '.join(SPEND_KEY)}"
     with (
-        files.refusing(path, "read", "`prbench run` repairs it or sets it aside"),
+        files.refusing(path, "read"),
         contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, timeout=30)) as connection,
     ):
         connection.execute("pragma query_only = on")
@@ -271,7 +260,7 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
         while entries := connection.execute(query, (last, before_s, ROWS_AT_ONCE)).fetchall():
             rows = stored(sorted({cell for _, _, cell in entries}))
             gone = [(row_id,) for row_id, is_spent, cell in entries if cell in rows and (rows[cell] or is_spent)]
-            n_removed += _delete(connection, "delete from calls where rowid = ?", gone)
+            n_removed += _delete(folder, connection, "delete from calls where rowid = ?", gone)
             last = entries[-1][0]
         connection.execute(
             "delete from submitted_calls where submission in "
@@ -293,7 +282,7 @@ def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
         PipelineError: the ledger cannot be opened, read or written.
     """
     query = "delete from calls where cell = ? and finished_at_s <= ?"
-    return _shrunk(folder, lambda connection: _delete(connection, query, list(removed.items())))
+    return _shrunk(folder, lambda connection: _delete(folder, connection, query, list(removed.items())))
 
 
 def _shrunk(folder: Path, work: Callable[[sqlite3.Connection], int]) -> Pruned:
@@ -304,8 +293,7 @@ def _shrunk(folder: Path, work: Callable[[sqlite3.Connection], int]) -> Pruned:
         if path is None:
             return Pruned(is_in_use=True)
         before_bytes = path.stat().st_size
-        refusing = files.refusing(path, "pruned", "make room for it and try again")
-        with refusing, contextlib.closing(files.writer_of(path)) as connection:
+        with files.refusing(path, "pruned"), contextlib.closing(files.writer_of(path)) as connection:
             n_removed = work(connection)
             # `execute` would free one page: it stops at the first step of a statement without columns.
             connection.executescript("pragma incremental_vacuum")
@@ -313,7 +301,7 @@ def _shrunk(folder: Path, work: Callable[[sqlite3.Connection], int]) -> Pruned:
         return Pruned(n_removed, before_bytes - path.stat().st_size)
 
 
-def _delete(connection: sqlite3.Connection, query: str, values: Sequence[tuple[Any, ...]]) -> int:
+def _delete(folder: Path, connection: sqlite3.Connection, query: str, values: Sequence[tuple[Any, ...]]) -> int:
     """Delete replies with their log-probabilities, change the mark of deletions, and return the number of replies."""
     connection.execute("begin immediate")
     with connection:
@@ -323,5 +311,5 @@ def _delete(connection: sqlite3.Connection, query: str, values: Sequence[tuple[A
                 "delete from logprobs where not exists (select 1 from calls "
                 "where calls.call_key = logprobs.call_key and calls.attempt = logprobs.attempt)"
             )
-            files.set_mark(connection, connection.execute("pragma application_id").fetchone()[0] + 1)
+            files.change_mark(folder)
         return n_removed

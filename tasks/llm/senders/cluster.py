@@ -12,8 +12,8 @@ import signal
 import socket
 import time
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -53,8 +53,6 @@ _LOCAL_SETTINGS = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_raylet_start_wait_time_s": str(START_S),
     "RAY_gcs_server_port_wait_time_s": str(START_S),
-    "RAY_AUTH_TOKEN_PATH": None,
-    "RAY_AUTH_MODE": None,  # None unsets it, so that Ray turns authentication on
 }
 _PREFIX, _TOKEN = "ray-", "token"
 _SECRET = secrets.token_hex(32)
@@ -105,8 +103,8 @@ class Cluster:
         _refuse_where_nothing_listens(address)
         if address != LOCAL:
             os.environ.setdefault("RAY_gcs_server_port_wait_time_s", _N_TRIES)
-        self._local = _LocalFolder() if address == LOCAL else None
-        options = self._local.options(n_cores) if self._local else {"address": address}
+        self._folder = ExitStack()
+        options = self._folder.enter_context(_local_ray(n_cores)) if address == LOCAL else {"address": address}
         try:
             ray().init(**options, log_to_driver=False, logging_level="ERROR", configure_logging=False)
         except Exception as error:
@@ -121,10 +119,8 @@ class Cluster:
     def nodes(self) -> list[Node]:
         """Return the nodes that are alive and have cores."""
         nodes = [node for node in ray().nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
-        for node in nodes:  # the name that the node was started with (Ray's default is its address), or its host's
-            if node["NodeName"] in {"", node["NodeManagerAddress"]}:
-                node["NodeName"] = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
-        return [Node(node["NodeID"], node["NodeName"], int(node["Resources"]["CPU"])) for node in nodes]
+        name = "{NodeManagerHostname} ({NodeManagerAddress})".format_map
+        return [Node(node["NodeID"], name(node), int(node["Resources"]["CPU"])) for node in nodes]
 
     def started(self, process: type, node: Node) -> Any:
         """Start a process on a node; Ray neither restarts it nor repeats its calls."""
@@ -142,48 +138,32 @@ class Cluster:
     def close(self) -> None:
         """End all processes of this connection, and the connection."""
         ray().shutdown()
-        if self._local is not None:
-            self._local.remove()
+        self._folder.close()
 
 
-class _LocalFolder:
-    """The folder of a local Ray, only for this user; Ray makes its own files in it writable for everybody.
+@contextmanager
+def _local_ray(n_cores: int | None) -> Iterator[Mapping[str, Any]]:
+    """Yield the options of a local Ray, with a folder only for this user, which exists until the block ends.
 
-    Its token is locked while its driver runs. The next start clears the folder of a killed driver.
+    Ray makes its own files in it writable for everybody. Its token is locked while its driver runs. The next start
+    clears the folder of a killed driver.
     """
-
-    def __init__(self) -> None:
-        _clear_abandoned()
-        self._environment = {name: os.environ.get(name) for name in _LOCAL_SETTINGS}
-        self._folder = Path(mkdtemp(prefix=_PREFIX))
-        file = self._folder / "new"
-        file.touch(0o600)
-        file.write_text(_SECRET, encoding="ascii")
-        self._lock = file.open()
-        fcntl.flock(self._lock, fcntl.LOCK_SH)
-        file.rename(self._folder / _TOKEN)
-
-    def options(self, n_cores: int | None) -> Mapping[str, Any]:
-        """Return the options for starting Ray."""
+    _clear_abandoned()
+    folder = Path(mkdtemp(prefix=_PREFIX))
+    file = folder / "new"
+    file.touch(0o600)
+    file.write_text(_SECRET, encoding="ascii")
+    with file.open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        file.rename(folder / _TOKEN)
+        os.environ.pop("RAY_AUTH_MODE", None)  # so that Ray turns authentication on
         # Ray would store its own token in the home folder, readable for everybody.
-        _set({**_LOCAL_SETTINGS, "RAY_AUTH_TOKEN_PATH": str(self._folder / _TOKEN)})
-        return {
+        os.environ.update(_LOCAL_SETTINGS, RAY_AUTH_TOKEN_PATH=str(folder / _TOKEN))
+        yield {
             "num_cpus": n_cores, "include_dashboard": False, "object_store_memory": _LOCAL_STORE_BYTES,
-            "_temp_dir": str(self._folder / "s"), "_node_ip_address": "127.0.0.1",
+            "_temp_dir": str(folder / "s"), "_node_ip_address": "127.0.0.1",
         }  # fmt: skip
-
-    def remove(self) -> None:
-        """Remove the folder, and restore the environment."""
-        _set(self._environment)
-        shutil.rmtree(self._folder, ignore_errors=True)
-        self._lock.close()
-
-
-def _set(variables: Mapping[str, str | None]) -> None:
-    for name, value in variables.items():
-        os.environ.pop(name, None)
-        if value is not None:
-            os.environ[name] = value
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _clear_abandoned() -> None:
@@ -259,8 +239,7 @@ class SenderProcess:
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
-        self._finished: list[tuple[int, Reply]] = []
-        self._has_finished = asyncio.Event()
+        self._finished: asyncio.Queue[tuple[int, Reply]] = asyncio.Queue()
 
     async def get_ready(self, targets: Sequence[Target]) -> Equipment:
         """Import the libraries of attempts, and return the sender's equipment."""
@@ -284,19 +263,20 @@ class SenderProcess:
                 task.add_done_callback(self._tasks.discard)
         else:
             failure = Failure(PROVIDER_ERROR, Kind.LOST, "the message reached the sender too late")
-            self._finished += [(number, failure.reply) for number, _, _ in attempts]
-            self._has_finished.set()
+            for number, _, _ in attempts:
+                self._finished.put_nowait((number, failure.reply))
 
     async def outcomes(self) -> tuple[float, list[tuple[int, Reply]]]:
         """Wait for finished calls, and return the time by this process's clock and the calls finished since last time.
 
         After some time it returns even if none have finished.
         """
+        finished = []
         with suppress(TimeoutError):
             async with asyncio.timeout(LIFE_SIGN_EVERY_S):
-                await self._has_finished.wait()
-        self._has_finished.clear()
-        finished, self._finished = self._finished, []
+                finished.append(await self._finished.get())
+        while not self._finished.empty():
+            finished.append(self._finished.get_nowait())
         return time.monotonic(), finished
 
     async def _make(self, number: int, call: Call, parameters: Mapping[str, Any]) -> None:
@@ -304,5 +284,4 @@ class SenderProcess:
             reply = await send(call, parameters)
         except Exception as error:  # noqa: BLE001 - the driver must get it
             reply = failure_of(error).reply
-        self._finished.append((number, reply))
-        self._has_finished.set()
+        self._finished.put_nowait((number, reply))

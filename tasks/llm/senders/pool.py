@@ -28,7 +28,7 @@ Sent = tuple[float, list[tuple[int, Reply]]]
 
 
 SenderState = Mapping[str, Any]
-"""The state of a sender: its `node` and process (`pid`), its calls in progress (`n_in_hand`), and `calls_per_s`."""
+"""The state of a sender: its `node` and process (`pid`), and its calls in progress (`n_in_hand`)."""
 
 
 class RemoteSender:
@@ -38,28 +38,25 @@ class RemoteSender:
         self.node = node
         self.pid = equipment.pid
         self.lacking = equipment.lacking
-        self.n_calls = 0
-        self._ready_s = time.monotonic()
         self._heard_at_s = equipment.at_s
         self._process = process
         self.in_hand: dict[int, asyncio.Future[Reply]] = {}
         self._numbers = itertools.count(1)
         self._attempts: list[tuple[int, Call, Mapping[str, Any]]] = []
-        self._is_message_due = False
 
     @property
     def state(self) -> SenderState:
         """The state of the sender."""
-        calls_per_s = self.n_calls / max(time.monotonic() - self._ready_s, 1e-9)
-        return {"node": self.node.name, "pid": self.pid, "n_in_hand": len(self.in_hand), "calls_per_s": calls_per_s}
+        return {"node": self.node.name, "pid": self.pid, "n_in_hand": len(self.in_hand)}
 
     async def make(self, call: Call, parameters: Mapping[str, Any]) -> Reply:
         """Make an attempt on the sender; return a failure if the sender dies."""
         number = next(self._numbers)
         outcome: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self.in_hand[number] = outcome
+        if not self._attempts:
+            asyncio.get_running_loop().call_later(_MESSAGE_AFTER_S, self._send)
         self._attempts.append((number, call, parameters))
-        self._send_soon()
         try:
             async with asyncio.timeout(call.target.timeout_s + on_ray.SILENCE_S):
                 return await outcome
@@ -89,7 +86,6 @@ class RemoteSender:
                 outcome = self.in_hand.get(number)
                 if outcome is not None and not outcome.done():
                     outcome.set_result(reply)
-            self.n_calls += len(outcomes)
             if outcomes:
                 on_reply()
 
@@ -97,15 +93,10 @@ class RemoteSender:
         """Return the reply to an attempt whose sender is gone; its outcome is unknown."""
         return Failure(PROVIDER_ERROR, Kind.LOST, f"the sender on {self.node.name} is gone: {why}").reply
 
-    def _send_soon(self) -> None:
-        if not self._is_message_due:
-            self._is_message_due = True
-            asyncio.get_running_loop().call_later(_MESSAGE_AFTER_S, self._send)
-
     def _send(self) -> None:
         # If the message is lost, `receive` fails; if the sender cannot read it, its attempts end at their time limit.
-        self._process.start.remote(self._attempts, self._heard_at_s)
-        self._attempts, self._is_message_due = [], False
+        attempts, self._attempts = self._attempts, []
+        self._process.start.remote(attempts, self._heard_at_s)
 
 
 LOOK_AT_NODES_EVERY_S = 0.5
@@ -160,11 +151,6 @@ class SenderPool:
         self.start()
         while self._opening is not None and not self.senders:
             await self._next_change()
-
-    @property
-    def states(self) -> list[SenderState]:
-        """The state of each sender, by node."""
-        return sorted((sender.state for sender in self.senders), key=lambda state: (state["node"], state["pid"]))
 
     async def close(self) -> None:
         """End all senders, and the local Ray."""
@@ -222,7 +208,7 @@ class SenderPool:
                 for _ in range(n_senders - self._n_on[node.node_id]):
                     self._n_on[node.node_id] += 1
                     self._run(self._have_sender(cluster, node))
-            self.on_look(self.states)
+            self.on_look([sender.state for sender in self.senders])
             await asyncio.sleep(LOOK_AT_NODES_EVERY_S)
 
     def _missed_since_s(self, known_s: float | None) -> float:

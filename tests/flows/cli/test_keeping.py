@@ -115,10 +115,10 @@ def test_doctor_tries_receivers_and_names_no_more_than_their_host(folder: Path, 
 CALLED: dict[str, tuple[HttpResponse, bool | None, str]] = {
     "served": (HttpResponse("Hello."), True, "HOSTED_VLLM_API_KEY is not set; 1 call of 1 token succeeded"),
     "key refused": (failed(401, "no"), False, "check the key: HOSTED_VLLM_API_KEY is not set"),
-    "unknown model": (failed(404, "The model `m` does not exist"), False, "every call would fail: NotFoundError"),
-    "too short": (failed(400, "max_tokens must be at least 16"), True, "accepts the key, but not a call of 1 token"),
-    "busy": (failed(429, "slow down"), None, "is busy, so its key was not tried"),
-    "broken": (failed(503, "overloaded"), False, "does not respond: ServiceUnavailableError"),
+    "unknown model": (failed(404, "The model `m` does not exist"), False, "failed: NotFoundError"),
+    "too short": (failed(400, "max_tokens must be at least 16"), True, "1 call of 1 token: the key is accepted"),
+    "busy": (failed(429, "slow down"), None, "the key was not tried"),
+    "broken": (failed(503, "overloaded"), False, "failed: ServiceUnavailableError"),
 }
 
 

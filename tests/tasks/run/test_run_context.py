@@ -31,7 +31,7 @@ def job(tmp_path: Path, monkeypatch: Patch) -> Job:
 def test_a_missing_key_is_named_before_anything_starts(job: Job, monkeypatch: Patch) -> None:
     with pytest.raises(UsageError) as refused:
         refuse_unready(job)
-    assert "model mini: OPENAI_API_KEY is not set; export the key of the provider" == str(refused.value)
+    assert "model mini: OPENAI_API_KEY is not set; export it" == str(refused.value)
     assert not Warehouse(job.warehouse).database.exists()
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
     assert refuse_unready(job) is None

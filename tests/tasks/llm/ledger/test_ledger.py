@@ -191,13 +191,13 @@ def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: 
     } == row  # fmt: skip
 
 
-@pytest.mark.parametrize(("version", "why"), [(7, "newer than this program"), (2, "older than this program")])
+@pytest.mark.parametrize(("version", "why"), [(7, "use the prbench that wrote it"), (2, "CHANGELOG.md")])
 def test_a_file_of_another_version_is_refused_and_kept(calling: Calling, serve: Serve, version: int, why: str) -> None:
     server = serve(HttpResponse("x"))
     calling(call_to(server))
     with opened(calling.folder) as connection:
         connection.execute(f"pragma user_version = {version}")
-    with pytest.raises(PipelineError, match=rf"calls\.sqlite: is of version {version}, {why}") as error:
+    with pytest.raises(PipelineError, match=rf"calls\.sqlite: is of version {version}, .*{why}") as error:
         calling(call_to(server))
     assert 1 == len(str(error.value).splitlines())
     with opened(calling.folder) as connection:

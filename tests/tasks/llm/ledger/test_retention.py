@@ -132,5 +132,5 @@ def test_the_mark_of_deletions_outlives_a_repair(tmp_path: Path) -> None:
     path.write_bytes(content[:4096] + b"\xff" * 4096 + content[8192:])
     Ledger(tmp_path).close()
 
-    assert 1 == len(list(tmp_path.glob("damaged-*")))
+    assert 1 == len(list(tmp_path.glob("damaged-*.sqlite")))
     assert mark == deletion_mark(tmp_path) > 0
