@@ -82,32 +82,14 @@ def _show_stopping(context: Context, job: "Job") -> int:
     if not compared:
         click.echo("Nothing is compared yet, so all tasks are evaluated; `prbench plan` shows the calls.")
         return 0
-    show_table(
-        ["model", "compared with", "tasks until settled", "90 % range", "of", "settled", "rests on"],
-        [
-            (
-                row["model"], row["compared_with"], round(row["tasks"]["median"]), _range(row["tasks"]),
-                row["n_tasks_planned"], None if row["decided_share"] is None else f"{row['decided_share']:.0%}",
-                f"{row['n_history']} tasks" if row["n_history"] else "no earlier scores: planned in full",
-            )
-            for row in compared
-        ],
-    )  # fmt: skip
-    show_table(
-        [*_COLUMNS[:4], "90 % range", "without stopping", "USD", "USD without stopping"],
-        [
-            (
-                row["purpose"], row["label"], row["model"], round(row["calls"]["median"]), _range(row["calls"]),
-                row["all_calls"], row["cost_usd"], row["all_cost_usd"],
-            )
-            for row in calls
-        ],
-    )  # fmt: skip
+    for rows in (compared, calls):
+        cells = [[_range(value) if isinstance(value, dict) else value for value in row.values()] for row in rows]
+        show_table([name.replace("_", " ") for name in rows[0]], cells)
     return 0
 
 
 def _range(expected: dict[str, float]) -> str:
-    return f"{expected['low']:,.0f} to {expected['high']:,.0f}"
+    return "{median:,.0f} ({low:,.0f} to {high:,.0f})".format(**expected)
 
 
 def show_calls(planned: "Sequence[Planned]") -> None:

@@ -27,9 +27,6 @@ _FILE = click.Path(path_type=Path)
 _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 
 
-_WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
-
-
 @command(location=WAREHOUSE, output=SHOWS, texts={
     "json": "Short for --format json.",
 })  # fmt: skip
@@ -84,12 +81,10 @@ def sql(
 
 
 def _format(context: Context, file_format: str | None, output: Path | None) -> str:
-    ending = "" if output is None else output.suffix.lower()
-    if ending in _WORKBOOKS:
+    of_file = ENDINGS.get(output.suffix.lower() if output else "", "table")
+    if of_file == "xlsx":
         raise click.UsageError(f"-o {output}: a query is not written as a workbook; name a .csv file")
-    if context.as_json and file_format not in {None, "json"}:
-        raise click.UsageError(f"--json and --format {file_format} contradict each other; give one")
-    return file_format or ("json" if context.as_json else ENDINGS.get(ending, "table"))
+    return file_format or ("json" if context.as_json else of_file)
 
 
 def _given(query: str | None, file: Path | None) -> str:
@@ -112,23 +107,17 @@ def _run(database: Path, query: str, file_format: str, output: Path | None) -> N
 
 
 def _describe(database: Path, name: str, file_format: str, output: Path | None) -> None:
-    from sql import read, template
-    from tasks.run.stored_data import near
+    from sql import template
     from warehouse import quoted
 
-    if not name:
+    if name:
+        query = template("queries/look/columns", table=quoted(name.lower()))  # names ignore case, as in SQL
+        if not run_sql(database, query).rows:
+            raise UsageError(f"there is no table or view {name}; `prbench sql --describe` lists all")
+    else:
         rows = (f"({quoted(name)}, {quoted(origin)}, {index})" for index, (name, origin) in enumerate(known_names()))
-        _run(database, template("queries/look/tables", origins=", ".join(rows)), file_format, output)
-        return
-    # Names ignore case, as in SQL.
-    matches = {row[0].lower(): row for row in run_sql(database, read("queries/look/tables_and_views")).rows}
-    if name.lower() not in matches:
-        listed = [listed for listed, _ in known_names() if listed in matches]
-        raise UsageError(f"there is no table or view {name}; {near(name.lower(), listed)}")
-    table, _, meaning = matches[name.lower()]
-    if file_format == "table" and output is None:
-        click.echo(f"{table}: {meaning or ''}")
-    _run(database, template("queries/look/columns", table=quoted(table)), file_format, output)
+        query = template("queries/look/tables", origins=", ".join(rows))
+    _run(database, query, file_format, output)
 
 
 def _cookbook(context: Context, name: str, file_format: str, output: Path | None) -> None:
@@ -137,48 +126,36 @@ def _cookbook(context: Context, name: str, file_format: str, output: Path | None
 
     known = {recipe.name: recipe for recipe in recipes()}
     if not name:
-        if file_format == "parquet":
-            raise click.UsageError("--format parquet: the list of recipes can only be text")
         show(["name", "question"], [(recipe.name, recipe.title) for recipe in known.values()], file_format, output)
         return
     if name not in known:
         raise click.UsageError(f"there is no recipe {name}; {near(name, known)}")
-    if file_format == "table" and output is None:
-        click.echo(known[name].title)
     _run(_database(context), known[name].query, file_format, output)
 
 
 def _show(context: Context, name: str, file_format: str, output: Path | None) -> None:
-    """Show the SQL of a name, without running it."""
+    """Show the SQL of a name, without running it; that of a figure only if nothing else has its name."""
     from sql import named
     from sql.cookbook import recipes
     from tasks.figures.scope import open_scope
     from tasks.figures.shown import FIGURES
-    from warehouse import Warehouse, WarehouseError
+    from warehouse import Warehouse
 
-    if file_format not in {"table", "json"}:
-        raise click.UsageError(f"--format {file_format}: SQL is text; leave the option out")
+    if output is not None or file_format not in {"table", "json"}:
+        raise click.UsageError("--show prints SQL; write it to a file with >")
     matches = named(name) | {f"recipe {name}: {each.title}": each.query for each in recipes() if each.name == name}
     figure = FIGURES.get(name)
-    if figure and not figure.compute:
-        try:
-            job = context.stored_job()
-            with Warehouse(job.warehouse).reader() as reader:
-                matches[f"figure {name}"] = open_scope(job, reader).query_of(figure)
-        except (PipelineError, WarehouseError):
-            # A figure has no SQL if nothing is stored, but a table or query of the same name does.
-            if not matches:
-                raise
+    if figure and not figure.compute and not matches:
+        job = context.stored_job()
+        with Warehouse(job.warehouse).reader() as reader:
+            matches = {f"figure {name}": open_scope(job, reader).query_of(figure)}
     if not matches:
         reason = f"the figure {name} is computed in Python" if figure else f"nothing is named {name}"
         raise UsageError(f"{reason}; `prbench figures` lists figures, `prbench sql --describe` tables")
-    text = "\n".join(f"-- {what}\n{query};\n" for what, query in matches.items())
-    if output is not None:
-        output.write_text(text, encoding="utf-8")
-    elif file_format == "json":
+    if file_format == "json":
         show_json([{"name": what, "query": query} for what, query in matches.items()])
     else:
-        click.echo(text, nl=False)
+        click.echo("\n".join(f"-- {what}\n{query};\n" for what, query in matches.items()), nl=False)
 
 
 def _say_where(database: Path, file_format: str, output: Path | None) -> None:
