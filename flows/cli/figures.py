@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from tasks.config.job import Job
     from tasks.figures.columns import Column, Rows
     from tasks.figures.figure import Figure
-    from tasks.figures.scope import Scope
     from tasks.rules.records import ResultTable, ScoreDefinition
 
 
@@ -24,8 +23,7 @@ After = Callable[[Mapping[str, Any]], Sequence[str]]
 
 def show_parts(
     context: Context, job: "Job", parts: Mapping[str, str], given: Mapping[str, Any], *, nothing: str = "",
-    vintage: str | None = None, steps: Any = ({}, {}), check: "Callable[[Scope], None] | None" = None,
-    after: After | None = None,
+    vintage: str | None = None, steps: Any = ({}, {}), after: After | None = None,
 ) -> int:  # fmt: skip
     """Show figures on stored data, as tables or as JSON, or a sentence if they have no rows.
 
@@ -37,7 +35,6 @@ def show_parts(
         nothing: the sentence if no figure has a row; empty: the first figure's sentence.
         vintage: the default of --vintage; None: the latest of each model.
         steps: views that replace those of the same names (`tasks.figures.scope.Scope`).
-        check: refuses names that are not stored.
         after: returns the lines below all figures, from the rows by part.
 
     Returns:
@@ -56,8 +53,6 @@ def show_parts(
             job, reader, context.arguments.vintage or vintage, is_hard=given.get("is_hard", False),
             score=given.get("score"), steps=steps,
         )  # fmt: skip
-        if check is not None:
-            check(scope)
         rows_by_part = {
             key: scope.rows_of(each, {name: given[name] for name in each.given if name in given})
             for key, each in figures.items()

@@ -180,21 +180,13 @@ def _database(context: Context) -> Path:
     return Warehouse(context.job.warehouse).database
 
 
-_FIRST = ("leaderboard", "scores", "verdict_details", "tasks", "responses", "run_costs")
-
-
 def known_names() -> list[tuple[str, str]]:
-    """Return the names of all tables and views, each with `mart` or `stored`, in the order in which they are listed.
-
-    The most used ones come first, the stored measures last, because marts show them too.
-    """
+    """Return the names of all tables and views, each with `mart` or `stored`."""
     from sql import schema
     from warehouse import TABLES
 
     marts = schema()["marts"]
-    named = [(name, "mart") for name in sorted(marts)] + [(name, "stored") for name in sorted(TABLES)]
-    first = {name: index for index, name in enumerate(_FIRST)}
-    return sorted(named, key=lambda each: (first.get(each[0], len(first)), each[0].endswith("measures")))
+    return [*((name, "mart") for name in sorted(marts)), *((name, "stored") for name in sorted(TABLES))]
 
 
 def run_sql(database: Path, query: str) -> ResultTable:
