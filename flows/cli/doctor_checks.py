@@ -7,18 +7,15 @@ import shutil
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo
 
 import duckdb
-from cronsim import CronSim
 
 from flows.run.validation import ConfigurationError
 from flows.server.project_server import check_server
 from tasks.config.job import Job
-from tasks.config.operations import Receiver
+from tasks.config.operations import Alerts, Receiver
 from tasks.console import notice
 from tasks.llm.calls.gateway import probe
 from tasks.llm.embedded import weights_hash
@@ -27,7 +24,7 @@ from tasks.llm.request import Target
 from tasks.llm.senders.pool import inspect as inspect_nodes
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
-from tasks.run.run_context import LEDGER, callees, unbounded
+from tasks.run.run_context import LEDGER, callees
 from warehouse import Warehouse, WarehouseError, lines_on, refuse_other_version
 
 _CONNECT_S = 3.0
@@ -63,12 +60,8 @@ def examine_broken(error: ConfigurationError) -> list[SetupFinding]:
 def _of_job(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
     yield _finding("data set", partial(_data_set, job))
     yield from _models(job, may_call=may_call)
-    # LiteLLM's price table is loaded only if it is needed.
-    has_cap = job.settings.limits.max_usd is not None or job.settings.limits.max_tokens is not None
-    if lines := list(unbounded(job)) if has_cap or may_call else []:
-        yield SetupFinding("caps", False if has_cap else None, "; ".join(lines))
     yield from _senders(job)
-    yield from _nights(job)
+    yield from _alerts(job.settings.alerts)
     yield from _warehouse(job)
 
 
@@ -152,12 +145,8 @@ def _reached(address: str) -> str:
         raise UsageError(f"{host} cannot be reached ({why}); start the server or correct the address") from error
 
 
-def _nights(job: Job) -> Iterator[SetupFinding]:
-    """Yield the findings on nights: the start of the next one, and whether alerts can be sent."""
-    nightly, alerts = job.settings.nightly, job.settings.alerts
-    begins = next(CronSim(nightly.cron, datetime.now(ZoneInfo(nightly.timezone))))
-    stops = f", stops at {nightly.stop_at}" if nightly.stop_at else ""
-    yield SetupFinding("nights", True, f"next {begins:%Y-%m-%d %H:%M} {nightly.timezone}{stops} with `prbench serve`")
+def _alerts(alerts: Alerts) -> Iterator[SetupFinding]:
+    """Yield the findings on alerts: whether their receivers can be reached."""
     for number, receiver in enumerate(alerts.to, start=1):
         yield _finding(f"alerts to {receiver.kind} {number}", partial(_receiver, receiver))
     if alerts.ping is not None:

@@ -161,14 +161,10 @@ def _show(context: Context, name: str, file_format: str, output: Path | None) ->
 def _say_where(database: Path, file_format: str, output: Path | None) -> None:
     from sql.cookbook import recipes
 
-    if output is not None or file_format not in {"table", "json"}:
-        raise click.UsageError("-o and --format need a query")
+    if output is not None or file_format != "table":
+        raise click.UsageError("-o, --json and --format need a query")
     run_sql(database, "select 1")  # raises if nothing is published
     command = f"uvx --from duckdb-cli duckdb -readonly {shlex.quote(str(database))}"
-    if file_format == "json":
-        recipe_rows = [{"name": recipe.name, "question": recipe.title} for recipe in recipes()]
-        show_json({"database": str(database), "command": command, "cookbook": recipe_rows})
-        return
     click.echo(f"The database: {database}\nOpen it in DuckDB's shell: {command}\n")
     click.echo("The cookbook; `prbench sql --cookbook NAME` runs one:")
     show(["name", "question"], [(recipe.name, recipe.title) for recipe in recipes()], "table")
@@ -257,6 +253,5 @@ def _unique(names: list[str]) -> list[str]:
     """Return the column names with duplicates numbered: a, a_1, ..."""
     unique: list[str] = []
     for name in names:
-        numbered = (f"{name}_{number}" for number in count(1))
-        unique.append(next(each for each in chain([name], numbered) if each not in unique))
+        unique.append(next(each for each in chain([name], (f"{name}_{n}" for n in count(1))) if each not in unique))
     return unique

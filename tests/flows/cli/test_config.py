@@ -1,7 +1,6 @@
 """An invalid configuration is refused in one line with the path of the key."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -154,10 +153,7 @@ def test_a_configuration_is_to_try_next_where_there_is_none(tmp_path: Path, monk
 
 
 def test_doctor_names_a_path_that_is_not_there_and_missing_keys(file: Path) -> None:
-    file.write_text(
-        "dataset: {source: nowhere.jsonl}\nmodels: []\njudges: [{name: openai/y}]\n"
-        "nightly: {cron: '0 1 * * *', timezone: UTC}"
-    )
+    file.write_text("dataset: {source: nowhere.jsonl}\nmodels: []\njudges: [{name: openai/y}]\n")
     findings = examine(load_job(Arguments(config=file, warehouse=file.parent / "data")))
     is_ok, detail = ({each.subject: getattr(each, name) for each in findings} for name in ("is_ok", "detail"))
 
@@ -165,7 +161,6 @@ def test_doctor_names_a_path_that_is_not_there_and_missing_keys(file: Path) -> N
     assert detail["data set"].startswith("nowhere.jsonl is not a file")
     assert "OPENAI_API_KEY is not set; export it" == detail["judge openai/y"]
     assert "prbench, 0 models, 1 judge, trials 1" == detail["configuration"]
-    assert re.fullmatch(r"next \S+ 01:00 UTC with `prbench serve`", detail["nights"])
 
 
 def test_an_imported_model_calls_nobody_and_survives_being_stored(file: Path) -> None:
@@ -196,7 +191,7 @@ def test_a_rule_that_cascade_picks_can_be_pasted_into_the_configuration() -> Non
 def test_findings_on_defaults_are_left_out_for_a_broken_configuration(file: Path, run: Run) -> None:
     file.write_text("datset: {source: nowhere.jsonl}\nmodels: [{nme: x}]\nnightly: {cron: x}\n")
     run("doctor", "--json", "--config", file, code=2)
-    assert not {"data set", "models", "nights"} & {each["what"] for each in json.loads(run.out)}
+    assert not {"data set", "data folder"} & {each["what"] for each in json.loads(run.out)}
 
 
 def test_the_problems_of_a_configuration_are_reported_together(file: Path) -> None:
