@@ -6,7 +6,6 @@ import json
 import math
 import sys
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -82,14 +81,10 @@ def _put(text: str, *, is_json: bool) -> None:
 _WITHOUT_LIMIT = 10**6
 
 
-def show_table(
-    columns: Sequence[str], rows: Rows, *, title: str | None = None, groups: Sequence[Any] = (),
-    right: Sequence[bool] = (),
-) -> None:  # fmt: skip
+def show_table(columns: Sequence[str], rows: Rows, *, title: str | None = None, right: Sequence[bool] = ()) -> None:
     """Show a table for people; numbers, and the columns marked in `right`, are right-aligned.
 
-    On a terminal that is too narrow, the last columns are left out and listed below. `groups` holds the group of each
-    row; a line separates groups.
+    On a terminal that is too narrow, the last columns are left out and listed below.
     """
     from rich.table import Table
     from rich.text import Text
@@ -103,9 +98,8 @@ def show_table(
         width = len(column) if is_number else None
         side: Literal["right", "left"] = "right" if is_number else "left"
         table.add_column(Text(column), justify=side, no_wrap=is_number, overflow="fold", min_width=width)
-    ends = {row for row, (group, following) in enumerate(pairwise(groups)) if group != following}
-    for number, row in enumerate(rows):
-        table.add_row(*(Text(cell_text(value)) for value in row), end_section=number in ends)
+    for row in rows:
+        table.add_row(*(Text(cell_text(value)) for value in row))
     console = VisibleConsole()
     if not console.is_terminal:
         console = VisibleConsole(width=_WITHOUT_LIMIT)
