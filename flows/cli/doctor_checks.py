@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 import duckdb
 
-from flows.run.validation import ConfigurationError
 from flows.server.project_server import check_server
 from tasks.config.job import Job
 from tasks.config.operations import Alerts, Receiver
@@ -47,27 +46,16 @@ def examine(job: Job, *, may_call: bool = False) -> list[SetupFinding]:
     """
     settings = job.settings
     numbers = f"{counted(len(settings.models), 'model')}, {counted(len(settings.judges), 'judge')}"
-    # A broken configuration was refused earlier.
-    configuration = SetupFinding("configuration", True, f"{settings.benchmark}, {numbers}, trials {settings.trials}")
-    return [configuration, *_of_job(job, may_call=may_call), *_of_machine()]
-
-
-def examine_broken(error: ConfigurationError) -> list[SetupFinding]:
-    """Return all problems of a broken configuration, and the findings that need none."""
-    return [*(SetupFinding(f"configuration {error.where}", False, each) for each in error.problems), *_of_machine()]
-
-
-def _of_job(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
-    yield _finding("data set", partial(_data_set, job))
-    yield from _models(job, may_call=may_call)
-    yield from _senders(job)
-    yield from _alerts(job.settings.alerts)
-    yield from _warehouse(job)
-
-
-def _of_machine() -> list[SetupFinding]:
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES)
-    return [SetupFinding("Prefect server", *check_server()), SetupFinding("versions", True, versions)]
+    return [
+        SetupFinding("configuration", True, f"{settings.benchmark}, {numbers}, trials {settings.trials}"),
+        _finding("data set", partial(_data_set, job)),
+        *_models(job, may_call=may_call),
+        *_senders(job),
+        *_alerts(settings.alerts),
+        *_warehouse(job),
+        SetupFinding("Prefect server", *check_server()),
+        SetupFinding("versions", True, ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES)),
+    ]
 
 
 def _finding(subject: str, check: Callable[[], str]) -> SetupFinding:

@@ -76,19 +76,14 @@ def doctor(context: Context, no_call: bool) -> int:
       prbench doctor --no-call
       prbench doctor --json
     """
-    from flows.cli.doctor_checks import examine, examine_broken
-    from flows.run.validation import ConfigurationError
+    from flows.cli.doctor_checks import examine
 
-    try:
-        findings = examine(context.job, may_call=not no_call)
-        problems = [finding for finding in findings if finding.is_ok is False]
-        code = 0 if not problems else 3 if all(finding.is_damage for finding in problems) else 1
-    except ConfigurationError as error:
-        findings, code = examine_broken(error), error.exit_code
+    findings = examine(context.job, may_call=not no_call)
+    problems = [finding for finding in findings if finding.is_ok is False]
     marks = {True: "ok", False: "PROBLEM", None: "unknown"}
     columns = ["what" if context.as_json else "subject", "state", "detail"]
     show(columns, [(each.subject, marks[each.is_ok], each.detail) for each in findings], context.table_format)
-    return code
+    return 0 if not problems else 3 if all(finding.is_damage for finding in problems) else 1
 
 
 @command(output=RUNS)

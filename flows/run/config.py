@@ -12,7 +12,7 @@ import yaml
 from cronsim import CronSim
 
 from flows.run.arguments import Arguments
-from flows.run.validation import ConfigurationError, refuse_impossible, sound_settings
+from flows.run.validation import refuse_impossible, sound_settings
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.config.job import Job
 from tasks.config.operations import Nightly
@@ -28,8 +28,7 @@ def load_job(arguments: Arguments) -> Job:
     """Return the job of one run.
 
     Raises:
-        UsageError: the configuration is missing, or an argument names something that it lacks.
-        ConfigurationError: the configuration is broken or impossible; the error lists all its problems.
+        UsageError: the configuration is missing, broken or impossible, or an argument names something that it lacks.
     """
     if arguments.night is not None:
         refuse_no_night(arguments.night)
@@ -39,12 +38,12 @@ def load_job(arguments: Arguments) -> Job:
     _refuse_other_split(document, arguments.splits)
     settings, problems = sound_settings(_narrowed(document, arguments))
     if settings is None or problems:
-        raise ConfigurationError(where, problems)
+        raise UsageError(f"{where}: {'; '.join(problems)}")
     job = _job(settings, arguments, file)
     try:
         refuse_impossible(job)
     except UsageError as error:
-        raise ConfigurationError(where, [str(error)]) from error
+        raise UsageError(f"{where}: {error}") from error
     return job
 
 

@@ -24,14 +24,6 @@ _PYDANTIC_WORDS = ("constrained-", "dict[", "tuple[", "literal[")
 """Pydantic's names for the branches of a union, which are left out of paths."""
 
 
-class ConfigurationError(UsageError):
-    """All problems of a configuration; `where` names the file."""
-
-    def __init__(self, where: str, problems: Sequence[str]) -> None:
-        super().__init__(f"{where}: {'; '.join(problems)}")
-        self.where, self.problems = where, problems
-
-
 def sound_settings(document: dict[str, Any]) -> tuple[Settings | None, list[str]]:
     """Return the settings of a document, and its problems, each with the path of its key; None: no valid settings."""
     try:

@@ -1,6 +1,5 @@
 """An invalid configuration is refused in one line with the path of the key."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -186,12 +185,6 @@ def test_a_rule_that_cascade_picks_can_be_pasted_into_the_configuration() -> Non
     assert [] == problems
     assert settings is not None
     assert 1 == len(settings.judges)
-
-
-def test_findings_on_defaults_are_left_out_for_a_broken_configuration(file: Path, run: Run) -> None:
-    file.write_text("datset: {source: nowhere.jsonl}\nmodels: [{nme: x}]\nnightly: {cron: x}\n")
-    run("doctor", "--json", "--config", file, code=2)
-    assert not {"data set", "data folder"} & {each["what"] for each in json.loads(run.out)}
 
 
 def test_the_problems_of_a_configuration_are_reported_together(file: Path) -> None:
