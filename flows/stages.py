@@ -162,8 +162,8 @@ async def judge_flow(job: Job) -> StageReport:
     options, index = {"retry_failed": job.retry_failed}, count()
     batches = [
         batch(
-            judge_batch, f"judge {_models(some)} by {config.judge.label} {number}", job, config, _ids(some),
-            batch_index=next(index), **options,
+            judge_batch, f"judge by {config.judge.label} {number}", job, config, _ids(some), batch_index=next(index),
+            **options,
         )
         for config, responses in missing
         for number, some in enumerate(in_response_batches(responses), start=1)
@@ -241,11 +241,6 @@ async def report_flow(job: Job) -> StageReport:
 async def compact_flow(job: Job, only_if_needed: bool = False) -> StageReport:
     """Merge small files into large ones, and delete raw replies that are older than the configured days."""
     return await _stage(job, to_thread(tidy, job, only_if_needed))
-
-
-def _models(some: Sequence[MissingVerdicts]) -> str:
-    labels = sorted({each.model for each in some})
-    return labels[0] if len(labels) == 1 else f"{len(labels)} models"
 
 
 def _ids(responses: Sequence[MissingVerdicts]) -> list[str]:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 import click
 
@@ -31,7 +31,8 @@ _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
     "json": "Short for --format json.",
 })  # fmt: skip
 @click.argument("query", required=False)
-@click.option("-f", "--file", type=_FILE, metavar="FILE", help="Read the query from a file.")
+@click.option("-f", "--file", type=click.File(encoding="utf-8-sig", errors="replace"), metavar="FILE",
+              help="Read the query from a file.")  # fmt: skip
 @click.option("--describe", metavar="[TABLE]", help="List the tables, or the columns of one table.", **_MAY_BE_BARE)
 @click.option("--cookbook", metavar="[NAME]", help="List the recipes, or run one of them.", **_MAY_BE_BARE)
 @click.option("--show", "shown", metavar="[NAME]",
@@ -40,7 +41,7 @@ _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
               help="Format of the result.  [default: that of the file's ending, else table]")  # fmt: skip
 @click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write the result to a file.")
 def sql(
-    context: Context, query: str | None, file: Path | None, describe: str | None, cookbook: str | None,
+    context: Context, query: str | None, file: TextIO | None, describe: str | None, cookbook: str | None,
     shown: str | None, file_format: str | None, output: Path | None,
 ) -> int:  # fmt: skip
     """Query the database in SQL.
@@ -76,7 +77,8 @@ def sql(
     elif query is None and file is None and sys.stdin.isatty():
         _say_where(_database(context), chosen, output)
     else:
-        _run(_database(context), _given(query, file), chosen, output)
+        text = query if query is not None else (file or sys.stdin).read()
+        _run(_database(context), text, chosen, output)
     return 0
 
 
@@ -85,15 +87,6 @@ def _format(context: Context, file_format: str | None, output: Path | None) -> s
     if of_file == "xlsx":
         raise click.UsageError(f"-o {output}: a query is not written as a workbook; name a .csv file")
     return file_format or ("json" if context.as_json else of_file)
-
-
-def _given(query: str | None, file: Path | None) -> str:
-    if file is None:
-        return sys.stdin.read() if query is None else query
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"-f {file}: cannot be read as text ({getattr(error, 'strerror', error)})") from error
 
 
 def _run(database: Path, query: str, file_format: str, output: Path | None) -> None:
