@@ -308,7 +308,8 @@ async def progress_shown(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[
         yield
     finally:
         watching.cancel()
-    await show()
+    if is_recorded():
+        await show()
 
 
 # The log of a run: nothing is logged once it is no longer recorded
