@@ -282,7 +282,7 @@ async def show_results(job: Job) -> None:
 @asynccontextmanager
 async def progress_shown(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[None]:
     """Show the progress of a stage that makes calls while the block runs."""
-    if not is_recorded() or not any(tally.total for tally in tallies):
+    if not tallies or not is_recorded():
         yield
         return
     bars: list[UUID] = []  # one, without a key: only the page of the run shows it
