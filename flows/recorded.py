@@ -285,22 +285,11 @@ async def progress_shown(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[
     if not tallies or not is_recorded():
         yield
         return
-    bars: list[UUID] = []  # one, without a key: only the page of the run shows it
-
-    async def show() -> None:
-        done, failed, total = (sum(getattr(each, name) for each in tallies) for name in ("done", "failed", "total"))
-        text, share = f"{stage}: {done} of {total}" + (f", {failed} failed" if failed else ""), 100.0 * done / total
-        try:
-            for bar in bars:
-                await artifacts.aupdate_progress_artifact(bar, share, description=text)
-            if not bars:
-                bars.append(await artifacts.acreate_progress_artifact(share, description=text))
-        except Exception as error:  # noqa: BLE001 - the UI is not the work
-            _miss(error)
+    bars: list[UUID] = []
 
     async def watch() -> None:
-        while is_recorded():
-            await show()
+        while True:
+            await _show_progress(stage, tallies, bars)
             await asyncio.sleep(_RENEW_EVERY_S)
 
     watching = asyncio.create_task(watch())
@@ -308,8 +297,20 @@ async def progress_shown(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[
         yield
     finally:
         watching.cancel()
-    if is_recorded():
-        await show()
+    await _show_progress(stage, tallies, bars)
+
+
+async def _show_progress(stage: str, tallies: Sequence[Tally], bars: list[UUID]) -> None:
+    """Create the progress artifact and put it in `bars`, or update the one there; a lost server is left alone."""
+    done, failed, total = (sum(getattr(each, name) for each in tallies) for name in ("done", "failed", "total"))
+    text, share = f"{stage}: {done} of {total}" + (f", {failed} failed" if failed else ""), 100.0 * done / total
+    try:
+        if is_recorded() and bars:
+            await artifacts.aupdate_progress_artifact(bars[0], share, description=text)
+        elif is_recorded():  # without a key: only the page of the run shows it
+            bars.append(await artifacts.acreate_progress_artifact(share, description=text))
+    except Exception as error:  # noqa: BLE001 - the UI is not the work
+        _miss(error)
 
 
 # The log of a run: nothing is logged once it is no longer recorded
