@@ -81,7 +81,7 @@ def _show_stopping(context: Context, job: "Job") -> int:
     if not compared:
         click.echo("Nothing is compared yet, so all tasks are evaluated; `prbench plan` shows the calls.")
         return 0
-    for rows in (compared, calls):
+    for rows in filter(None, (compared, calls)):
         cells = [[_range(value) if isinstance(value, dict) else value for value in row.values()] for row in rows]
         show_table([name.replace("_", " ") for name in rows[0]], cells)
     return 0

@@ -75,7 +75,7 @@ def sql(
     elif cookbook is not None:
         _cookbook(context, cookbook, chosen, output)
     elif query is None and file is None and sys.stdin.isatty():
-        _say_where(_database(context), chosen, output)
+        _say_where(context, chosen, output)
     else:
         text = query if query is not None else (file or sys.stdin).read()
         _run(_database(context), text, chosen, output)
@@ -100,15 +100,16 @@ def _run(database: Path, query: str, file_format: str, output: Path | None) -> N
 
 
 def _describe(database: Path, name: str, file_format: str, output: Path | None) -> None:
-    from sql import template
-    from warehouse import quoted
+    from sql import schema, template
+    from warehouse import TABLES, quoted
 
     if name:
         query = template("queries/look/columns", table=quoted(name.lower()))  # names ignore case, as in SQL
         if not run_sql(database, query).rows:
             raise UsageError(f"there is no table or view {name}; `prbench sql --describe` lists all")
     else:
-        rows = (f"({quoted(name)}, {quoted(origin)}, {index})" for index, (name, origin) in enumerate(known_names()))
+        origins = dict.fromkeys(sorted(schema()["marts"]), "mart") | dict.fromkeys(sorted(TABLES), "stored")
+        rows = (f"({quoted(name)}, {quoted(origins[name])}, {index})" for index, name in enumerate(origins))
         query = template("queries/look/tables", origins=", ".join(rows))
     _run(database, query, file_format, output)
 
@@ -151,31 +152,21 @@ def _show(context: Context, name: str, file_format: str, output: Path | None) ->
         click.echo("\n".join(f"-- {what}\n{query};\n" for what, query in matches.items()), nl=False)
 
 
-def _say_where(database: Path, file_format: str, output: Path | None) -> None:
-    from sql.cookbook import recipes
-
+def _say_where(context: Context, file_format: str, output: Path | None) -> None:
     if output is not None or file_format != "table":
         raise click.UsageError("-o, --json and --format need a query")
+    database = _database(context)
     run_sql(database, "select 1")  # raises if nothing is published
     command = f"uvx --from duckdb-cli duckdb -readonly {shlex.quote(str(database))}"
     click.echo(f"The database: {database}\nOpen it in DuckDB's shell: {command}\n")
     click.echo("The cookbook; `prbench sql --cookbook NAME` runs one:")
-    show(["name", "question"], [(recipe.name, recipe.title) for recipe in recipes()], "table")
+    _cookbook(context, "", file_format, output)
 
 
 def _database(context: Context) -> Path:
     from warehouse import Warehouse
 
     return Warehouse(context.job.warehouse).database
-
-
-def known_names() -> list[tuple[str, str]]:
-    """Return the names of all tables and views, each with `mart` or `stored`."""
-    from sql import schema
-    from warehouse import TABLES
-
-    marts = schema()["marts"]
-    return [*((name, "mart") for name in sorted(marts)), *((name, "stored") for name in sorted(TABLES))]
 
 
 def run_sql(database: Path, query: str) -> ResultTable:
