@@ -9,7 +9,6 @@ import atexit
 import fcntl
 import os
 import re
-import shlex
 import signal
 import threading
 import time
@@ -24,7 +23,6 @@ from prefect.exceptions import ObjectNotFound
 from prefect.runner import Runner
 from prefect.runtime import deployment, flow_run
 from prefect.schedules import Cron
-from prefect.settings import get_current_settings
 from prefect.types.entrypoint import EntrypointType
 from pydantic import Field
 
@@ -266,7 +264,6 @@ async def _serve(job: Job, arguments: Arguments, name: str | None) -> None:
         for each in deployments:
             await runner.aadd_deployment(each)
         notice(f"nights start at {schedule.cron!r} ({schedule.timezone})")
-        notice(f"to start one now: {at_this_server(f'deployment run prbench-nightly/{first}', job)}")
         serving = asyncio.create_task(runner.start())
         try:
             await asyncio.shield(serving)
@@ -293,12 +290,11 @@ async def _register(job: Job, arguments: Arguments, name: str | None, work_pool:
         try:
             await client.read_work_pool(work_pool)
         except ObjectNotFound as error:
-            create = at_this_server(f"work-pool create {work_pool} --type process", job)
+            create = f"prefect work-pool create {work_pool} --type process"
             raise UsageError(f"--work-pool {work_pool}: there is no such work pool; `{create}` creates it") from error
     for each in deployments:
         await each.aapply(work_pool_name=work_pool)
     notice(f"registered: {', '.join(each.name for each in deployments)}")
-    notice(f"a worker for them: {at_this_server(f'worker start --pool {work_pool}', job)}")
 
 
 async def _deployments(job: Job, arguments: Arguments, name: str | None, **options: Any) -> list[RunnerDeployment]:
@@ -309,17 +305,12 @@ async def _deployments(job: Job, arguments: Arguments, name: str | None, **optio
     """
     served = [warehouse_name(job.warehouse), *([arguments.benchmark] if arguments.benchmark else [])]
     own = "-" + re.sub(r"[^A-Za-z0-9._-]+", "-", name or "-".join(served))
-    conflict = ""
     for suffix in [own] if name else ["", own]:
         deployments = await _named(job, arguments, suffix, **options)
-        if (owner := await _other_owner(deployments)) is None:
-            if conflict:
-                notice(f"{conflict}; these get the name {own[1:]}")
+        if await _are_free(deployments):
             return deployments
-        taken, ours = deployments[0].full_name, _served(deployments[0].parameters)
-        delete = f"`{at_this_server(f'deployment delete {taken}', job)}` if not needed"
-        conflict = f"the deployment {taken} of this Prefect server is for {owner}, not for {ours} ({delete})"
-    raise UsageError(f"{conflict}; choose another --name")
+        notice(f"another warehouse or benchmark has the deployment {deployments[0].full_name} of this Prefect server")
+    raise UsageError(f"another warehouse or benchmark has the deployments *{own}; choose another --name")
 
 
 async def _named(job: Job, arguments: Arguments, suffix: str, **options: Any) -> list[RunnerDeployment]:
@@ -339,30 +330,12 @@ async def _named(job: Job, arguments: Arguments, suffix: str, **options: Any) ->
     ]  # fmt: skip
 
 
-async def _other_owner(deployments: list[RunnerDeployment]) -> str | None:
-    """Return the owner of registered deployments with these names if it is another one; None: they are free or ours."""
+async def _are_free(deployments: list[RunnerDeployment]) -> bool:
+    """Return whether no deployments of another warehouse or benchmark are registered under these names."""
     async with get_client() as client:
         for each in deployments:
             with suppress(ObjectNotFound):
-                theirs = _served((await client.read_deployment_by_name(each.full_name)).parameters)
-                if theirs != _served(each.parameters):
-                    return theirs
-    return None
-
-
-def _served(parameters: dict[str, Any]) -> str:
-    """Describe the warehouse and benchmark of deployments with these parameters."""
-    named = parameters.get("warehouse")
-    warehouse = f"the warehouse {named}" if named else f"the warehouse of {parameters.get('config') or 'its folder'}"
-    return f"{warehouse} and the benchmark {parameters['benchmark']}" if parameters.get("benchmark") else warehouse
-
-
-def at_this_server(command: str, job: Job) -> str:
-    """Return a Prefect command with the address and the secret of this server.
-
-    Without an address, Prefect would start a server that requires no secret.
-    """
-    path = secret_path(job.warehouse.resolve() / FOLDER)
-    is_own = path.is_file() and path.read_text() == os.environ.get("PREFECT_API_AUTH_STRING")
-    given = f'PREFECT_API_AUTH_STRING="$(cat {shlex.quote(str(path))})" ' if is_own else ""
-    return f"PREFECT_API_URL={get_current_settings().api.url} {given}prefect {command}"
+                theirs = (await client.read_deployment_by_name(each.full_name)).parameters
+                if any(theirs.get(name) != each.parameters.get(name) for name in ("warehouse", "benchmark")):
+                    return False
+    return True

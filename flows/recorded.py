@@ -9,11 +9,12 @@ import logging
 import re
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from uuid import UUID
 
 import httpx
 from prefect import Flow, State, Task, artifacts, get_client, get_run_logger, tags
@@ -281,35 +282,35 @@ async def show_results(job: Job) -> None:
 @asynccontextmanager
 async def progress_shown(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[None]:
     """Show the progress of a stage that makes calls while the block runs."""
-    if not is_recorded() or not any(tally.total for tally in tallies):
+    if not tallies or not is_recorded():
         yield
         return
-    is_over = asyncio.Event()
+    bars: list[UUID] = []
 
     async def watch() -> None:
-        bar, is_last = None, False
-        while is_recorded() and not is_last:
-            is_last = is_over.is_set()
-            done, failed, total = (sum(getattr(each, name) for each in tallies) for name in ("done", "failed", "total"))
-            text = f"{stage}: {done} of {total}" + (f", {failed} failed" if failed else "")
-            share = 100.0 * done / total
-            try:
-                if bar is None:  # without a key: only the page of the run shows it
-                    bar = await artifacts.acreate_progress_artifact(share, description=text)
-                else:
-                    await artifacts.aupdate_progress_artifact(bar, share, description=text)
-            except Exception as error:  # noqa: BLE001 - the UI is not the work
-                _miss(error)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(is_over.wait(), _RENEW_EVERY_S)
+        while True:
+            await _show_progress(stage, tallies, bars)
+            await asyncio.sleep(_RENEW_EVERY_S)
 
     watching = asyncio.create_task(watch())
     try:
         yield
-        is_over.set()
-        await watching
     finally:
         watching.cancel()
+    await _show_progress(stage, tallies, bars)
+
+
+async def _show_progress(stage: str, tallies: Sequence[Tally], bars: list[UUID]) -> None:
+    """Create the progress artifact and put it in `bars`, or update the one there; a lost server is left alone."""
+    done, failed, total = (sum(getattr(each, name) for each in tallies) for name in ("done", "failed", "total"))
+    text, share = f"{stage}: {done} of {total}" + (f", {failed} failed" if failed else ""), 100.0 * done / total
+    try:
+        if is_recorded() and bars:
+            await artifacts.aupdate_progress_artifact(bars[0], share, description=text)
+        elif is_recorded():  # without a key: only the page of the run shows it
+            bars.append(await artifacts.acreate_progress_artifact(share, description=text))
+    except Exception as error:  # noqa: BLE001 - the UI is not the work
+        _miss(error)
 
 
 # The log of a run: nothing is logged once it is no longer recorded

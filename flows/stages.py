@@ -2,10 +2,11 @@
 
 import asyncio
 import time
+from asyncio import to_thread
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from itertools import accumulate, count, groupby
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
@@ -62,10 +63,10 @@ async def run_batches(
                 report.add_messages(await each(context))
             await _run_all(context, batches, report)
             context.add_notices(report)
-    await asyncio.to_thread(context.warehouse.publish)
+    await to_thread(context.warehouse.publish)
     if report.rows:
         report.notes.append(f"{report.rows} {what} made")
-        report.add_messages(await asyncio.to_thread(check, job, (stage,)))
+        report.add_messages(await to_thread(check, job, (stage,)))
     elif report.skipped == 0:
         report.notes.append(f"nothing to {stage}, no model call made")
     if report.skipped:
@@ -79,7 +80,7 @@ async def _run_all(context: RunContext, batches: Sequence[Batch], report: StageR
     async def run(each: Batch) -> None:
         async with slots:
             report.add(await each(context))
-        await asyncio.to_thread(context.warehouse.publish_if_due, _PUBLISH_LEAST_S, _PUBLISH_MOST_S)
+        await to_thread(context.warehouse.publish_if_due, _PUBLISH_LEAST_S, _PUBLISH_MOST_S)
 
     async with asyncio.TaskGroup() as group:
         for each in batches:
@@ -112,31 +113,31 @@ async def log_stage(job: Job, report: StageReport, started_s: float | None = Non
     return report
 
 
-async def _stage(job: Job, work: Callable[..., StageReport], *args: Any) -> StageReport:
-    """Do the work of a stage in a thread, and print its report."""
+async def _stage(job: Job, work: Awaitable[StageReport]) -> StageReport:
+    """Do the work of a stage, and print its report."""
     started_s = time.monotonic()
-    return await log_stage(job, await asyncio.to_thread(work, job, *args), started_s)
+    return await log_stage(job, await work, started_s)
 
 
 @flow(name="ingest", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def ingest_flow(job: Job) -> StageReport:
     """Read the data set and check it; tasks that break an invariant are quarantined."""
-    return await _stage(job, ingest_and_check)
+    return await _stage(job, to_thread(ingest_and_check, job))
 
 
 @flow(name="assemble", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def assemble_flow(job: Job) -> StageReport:
     """Build the conversations of the admitted tasks."""
-    return await _stage(job, assemble)
+    return await _stage(job, to_thread(assemble, job))
 
 
 @flow(name="sample", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def sample_flow(job: Job) -> StageReport:
     """Sample the responses that are missing, in batches."""
-    cells = await asyncio.to_thread(plan_samples, job)
+    cells = await to_thread(plan_samples, job)
     batches = [
         batch(sample_batch, f"sample {label} {number}", job, label, some)
         for label, of_model in cells.items()
@@ -150,20 +151,18 @@ async def sample_flow(job: Job) -> StageReport:
 @reported
 async def derive_flow(job: Job) -> StageReport:
     """Rewrite the criteria for judges that use another rubric than the original one."""
-    started_s = time.monotonic()
-    return await log_stage(job, await derive(job), started_s)
+    return await _stage(job, derive(job))
 
 
 @flow(name="judge", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def judge_flow(job: Job) -> StageReport:
     """Judge the criteria without a verdict, in batches of whole responses."""
-    missing = await asyncio.to_thread(plan_verdicts, job)
+    missing = await to_thread(plan_verdicts, job)
     index = count()
     batches = [
         batch(
-            judge_batch, f"judge {_models(some)} by {config.judge.label} {number}", job, config, _ids(some),
-            batch_index=next(index),
+            judge_batch, f"judge by {config.judge.label} {number}", job, config, _ids(some), batch_index=next(index),
         )
         for config, responses in missing
         for number, some in enumerate(in_response_batches(responses), start=1)
@@ -183,7 +182,7 @@ async def judge_flow(job: Job) -> StageReport:
 @reported
 async def aggregate_flow(job: Job) -> StageReport:
     """Compute scores, leaderboard and intervals."""
-    return await _stage(job, aggregate)
+    return await _stage(job, to_thread(aggregate, job))
 
 
 def _select_hard(job: Job, must_select: bool = True) -> StageReport:
@@ -198,22 +197,21 @@ def _select_hard(job: Job, must_select: bool = True) -> StageReport:
 @reported
 async def select_hard_flow(job: Job, must_select: bool = True) -> StageReport:
     """Select the hard subset of each field."""
-    return await _stage(job, _select_hard, must_select)
+    return await _stage(job, to_thread(_select_hard, job, must_select))
 
 
 @flow(name="check", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def check_flow(job: Job) -> StageReport:
     """Run all data-quality suites on the stored data."""
-    return await _stage(job, check)
+    return await _stage(job, to_thread(check, job))
 
 
 @flow(name="drift", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def drift_flow(job: Job) -> StageReport:
     """Judge the control sets again, and choose one for each judge without one."""
-    started_s = time.monotonic()
-    return await log_stage(job, await judge_control_set(job), started_s)
+    return await _stage(job, judge_control_set(job))
 
 
 def _write_report(job: Job) -> StageReport:
@@ -231,7 +229,7 @@ def _write_report(job: Job) -> StageReport:
 @reported
 async def report_flow(job: Job) -> StageReport:
     """Write the report, and link to it."""
-    report = await _stage(job, _write_report)
+    report = await _stage(job, to_thread(_write_report, job))
     if is_recorded() and not report.has_failed:
         await recorded.show_link(job, job.report_url or job.report_index.resolve().as_uri())
     return report
@@ -241,12 +239,7 @@ async def report_flow(job: Job) -> StageReport:
 @reported
 async def compact_flow(job: Job, only_if_needed: bool = False) -> StageReport:
     """Merge small files into large ones, and delete raw replies that are older than the configured days."""
-    return await _stage(job, tidy, only_if_needed)
-
-
-def _models(some: Sequence[MissingVerdicts]) -> str:
-    labels = sorted({each.model for each in some})
-    return labels[0] if len(labels) == 1 else f"{len(labels)} models"
+    return await _stage(job, to_thread(tidy, job, only_if_needed))
 
 
 def _ids(responses: Sequence[MissingVerdicts]) -> list[str]:

@@ -38,11 +38,9 @@ def import_(context: Context, retract: str | None) -> int:
     """
     here = click.get_current_context()
     if here.invoked_subcommand is not None:
-        for option in here.command.params:
-            # An option before a subcommand belongs to `import --retract`, and would be ignored.
-            if here.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE:
-                given, name = option.opts[-1], here.invoked_subcommand
-                raise click.UsageError(f"{given} is given before `{name}`; move it behind that")
+        # An option before a subcommand belongs to `import --retract`, and would be ignored.
+        if any(here.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in here.params):
+            raise click.UsageError(f"give options behind `{here.invoked_subcommand}`")
         return 0
     if retract is None:
         click.echo(here.get_help())
@@ -292,7 +290,7 @@ def labelling(context: Context, file: Path, interval: str | None, **own: Any) ->
 @command("split", "limit", "seed", of=export, name="review")
 @click.argument("target", type=_PATH, metavar="FILE|FOLDER")
 @number("-n n_criteria", 200, "Number of criteria to sample.")
-@number("--tasks n_tasks", None, "Sample N whole tasks with all their criteria instead.")
+@number("--tasks n_tasks", None, "Sample N whole tasks with all their criteria instead of -n.")
 @click.option("--by", type=click.Choice(["category", "severity", "field", "topic"]), multiple=True,
               help="Sample equally from each of these (repeatable).")  # fmt: skip
 def export_review(context: Context, target: Path, n_tasks: int | None, **own: Any) -> int:
@@ -314,9 +312,6 @@ def export_review(context: Context, target: Path, n_tasks: int | None, **own: An
     """
     from tasks.exports.sheets import export_review as written
 
-    here = click.get_current_context()
-    if n_tasks is not None and here.get_parameter_source("n_criteria") is not ParameterSource.DEFAULT:
-        raise click.UsageError("-n counts criteria and --tasks counts tasks: give one of the two")
     refuse_early(context, must_be_stored=True)
     job = context.stored_job(checked=("split",))
     return write(context, job, lambda: [written(job, target, n_tasks=n_tasks, **own)])

@@ -1,6 +1,5 @@
 """Figures on the command line: those that commands show, a list of all, and any single one in any format."""
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from tasks.config.job import Job
     from tasks.figures.columns import Column, Rows
     from tasks.figures.figure import Figure
-    from tasks.figures.scope import Scope
     from tasks.rules.records import ResultTable, ScoreDefinition
 
 
@@ -25,8 +23,7 @@ After = Callable[[Mapping[str, Any]], Sequence[str]]
 
 def show_parts(
     context: Context, job: "Job", parts: Mapping[str, str], given: Mapping[str, Any], *, nothing: str = "",
-    vintage: str | None = None, steps: Any = ({}, {}), check: "Callable[[Scope], None] | None" = None,
-    after: After | None = None,
+    vintage: str | None = None, steps: Any = ({}, {}), after: After | None = None,
 ) -> int:  # fmt: skip
     """Show figures on stored data, as tables or as JSON, or a sentence if they have no rows.
 
@@ -38,7 +35,6 @@ def show_parts(
         nothing: the sentence if no figure has a row; empty: the first figure's sentence.
         vintage: the default of --vintage; None: the latest of each model.
         steps: views that replace those of the same names (`tasks.figures.scope.Scope`).
-        check: refuses names that are not stored.
         after: returns the lines below all figures, from the rows by part.
 
     Returns:
@@ -57,8 +53,6 @@ def show_parts(
             job, reader, context.arguments.vintage or vintage, is_hard=given.get("is_hard", False),
             score=given.get("score"), steps=steps,
         )  # fmt: skip
-        if check is not None:
-            check(scope)
         rows_by_part = {
             key: scope.rows_of(each, {name: given[name] for name in each.given if name in given})
             for key, each in figures.items()
@@ -110,8 +104,7 @@ def show_columns(columns: "Sequence[Column]", rows: "Rows", title: str | None = 
         return
     judges = {row["judge_config"] for row in rows} if "judge_config" in rows[0] else set()
     table = as_text([each for each in columns if each.name != "judge_config" or len(judges) > 1], rows)
-    boards = [(row.get("judge_config"), row.get("split")) for row in rows]
-    show_table(table.headings, table.cells, title=title, n_least=table.n_least, groups=boards, right=table.are_numbers)
+    show_table(table.headings, table.cells, title=title, right=table.are_numbers)
     if len(judges) == 1:
         click.echo(f"Judge: {judges.pop()}")
 
@@ -175,9 +168,7 @@ def figure(
     if by is not None and "breakdown" not in shows.given:
         raise UsageError(f"--by {by}: {name} cannot be broken down")
     shape = file_format or ("json" if context.as_json else ENDINGS.get(output.suffix if output else "", "table"))
-    if shape == "parquet" and shows.compute:
-        raise UsageError(f"--format parquet: {name} is not a query; choose another format")
-    if shape in {"parquet", "xlsx"} and output is None and (shape == "xlsx" or sys.stdout.isatty()):
+    if shape in {"parquet", "xlsx"} and output is None:
         raise UsageError(f"--format {shape}: cannot be shown; write it to a file with -o")
     with Warehouse(job.warehouse).reader() as reader:
         scope = open_scope(job, reader, context.arguments.vintage, is_hard=is_hard, score=score)
@@ -186,13 +177,6 @@ def figure(
         if by:
             is_board = "of_criteria" in shows.given
             given |= chosen(scope, by)[1] if is_board else {"breakdown": by}
-        if shape == "parquet":
-            from flows.cli.sql import write_parquet
-            from tasks.console import exact
-
-            query, database = scope.query_of(shows, given), Warehouse(job.warehouse).database
-            write_parquet(database, query, output or exact(sys.stdout).buffer)
-            return 0
         rows = scope.rows_of(shows, given)
     _write(context, job, shows, rows, shape, output)
     return 0
@@ -205,6 +189,10 @@ def _write(context: Context, job: "Job", shows: "Figure", rows: "Rows", file_for
         show_nothing(job, shows.empty)
     elif file_format == "table" and output is None:
         present(context, dict.fromkeys([shows.name], shows), {shows.name: rows})
+    elif file_format == "parquet" and output is not None:
+        import polars
+
+        polars.from_dicts(rows, infer_schema_length=None).write_parquet(output)
     elif file_format == "xlsx" or (file_format == "csv" and output is not None):
         from tasks.exports.board_files import write_board
         from tasks.figures.queries import relation_of
@@ -238,23 +226,21 @@ def benchmarks(context: Context, name: str | None) -> int:
       prbench run --benchmark NAME
       PRBENCH_BENCHMARKS=$PWD/mine prbench benchmarks    include your own
     """
+    import yaml
+
     from tasks.benchmarks import load_benchmark
     from tasks.figures.shown.operations import BENCHMARKS, declared
 
     if name is None:
         present(context, {"": BENCHMARKS}, {"": declared(None, {})})
         return 0
-    details = _declared(benchmark := load_benchmark(name))
+    details = _declared(load_benchmark(name))
     if context.as_json:
         show_json(details)
         return 0
-    click.echo(f"{benchmark.title}\n")
-    for key, value in details.items():
-        heading = key.replace("_", " ")
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            show_table(list(value[0]), [list(row.values()) for row in value], title=heading)
-        elif value not in (None, []):
-            click.echo(f"{heading}: {', '.join(value) if isinstance(value, list) else value}")
+    click.echo(
+        yaml.safe_dump(details, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110), nl=False
+    )
     return 0
 
 

@@ -76,19 +76,14 @@ def doctor(context: Context, no_call: bool) -> int:
       prbench doctor --no-call
       prbench doctor --json
     """
-    from flows.cli.doctor_checks import examine, examine_broken
-    from flows.run.validation import ConfigurationError
+    from flows.cli.doctor_checks import examine
 
-    try:
-        findings = examine(context.job, may_call=not no_call)
-        problems = [finding for finding in findings if finding.is_ok is False]
-        code = 0 if not problems else 3 if all(finding.is_damage for finding in problems) else 1
-    except ConfigurationError as error:
-        findings, code = examine_broken(error), error.exit_code
+    findings = examine(context.job, may_call=not no_call)
+    problems = [finding for finding in findings if finding.is_ok is False]
     marks = {True: "ok", False: "PROBLEM", None: "unknown"}
     columns = ["what" if context.as_json else "subject", "state", "detail"]
     show(columns, [(each.subject, marks[each.is_ok], each.detail) for each in findings], context.table_format)
-    return code
+    return 0 if not problems else 3 if all(finding.is_damage for finding in problems) else 1
 
 
 @command(output=RUNS)
@@ -258,17 +253,12 @@ def certify(context: Context, file: Path) -> int:
     if context.as_json:
         show_json(certificate)
     elif not context.arguments.is_quiet:
-        n_rows = certificate["n_rows"]
-        n_figures = sum(n for name, n in n_rows.items() if name.endswith("leaderboard"))
-        click.echo(
-            f"certify: {n_rows['verdicts']} verdicts on {n_rows['responses']} responses, and {n_figures} "
-            f"leaderboard rows, in {certificate['file']} ({certificate['n_bytes'] / 1e6:.1f} MB)"
-        )
+        counts = "{verdicts} verdicts on {responses} responses".format(**certificate["n_rows"])
+        click.echo(f"certify: {counts}, in {certificate['file']} ({certificate['n_bytes'] / 1e6:.1f} MB)")
         click.echo(f"digest: {certificate['digest']}")
     return 0
 
 
-_MOST_SHOWN = 50
 _ABOUT = ("split", "label", "judge", "vintage", "model", "score_name")
 
 
@@ -304,18 +294,11 @@ def verify(context: Context, target: str, digest: str | None, texts: tuple[Path,
         show_json(verification.as_json)
     else:
         if verification.differences:
-            columns = (name.removesuffix("_name") for name in _ABOUT)
-            shown = [
-                [
-                    each.leaderboard, *(each.row.get(name) for name in _ABOUT), each.column or "row",
-                    # With all digits that may differ.
-                    *(f"{n:.10g}" if isinstance(n, float) else n for n in (each.certified, each.recomputed)),
-                ]
-                for each in verification.differences[:_MOST_SHOWN]
-            ]  # fmt: skip
-            show_table(["leaderboard", *columns, "figure", "certified", "recomputed"], shown)
-            if len(verification.differences) > _MOST_SHOWN:
-                click.echo(f"... and {len(verification.differences) - _MOST_SHOWN} more (--json shows all)")
+            about = ((each.leaderboard, *map(each.row.get, _ABOUT), each.column) for each in verification.differences)
+            # With all digits, which may differ.
+            both = ((str(each.certified), str(each.recomputed)) for each in verification.differences)
+            rows = [(*of_row, *values) for of_row, values in zip(about, both, strict=True)]
+            show_table(["leaderboard", *_ABOUT, "figure", "certified", "recomputed"], rows)
         for line in (*(verification.texts.differing if verification.texts else ()), *verification.lines):
             click.echo(line)
     return 0 if verification.is_confirmed else 1

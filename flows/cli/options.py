@@ -1,6 +1,5 @@
 """The options that commands share, in three groups; each command has those that affect it."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial, wraps
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 OWN, SELECTION, LOCATION, OUTPUT = "Options", "Selection", "Place", "Output"
 _HEADINGS = (OWN, SELECTION, LOCATION, OUTPUT)
 _COMMANDS = "Commands"
-_RANGE = re.compile(r"  \[(\d+<=?)?x[<>]=?\d+\]$|; (\d+<=?)?x[<>]=?\d+(?=\]$)")
-"""The range that click adds to the help of a number. It is removed, because nobody would give 0."""
 
 
 class GroupedOption(click.Option):
@@ -40,18 +37,12 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under the headings of their groups."""
-        records, options = [], self.get_params(ctx)
-        # `--help` is among the output options, if there are any.
-        of_help = OUTPUT if any(getattr(option, "group", OWN) == OUTPUT for option in options) else OWN
-        for option in options:
-            if isinstance(option, click.Option) and (record := option.get_help_record(ctx)):
-                group = of_help if option is self.get_help_option(ctx) else getattr(option, "group", OWN)
-                records.append((group, (record[0], _RANGE.sub("", record[1]))))
+        options = [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
         for heading in _HEADINGS:
-            of_group = [record for group, record in records if group == heading]
-            if of_group:
+            of_group = [option for option in options if getattr(option, "group", OWN) == heading]
+            if records := [record for option in of_group if (record := option.get_help_record(ctx))]:
                 with formatter.section(heading):
-                    formatter.write_dl(of_group)
+                    formatter.write_dl(records)
 
 
 class Group(Command, click.Group):
@@ -177,10 +168,12 @@ class Context:
 
         return load_job(self.arguments)
 
-    def stored_job(self, *, checked: Sequence[str] = ("split", "model", "judge", "vintage")) -> "Job":
+    def stored_job(
+        self, *, checked: Sequence[str] = ("split", "model", "judge", "vintage"), **further: Sequence[str]
+    ) -> "Job":  # fmt: skip
         """Return the job of a command that only reads stored data (see `tasks.run.stored_data.on_stored_data`).
 
-        `checked` are the options whose values must be known names.
+        `checked` are the options whose values must be known names; `further` are other names, by kind.
         """
         from tasks.figures.scope import EVERY
         from tasks.run.stored_data import on_stored_data
@@ -188,7 +181,7 @@ class Context:
         given = self.arguments
         vintages = () if given.vintage in {None, EVERY} else (given.vintage,)
         named = {"split": given.splits, "model": given.models, "judge": given.judges, "vintage": vintages}
-        return on_stored_data(self.job, {option: named[option] for option in checked})
+        return on_stored_data(self.job, {option: named[option] for option in checked} | further)
 
 
 def command(

@@ -6,7 +6,6 @@ import json
 import math
 import sys
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,7 +18,6 @@ from tasks.rules.text.characters import visible, visible_json
 if TYPE_CHECKING:
     from flows.execution import Execution
     from tasks.config.job import Job
-    from tasks.console.printing import VisibleConsole
     from tasks.run.writing import StageReport
 
 
@@ -83,23 +81,16 @@ def _put(text: str, *, is_json: bool) -> None:
 _WITHOUT_LIMIT = 10**6
 
 
-def show_table(
-    columns: Sequence[str], rows: Rows, *, title: str | None = None, n_least: int | None = None,
-    groups: Sequence[Any] = (), right: Sequence[bool] = (),
-) -> None:  # fmt: skip
+def show_table(columns: Sequence[str], rows: Rows, *, title: str | None = None, right: Sequence[bool] = ()) -> None:
     """Show a table for people; numbers, and the columns marked in `right`, are right-aligned.
 
-    On a terminal that is too narrow, columns after the first `n_least` are left out and listed below. If that is not
-    enough, or `n_least` is None, each row becomes a block with one line for each column.
-
-    `groups` holds the group of each row; a line separates groups.
+    On a terminal that is too narrow, the last columns are left out and listed below.
     """
     from rich.table import Table
     from rich.text import Text
 
     from tasks.console.printing import VisibleConsole
 
-    console, cells = VisibleConsole(), [list(map(cell_text, row)) for row in rows]
     table = Table(title=Text(title) if title else None, title_justify="left", header_style="bold")
     for index, column in enumerate(map(visible, columns)):
         holds_numbers = bool(rows) and all(isinstance(row[index], int | float | None) for row in rows)
@@ -107,44 +98,17 @@ def show_table(
         width = len(column) if is_number else None
         side: Literal["right", "left"] = "right" if is_number else "left"
         table.add_column(Text(column), justify=side, no_wrap=is_number, overflow="fold", min_width=width)
-    ends = {row for row, (group, following) in enumerate(pairwise(groups)) if group != following}
-    for number, row in enumerate(cells):
-        table.add_row(*map(Text, row), end_section=number in ends)
-
-    def is_too_wide() -> bool:
-        needs = console.measure(table, options=console.options.update(width=_WITHOUT_LIMIT))
-        # If columns may be left out, cells are not wrapped; otherwise they may be wrapped between words.
-        return console.width < (needs.minimum if n_least is None else needs.maximum)
-
+    for row in rows:
+        table.add_row(*(Text(cell_text(value)) for value in row))
+    console = VisibleConsole()
     if not console.is_terminal:
-        VisibleConsole(width=_WITHOUT_LIMIT).print(table)
-        return
-    while is_too_wide() and len(table.columns) > (n_least or len(columns)):
+        console = VisibleConsole(width=_WITHOUT_LIMIT)
+    unlimited = console.options.update(width=_WITHOUT_LIMIT)
+    while len(table.columns) > 1 and console.measure(table, options=unlimited).minimum > console.width:
         table.columns.pop()
-    if is_too_wide():
-        _print_records(console, columns, cells, title)
-        return
     console.print(table)
     if hidden := columns[len(table.columns) :]:
         console.print(f"A wider terminal also shows: {', '.join(hidden)}", style="dim", markup=False)
-
-
-def _print_records(
-    console: "VisibleConsole", columns: Sequence[str], cells: Sequence[Sequence[str]], title: str | None
-) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    if title:
-        console.print(Text(title))
-    for number, row in enumerate(cells, start=1):
-        block = Table.grid(padding=(0, 2))
-        block.add_column(style="bold", no_wrap=True)
-        block.add_column(overflow="fold")
-        for column, cell in zip(columns, row, strict=True):
-            block.add_row(Text(visible(column)), Text(cell))
-        console.rule(Text(f"row {number}"), align="left", style="dim")
-        console.print(block)
 
 
 def cell_text(value: Any) -> str:

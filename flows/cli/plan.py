@@ -1,8 +1,7 @@
 """The commands `plan` and `status`."""
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -82,32 +81,14 @@ def _show_stopping(context: Context, job: "Job") -> int:
     if not compared:
         click.echo("Nothing is compared yet, so all tasks are evaluated; `prbench plan` shows the calls.")
         return 0
-    show_table(
-        ["model", "compared with", "tasks until settled", "90 % range", "of", "settled", "rests on"],
-        [
-            (
-                row["model"], row["compared_with"], round(row["tasks"]["median"]), _range(row["tasks"]),
-                row["n_tasks_planned"], None if row["decided_share"] is None else f"{row['decided_share']:.0%}",
-                f"{row['n_history']} tasks" if row["n_history"] else "no earlier scores: planned in full",
-            )
-            for row in compared
-        ],
-    )  # fmt: skip
-    show_table(
-        [*_COLUMNS[:4], "90 % range", "without stopping", "USD", "USD without stopping"],
-        [
-            (
-                row["purpose"], row["label"], row["model"], round(row["calls"]["median"]), _range(row["calls"]),
-                row["all_calls"], row["cost_usd"], row["all_cost_usd"],
-            )
-            for row in calls
-        ],
-    )  # fmt: skip
+    for rows in filter(None, (compared, calls)):
+        cells = [[_range(value) if isinstance(value, dict) else value for value in row.values()] for row in rows]
+        show_table([name.replace("_", " ") for name in rows[0]], cells)
     return 0
 
 
 def _range(expected: dict[str, float]) -> str:
-    return f"{expected['low']:,.0f} to {expected['high']:,.0f}"
+    return "{median:,.0f} ({low:,.0f} to {high:,.0f})".format(**expected)
 
 
 def show_calls(planned: "Sequence[Planned]") -> None:
@@ -155,9 +136,6 @@ def _usd(planned: "Planned") -> float | str | None:
     return f"{planned.cost_usd_low:,.2f} to {planned.cost_usd_high:,.2f}"
 
 
-_LAST_DAYS = 7
-
-
 @command(*EVALUATED, output=SHOWS)
 @click.option("--spend", "with_spend", is_flag=True, help="Show the spend by day (UTC) and model.")
 @click.option("--runs", "with_runs", is_flag=True, help="Show the latest runs with their results.")
@@ -199,16 +177,11 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
 
 
 def _below(job: "Job") -> Iterator[str]:
-    """Yield lines with the folder of the data, the recent spend, and the senders and machines at work."""
-    from tasks.maintain.upkeep import spent
+    """Yield lines with the folder of the data, and the senders and machines at work."""
     from tasks.run.run_context import sender_states
     from warehouse import Warehouse
 
     yield f"Warehouse: {job.warehouse} ({job.warehouse_source})"
-    now = datetime.now(UTC)
-    week = spent(job, now - timedelta(days=_LAST_DAYS - 1))
-    today = [row for row in week if row["day"] == now.date().isoformat()]
-    yield f"Spent: {_sum(today)} today (UTC), {_sum(week)} in the last {_LAST_DAYS} days; --spend shows details"
     states = sender_states(Warehouse(job.warehouse))
     for node in sorted({state["node"] for state in states}):
         of_node = [state for state in states if state["node"] == node]
@@ -216,9 +189,3 @@ def _below(job: "Job") -> Iterator[str]:
         yield f"Senders on {node}: {len(of_node)}, {n_in_hand} calls in flight"
     if host := Warehouse(job.warehouse).elsewhere():
         yield f"Written by {host}, now or until it failed; its costs are as of its last publication"
-
-
-def _sum(rows: Sequence[dict[str, Any]]) -> str:
-    cost_usd, n_unpriced = sum(row["cost_usd"] or 0.0 for row in rows), sum(row["unpriced_calls"] for row in rows)
-    unknown = f"{n_unpriced} calls of unknown price" if n_unpriced else ""
-    return " and ".join(part for part in (f"{cost_usd:.4g} USD" if cost_usd or not unknown else "", unknown) if part)

@@ -6,17 +6,12 @@ parameter of its name.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from flows.cli.figures import show_parts
 from flows.cli.options import SHOWS, Context, command, number
-from tasks.rules.errors import UsageError
-
-if TYPE_CHECKING:
-    from tasks.figures.scope import Scope
 
 
 @command("split", "model", "judge", "vintage-only", "hard", "score", output=SHOWS)
@@ -134,23 +129,15 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
     """
     from warehouse import Warehouse
 
-    job = context.stored_job(checked=("judge",))
-    of_data = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
+    job = context.stored_job(checked=("judge",), model=[each for each in (model, than) if each])
     with Warehouse(job.warehouse).reader() as reader:
-        known = [row["model"] for row in reader.select("capability_scores", "distinct model", **of_data)]
         judge_rows = reader.select("weaknesses", "distinct judge", benchmark=job.settings.benchmark, model=model)
-    if not known:
-        raise UsageError("no capability scores are stored yet; `prbench capabilities` computes them")
-    if model == than:
-        raise UsageError(f"--than {than}: name a model other than {model}")
-    if unknown := [each for each in (model, than) if each and each not in known]:
-        raise UsageError(f"{unknown[0]}: no such model; models with capability scores: {', '.join(known)}")
     # Without --judge, all judges with weaknesses, people included.
     judges = job.named_judges or tuple(row["judge"] for row in judge_rows)
     parts = {"weaknesses": "weaknesses", "examples": "weakness_examples", "compared": "weakness_candidates"}
     given = {"model": model, "than": than, "n_examples": n_examples}
     narrowed = job.model_copy(update={"named_judges": judges})
-    return show_parts(context, narrowed, parts, given, nothing="No weakness is known.")
+    return show_parts(context, narrowed, parts, given, nothing="No weakness is known; `prbench capabilities` looks.")
 
 
 @command("split", "model", "judge", "vintage", "hard", "score", output=SHOWS, texts={
@@ -223,21 +210,11 @@ def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: 
         parts = {"comparisons": "diff", "categories": "diff_categories", "tasks": "diff_tasks", "flips": "diff_flips"}
         given = {**own, "names": names, "of": of}
         return show_parts(context, job, parts, given, nothing="There is nothing to compare.")
-    # Labels correct differences of models only.
-    are_flips_given = click.get_current_context().get_parameter_source("n_flips") is ParameterSource.COMMANDLINE
-    others = {"--of": of not in {None, "model"}, "--flips": are_flips_given, "--model": context.arguments.models}
-    if option := next((option for option, is_given in others.items() if is_given), None):
-        raise click.UsageError(f"{option} does not apply to --debiased, which compares models; leave it out")
-
-    def check(scope: "Scope") -> None:
-        stored = scope.reader.select("responses", "distinct model", benchmark=scope.benchmark.name)
-        known = [row["model"] for row in stored]
-        if unknown := [name for name in names if name not in known]:
-            why = f"--debiased compares models; no such model; known: {', '.join(known) or 'none'}"
-            raise UsageError(f"{unknown[0]}: {why}")
-
-    job, given = context.stored_job(checked=("split", "judge")), {**own, "first": names[0], "others": list(names[1:])}
-    return show_parts(context, job, {"": "debiased_differences"}, given, check=check)
+    if of not in {None, "model"}:
+        raise click.UsageError("--debiased compares models; leave --of out")
+    job = context.stored_job(checked=("split", "judge"), model=names)
+    given = {**own, "first": names[0], "others": list(names[1:])}
+    return show_parts(context, job, {"": "debiased_differences"}, given)
 
 
 @command("split", output=SHOWS)

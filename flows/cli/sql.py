@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 import click
 
@@ -27,14 +27,12 @@ _FILE = click.Path(path_type=Path)
 _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 
 
-_WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
-
-
 @command(location=WAREHOUSE, output=SHOWS, texts={
     "json": "Short for --format json.",
 })  # fmt: skip
 @click.argument("query", required=False)
-@click.option("-f", "--file", type=_FILE, metavar="FILE", help="Read the query from a file.")
+@click.option("-f", "--file", type=click.File(encoding="utf-8-sig", errors="replace"), metavar="FILE",
+              help="Read the query from a file.")  # fmt: skip
 @click.option("--describe", metavar="[TABLE]", help="List the tables, or the columns of one table.", **_MAY_BE_BARE)
 @click.option("--cookbook", metavar="[NAME]", help="List the recipes, or run one of them.", **_MAY_BE_BARE)
 @click.option("--show", "shown", metavar="[NAME]",
@@ -43,7 +41,7 @@ _WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
               help="Format of the result.  [default: that of the file's ending, else table]")  # fmt: skip
 @click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write the result to a file.")
 def sql(
-    context: Context, query: str | None, file: Path | None, describe: str | None, cookbook: str | None,
+    context: Context, query: str | None, file: TextIO | None, describe: str | None, cookbook: str | None,
     shown: str | None, file_format: str | None, output: Path | None,
 ) -> int:  # fmt: skip
     """Query the database in SQL.
@@ -77,28 +75,18 @@ def sql(
     elif cookbook is not None:
         _cookbook(context, cookbook, chosen, output)
     elif query is None and file is None and sys.stdin.isatty():
-        _say_where(_database(context), chosen, output)
+        _say_where(context, chosen, output)
     else:
-        _run(_database(context), _given(query, file), chosen, output)
+        text = query if query is not None else (file or sys.stdin).read()
+        _run(_database(context), text, chosen, output)
     return 0
 
 
 def _format(context: Context, file_format: str | None, output: Path | None) -> str:
-    ending = "" if output is None else output.suffix.lower()
-    if ending in _WORKBOOKS:
+    of_file = ENDINGS.get(output.suffix.lower() if output else "", "table")
+    if of_file == "xlsx":
         raise click.UsageError(f"-o {output}: a query is not written as a workbook; name a .csv file")
-    if context.as_json and file_format not in {None, "json"}:
-        raise click.UsageError(f"--json and --format {file_format} contradict each other; give one")
-    return file_format or ("json" if context.as_json else ENDINGS.get(ending, "table"))
-
-
-def _given(query: str | None, file: Path | None) -> str:
-    if file is None:
-        return sys.stdin.read() if query is None else query
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"-f {file}: cannot be read as text ({getattr(error, 'strerror', error)})") from error
+    return file_format or ("json" if context.as_json else of_file)
 
 
 def _run(database: Path, query: str, file_format: str, output: Path | None) -> None:
@@ -112,23 +100,18 @@ def _run(database: Path, query: str, file_format: str, output: Path | None) -> N
 
 
 def _describe(database: Path, name: str, file_format: str, output: Path | None) -> None:
-    from sql import read, template
-    from tasks.rules.text.characters import did_you_mean
-    from warehouse import quoted
+    from sql import schema, template
+    from warehouse import TABLES, quoted
 
-    if not name:
-        rows = (f"({quoted(name)}, {quoted(origin)}, {index})" for index, (name, origin) in enumerate(known_names()))
-        _run(database, template("queries/look/tables", origins=", ".join(rows)), file_format, output)
-        return
-    # Names ignore case, as in SQL.
-    matches = {row[0].lower(): row for row in run_sql(database, read("queries/look/tables_and_views")).rows}
-    if name.lower() not in matches:
-        listed = [listed for listed, _ in known_names() if listed in matches]
-        raise UsageError(f"there is no table or view {name}{did_you_mean(name.lower(), listed)}")
-    table, _, meaning = matches[name.lower()]
-    if file_format == "table" and output is None:
-        click.echo(f"{table}: {meaning or ''}")
-    _run(database, template("queries/look/columns", table=quoted(table)), file_format, output)
+    if name:
+        query = template("queries/look/columns", table=quoted(name.lower()))  # names ignore case, as in SQL
+        if not run_sql(database, query).rows:
+            raise UsageError(f"there is no table or view {name}; `prbench sql --describe` lists all")
+    else:
+        origins = dict.fromkeys(sorted(schema()["marts"]), "mart") | dict.fromkeys(sorted(TABLES), "stored")
+        rows = (f"({quoted(name)}, {quoted(origins[name])}, {index})" for index, name in enumerate(origins))
+        query = template("queries/look/tables", origins=", ".join(rows))
+    _run(database, query, file_format, output)
 
 
 def _cookbook(context: Context, name: str, file_format: str, output: Path | None) -> None:
@@ -137,87 +120,53 @@ def _cookbook(context: Context, name: str, file_format: str, output: Path | None
 
     known = {recipe.name: recipe for recipe in recipes()}
     if not name:
-        if file_format == "parquet":
-            raise click.UsageError("--format parquet: the list of recipes can only be text")
         show(["name", "question"], [(recipe.name, recipe.title) for recipe in known.values()], file_format, output)
         return
     if name not in known:
         raise click.UsageError(f"there is no recipe {name}{did_you_mean(name, known)}")
-    if file_format == "table" and output is None:
-        click.echo(known[name].title)
     _run(_database(context), known[name].query, file_format, output)
 
 
 def _show(context: Context, name: str, file_format: str, output: Path | None) -> None:
-    """Show the SQL of a name, without running it."""
+    """Show the SQL of a name, without running it; that of a figure only if nothing else has its name."""
     from sql import named
     from sql.cookbook import recipes
     from tasks.figures.scope import open_scope
     from tasks.figures.shown import FIGURES
-    from warehouse import Warehouse, WarehouseError
+    from warehouse import Warehouse
 
-    if file_format not in {"table", "json"}:
-        raise click.UsageError(f"--format {file_format}: SQL is text; leave the option out")
+    if output is not None or file_format not in {"table", "json"}:
+        raise click.UsageError("--show prints SQL; write it to a file with >")
     matches = named(name) | {f"recipe {name}: {each.title}": each.query for each in recipes() if each.name == name}
     figure = FIGURES.get(name)
-    if figure and not figure.compute:
-        try:
-            job = context.stored_job()
-            with Warehouse(job.warehouse).reader() as reader:
-                matches[f"figure {name}"] = open_scope(job, reader).query_of(figure)
-        except (PipelineError, WarehouseError):
-            # A figure has no SQL if nothing is stored, but a table or query of the same name does.
-            if not matches:
-                raise
+    if figure and not figure.compute and not matches:
+        job = context.stored_job()
+        with Warehouse(job.warehouse).reader() as reader:
+            matches = {f"figure {name}": open_scope(job, reader).query_of(figure)}
     if not matches:
         reason = f"the figure {name} is computed in Python" if figure else f"nothing is named {name}"
         raise UsageError(f"{reason}; `prbench figures` lists figures, `prbench sql --describe` tables")
-    text = "\n".join(f"-- {what}\n{query};\n" for what, query in matches.items())
-    if output is not None:
-        output.write_text(text, encoding="utf-8")
-    elif file_format == "json":
+    if file_format == "json":
         show_json([{"name": what, "query": query} for what, query in matches.items()])
     else:
-        click.echo(text, nl=False)
+        click.echo("\n".join(f"-- {what}\n{query};\n" for what, query in matches.items()), nl=False)
 
 
-def _say_where(database: Path, file_format: str, output: Path | None) -> None:
-    from sql.cookbook import recipes
-
-    if output is not None or file_format not in {"table", "json"}:
-        raise click.UsageError("-o and --format need a query")
+def _say_where(context: Context, file_format: str, output: Path | None) -> None:
+    if output is not None or file_format != "table":
+        raise click.UsageError("-o, --json and --format need a query")
+    database = _database(context)
     run_sql(database, "select 1")  # raises if nothing is published
     command = f"uvx --from duckdb-cli duckdb -readonly {shlex.quote(str(database))}"
-    if file_format == "json":
-        recipe_rows = [{"name": recipe.name, "question": recipe.title} for recipe in recipes()]
-        show_json({"database": str(database), "command": command, "cookbook": recipe_rows})
-        return
     click.echo(f"The database: {database}\nOpen it in DuckDB's shell: {command}\n")
     click.echo("The cookbook; `prbench sql --cookbook NAME` runs one:")
-    show(["name", "question"], [(recipe.name, recipe.title) for recipe in recipes()], "table")
+    _cookbook(context, "", file_format, output)
 
 
 def _database(context: Context) -> Path:
     from warehouse import Warehouse
 
     return Warehouse(context.job.warehouse).database
-
-
-_FIRST = ("leaderboard", "scores", "verdict_details", "tasks", "responses", "run_costs")
-
-
-def known_names() -> list[tuple[str, str]]:
-    """Return the names of all tables and views, each with `mart` or `stored`, in the order in which they are listed.
-
-    The most used ones come first, the stored measures last, because marts show them too.
-    """
-    from sql import schema
-    from warehouse import TABLES
-
-    marts = schema()["marts"]
-    named = [(name, "mart") for name in sorted(marts)] + [(name, "stored") for name in sorted(TABLES)]
-    first = {name: index for index, name in enumerate(_FIRST)}
-    return sorted(named, key=lambda each: (first.get(each[0], len(first)), each[0].endswith("measures")))
 
 
 def run_sql(database: Path, query: str) -> ResultTable:
@@ -288,6 +237,5 @@ def _unique(names: list[str]) -> list[str]:
     """Return the column names with duplicates numbered: a, a_1, ..."""
     unique: list[str] = []
     for name in names:
-        numbered = (f"{name}_{number}" for number in count(1))
-        unique.append(next(each for each in chain([name], numbered) if each not in unique))
+        unique.append(next(each for each in chain([name], (f"{name}_{n}" for n in count(1))) if each not in unique))
     return unique

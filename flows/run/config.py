@@ -12,7 +12,7 @@ import yaml
 from cronsim import CronSim
 
 from flows.run.arguments import Arguments
-from flows.run.validation import ConfigurationError, impossible, sound_settings
+from flows.run.validation import refuse_impossible, sound_settings
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.config.job import Job
 from tasks.config.operations import Nightly
@@ -20,7 +20,6 @@ from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
 from tasks.rules.errors import UsageError, from_home
 from tasks.rules.identity import BASE_VINTAGE
-from tasks.rules.text.characters import did_you_mean
 from tasks.rules.text.json_text import refuse_deep
 from warehouse import other_content
 
@@ -29,26 +28,22 @@ def load_job(arguments: Arguments) -> Job:
     """Return the job of one run.
 
     Raises:
-        UsageError: the configuration is missing, or an argument names something that it lacks.
-        ConfigurationError: the configuration is broken or impossible; the error lists all its problems.
+        UsageError: the configuration is missing, broken or impossible, or an argument names something that it lacks.
     """
     if arguments.night is not None:
         refuse_no_night(arguments.night)
     file = config_file(arguments.config)
     document, where = read_document(file)
-    document, problems = of_benchmark(document, where, arguments.benchmark)
+    document = of_benchmark(document, where, arguments.benchmark)
     _refuse_other_split(document, arguments.splits)
-    settings, further = sound_settings(_narrowed(document, arguments))
-    problems, job = [*problems, *further], None
+    settings, problems = sound_settings(_narrowed(document, arguments))
+    if settings is None or problems:
+        raise UsageError(f"{where}: {'; '.join(problems)}")
+    job = _job(settings, arguments, file)
     try:
-        job = _job(settings, arguments, file) if settings else None
+        refuse_impossible(job)
     except UsageError as error:
-        if not problems:
-            raise
-        problems.append(str(error))
-    problems += impossible(job) if job else []
-    if job is None or problems:
-        raise ConfigurationError(where, list(dict.fromkeys(problems)))
+        raise UsageError(f"{where}: {error}") from error
     return job
 
 
@@ -136,10 +131,8 @@ def read_document(path: Path | None) -> tuple[dict[str, Any], str]:
     except RecursionError as error:
         message = f"{path}: is nested too deeply or too large for settings; see prbench.example.yaml"
         raise UsageError(message) from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read as text ({getattr(error, 'strerror', None) or error})") from error
     if not isinstance(document, dict):
         raise UsageError(f"{path}: holds no settings; see prbench.example.yaml")
     return document, str(path or "the embedded default")
@@ -156,8 +149,8 @@ class _UniqueKeys(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> tuple[dict[str, Any], list[str]]:
-    """Return the document with a benchmark's own settings instead of the shared ones, and the problems of their names.
+def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> dict[str, Any]:
+    """Return the document with a benchmark's own settings instead of the shared ones.
 
     `wanted` is the benchmark; None: the one that the document names. The settings of other benchmarks are left out.
 
@@ -171,13 +164,8 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> tu
     if not isinstance(own, dict) or not all(isinstance(settings, dict) for settings in own.values()):
         raise UsageError(f"{where}: {_OWN}: must map each benchmark to its settings; see prbench.example.yaml")
     known = benchmark_names() if own else []
-    problems = [
-        f"{_OWN}.{name}: there is no such benchmark"
-        + (did_you_mean(str(name), known) or f"; known: {', '.join(known)}")
-        for name in own
-        if name not in known
-    ]
-    problems += [f"{_OWN}.{name}.benchmark: there is no such key" for name in own if "benchmark" in own[name]]
+    if unknown := set(own) - set(known):
+        raise UsageError(f"{where}: {_OWN}.{min(unknown)}: there is no such benchmark; known: {', '.join(known)}")
     configured = str(common.get("benchmark", Settings.model_fields["benchmark"].default))
     dataset, chosen = common.get("dataset"), wanted or configured
     # Every benchmark has a sample, but a data set belongs to one benchmark.
@@ -187,7 +175,7 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> tu
             f"--benchmark {wanted}: the data set in {where} belongs to {configured}; add one for {wanted} there under "
             f"{_OWN}.{wanted}.dataset, or use another configuration"
         )
-    return {**common, **own.get(chosen, {}), **({"benchmark": wanted} if wanted else {})}, problems
+    return {**common, **own.get(chosen, {}), "benchmark": chosen}
 
 
 # The folder of the data
@@ -205,8 +193,7 @@ def warehouse_folder(option: Path | None, configured: str | None, config_file: P
         config_file: the configuration file; None: the default is in the current folder.
 
     Raises:
-        UsageError: the path is that of a file or of a folder with other content, leads through a file, or begins with
-            the home folder of an unknown user.
+        UsageError: the path is that of a folder with other content, or begins with the home folder of an unknown user.
     """
     beside = config_file.parent if config_file else Path()
     choices: list[tuple[Path | str | None, Path, str]] = [
@@ -217,9 +204,6 @@ def warehouse_folder(option: Path | None, configured: str | None, config_file: P
     ]
     given, beside, source = next((path, folder, why) for path, folder, why in choices if path)
     folder = (beside / from_home(given, source)).absolute()
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
-    if not existing.is_dir():
-        raise UsageError(f"warehouse {folder} ({source}): {existing} is a file; choose a folder with --warehouse")
     if (other := other_content(folder)) is not None:
         raise UsageError(
             f"warehouse {folder} ({source}): contains {other} and is no warehouse; choose an empty or new folder with "

@@ -1,7 +1,6 @@
 """Problems of settings, each in one line with the paths of the keys, and unknown names of models and judges."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -25,19 +24,8 @@ _PYDANTIC_WORDS = ("constrained-", "dict[", "tuple[", "literal[")
 """Pydantic's names for the branches of a union, which are left out of paths."""
 
 
-class ConfigurationError(UsageError):
-    """All problems of a configuration; `where` names the file."""
-
-    def __init__(self, where: str, problems: Sequence[str]) -> None:
-        super().__init__(f"{where}: {'; '.join(problems)}")
-        self.where, self.problems = where, problems
-
-
 def sound_settings(document: dict[str, Any]) -> tuple[Settings | None, list[str]]:
-    """Return the settings from the valid part of a document, and its problems, each with the path of its key.
-
-    None instead of settings: the valid part is not enough.
-    """
+    """Return the settings of a document, and its problems, each with the path of its key; None: no valid settings."""
     try:
         settings = Settings.model_validate(document)
         return settings, _contradictions(settings)
@@ -45,13 +33,10 @@ def sound_settings(document: dict[str, Any]) -> tuple[Settings | None, list[str]
         errors = error.errors(include_url=False, include_input=False)
     # Unknown keys first: a mistyped key explains a missing one. Of the branches of a union, one problem is enough.
     errors.sort(key=lambda problem: problem["type"] != _UNKNOWN_KEY)
-    by_key = {_path(problem["loc"]): problem for problem in reversed(errors)}
-    problems = [_in_words(key, by_key[key]) for key in dict.fromkeys(_path(problem["loc"]) for problem in errors)]
-    try:
-        rest = Settings.model_validate(_without(document, errors))
-        return rest, [*problems, *_contradictions(rest)]
-    except ValidationError:
-        return None, problems
+    by_key: dict[str, ErrorDetails] = {}
+    for problem in errors:
+        by_key.setdefault(_path(problem["loc"]), problem)
+    return None, [_in_words(key, problem) for key, problem in by_key.items()]
 
 
 def _contradictions(settings: Settings) -> list[str]:
@@ -87,18 +72,9 @@ def _unstoppable(settings: Settings) -> list[str]:
     ]
 
 
-def _without(document: dict[str, Any], errors: Sequence[ErrorDetails]) -> dict[str, Any]:
-    """Return a document without its broken parts, and without `stopping` if that depends on one."""
-    broken = {problem["loc"][0] for problem in errors if problem["loc"]}
-    broken |= {"stopping"} if broken & {"models", "judges"} else set()
-    # The data set is the only required key, so a broken one is replaced.
-    return {"dataset": {"source": "sample"}} | {key: part for key, part in document.items() if key not in broken}
-
-
 def _in_words(key: str, problem: ErrorDetails) -> str:
     reason = {_UNKNOWN_KEY: "there is no such key", "missing": "is missing"}.get(problem["type"], problem["msg"])
-    reason = reason.replace("valid tuple", "list").replace("valid dictionary", "mapping").removeprefix("Value error, ")
-    reason = reason.replace("Input should be", "must be")
+    reason = reason.removeprefix("Value error, ")
     if problem["type"] == _UNKNOWN_KEY:
         schema = Settings.model_json_schema()
         known = {key for model in (schema, *schema["$defs"].values()) for key in model.get("properties", ())}
@@ -118,21 +94,19 @@ def _path(location: Sequence[int | str]) -> str:
     return path
 
 
-def impossible(job: Job) -> list[str]:
-    """Return the problems with the benchmark: an unknown benchmark, check or field, or a missing template."""
-    problems: list[str] = []
-    looks: list[Callable[[Benchmark], object]] = [
-        lambda benchmark: policies_of(job, expectations_of(benchmark)),
-        *(partial(template_of, judge) for judge in job.settings.called_judges),
-        *(partial(refuse_unlike_gradings, judge) for judge in job.settings.judges),
-        partial(_refuse_unknown_fields, job),
-    ]
-    for look in looks:
-        try:
-            look(load_benchmark(job.settings.benchmark))
-        except UsageError as error:
-            problems.append(str(error))
-    return list(dict.fromkeys(problems))
+def refuse_impossible(job: Job) -> None:
+    """Refuse settings that do not fit the benchmark.
+
+    Raises:
+        UsageError: the benchmark, a check or a field is unknown, or a template is missing.
+    """
+    benchmark = load_benchmark(job.settings.benchmark)
+    policies_of(job, expectations_of(benchmark))
+    for judge in job.settings.called_judges:
+        template_of(judge, benchmark)
+    for judge in job.settings.judges:
+        refuse_unlike_gradings(judge, benchmark)
+    _refuse_unknown_fields(job, benchmark)
 
 
 def _refuse_unknown_fields(job: Job, benchmark: Benchmark) -> None:

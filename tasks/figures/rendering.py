@@ -17,12 +17,11 @@ _ENDS = (("low", "high"), ("lower", "upper"))
 
 @dataclass(frozen=True)
 class TextTable:
-    """Headings, cells, and flags of numeric columns; the first `n_least` columns identify the rows."""
+    """Headings, cells, and flags of numeric columns."""
 
     headings: list[str]
     cells: list[list[str]]
     are_numbers: list[bool]
-    n_least: int
 
 
 def as_text(columns: Sequence[Column], rows: Rows) -> TextTable:
@@ -39,12 +38,10 @@ def as_text(columns: Sequence[Column], rows: Rows) -> TextTable:
         if len(parts) > 1 and len(parts[-2]) == 1 and column.group and parts[-2][0].group == column.group:
             interval = parts.pop()
             parts[-1] += interval
-    intervals = [index for index, part in enumerate(parts) if len(part) > 1]
     return TextTable(
         [_heading(part) for part in parts],
         [[_cell(part, row) for part in parts] for row in rows],
         [all(is_number(column, rows) for column in part) for part in parts],
-        1 + (intervals[0] if intervals else len(parts) - 1),
     )
 
 

@@ -103,7 +103,7 @@ def served(world: NightWorld) -> Iterator[Served]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with serving(world.command.folder, "--port", str(port), "--warehouse", "data") as (process, log):
-        until(lambda: "to start one now" in log.read_text() or process.poll() is not None)
+        until(lambda: "nights start at" in log.read_text() or process.poll() is not None)
         assert process.poll() is None, log.read_text()
         at, secret = re.findall(r"Prefect: (\S+), the password is in (\S+)", log.read_text())[0]
         with pytest.MonkeyPatch.context() as patch:
@@ -223,8 +223,6 @@ def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(served
         again = served.api.deployment("nightly")
         assert (first["parameters"], first["updated"]) == (again["parameters"], again["updated"])
         refused = refusal(world, "elsewhere/other", 2)
-        theirs, mine = (f"the warehouse {world.command.folder / name}" for name in ("other", "elsewhere/other"))
-        assert f"nightly-other of this Prefect server is for {theirs}, not for {mine} (" in refused
         assert refused.endswith("; choose another --name")
         n_messages = len(world.receiver.calls)
         run_id = under_way(served.api, world, "nightly-other", night="2026-11-20")
