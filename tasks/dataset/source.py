@@ -73,6 +73,7 @@ def parquet_batches(
     import pyarrow.parquet as pq
 
     with open_regular(path) as opened, pq.ParquetFile(opened) as file:
+        refuse_twice(path, file.schema_arrow.names)
         groups = [file.metadata.row_group(n).total_byte_size for n in range(file.metadata.num_row_groups)]
         refuse_bomb(path, path.stat().st_size, groups)
         for batch in file.iter_batches(n_rows, columns=columns):
@@ -88,19 +89,24 @@ def parquet_batches(
 
 def _read_parquet(path: Path) -> Iterator[Row]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        with open_regular(path) as file:
-            names = pq.read_schema(file).names
-        if twice := next((name for name, n in Counter(names).items() if n > 1), None):
-            raise SourceError(f"{path}: has the column {twice!r} twice; keep one of the two")
         # Small batches, because each row may unpack a long text that the file stores only once.
         for batch in parquet_batches(path, 256, most_bytes=MOST_BYTES):
             yield from batch.to_pylist()
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise SourceError(f"{path}: cannot be read as Parquet ({reason}); fetch it again") from error
+
+
+def refuse_twice(path: Path, columns: Iterable[str]) -> None:
+    """Refuse a file that has two columns of one name.
+
+    Raises:
+        SourceError: it has.
+    """
+    if twice := next((name for name, n in Counter(columns).items() if n > 1), None):
+        raise SourceError(f"{path}: has the column {twice!r} twice; keep one of the two")
 
 
 def json_rows(where: object, lines: Iterable[str]) -> Iterator[Row]:
