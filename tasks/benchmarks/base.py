@@ -146,10 +146,6 @@ class Benchmark:
         if taken := set(self.breakdowns) & {"all", *BREAKDOWNS}:
             raise ValueError(f"`breakdowns`: every benchmark has {taken.pop()}; give the kind another name")
 
-    def missing_columns(self, present: set[str]) -> list[str]:
-        """Return the declared columns that a data set lacks, in their declared order."""
-        return [column for column in self.columns if column not in present]
-
     @property
     def own_breakdowns(self) -> dict[str, str]:
         """Kind -> title, for kinds of labels that are not in `BREAKDOWNS`, including those of annotators."""

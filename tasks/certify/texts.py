@@ -183,7 +183,7 @@ def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
         return _of_tables(str(path), tables)
     adapter = load_benchmark(benchmark)
     is_rows = path.suffix in SUFFIXES and path.is_file()
-    if path.is_dir() or (is_rows and not adapter.missing_columns(set(next(iter(read_rows(path)), {})))):
+    if path.is_dir() or (is_rows and set(adapter.columns) <= {*next(iter(read_rows(path)), {})}):
         return _of_data_set(path, adapter)
     refuse_unreadable(path)
     return _of_responses(path, adapter)

@@ -135,20 +135,14 @@ def read_prompts(path: Path) -> dict[str, str]:
     Raises:
         SourceError: a line has no tab, or an id appears twice.
     """
-    prompts: dict[str, str] = {}
     try:
         with TextIOWrapper(open_regular(path), encoding="utf-8-sig") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.strip():
-                    continue
-                task_id, tab, prompt = line.rstrip("\n").partition("\t")
-                if not tab:
-                    raise SourceError(f"{path}:{number}: no tab between the id and the prompt; correct the line")
-                if task_id in prompts:
-                    raise SourceError(f"{path}:{number}: id {task_id!r} appears twice; keep one of the lines")
-                prompts[task_id] = prompt
+            lines = [line.rstrip("\n").partition("\t") for line in file if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path}: cannot be read ({error}); give a UTF-8 file of `id<TAB>prompt` lines") from error
+    prompts = {task_id: prompt for task_id, tab, prompt in lines if tab}
+    if len(prompts) < len(lines):
+        raise SourceError(f"{path}: a line has no tab after its id, or an id appears twice; correct the file")
     return prompts
 
 
@@ -186,19 +180,15 @@ def tasks_of(source: Source, split: str, benchmark: Benchmark) -> list[Task]:
     where = str(source.files.get(split, f"{source.name}@{source.revision[:12]}, split {split}"))
     if not rows:
         raise SourceError(f"{where}: there is no row")
-    missing = benchmark.missing_columns({column for row in rows for column in row})
-    if missing:
-        apart = "; prompts in a file of their own, with lines `id<TAB>prompt`, are named by `dataset.prompts`"
-        advice = apart if "prompt" in missing and source.files else ""
-        raise SourceError(f"{where}: lacks the column {some(missing, 5)}; all {benchmark.name} rows have it{advice}")
+    if missing := set(benchmark.columns).difference(*rows):
+        raise SourceError(f"{where}: lacks the column {some(sorted(missing), 5)}; all {benchmark.name} rows have it")
     tasks = []
     for number, row in enumerate(rows, start=1):
         try:
             tasks.append(benchmark.parse_row(row))
         except Exception as error:
-            what = one_line(f"{benchmark.name}.parse_row cannot read it ({type(error).__name__}: {error})")
-            what = f"{error}; correct or remove the row" if isinstance(error, RowError) else what
-            raise SourceError(f"{where}: row {number}: {what}") from error
+            what = "" if isinstance(error, RowError) else f"{benchmark.name}.parse_row: {type(error).__name__}: "
+            raise SourceError(f"{where}: row {number}: {one_line(f'{what}{error}')}; correct or remove it") from error
     return tasks
 
 

@@ -269,9 +269,7 @@ def batch_of(job: Job, table: str = "responses") -> str:
 @pytest.mark.parametrize(("table", "goes", "n_left"), [
     ("responses", "1 responses and 1 verdicts", 1), ("verdicts", ": 1 verdicts", 2),
 ])  # fmt: skip
-def test_a_retracted_import_goes_with_verdicts_on_it(
-    table: str, goes: str, n_left: int, job: Job, file: Write
-) -> None:
+def test_a_retracted_import_goes_with_verdicts_on_it(table: str, goes: str, n_left: int, job: Job, file: Write) -> None:
     import_responses(job, file([RESPONSE | {"model": "bell"}]))
     with pytest.raises(UsageError, match="no such batch"):
         retract(job, "deadbeef")

@@ -296,7 +296,7 @@ def test_a_damaged_log_is_refused_in_one_line(finance: Job, tmp_path: Path, dama
     (tmp_path / "x.json").write_bytes((LOGS / "brief.json").read_bytes()[:-200])
 
     assert "x.eval" in refused(finance, [tmp_path / "x.eval"])
-    assert "x.json: is damaged or cut off" in refused(finance, [tmp_path / "x.json"])
+    assert "x.json:1: not a JSON object" in refused(finance, [tmp_path / "x.json"])
 
 
 def test_impossible_labels_and_logs_beside_a_misfit_are_refused(finance: Job, health_data: Job, tmp_path: Path) -> None:
