@@ -10,12 +10,12 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
-from tasks.dataset.foreign_files import files_inside, open_inside
+from tasks.dataset.foreign_files import NotInside, files_inside, open_inside
 from tasks.imports import files
 from tasks.imports.documents import SUFFIXES, Converted, convert, converters
 from tasks.imports.files import Given, ImportRefused, NotHere, Row
 from tasks.llm.replies import EMPTY, OK
-from tasks.rules.errors import UsageError, disk_errors
+from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED, response_id
 from tasks.rules.text.characters import count_alphanumeric, shows_nothing
 from tasks.rules.text.numbers import some
@@ -120,6 +120,10 @@ def _document(source: Path, where: str, row: Given) -> Path | None:
     document = source.parent / name
     if document.suffix.lower() not in SUFFIXES:
         raise ImportRefused(f"{where}: `file` {name} is not a document; documents end in {', '.join(SUFFIXES)}")
+    try:
+        open_inside(source.parent, name).close()
+    except (FileNotFoundError, NotInside) as error:
+        raise ImportRefused(f"{where}: `file`: {error}; paths start in the folder of {source.name}") from error
     return document
 
 
@@ -150,7 +154,7 @@ def _named(folder: Path, file: Path, parts: Sequence[str], tasks: Collection[str
 
 
 def _hash_of(folder: Path, file: Path) -> str:
-    with disk_errors(file, "check the path"), open_inside(folder, file.relative_to(folder)) as content:
+    with open_inside(folder, file.relative_to(folder)) as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
