@@ -29,12 +29,9 @@ def parse_row(row: Row) -> Task:
     Raises:
         RowError: the row has no id, or a message has another role than user or assistant.
     """
-    task_id = as_text(row.get("prompt_id"))
-    if task_id is None or is_blank(task_id):
-        raise RowError("the row has no prompt_id")
     labels = _labels(row.get("example_tags"))
     return task_from(
-        task_id,
+        as_text(row.get("prompt_id")),
         _conversation(as_list(row.get("prompt"))),
         _criteria(as_list(row.get("rubrics"))),
         field=next((label for kind, label in labels if kind == "theme"), None),

@@ -8,10 +8,11 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from tasks.benchmarks.base import RowError
 from tasks.rules.conversation import build_messages, turn_pattern
 from tasks.rules.identity import conversation_id, criterion_hash, digest
 from tasks.rules.records import Criterion, Label, Task, Turn
-from tasks.rules.text.characters import storable
+from tasks.rules.text.characters import is_blank, storable
 
 
 def criterion_from(
@@ -34,10 +35,16 @@ def band_of(weight: Any, bands: Mapping[str, tuple[float, float]]) -> str | None
 
 
 def task_from(
-    task_id: str, conversation: Sequence[Turn], criteria: Sequence[Criterion], *, field: str | None = None,
+    task_id: str | None, conversation: Sequence[Turn], criteria: Sequence[Criterion], *, field: str | None = None,
     labels: Sequence[Label] = (), canary: str | None = None,
 ) -> Task:  # fmt: skip
-    """Return a task; the number of its turns is counted."""
+    """Return a task; the number of its turns is counted.
+
+    Raises:
+        RowError: the task has no id.
+    """
+    if task_id is None or is_blank(task_id):
+        raise RowError("the row has no task id")
     messages = build_messages(conversation)
     turns = sum(role == "user" for role, _ in messages)
     rubric = [(c.criterion_id, c.title, c.weight, c.weight_text, c.category, c.labels) for c in criteria]

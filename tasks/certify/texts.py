@@ -16,7 +16,7 @@ from tasks.certify.certifying import member_of, rows_of
 from tasks.config.settings import Dataset
 from tasks.dataset.source import SUFFIXES, open_source, read_rows, tasks_of
 from tasks.exports.tables import opened_export
-from tasks.imports.files import given_rows, number_of, refuse_unreadable, required_text, text_in
+from tasks.imports.files import given_rows, number_of, required_text, text_in
 from tasks.rules.conversation import build_messages
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import BASE_VINTAGE, conversation_id, criterion_hash, response_id, verdict_id
@@ -185,7 +185,6 @@ def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
     is_rows = path.suffix in SUFFIXES and path.is_file()
     if path.is_dir() or (is_rows and set(adapter.columns) <= {*next(iter(read_rows(path)), {})}):
         return _of_data_set(path, adapter)
-    refuse_unreadable(path)
     return _of_responses(path, adapter)
 
 

@@ -56,7 +56,7 @@ def kind_of(path: Path) -> str:
     """
     kind = SUFFIXES.get(path.suffix)
     if kind is None:
-        raise UsageError(f"{path}: a data set is a .parquet or .jsonl file")
+        raise UsageError(f"{path}: unknown kind of file; use one of {', '.join(SUFFIXES)} (imports: or .csv, .json)")
     return kind
 
 

@@ -3,7 +3,7 @@
 import csv
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from io import TextIOWrapper
 from pathlib import Path
@@ -25,7 +25,6 @@ Given = Mapping[str, Any]
 Row = dict[str, Any]
 Offered = TypeVar("Offered")
 Subject = TypeVar("Subject")
-_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 BATCH_HEX = 16
 _MOST_TRIALS, _DIGITS = 10_000, re.compile("[0-9]{1,19}")
 
@@ -38,38 +37,14 @@ class NotHere(ImportRefused):
     """A row is about a task or a criterion that the data set does not contain."""
 
 
-def refuse_early(
-    job: Job, sources: Iterable[Path], *, kinds: Collection[str] = _SUFFIXES, may_be_folder: bool = False
-) -> None:
-    """Refuse a wrong import before anything is stored and before a warehouse is created.
+def refuse_early(job: Job) -> None:
+    """Refuse an import that would create a warehouse.
 
     Raises:
-        UsageError: a source does not exist, or cannot be imported.
         ImportRefused: no data set is ingested.
-        OSError: a source cannot be read.
     """
-    for source in sources:
-        refuse_unreadable(source, kinds=kinds, may_be_folder=may_be_folder)
     if refuse_other_version(job.warehouse) is None:
         raise ImportRefused(f"{job.warehouse}: no data set is ingested there; run `prbench ingest` first")
-
-
-def refuse_unreadable(source: Path, *, kinds: Collection[str] = _SUFFIXES, may_be_folder: bool = False) -> None:
-    """Refuse a path that is not a readable file of one of these kinds; without `kinds`, every kind is allowed.
-
-    Raises:
-        UsageError: the path does not exist, or its kind is unknown.
-        NotInside: it is a pipe or a device.
-        FileTooLarge: it is larger than the bound.
-        OSError: it cannot be read.
-    """
-    if not source.exists():
-        raise UsageError(f"{source}: no such file; check the path")
-    if may_be_folder and source.is_dir():
-        return
-    if kinds and source.suffix not in kinds:
-        raise UsageError(f"{source}: unknown kind of file; use one of {', '.join(kinds)}")
-    open_regular(source).close()
 
 
 def refuse_not_ingested(job: Job, rows: object) -> None:

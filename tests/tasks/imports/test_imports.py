@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.config.job import Job
-from tasks.imports.files import refuse_early, retract
+from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
@@ -103,8 +103,7 @@ def _twice() -> bytes:
     return bytes(buffer.getvalue())
 
 
-UNREADABLE: dict[str, tuple[str, bytes | None, str]] = {
-    "not there": ("gone.jsonl", None, "no such file"),
+UNREADABLE: dict[str, tuple[str, bytes, str]] = {
     "broken JSON": ("x.json", b"{broken", "not JSON"),
     "CSV in another encoding": ("x.csv", "task,model,response\nt2,bell,é\n".encode("latin-1"), "not CSV in UTF-8"),
     "another kind of file": ("x.txt", b"t2\n", "unknown kind of file"),
@@ -125,9 +124,8 @@ UNREADABLE: dict[str, tuple[str, bytes | None, str]] = {
 @pytest.mark.parametrize("case", UNREADABLE)
 def test_a_file_that_cannot_be_read_is_refused_in_one_line(shared: Job, tmp_path: Path, case: str) -> None:
     name, content, reason = UNREADABLE[case]
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    refuse(shared, lambda job, f: (refuse_early(job, [f]), import_responses(job, f, "ada")), tmp_path / name, reason)
+    (tmp_path / name).write_bytes(content)
+    refuse(shared, lambda job, f: import_responses(job, f, "ada"), tmp_path / name, reason)
 
 
 AS_WRITTEN = ["007", "1e5", "true", "null", "NaN", "2026-11-03", " a ", 'a "b" c', "a\r\nb", "x\u2028y", "A\x00."]

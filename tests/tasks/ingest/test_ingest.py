@@ -158,7 +158,7 @@ def test_a_turn_count_that_no_table_can_hold_harms_no_other_task(tmp_path: Path,
     ("dataset", "reason"),
     [
         ({"source": "no/such/file.jsonl"}, "is not a file"),
-        ({"source": "rows.csv"}, "a data set is a .parquet or .jsonl file"),
+        ({"source": "rows.csv"}, "unknown kind of file; use one of .parquet, .jsonl"),
         ({"source": "x.jsonl", "splits": ["a", "b"]}, "can be one split, not 2"),
         ({"source": "empty"}, "has no .parquet or .jsonl file"),
         ({"source": "sample", "splits": ["finance"]}, "has no split 'finance'"),
