@@ -269,8 +269,7 @@ def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
         candidates = [file for file in sorted(path.iterdir()) if file.suffix in SUFFIXES]
         files = {file.stem: file for file in candidates}
         if not files or len(files) < len(candidates):
-            has = "two files for one split; keep one of them" if files else "no .parquet or .jsonl file"
-            raise UsageError(f"dataset.source: {path} has {has}")
+            raise UsageError(f"dataset.source: {path} has no .parquet or .jsonl file, or two files for one split")
         return files
     if not path.is_file():
         raise UsageError(f"dataset.source: {path} is not a file; give a .parquet or .jsonl file, `hub` or `sample`")

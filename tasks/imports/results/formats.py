@@ -82,9 +82,6 @@ def read_evalscope(source: LogSource) -> Log:
         tasks[response.model].add(response.task_id or "")
     every = set().union(*tasks.values())
     notes = [f"{m} has no prediction on {', '.join(sorted(every - of))}" for m, of in tasks.items() if every - of]
-    reviewed = {model for (_, model, _, _), of in rows.items() if "reviews" in of}
-    unreviewed = sorted({model for _, model, _, _ in rows} - reviewed)
-    notes += [f"{model} has predictions and no reviews, so no verdict" for model in unreviewed]
     return Log("EvalScope", responses, notes)
 
 
@@ -314,7 +311,7 @@ def _of_row(where: str, row: Mapping[str, Any]) -> LoggedResponse:
     replies = [as_mapping(as_mapping(each).get("response_dict")) for each in graded]
     guess = {"error": "the harness guessed from a reply that it could not read"}
     known = [guess if as_text(reply.get("explanation")) == "None" else reply for reply in replies]
-    items = [{**as_mapping(item), **reply} for item, reply in zip(rubric, known, strict=False)]
+    items = [{**reply, **as_mapping(item)} for item, reply in zip(rubric, known, strict=False)]
     return _of_example(where, {**row, "completion": row.get("prompt_response"), "rubric_items": items})
 
 

@@ -350,10 +350,10 @@ def labels_of(path: Path, names: Set[str | None], given: str | None, option: str
     """
     what = {"--as": "model", "--by": "judge"}[option]
     placeholder = f"{{{what}}}"
-    if given is not None and is_blank(given):
-        raise UsageError(f"{option} {given!r}: a label is not blank; write a name")
-    if any(map(is_blank, names)) and (what == "model" if given is None else placeholder in given):
-        raise UsageError(f"{path}: names no {what}; give its label with {option} LABEL, without {placeholder} in it")
+    is_name_used = what == "model" if given is None else placeholder in given
+    if (given is not None and is_blank(given)) or (is_name_used and any(map(is_blank, names))):
+        how = f"give its label, which is not blank, with {option} LABEL, without {placeholder} in it"
+        raise UsageError(f"{path}: names no {what}; {how}")
     if given is not None and placeholder not in given and len(names) > 1:
         listed = ", ".join(sorted(map(str, names)))
         raise UsageError(f"{option} {given}: {path} has {listed}; write {placeholder} where its name belongs")
