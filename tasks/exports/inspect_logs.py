@@ -5,12 +5,12 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
 from itertools import groupby
 from math import fsum
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import sql
@@ -23,7 +23,7 @@ from tasks.rules.identity import digest
 from tasks.rules.verdict import DECIDED
 from tasks.run.missing_work import WantedTasks, wanted_tasks
 from tasks.run.writing import StageReport
-from warehouse import Reader, Warehouse
+from warehouse import Reader, Warehouse, write_atomically
 
 Row = Mapping[str, Any]
 Document = dict[str, Any]
@@ -101,32 +101,29 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
         "metadata": {name: model_run[name] for name in (*_IDENTITY, "may_hide_failures")} | {"notice": NOTICE},
     }}  # fmt: skip
     primary, n_scored, summaries = wanted.benchmark.primary_score.score_name, 0, []
-    temporary = folder / f".{uuid4().hex}.tmp"
-    try:
-        with ZipFile(temporary, "w", ZIP_DEFLATED) as log:
-            _put(log, "_journal/start.json", {"version": VERSION, **about})
-            for sample in _samples(reader, wanted, model_run):
-                _put(log, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
-                summaries.append(_summary_of(sample))
-                n_scored += sample["scores"].get(primary, {"reason": "failed"})["reason"] is None
-            given = {"splits": list(wanted.splits), "model_run": model_run["model_run_id"]}
-            figures = reader.rows(sql.read("queries/exports/inspect_results"), given)
-            _put(log, "summaries.json", summaries)
-            kinds = ("model_usage", "role_usage")
-            usages = {kind: _usages(item for each in summaries for item in each[kind].items()) for kind in kinds}
-            # The times of the first response and the last verdict, and the usage of all samples.
-            completed_at = max((each["completed_at"] for each in summaries), default="")
-            stats = {"started_at": about["eval"]["created"], "completed_at": completed_at, **usages}
-            n_failed = sum(each["error"] is not None for each in summaries)
-            results = _results(figures, len(summaries), n_failed, n_scored)
-            header = {"version": VERSION, "status": "success", **about, "results": results, "stats": stats}
-            _put(log, "header.json", header)
-        # The name contains the id, because different labels may look the same in it. A log gets its name when complete.
-        parts = (model_run["benchmark"], model_run["model"], model_run["judge"], about["eval"]["eval_id"][:8])
-        name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part)[:40] for part in parts)
-        temporary.replace(folder / f"{name}{SUFFIX}")
-    finally:
-        temporary.unlink(missing_ok=True)
+    content = BytesIO()
+    with ZipFile(content, "w", ZIP_DEFLATED) as log:
+        _put(log, "_journal/start.json", {"version": VERSION, **about})
+        for sample in _samples(reader, wanted, model_run):
+            _put(log, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
+            summaries.append(_summary_of(sample))
+            n_scored += sample["scores"].get(primary, {"reason": "failed"})["reason"] is None
+        given = {"splits": list(wanted.splits), "model_run": model_run["model_run_id"]}
+        figures = reader.rows(sql.read("queries/exports/inspect_results"), given)
+        _put(log, "summaries.json", summaries)
+        kinds = ("model_usage", "role_usage")
+        usages = {kind: _usages(item for each in summaries for item in each[kind].items()) for kind in kinds}
+        # The times of the first response and the last verdict, and the usage of all samples.
+        completed_at = max((each["completed_at"] for each in summaries), default="")
+        stats = {"started_at": about["eval"]["created"], "completed_at": completed_at, **usages}
+        n_failed = sum(each["error"] is not None for each in summaries)
+        results = _results(figures, len(summaries), n_failed, n_scored)
+        header = {"version": VERSION, "status": "success", **about, "results": results, "stats": stats}
+        _put(log, "header.json", header)
+    # The name contains the id, because different labels may look the same in it. A log gets its name when complete.
+    parts = (model_run["benchmark"], model_run["model"], model_run["judge"], about["eval"]["eval_id"][:8])
+    name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part)[:40] for part in parts)
+    write_atomically(folder / f"{name}{SUFFIX}", content.getvalue())
     return len(summaries)
 
 

@@ -302,10 +302,7 @@ def read_m42(source: LogSource) -> Log:
 
 def _of_row(where: str, row: Mapping[str, Any]) -> LoggedResponse:
     rubric, stated = as_list(row.get("rubrics")), row.get("responses")
-    try:
-        graded = as_list(ast.literal_eval(stated)) if isinstance(stated, str) else as_list(stated)
-    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
-        raise ImportRefused(f"{where}: `responses` cannot be read; correct the row") from error
+    graded = as_list(ast.literal_eval(stated) if isinstance(stated, str) else stated)
     if graded and len(graded) != len(rubric):
         raise ImportRefused(f"{where}: has {len(graded)} `responses` on {len(rubric)} `rubrics`; correct the row")
     replies = [as_mapping(as_mapping(each).get("response_dict")) for each in graded]

@@ -20,7 +20,7 @@ from tasks.config.job import Job
 from tasks.imports.files import CONTENT, Cells, ImportRefused, NotHere, Row, key_of, store, stored_cells
 from tasks.imports.responses import content_columns, response_cell
 from tasks.imports.results.formats import AUTO, format_of
-from tasks.imports.results.records import Decision, Grading, Log, LoggedResponse, LogSource
+from tasks.imports.results.records import UNREADABLE, Decision, Grading, Log, LoggedResponse, LogSource
 from tasks.imports.verdicts import STATUS, Criteria, Wording, verdict_cell
 from tasks.llm.replies import EMPTY, PROVIDER_ERROR
 from tasks.rules.conversation import Message
@@ -66,8 +66,10 @@ def import_results(
     for source in map(LogSource, files):
         try:
             log = format_of(source, format_name).read(source)
-        except ValueError as error:
-            raise ImportRefused(f"{source.path}: cannot be read ({one_line(str(error))}); correct it") from error
+        except UNREADABLE as error:
+            raise ImportRefused(
+                f"{source.path}: cannot be read ({type(error).__name__}: {one_line(str(error))}); copy it again"
+            ) from error
         judged_by = {each.judge for logged in log.responses for each in logged.gradings if each.decisions}
         models = labels_of(source.path, {logged.model for logged in log.responses}, model, "--as")
         judges = labels_of(source.path, judged_by, judge, "--by")

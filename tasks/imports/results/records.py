@@ -17,7 +17,7 @@ import pyarrow as pa
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
 from tasks.dataset import foreign_files
 from tasks.dataset.source import json_rows
-from tasks.imports.files import BATCH_HEX, ImportRefused
+from tasks.imports.files import BATCH_HEX
 from tasks.imports.verdicts import as_value
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, REFUSED, TIMEOUT, TRUNCATED, failure_of_status
 from tasks.rules.conversation import Message
@@ -119,7 +119,7 @@ _WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "c": 1.0, "i": 0.0, 
 def plain(content: Any) -> str:
     """Return the text of a message's content: a text, or the text parts of a list."""
     if isinstance(content, str):
-        return content
+        return read_json(content)
     parts = [as_mapping(part) for part in as_list(content)]
     return "".join(as_text(part.get("text")) or "" for part in parts if part.get("type") in {"text", None})
 
@@ -270,6 +270,10 @@ def _results_in(folder: Path) -> Mapping[str, bytes]:
     return contents
 
 
+UNREADABLE = (*foreign_files.ZIP_ERRORS, pa.ArrowException, SyntaxError, MemoryError, RecursionError)
+"""What reading a log raises that is damaged or was made by hand."""
+
+
 class Archive:
     """A zip file whose members may be compressed with Zstandard."""
 
@@ -277,14 +281,11 @@ class Archive:
         """Read the table of contents.
 
         Raises:
-            ImportRefused: it is damaged.
             FileTooLarge: it would unpack to too much.
+            Exception: one of `UNREADABLE`, if it is damaged.
         """
-        self._path, self._content = path, content
-        try:
-            self._opened = zipfile.ZipFile(pa.BufferReader(content))
-        except foreign_files.ZIP_ERRORS as error:
-            raise ImportRefused(f"{path}: is a damaged archive ({error}); copy it again") from error
+        self._content = content
+        self._opened = zipfile.ZipFile(pa.BufferReader(content))
         foreign_files.refuse_bomb(path, len(content), (member.file_size for member in self._opened.infolist()))
         self.names = list(dict.fromkeys(self._opened.namelist()))
 
@@ -292,19 +293,14 @@ class Archive:
         """Return a member as JSON.
 
         Raises:
-            ImportRefused: it is damaged, or no JSON.
+            Exception: one of `UNREADABLE`, if it is damaged or no JSON.
         """
-        try:
-            return read_json(self._bytes(self._opened.getinfo(name)))
-        except (*foreign_files.ZIP_ERRORS, pa.ArrowException) as error:
-            raise ImportRefused(f"{self._path}: {name} cannot be read ({error}); copy the file again") from error
-
-    def _bytes(self, member: zipfile.ZipInfo) -> bytes:
+        member = self._opened.getinfo(name)
         if member.file_size > foreign_files.MOST_BYTES:
             raise ValueError("it is too large")
         # The compression method for Zstandard (APPNOTE 4.4.5), which Python reads from 3.14 on.
         if member.compress_type != 93:
-            return b"".join(foreign_files.member_chunks(self._opened, member))
+            return read_json(b"".join(foreign_files.member_chunks(self._opened, member)))
         start = member.header_offset + 30  # the last 4 bytes of this header are the lengths of name and extra field
         start += sum(struct.unpack("<HH", self._content[start - 4 : start]))
         packed = pa.BufferReader(self._content[start : start + member.compress_size])
