@@ -190,11 +190,12 @@ class LogImport:
             )
         ours = {(r["response_id"], r["score_name"], r["judge"], r["judge_trial"]): r["value"] for r in rows}
         by_owner: dict[str, list[Compared]] = defaultdict(list)
-        # A line names the judge if scores of several are compared.
+        # A line names the judge if scores of several are compared, unless the harness combined them.
         has_several = len({each.judges for each in self.compared}) > 1
         for each in self.compared:
-            named = " and ".join(judge if n == 1 else f"{judge}, judged {n}" for judge, n in each.judges)
-            by_owner[each.response["model"] + (f" by {named}" if has_several else "")].append(each)
+            (judge, n), *others = each.judges
+            named = f" by {judge}{f', judged {n}' if n > 1 else ''}" if has_several and not others else ""
+            by_owner[f"{each.response['model']}{named}"].append(each)
         for (owner, of_owner), score in product(by_owner.items(), load_benchmark(self.job.settings.benchmark).scores):
             pairs = [_pair(each, score.score_name, ours) for each in of_owner]
             if any(theirs is not None for _, theirs, _, _ in pairs):
