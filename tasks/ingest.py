@@ -22,7 +22,7 @@ from typing import Any
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.dataset.source import Source, SourceError, source_of, tasks_of
+from tasks.dataset.source import Source, source_of, tasks_of
 from tasks.rules.records import Task
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
@@ -38,8 +38,6 @@ def ingest(job: Job) -> StageReport:
         PipelineError: the data set cannot be read or lacks a column; no row is stored then.
     """
     benchmark, source = load_benchmark(job.settings.benchmark), source_of(job)
-    if source.revision != job.data.revision:
-        raise SourceError(f"{source.name}: changed after this command had started; run it again")
     warehouse, key = Warehouse(job.warehouse), {"benchmark": benchmark.name, "dataset_revision": source.revision}
     if not source.files and warehouse.database.exists():
         with warehouse.reader() as reader:

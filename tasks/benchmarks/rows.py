@@ -1,4 +1,4 @@
-"""Readers of values in rows from JSON, Parquet, pandas or the hub, in any form that these use.
+"""Readers of values in rows from JSON, Parquet or the hub, where a missing value is None or NaN.
 
 The module also builds tasks and criteria from rows.
 """
@@ -58,17 +58,10 @@ def task_from(
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return a list from None, a list, a tuple or a numpy array.
-
-    Anything else is one element, so that nothing is lost.
-    """
+    """Return a list from None, a list or a tuple; anything else is one element, so that nothing is lost."""
     if value is None:
         return []
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return list(value)
-    return [value]
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def as_text(value: Any) -> str | None:
@@ -85,8 +78,6 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 
 def as_number(value: Any) -> float | None:
     """Return a finite number; None for anything else, such as a text, a boolean, NaN or infinity."""
-    if hasattr(value, "item"):
-        value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

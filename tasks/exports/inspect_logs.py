@@ -3,11 +3,10 @@
 import importlib.metadata
 import json
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from itertools import groupby
-from math import fsum
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -312,14 +311,11 @@ def _usage_of(row: Row) -> Usage:
 
 def _usages(usages: Iterable[tuple[str, Usage]]) -> dict[str, Usage]:
     """Return the sums of usages by name, without names that have no tokens; one unknown cost makes a sum unknown."""
-    values: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-    for name, usage in usages:
-        for column, value in usage.items():
-            values[name][column].append(value)
     sums: dict[str, Usage] = {}
-    for name, of_name in values.items():
-        known = {column: [value for value in each if value is not None] for column, each in of_name.items()}
-        counts = {column: sum(each) if each else None for column, each in known.items()}
-        costs = of_name["total_cost"]
-        sums[name] = counts | {"total_cost": None if None in costs else round(fsum(costs), 12)}
+    for name, usage in usages:
+        before = sums.get(name, {"total_cost": 0.0})
+        costs = before["total_cost"], usage["total_cost"]
+        known = {column: before.get(column, 0) + value for column, value in usage.items() if value is not None}
+        # Adding up leaves digits that are not in the costs.
+        sums[name] = before | known | {"total_cost": None if None in costs else round(sum(costs), 15)}
     return {name: usage for name, usage in sums.items() if "total_tokens" in usage}
