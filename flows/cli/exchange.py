@@ -1,6 +1,6 @@
 """The command `import`: responses, verdicts, results, reviews and warehouses, and retracting an import."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from tasks.run.writing import StageReport
 
 _PATH = click.Path(path_type=Path)
-_STORED, _FILE = (click.Path(exists=True, dir_okay=may, path_type=Path) for may in (True, False))
 RESULT_FORMATS = ("prbench", "inspect", "evalscope", "simple-evals", "m42")
 """The formats of `tasks.imports.FORMATS`. A help page cannot wait for that import; a test compares the lists."""
 
@@ -50,21 +49,21 @@ def import_(context: Context, retract: str | None) -> int:
         return 0
     from tasks.imports.files import retract as retract_batch
 
-    return _write_import(context, lambda job: [retract_batch(job, retract)])
+    return _write_import(context, [], lambda job: [retract_batch(job, retract)])
 
 
-def _write_import(context: Context, work: Callable[["Job"], list["StageReport"]]) -> int:
-    """Do an import as a run, and show its result; without a data set it is refused first."""
+def _write_import(context: Context, sources: Sequence[Path], work: Callable[["Job"], list["StageReport"]]) -> int:
+    """Do an import as a run, and show its result; what cannot succeed is refused first (see `refuse_early`)."""
     from tasks.imports.files import refuse_early
 
-    refuse_early(context.job)
+    refuse_early(context.job, sources)
     return write(context, context.job, lambda: work(context.job))
 
 
 @command("vintage", "as", "skip-unknown", of=import_, name="responses", texts={
     "vintage": "Vintage of rows that name none.  [default: base]",
 })  # fmt: skip
-@click.argument("source", type=_STORED, metavar="FILE|FOLDER")
+@click.argument("source", type=_PATH, metavar="FILE|FOLDER")
 @click.option("--pattern", metavar="NAMES", help="File names in a folder, without endings, made of {task}, {model}, "
               "{trial} and {vintage}.  [default: {model}/{task}; with --as: {task}]")  # fmt: skip
 @click.option("--skip-other", is_flag=True, help="Skip files in the folder that do not match, and show their number.")
@@ -88,7 +87,7 @@ def import_responses(context: Context, source: Path, **own: Any) -> int:
     """
     from tasks.imports.responses import import_responses as bring_in
 
-    return _write_import(context, lambda job: [bring_in(job, source, **own)])
+    return _write_import(context, [source], lambda job: [bring_in(job, source, **own)])
 
 
 @command("vintage", "night", "as", "by", "skip-unknown", of=import_, name="verdicts", texts={
@@ -96,7 +95,7 @@ def import_responses(context: Context, source: Path, **own: Any) -> int:
     "vintage": "Vintage of rows that name none.  [default: base]",
     "night": "Vintage of rows that name none, for models with `resample: nightly`.  [default: same as --vintage]",
 })  # fmt: skip
-@click.argument("file", type=_FILE)
+@click.argument("file", type=_PATH)
 @click.option("--task", metavar="ID", help="Task of rows that name none.")
 @click.option("--grading", type=click.Choice(GRADINGS), help="Grading of rows that name none.  "
               "[default: binary for true and false, else the benchmark's]")  # fmt: skip
@@ -125,7 +124,7 @@ def import_verdicts(context: Context, file: Path, **own: Any) -> int:
     """
     from tasks.imports.verdicts import import_verdicts as bring_in
 
-    return _write_import(context, lambda job: [bring_in(job, file, **own)])
+    return _write_import(context, [file], lambda job: [bring_in(job, file, **own)])
 
 
 @command("vintage", "as", "by", "skip-unknown", of=import_, name="results", texts={
@@ -135,7 +134,7 @@ def import_verdicts(context: Context, file: Path, **own: Any) -> int:
     "list them.",
     "vintage": "Vintage of the responses.  [default: base]",
 })  # fmt: skip
-@click.argument("files", type=_STORED, metavar="FILE", nargs=-1, required=True)
+@click.argument("files", type=_PATH, metavar="FILE", nargs=-1, required=True)
 @click.option("--format", "format_name", type=click.Choice(["auto", *RESULT_FORMATS]), default="auto",
               show_default=True, help="Harness that wrote the files; auto: recognise it by their content.")  # fmt: skip
 def import_results(context: Context, files: tuple[Path, ...], **own: Any) -> int:
@@ -155,11 +154,11 @@ def import_results(context: Context, files: tuple[Path, ...], **own: Any) -> int
     """
     from tasks.imports.results.importing import import_results as bring_in
 
-    return _write_import(context, lambda job: bring_in(job, files, **own))
+    return _write_import(context, files, lambda job: bring_in(job, files, **own))
 
 
 @command("by", "skip-unknown", of=import_, name="reviews", texts={"by": "Reviewer of rows that name none."})
-@click.argument("files", type=_FILE, metavar="FILE", nargs=-1, required=True)
+@click.argument("files", type=_PATH, metavar="FILE", nargs=-1, required=True)
 def import_reviews(context: Context, files: tuple[Path, ...], judge: str | None, skip_unknown: bool) -> int:
     """Import reviews of criteria that people entered in sheets of `prbench export review`.
 
@@ -174,7 +173,7 @@ def import_reviews(context: Context, files: tuple[Path, ...], judge: str | None,
     """
     from tasks.imports.reviews import import_reviews as bring_in
 
-    return _write_import(context, lambda job: bring_in(job, files, reviewer=judge, skip_unknown=skip_unknown))
+    return _write_import(context, files, lambda job: bring_in(job, files, reviewer=judge, skip_unknown=skip_unknown))
 
 
 @command(of=import_, name="warehouse", location=WAREHOUSE)

@@ -17,6 +17,12 @@ BREAKDOWNS = (
 )  # fmt: skip
 """Kinds of labels that any benchmark can have (`task_breakdowns` and `rubric_weights` in sql/intermediate)."""
 
+USUAL_INVARIANTS: Mapping[str, Mapping[str, Any]] = {name: {} for name in (
+    "positive_criterion", "category_known", "labels_known", "unique_task_id", "unique_criterion_id", "title_not_empty",
+    "prompt_not_empty",
+)}  # fmt: skip
+"""The invariants that hold for every benchmark that ships with the project; they have no bounds."""
+
 
 class RowError(ValueError):
     """A row that cannot become a task (it has no usable id); the message names the problem."""

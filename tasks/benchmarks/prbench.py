@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
-from tasks.benchmarks.base import ANY_FIELD, Benchmark, Reference, ReviewReference, Vocabulary
+from tasks.benchmarks.base import ANY_FIELD, USUAL_INVARIANTS, Benchmark, Reference, ReviewReference, Vocabulary
 from tasks.benchmarks.rows import as_list, as_mapping, as_text, as_whole_number, criterion_from, split_labels, task_from
 from tasks.rules.conversation import build_messages, turn_pattern
 from tasks.rules.identity import digest
@@ -191,14 +191,12 @@ def _criterion(position: int, item: Any) -> Criterion:
 
 
 INVARIANTS: Mapping[str, Mapping[str, Any]] = {
+    **USUAL_INVARIANTS,
     "weight_range": {"lowest": -10, "highest": 10, "is_whole": True},
-    "positive_criterion": {},
     "criteria_per_task": {"fewest": 10, "most": 30},
     "weight_class_known": {"classes": list(SEVERITIES)},
-    **{key: {} for key in ("weight_in_band", "category_known", "labels_known")},
-    **{key: {} for key in ("unique_task_id", "unique_criterion_id", "title_not_empty")},
+    "weight_in_band": {},
     "turns_contiguous": {"alternate": True, "are_stated": True},
-    "prompt_not_empty": {},
 }
 
 SCORES = (

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from tasks.benchmarks.base import ANY_FIELD, Benchmark, Row, RowError, Vocabulary
+from tasks.benchmarks.base import ANY_FIELD, USUAL_INVARIANTS, Benchmark, Row, RowError, Vocabulary
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, band_of, criterion_from, task_from
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, ScoreDefinition, Task, Turn
@@ -169,11 +169,10 @@ BENCHMARK = Benchmark(
     columns=("prompt", "rubrics"),
     parse_row=parse_row,
     invariants={
+        **USUAL_INVARIANTS,
         "weight_range": {"lowest": -5, "highest": 5},
-        "positive_criterion": {},
         "criteria_per_task": {"fewest": 20, "most": 60},
-        **{key: {} for key in ("category_known", "labels_known", "unique_task_id", "unique_criterion_id")},
-        **{key: {} for key in ("title_once", "title_not_empty", "prompt_not_empty")},
+        "title_once": {},
     },
     scores=(
         # The formula of the published code.

@@ -37,12 +37,16 @@ class NotHere(ImportRefused):
     """A row is about a task or a criterion that the data set does not contain."""
 
 
-def refuse_early(job: Job) -> None:
-    """Refuse an import that would create a warehouse.
+def refuse_early(job: Job, sources: Iterable[Path]) -> None:
+    """Refuse an import that cannot succeed, before it creates a warehouse.
 
     Raises:
+        UsageError: a source does not exist.
         ImportRefused: no data set is ingested.
     """
+    for source in sources:
+        if not source.exists():
+            raise UsageError(f"{source}: no such file; check the path")
     if refuse_other_version(job.warehouse) is None:
         raise ImportRefused(f"{job.warehouse}: no data set is ingested there; run `prbench ingest` first")
 

@@ -119,7 +119,7 @@ _WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "c": 1.0, "i": 0.0, 
 def plain(content: Any) -> str:
     """Return the text of a message's content: a text, or the text parts of a list."""
     if isinstance(content, str):
-        return read_json(content)
+        return content
     parts = [as_mapping(part) for part in as_list(content)]
     return "".join(as_text(part.get("text")) or "" for part in parts if part.get("type") in {"text", None})
 
@@ -308,4 +308,4 @@ class Archive:
             content: bytes = opened.read(member.file_size + 1)
         if zlib.crc32(content) != member.CRC:
             raise ValueError("its checksum is wrong")
-        return content
+        return read_json(content)
