@@ -30,16 +30,13 @@ _OPTIONS = {
 }  # fmt: skip
 
 
-def write_board(
-    job: Job, table: ResultTable, file: Path, by: str | None = None, name: str = "leaderboard", relation: str = ""
-) -> StageReport:
+def write_board(job: Job, table: ResultTable, file: Path, name: str = "leaderboard", relation: str = "") -> StageReport:
     """Write a figure as CSV, with a second file for its columns, or as Excel, with a second sheet.
 
     Args:
         job: the job of the leaderboard.
         table: its columns and rows.
         file: ends in .csv or .xlsx; an existing file is replaced.
-        by: the breakdown, if the rows have labels.
         name: the figure's name.
         relation: the mart or view that the rows come from, if there is only one; it describes the columns.
     """
@@ -52,8 +49,6 @@ def write_board(
     rows = [dict(zip(columns, (*about, *row), strict=True)) for row in values]
     known, marts = sql.schema()["meanings"], (relation, name, *_MARTS)
     meanings = {each: known.get(each) or meaning_of_column(each, marts) or usual_heading(each) for each in columns}
-    if by and "label" in meanings:
-        meanings["label"] = f"Label of the breakdown by {by.replace('_', ' ')}; a task with several counts for each."
     explained = [{"column": column, "meaning": meaning} for column, meaning in meanings.items()]
     beside = file.with_name(f"{file.stem}-columns.csv")
     sheets = ((name[:31], file, rows), ("columns", beside, explained))  # Excel allows names of 31 characters

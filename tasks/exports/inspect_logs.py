@@ -3,7 +3,6 @@
 import importlib.metadata
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from itertools import groupby
@@ -246,12 +245,9 @@ def _summary_of(sample: Document) -> Document:
         name: {"value": score["value"], "explanation": score["explanation"][:_MOST_SHOWN]}
         for name, score in sample["scores"].items()
     }
-    kept = ("id", "epoch", "target", "metadata", "model_usage", "role_usage", "completed_at", "uuid")
-    return {
-        **{name: sample[name] for name in kept}, "input": prompt[:_MOST_SHOWN], "scores": scores,
-        "error": sample["error"] and sample["error"]["message"], "completed": True,
-        "message_count": len(sample["messages"]),
-    }  # fmt: skip
+    kept = {name: value for name, value in sample.items() if name not in {"messages", "output"}}
+    error = sample["error"] and sample["error"]["message"]
+    return {**kept, "input": prompt[:_MOST_SHOWN], "scores": scores, "error": error, "completed": True}
 
 
 def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Document]:
@@ -275,10 +271,7 @@ def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Documen
 
 
 def explanation_of(criteria: Sequence[Row]) -> str:
-    """Return a line that counts the verdicts, and a Markdown table of the criteria, with their explanations."""
-    counted = Counter(row["status"] for row in criteria)
-    order = [*DECIDED, *sorted(counted.keys() - set(DECIDED))]
-    line = ", ".join(f"{counted[status]} {status.replace('_', ' ')}" for status in order if counted[status])
+    """Return a Markdown table of the criteria, with their verdicts and explanations."""
     columns = {
         "Verdict": [row["status"].replace("_", " ") for row in criteria],
         "Weight": ["" if row["weight"] is None else f"{row['weight']:g}" for row in criteria],
@@ -286,7 +279,7 @@ def explanation_of(criteria: Sequence[Row]) -> str:
         "Explanation": [_text(row["explanation"] or row["error"] or "") for row in criteria],
     }
     cells = [list(columns), ["---"] * len(columns), *zip(*columns.values(), strict=True)]
-    return "\n".join([f"{len(criteria)} criteria: {line}", "", *(f"| {' | '.join(row)} |" for row in cells)])
+    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
 
 
 def _text(text: str) -> str:
