@@ -16,6 +16,7 @@ from tasks.config.job import Job
 from tasks.dataset.foreign_files import open_regular
 from tasks.dataset.source import read_rows, refuse_twice
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.text.cells import as_before
 from tasks.rules.text.characters import is_blank
 from tasks.rules.text.json_text import read_json
 from tasks.run.writing import StageReport
@@ -26,6 +27,7 @@ Row = dict[str, Any]
 Offered = TypeVar("Offered")
 Subject = TypeVar("Subject")
 BATCH_HEX = 16
+_TEXTS = ("response", "explanation")
 _MOST_TRIALS, _DIGITS = 10_000, re.compile("[0-9]{1,19}")
 
 
@@ -118,9 +120,10 @@ def _read(file: Path) -> Iterable[Any]:
 
 
 def _csv_rows(file: Path) -> Sequence[Given]:
-    """Return the rows of a CSV file, with all cells as text.
+    """Return the rows of a CSV file, with all cells as text, without the mark that our sheets put before a formula.
 
-    Semicolons and tabs separate cells too, because spreadsheets in many languages write them.
+    Texts of models and graders stay unchanged. Semicolons and tabs separate cells too, because spreadsheets in many
+    languages write them.
 
     Polars and PyArrow are not used, because they misread some files without an error: Polars (2.1) fills up short rows,
     and finds no rows if lines end in a carriage return; PyArrow (26) joins lines if a quote is closed too late.
@@ -139,7 +142,7 @@ def _csv_rows(file: Path) -> Sequence[Given]:
     for number, row in enumerate(rows, start=1):
         if None in row or None in row.values():
             raise ImportRefused(f"{file}: row {number}: has fewer or more cells than there are columns; correct it")
-    return rows
+    return [{name: cell if name in _TEXTS else as_before(cell) for name, cell in row.items()} for row in rows]
 
 
 def text_in(row: Given, name: str) -> str | None:

@@ -10,8 +10,7 @@ from tasks.imports import files
 from tasks.imports.files import Given, ImportRefused, Row
 from tasks.imports.verdicts import Criteria, Wording
 from tasks.rules.identity import review_id
-from tasks.rules.text.cells import as_before, shows
-from tasks.rules.text.characters import storable
+from tasks.rules.text.cells import shows
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
@@ -88,5 +87,4 @@ def _review_row(common: Row, sampled: Set[tuple[str, ...]], where: str, given: G
 
 
 def _entered(given: Given, name: str) -> str | None:
-    text = files.text_in(given, name)
-    return None if text is None else storable(as_before(text).strip())
+    return (files.text_in(given, name) or "").strip() or None

@@ -21,7 +21,7 @@ from tasks.imports import files
 from tasks.imports.files import Given, ImportRefused, NotHere, Row
 from tasks.llm.replies import OK
 from tasks.rules.identity import IMPORTED, digest, verdict_id
-from tasks.rules.text.cells import readings, shows
+from tasks.rules.text.cells import shows
 from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS, status_of
 from tasks.run.writing import NO_CALL, StageReport, call_columns
 from warehouse import Reader, Warehouse
@@ -78,12 +78,11 @@ class Criteria:
             NotHere: the task does not exist, or has no such criterion.
             ImportRefused: the task has several such criteria.
         """
-        tasks = list(readings(files.required_text(where, given, "task", "--task ID")))
-        task_id = next((task for task in tasks if task in self._tasks), None)
-        if task_id is None:
-            raise NotHere(f"{where}: task {tasks[0]!r} is not in revision {self._revision[:12]}")
+        task_id = files.required_text(where, given, "task", "--task ID")
+        if task_id not in self._tasks:
+            raise NotHere(f"{where}: task {task_id!r} is not in revision {self._revision[:12]}")
         named = files.required_text(where, given, "criterion")
-        wordings = next(filter(None, (self.called(task_id, reading) for reading in readings(named))), ())
+        wordings = self.called(task_id, named)
         if len(wordings) > 1:
             categories = {given.get("category"), given.get("axis")} - {None, ""}
             of_category = [wording for wording in wordings if wording.category in categories]
@@ -109,8 +108,8 @@ class StoredResponses:
     def __init__(self, job: Job, reader: Reader, rows: Iterable[Given]) -> None:
         """Read the responses."""
         self._job = job
-        named = {read for row in rows if (cell := files.text_in(row, "vintage")) for read in readings(cell)}
-        key: dict[str, Any] = {**files.key_of(job), "vintage": sorted({*named, *job.vintages}), "status": OK}
+        vintages = {*job.vintages, *(files.text_in(row, "vintage") for row in rows)} - {None}
+        key: dict[str, Any] = {**files.key_of(job), "vintage": list(vintages), "status": OK}
         self._by_cell: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         columns = "response_id, task_id, model, trial, vintage, text"
         for response in reader.select("responses", columns, order="response_id", **key):
@@ -123,12 +122,10 @@ class StoredResponses:
             ImportRefused: there is none, or several, or the row has another text than the stored one.
         """
         model = files.required_text(where, given, "model", "--as LABEL")
-        trial, cell = files.number_of(where, given, "trial"), files.text_in(given, "vintage")
-        candidates: list[dict[str, Any]] = []
-        for label in readings(model):
-            for vintage in (self._job.vintage_named(label),) if cell is None else readings(cell):
-                candidates = candidates or self._by_cell.get((task_id, label, trial, vintage), [])
-        about = f"{model} to task {task_id}, trial {trial}, in vintage {cell or self._job.vintage_named(model)}"
+        vintage = files.text_in(given, "vintage") or self._job.vintage_named(model)
+        trial = files.number_of(where, given, "trial")
+        candidates = self._by_cell.get((task_id, model, trial, vintage), [])
+        about = f"{model} to task {task_id}, trial {trial}, in vintage {vintage}"
         if not candidates:
             raise ImportRefused(f"{where}: no usable response of {about}; import it first, or name its vintage")
         if len(candidates) > 1:

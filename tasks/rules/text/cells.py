@@ -1,7 +1,6 @@
 """Cells of a sheet: texts that a spreadsheet would treat as a formula or a date get a mark, which can be removed."""
 
 import re
-from collections.abc import Iterator
 
 _RUN = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@＝＋－＠])")
 """Texts that spreadsheets may execute when they open a file, after any number of marks."""
@@ -36,13 +35,6 @@ def not_run(text: str) -> str:
 def as_before(cell: str) -> str:
     """Return the text before it was defused: `as_before(defused(text)) == text` for every text."""
     return cell[1:] if cell.startswith(_MARK) and _FORMULA.match(cell[1:]) else cell
-
-
-def readings(cell: str) -> Iterator[str]:
-    """Yield the possible texts of a cell: its text, and the text without our mark."""
-    yield cell
-    if (before := as_before(cell)) != cell:
-        yield before
 
 
 def shows(cell: str, text: str) -> bool:
