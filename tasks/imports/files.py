@@ -135,10 +135,10 @@ def _csv_rows(file: Path) -> Sequence[Given]:
             separator = next((each for each in (";", "\t") if len(first) == 1 and each in first[0]), ",")
             lines.seek(0)
             reader = csv.DictReader(lines, strict=True, delimiter=separator)
+            refuse_twice(file, filter(str.strip, reader.fieldnames or ()))
             rows = list(reader)
     except (UnicodeDecodeError, csv.Error) as error:
         raise ImportRefused(f"{file}: not CSV in UTF-8 ({error}); save it again") from error
-    refuse_twice(file, filter(str.strip, reader.fieldnames or ()))
     for number, row in enumerate(rows, start=1):
         if None in row or None in row.values():
             raise ImportRefused(f"{file}: row {number}: has fewer or more cells than there are columns; correct it")
