@@ -166,8 +166,9 @@ def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
     """Return the texts in a data set, a file of responses, a folder of `prbench export`, or a warehouse.
 
     Raises:
-        UsageError: the path does not exist, or is none of these.
+        UsageError: the path is none of these.
         PipelineError: it cannot be read.
+        OSError: it does not exist.
     """
     if (path / DATABASE).is_file():
         with Reader(path / DATABASE) as reader:
