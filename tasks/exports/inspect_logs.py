@@ -308,7 +308,7 @@ def _usages(usages: Iterable[tuple[str, Usage]]) -> dict[str, Usage]:
     for name, usage in usages:
         before = sums.get(name, {"total_cost": 0.0})
         costs = before["total_cost"], usage["total_cost"]
-        known = {column: before.get(column, 0) + value for column, value in usage.items() if value is not None}
+        known = {column: (before.get(column) or 0) + value for column, value in usage.items() if value is not None}
         # Adding up leaves digits that are not in the costs.
         sums[name] = before | known | {"total_cost": None if None in costs else round(sum(costs), 15)}
     return {name: usage for name, usage in sums.items() if "total_tokens" in usage}
