@@ -22,11 +22,11 @@ from typing import Any
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.dataset.source import Source, SourceError, source_of, tasks_of
+from tasks.dataset.source import Source, source_of, tasks_of
 from tasks.rules.records import Task
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
-from warehouse import Warehouse
+from warehouse import TABLES, Warehouse
 
 Rows = list[dict[str, Any]]
 
@@ -38,8 +38,6 @@ def ingest(job: Job) -> StageReport:
         PipelineError: the data set cannot be read or lacks a column; no row is stored then.
     """
     benchmark, source = load_benchmark(job.settings.benchmark), source_of(job)
-    if source.revision != job.data.revision:
-        raise SourceError(f"{source.name}: changed after this command had started; run it again")
     warehouse, key = Warehouse(job.warehouse), {"benchmark": benchmark.name, "dataset_revision": source.revision}
     if not source.files and warehouse.database.exists():
         with warehouse.reader() as reader:
@@ -72,25 +70,17 @@ def ingest(job: Job) -> StageReport:
 
 
 def _task_row(key: dict[str, str], task: Task, n_rows: int) -> dict[str, Any]:
-    weights = [criterion.weight for criterion in task.criteria if criterion.weight is not None]
-    names = (
-        "task_id", "field", "topic", "expert", "turns", "turn_pattern", "has_reference_texts", "conversation_id",
-        "content_hash",
-    )  # fmt: skip
-    return key | {name: getattr(task, name) for name in names} | {
-        "decision_types": list(task.decision_types), "economic_pathways": list(task.economic_pathways),
-        "n_criteria": len(task.criteria), "positive_weight": float(sum(w for w in weights if w > 0)),
-        "negative_weight": float(sum(w for w in weights if w < 0)), "n_rows": n_rows,
+    weights = [criterion.weight or 0.0 for criterion in task.criteria]
+    counts = {
+        "n_rows": n_rows, "n_criteria": len(weights), "positive_weight": sum(max(w, 0.0) for w in weights),
+        "negative_weight": sum(min(w, 0.0) for w in weights),
     }  # fmt: skip
+    return key | counts | {name: getattr(task, name) for name in TABLES["task_rows"].columns if hasattr(task, name)}
 
 
-_CRITERION = ("criterion_id", "position", "title", "category", "weight", "weight_text", "severity", "content_hash")
 _ROWS_OF_TASK: dict[str, Callable[[Task], Rows]] = {
-    "criteria": lambda task: [{name: getattr(each, name) for name in _CRITERION} for each in task.criteria],
-    "conversation_turns": lambda task: [
-        {"position": position, **asdict(turn), "reference_texts": list(turn.reference_texts)}
-        for position, turn in enumerate(task.conversation)
-    ],
+    "criteria": lambda task: [{k: v for k, v in asdict(each).items() if k != "labels"} for each in task.criteria],
+    "conversation_turns": lambda task: [{"position": n, **asdict(turn)} for n, turn in enumerate(task.conversation)],
     "task_labels": lambda task: [{"kind": kind, "label": label} for kind, label in dict.fromkeys(task.labels)],
     "criterion_labels": lambda task: [
         {"criterion_id": criterion_id, "kind": kind, "label": label}

@@ -50,13 +50,11 @@ def import_(context: Context, retract: str | None) -> int:
     return _write_import(context, [], lambda job: [retract_batch(job, retract)])
 
 
-def _write_import(
-    context: Context, sources: Sequence[Path], work: Callable[["Job"], list["StageReport"]], **allowed: Any
-) -> int:
-    """Do an import as a run, and show its result; input that cannot be read is refused first (see `refuse_early`)."""
+def _write_import(context: Context, sources: Sequence[Path], work: Callable[["Job"], list["StageReport"]]) -> int:
+    """Do an import as a run, and show its result; what cannot succeed is refused first (see `refuse_early`)."""
     from tasks.imports.files import refuse_early
 
-    refuse_early(context.job, sources, **allowed)
+    refuse_early(context.job, sources)
     return write(context, context.job, lambda: work(context.job))
 
 
@@ -87,7 +85,7 @@ def import_responses(context: Context, source: Path, **own: Any) -> int:
     """
     from tasks.imports.responses import import_responses as bring_in
 
-    return _write_import(context, [source], lambda job: [bring_in(job, source, **own)], may_be_folder=True)
+    return _write_import(context, [source], lambda job: [bring_in(job, source, **own)])
 
 
 @command("vintage", "night", "as", "by", "skip-unknown", of=import_, name="verdicts", texts={
@@ -154,7 +152,7 @@ def import_results(context: Context, files: tuple[Path, ...], **own: Any) -> int
     """
     from tasks.imports.results.importing import import_results as bring_in
 
-    return _write_import(context, files, lambda job: bring_in(job, files, **own), kinds=(), may_be_folder=True)
+    return _write_import(context, files, lambda job: bring_in(job, files, **own))
 
 
 @command("by", "skip-unknown", of=import_, name="reviews", texts={"by": "Reviewer of rows that name none."})

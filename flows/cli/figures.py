@@ -350,7 +350,7 @@ def leaderboard(context: Context, output: Path | None, is_debiased: bool, **own:
     job = context.stored_job()
     table = ranked(job, vintage=context.arguments.vintage, **own)
     if output is not None:
-        click.echo(write_board(job, table, output, by).line)
+        click.echo(write_board(job, table, output).line)
     elif context.as_json:
         show_json(table.records)
     else:

@@ -73,9 +73,8 @@ order by is_primary desc, score_name, split;
 -- One row: a usable response that people can label. It must be unique by task,
 -- model, trial and vintage, so that an imported verdict can name it.
 select responses.response_id, responses.task_id, responses.model, responses.trial,
-    responses.vintage, tasks.n_criteria
+    responses.vintage
 from responses
-inner join tasks using (benchmark, dataset_revision, task_id)
 where responses.benchmark = $benchmark
     and responses.dataset_revision = $dataset_revision
     and responses.status = 'ok'

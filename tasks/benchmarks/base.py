@@ -17,6 +17,12 @@ BREAKDOWNS = (
 )  # fmt: skip
 """Kinds of labels that any benchmark can have (`task_breakdowns` and `rubric_weights` in sql/intermediate)."""
 
+USUAL_INVARIANTS: Mapping[str, Mapping[str, Any]] = {name: {} for name in (
+    "positive_criterion", "category_known", "labels_known", "unique_task_id", "unique_criterion_id", "title_not_empty",
+    "prompt_not_empty",
+)}  # fmt: skip
+"""The invariants that hold for every benchmark that ships with the project; they have no bounds."""
+
 
 class RowError(ValueError):
     """A row that cannot become a task (it has no usable id); the message names the problem."""
@@ -145,10 +151,6 @@ class Benchmark:
             raise ValueError(f"`common_breakdowns`: {unknown.pop()} is none of {', '.join(BREAKDOWNS)}")
         if taken := set(self.breakdowns) & {"all", *BREAKDOWNS}:
             raise ValueError(f"`breakdowns`: every benchmark has {taken.pop()}; give the kind another name")
-
-    def missing_columns(self, present: set[str]) -> list[str]:
-        """Return the declared columns that a data set lacks, in their declared order."""
-        return [column for column in self.columns if column not in present]
 
     @property
     def own_breakdowns(self) -> dict[str, str]:

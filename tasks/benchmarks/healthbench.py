@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from tasks.benchmarks.base import ANY_FIELD, Benchmark, Row, RowError
+from tasks.benchmarks.base import ANY_FIELD, USUAL_INVARIANTS, Benchmark, Row, RowError
 from tasks.benchmarks.rows import as_list, as_mapping, as_text, criterion_from, task_from
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, Label, ScoreDefinition, Task, Turn
@@ -29,12 +29,9 @@ def parse_row(row: Row) -> Task:
     Raises:
         RowError: the row has no id, or a message has another role than user or assistant.
     """
-    task_id = as_text(row.get("prompt_id"))
-    if task_id is None or is_blank(task_id):
-        raise RowError("the row has no prompt_id")
     labels = _labels(row.get("example_tags"))
     return task_from(
-        task_id,
+        as_text(row.get("prompt_id")),
         _conversation(as_list(row.get("prompt"))),
         _criteria(as_list(row.get("rubrics"))),
         field=next((label for kind, label in labels if kind == "theme"), None),
@@ -113,11 +110,10 @@ BENCHMARK = Benchmark(
     columns=("prompt", "prompt_id", "rubrics"),
     parse_row=parse_row,
     invariants={
+        **USUAL_INVARIANTS,
         "weight_range": {"lowest": -10, "highest": 10},
-        "positive_criterion": {},
         "criteria_per_task": {"fewest": 1},
-        **{key: {} for key in ("category_known", "labels_known", "unique_task_id", "unique_criterion_id")},
-        **{key: {} for key in ("title_not_empty", "turns_contiguous", "prompt_not_empty")},
+        "turns_contiguous": {},
     },
     # Achieved points divided by positive points; the mean over examples is clipped.
     scores=(ScoreDefinition("score", 0.0, 1.0, 0.0, clips_mean=True, is_primary=True),),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
-from tasks.benchmarks.base import ANY_FIELD, Benchmark, Reference, ReviewReference, RowError, Vocabulary
+from tasks.benchmarks.base import ANY_FIELD, USUAL_INVARIANTS, Benchmark, Reference, ReviewReference, Vocabulary
 from tasks.benchmarks.rows import as_list, as_mapping, as_text, as_whole_number, criterion_from, split_labels, task_from
 from tasks.rules.conversation import build_messages, turn_pattern
 from tasks.rules.identity import digest
@@ -150,9 +150,6 @@ def parse_row(row: Mapping[str, Any]) -> Task:
     Raises:
         RowError: the row has no task id.
     """
-    task_id = as_text(row.get("task"))
-    if task_id is None or is_blank(task_id):
-        raise RowError("the row has no task id")
     turns = as_whole_number(row.get("turns"))
     conversation = _conversation(row)
     field, topic, expert = (as_text(row.get(name)) for name in ("field", "topic", "expert"))
@@ -164,7 +161,7 @@ def parse_row(row: Mapping[str, Any]) -> Task:
     messages = build_messages(conversation)
     rubric = [(c.criterion_id, c.title, c.weight, c.weight_text, c.severity, c.category) for c in criteria]
     return replace(
-        task_from(task_id, conversation, criteria, field=field, canary=as_text(row.get("canary"))),
+        task_from(as_text(row.get("task")), conversation, criteria, field=field, canary=as_text(row.get("canary"))),
         topic=topic, expert=expert, turns=turns, turn_pattern=turn_pattern(conversation, turns),
         decision_types=decisions, economic_pathways=pathways,
         content_hash=digest("task", messages, rubric, field, topic, expert, turns, decisions, pathways),
@@ -194,14 +191,12 @@ def _criterion(position: int, item: Any) -> Criterion:
 
 
 INVARIANTS: Mapping[str, Mapping[str, Any]] = {
+    **USUAL_INVARIANTS,
     "weight_range": {"lowest": -10, "highest": 10, "is_whole": True},
-    "positive_criterion": {},
     "criteria_per_task": {"fewest": 10, "most": 30},
     "weight_class_known": {"classes": list(SEVERITIES)},
-    **{key: {} for key in ("weight_in_band", "category_known", "labels_known")},
-    **{key: {} for key in ("unique_task_id", "unique_criterion_id", "title_not_empty")},
+    "weight_in_band": {},
     "turns_contiguous": {"alternate": True, "are_stated": True},
-    "prompt_not_empty": {},
 }
 
 SCORES = (

@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from tasks.benchmarks.base import ANY_FIELD, Benchmark, Row, RowError, Vocabulary
+from tasks.benchmarks.base import ANY_FIELD, USUAL_INVARIANTS, Benchmark, Row, RowError, Vocabulary
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, band_of, criterion_from, task_from
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, ScoreDefinition, Task, Turn
-from tasks.rules.text.characters import is_blank
 from tasks.rules.text.json_text import read_json
 
 ID_COLUMNS = ("sample_id", "qid")
@@ -70,13 +69,10 @@ def parse_row(row: Row) -> Task:
     Raises:
         RowError: the row has no task id.
     """
-    task_id = next((text for name in ID_COLUMNS if (text := as_text(row.get(name))) and not is_blank(text)), None)
-    if task_id is None:
-        raise RowError("the row has no task id (sample_id or qid)")
     domain = as_text(row.get("domain"))
     labels = tuple((kind, label) for kind in ("domain", *LEVELS) if (label := as_text(row.get(kind))) is not None)
     return task_from(
-        task_id,
+        next(filter(None, (as_text(row.get(name)) for name in ID_COLUMNS)), None),
         (Turn(as_text(row.get("prompt")), (), None),),
         tuple(_criterion(i, as_mapping(item)) for i, item in enumerate(as_list(row.get("rubrics")))),
         field=domain,
@@ -173,11 +169,10 @@ BENCHMARK = Benchmark(
     columns=("prompt", "rubrics"),
     parse_row=parse_row,
     invariants={
+        **USUAL_INVARIANTS,
         "weight_range": {"lowest": -5, "highest": 5},
-        "positive_criterion": {},
         "criteria_per_task": {"fewest": 20, "most": 60},
-        **{key: {} for key in ("category_known", "labels_known", "unique_task_id", "unique_criterion_id")},
-        **{key: {} for key in ("title_once", "title_not_empty", "prompt_not_empty")},
+        "title_once": {},
     },
     scores=(
         # The formula of the published code.

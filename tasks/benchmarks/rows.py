@@ -1,4 +1,4 @@
-"""Readers of values in rows from JSON, Parquet, pandas or the hub, in any form that these use.
+"""Readers of values in rows from JSON, Parquet or the hub, where a missing value is None or NaN.
 
 The module also builds tasks and criteria from rows.
 """
@@ -8,10 +8,11 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from tasks.benchmarks.base import RowError
 from tasks.rules.conversation import build_messages, turn_pattern
 from tasks.rules.identity import conversation_id, criterion_hash, digest
 from tasks.rules.records import Criterion, Label, Task, Turn
-from tasks.rules.text.characters import storable
+from tasks.rules.text.characters import is_blank, storable
 
 
 def criterion_from(
@@ -34,10 +35,16 @@ def band_of(weight: Any, bands: Mapping[str, tuple[float, float]]) -> str | None
 
 
 def task_from(
-    task_id: str, conversation: Sequence[Turn], criteria: Sequence[Criterion], *, field: str | None = None,
+    task_id: str | None, conversation: Sequence[Turn], criteria: Sequence[Criterion], *, field: str | None = None,
     labels: Sequence[Label] = (), canary: str | None = None,
 ) -> Task:  # fmt: skip
-    """Return a task; the number of its turns is counted."""
+    """Return a task; the number of its turns is counted.
+
+    Raises:
+        RowError: the task has no id.
+    """
+    if task_id is None or is_blank(task_id):
+        raise RowError("the row has no task id")
     messages = build_messages(conversation)
     turns = sum(role == "user" for role, _ in messages)
     rubric = [(c.criterion_id, c.title, c.weight, c.weight_text, c.category, c.labels) for c in criteria]
@@ -51,17 +58,10 @@ def task_from(
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return a list from None, a list, a tuple or a numpy array.
-
-    Anything else is one element, so that nothing is lost.
-    """
+    """Return a list from None, a list or a tuple; anything else is one element, so that nothing is lost."""
     if value is None:
         return []
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return list(value)
-    return [value]
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def as_text(value: Any) -> str | None:
@@ -78,8 +78,6 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 
 def as_number(value: Any) -> float | None:
     """Return a finite number; None for anything else, such as a text, a boolean, NaN or infinity."""
-    if hasattr(value, "item"):
-        value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

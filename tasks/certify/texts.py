@@ -16,7 +16,7 @@ from tasks.certify.certifying import member_of, rows_of
 from tasks.config.settings import Dataset
 from tasks.dataset.source import SUFFIXES, open_source, read_rows, tasks_of
 from tasks.exports.tables import opened_export
-from tasks.imports.files import given_rows, in_known_shape, number_of, refuse_unreadable, required_text, vintage_in
+from tasks.imports.files import given_rows, number_of, required_text, text_in
 from tasks.rules.conversation import build_messages
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import BASE_VINTAGE, conversation_id, criterion_hash, response_id, verdict_id
@@ -166,8 +166,9 @@ def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
     """Return the texts in a data set, a file of responses, a folder of `prbench export`, or a warehouse.
 
     Raises:
-        UsageError: the path does not exist, or is none of these.
+        UsageError: the path is none of these.
         PipelineError: it cannot be read.
+        OSError: it does not exist.
     """
     if (path / DATABASE).is_file():
         with Reader(path / DATABASE) as reader:
@@ -183,9 +184,8 @@ def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
         return _of_tables(str(path), tables)
     adapter = load_benchmark(benchmark)
     is_rows = path.suffix in SUFFIXES and path.is_file()
-    if path.is_dir() or (is_rows and not adapter.missing_columns(set(next(iter(read_rows(path)), {})))):
+    if path.is_dir() or (is_rows and set(adapter.columns) <= {*next(iter(read_rows(path)), {})}):
         return _of_data_set(path, adapter)
-    refuse_unreadable(path)
     return _of_responses(path, adapter)
 
 
@@ -201,13 +201,13 @@ def _of_data_set(path: Path, benchmark: Benchmark) -> Iterator[Given]:
 
 
 def _of_responses(path: Path, benchmark: Benchmark) -> Iterator[Given]:
-    for where, row in in_known_shape(benchmark, given_rows(path)):
+    for where, row in given_rows(path, benchmark):
         if "response" not in row:
             lacking = f"has neither `response` nor all columns of {benchmark.name}"
             raise UsageError(f"{where}: {lacking}; name a file with responses or a data set")
         of = (
             RESPONSE, required_text(where, row, "task"), required_text(where, row, "model"),
-            number_of(where, row, "trial"), vintage_in(row) or BASE_VINTAGE,
+            number_of(where, row, "trial"), text_in(row, "vintage") or BASE_VINTAGE,
         )  # fmt: skip
         text = as_text(row["response"])
         yield Given(of, _hash(text), where, text)

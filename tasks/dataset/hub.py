@@ -80,8 +80,7 @@ def _commit_at_hub(dataset_id: str, revision: str) -> str:
 
     with _explained(dataset_id, revision):
         info = HfApi().dataset_info(dataset_id, revision=revision, timeout=constants.HF_HUB_ETAG_TIMEOUT)
-    if info.sha is None:
-        raise _failure(dataset_id, revision, "the hub names no commit for it: check HF_ENDPOINT")
+        assert info.sha is not None, "the hub names no commit; check HF_ENDPOINT"
     return info.sha
 
 

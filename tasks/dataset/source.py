@@ -56,7 +56,7 @@ def kind_of(path: Path) -> str:
     """
     kind = SUFFIXES.get(path.suffix)
     if kind is None:
-        raise UsageError(f"{path}: a data set is a .parquet or .jsonl file")
+        raise UsageError(f"{path}: unknown kind of file; use one of {', '.join(SUFFIXES)} (imports: or .csv, .json)")
     return kind
 
 
@@ -73,6 +73,7 @@ def parquet_batches(
     import pyarrow.parquet as pq
 
     with open_regular(path) as opened, pq.ParquetFile(opened) as file:
+        refuse_twice(path, file.schema_arrow.names)
         groups = [file.metadata.row_group(n).total_byte_size for n in range(file.metadata.num_row_groups)]
         refuse_bomb(path, path.stat().st_size, groups)
         for batch in file.iter_batches(n_rows, columns=columns):
@@ -88,19 +89,24 @@ def parquet_batches(
 
 def _read_parquet(path: Path) -> Iterator[Row]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        with open_regular(path) as file:
-            names = pq.read_schema(file).names
-        if twice := next((name for name, n in Counter(names).items() if n > 1), None):
-            raise SourceError(f"{path}: has the column {twice!r} twice; keep one of the two")
         # Small batches, because each row may unpack a long text that the file stores only once.
         for batch in parquet_batches(path, 256, most_bytes=MOST_BYTES):
             yield from batch.to_pylist()
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise SourceError(f"{path}: cannot be read as Parquet ({reason}); fetch it again") from error
+
+
+def refuse_twice(path: Path, columns: Iterable[str]) -> None:
+    """Refuse a file that has two columns of one name.
+
+    Raises:
+        SourceError: it has.
+    """
+    if twice := next((name for name, n in Counter(columns).items() if n > 1), None):
+        raise SourceError(f"{path}: has the column {twice!r} twice; keep one of the two")
 
 
 def json_rows(where: object, lines: Iterable[str]) -> Iterator[Row]:
@@ -129,20 +135,14 @@ def read_prompts(path: Path) -> dict[str, str]:
     Raises:
         SourceError: a line has no tab, or an id appears twice.
     """
-    prompts: dict[str, str] = {}
     try:
         with TextIOWrapper(open_regular(path), encoding="utf-8-sig") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.strip():
-                    continue
-                task_id, tab, prompt = line.rstrip("\n").partition("\t")
-                if not tab:
-                    raise SourceError(f"{path}:{number}: no tab between the id and the prompt; correct the line")
-                if task_id in prompts:
-                    raise SourceError(f"{path}:{number}: id {task_id!r} appears twice; keep one of the lines")
-                prompts[task_id] = prompt
+            lines = [line.rstrip("\n").partition("\t") for line in file if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path}: cannot be read ({error}); give a UTF-8 file of `id<TAB>prompt` lines") from error
+    prompts = {task_id: prompt for task_id, tab, prompt in lines if tab}
+    if len(prompts) < len(lines):
+        raise SourceError(f"{path}: a line has no tab after its id, or an id appears twice; correct the file")
     return prompts
 
 
@@ -180,19 +180,15 @@ def tasks_of(source: Source, split: str, benchmark: Benchmark) -> list[Task]:
     where = str(source.files.get(split, f"{source.name}@{source.revision[:12]}, split {split}"))
     if not rows:
         raise SourceError(f"{where}: there is no row")
-    missing = benchmark.missing_columns({column for row in rows for column in row})
-    if missing:
-        apart = "; prompts in a file of their own, with lines `id<TAB>prompt`, are named by `dataset.prompts`"
-        advice = apart if "prompt" in missing and source.files else ""
-        raise SourceError(f"{where}: lacks the column {some(missing, 5)}; all {benchmark.name} rows have it{advice}")
+    if missing := set(benchmark.columns).difference(*rows):
+        raise SourceError(f"{where}: lacks the column {some(sorted(missing), 5)}; all {benchmark.name} rows have it")
     tasks = []
     for number, row in enumerate(rows, start=1):
         try:
             tasks.append(benchmark.parse_row(row))
         except Exception as error:
-            what = one_line(f"{benchmark.name}.parse_row cannot read it ({type(error).__name__}: {error})")
-            what = f"{error}; correct or remove the row" if isinstance(error, RowError) else what
-            raise SourceError(f"{where}: row {number}: {what}") from error
+            what = "" if isinstance(error, RowError) else f"{benchmark.name}.parse_row: {type(error).__name__}: "
+            raise SourceError(f"{where}: row {number}: {one_line(f'{what}{error}')}; correct or remove it") from error
     return tasks
 
 
@@ -273,8 +269,7 @@ def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
         candidates = [file for file in sorted(path.iterdir()) if file.suffix in SUFFIXES]
         files = {file.stem: file for file in candidates}
         if not files or len(files) < len(candidates):
-            has = "two files for one split; keep one of them" if files else "no .parquet or .jsonl file"
-            raise UsageError(f"dataset.source: {path} has {has}")
+            raise UsageError(f"dataset.source: {path} has no .parquet or .jsonl file, or two files for one split")
         return files
     if not path.is_file():
         raise UsageError(f"dataset.source: {path} is not a file; give a .parquet or .jsonl file, `hub` or `sample`")

@@ -30,40 +30,32 @@ _OPTIONS = {
 }  # fmt: skip
 
 
-def write_board(
-    job: Job, table: ResultTable, file: Path, by: str | None = None, name: str = "leaderboard", relation: str = ""
-) -> StageReport:
+def write_board(job: Job, table: ResultTable, file: Path, name: str = "leaderboard", relation: str = "") -> StageReport:
     """Write a figure as CSV, with a second file for its columns, or as Excel, with a second sheet.
 
     Args:
         job: the job of the leaderboard.
         table: its columns and rows.
         file: ends in .csv or .xlsx; an existing file is replaced.
-        by: the breakdown, if the rows have labels.
         name: the figure's name.
         relation: the mart or view that the rows come from, if there is only one; it describes the columns.
     """
     refuse_other_suffix(file)
     if not table.rows:
         raise UsageError(f"{file}: no model has a verdict in this selection; see `prbench status`")
-    about = dict(zip(_OF_DATA, (job.settings.benchmark, job.data.revision), strict=True))
-    rows = [
-        about | {column: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
-                 for column, value in zip(table.columns, row, strict=True)}
-        for row in table.rows
-    ]  # fmt: skip
+    columns = [*_OF_DATA, *table.columns]
+    about = (job.settings.benchmark, job.data.revision)
+    values = ([", ".join(map(str, v)) if isinstance(v, list | tuple) else v for v in row] for row in table.rows)
+    rows = [dict(zip(columns, (*about, *row), strict=True)) for row in values]
     known, marts = sql.schema()["meanings"], (relation, name, *_MARTS)
-    meanings = {each: known.get(each) or meaning_of_column(each, marts) or usual_heading(each) for each in rows[0]}
-    if by and "label" in meanings:
-        meanings["label"] = f"Label of the breakdown by {by.replace('_', ' ')}; a task with several counts for each."
+    meanings = {each: known.get(each) or meaning_of_column(each, marts) or usual_heading(each) for each in columns}
     explained = [{"column": column, "meaning": meaning} for column, meaning in meanings.items()]
     beside = file.with_name(f"{file.stem}-columns.csv")
-    # In Excel, the name of a sheet has at most 31 characters.
-    sheets: dict[str, tuple[Path, list[dict[str, Any]]]] = {name[:31]: (file, rows), "columns": (beside, explained)}
+    sheets = ((name[:31], file, rows), ("columns", beside, explained))  # Excel allows names of 31 characters
     with disk_errors(file):
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.suffix == ".csv":
-            for path, cells in sheets.values():
+            for _, path, cells in sheets:
                 # Without a byte order mark, spreadsheets assume another encoding.
                 write_atomically(path, as_csv(list(cells[0]), cells, mark=not_run).encode("utf-8-sig"))
         else:
@@ -72,7 +64,7 @@ def write_board(
             content = io.BytesIO()
             with xlsxwriter.Workbook(content, _OPTIONS) as workbook:
                 workbook.set_properties({"created": _CREATED})
-                for title, (_, cells) in sheets.items():
+                for title, _, cells in sheets:
                     _write_sheet(workbook, title, cells)
             write_atomically(file, content.getvalue())
     where = f"in {beside}" if file.suffix == ".csv" else "on the second sheet"

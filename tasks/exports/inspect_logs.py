@@ -3,14 +3,12 @@
 import importlib.metadata
 import json
 import re
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
 from itertools import groupby
-from math import fsum
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import sql
@@ -23,7 +21,7 @@ from tasks.rules.identity import digest
 from tasks.rules.verdict import DECIDED
 from tasks.run.missing_work import WantedTasks, wanted_tasks
 from tasks.run.writing import StageReport
-from warehouse import Reader, Warehouse
+from warehouse import Reader, Warehouse, write_atomically
 
 Row = Mapping[str, Any]
 Document = dict[str, Any]
@@ -101,32 +99,29 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
         "metadata": {name: model_run[name] for name in (*_IDENTITY, "may_hide_failures")} | {"notice": NOTICE},
     }}  # fmt: skip
     primary, n_scored, summaries = wanted.benchmark.primary_score.score_name, 0, []
-    temporary = folder / f".{uuid4().hex}.tmp"
-    try:
-        with ZipFile(temporary, "w", ZIP_DEFLATED) as log:
-            _put(log, "_journal/start.json", {"version": VERSION, **about})
-            for sample in _samples(reader, wanted, model_run):
-                _put(log, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
-                summaries.append(_summary_of(sample))
-                n_scored += sample["scores"].get(primary, {"reason": "failed"})["reason"] is None
-            given = {"splits": list(wanted.splits), "model_run": model_run["model_run_id"]}
-            figures = reader.rows(sql.read("queries/exports/inspect_results"), given)
-            _put(log, "summaries.json", summaries)
-            kinds = ("model_usage", "role_usage")
-            usages = {kind: _usages(item for each in summaries for item in each[kind].items()) for kind in kinds}
-            # The times of the first response and the last verdict, and the usage of all samples.
-            completed_at = max((each["completed_at"] for each in summaries), default="")
-            stats = {"started_at": about["eval"]["created"], "completed_at": completed_at, **usages}
-            n_failed = sum(each["error"] is not None for each in summaries)
-            results = _results(figures, len(summaries), n_failed, n_scored)
-            header = {"version": VERSION, "status": "success", **about, "results": results, "stats": stats}
-            _put(log, "header.json", header)
-        # The name contains the id, because different labels may look the same in it. A log gets its name when complete.
-        parts = (model_run["benchmark"], model_run["model"], model_run["judge"], about["eval"]["eval_id"][:8])
-        name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part)[:40] for part in parts)
-        temporary.replace(folder / f"{name}{SUFFIX}")
-    finally:
-        temporary.unlink(missing_ok=True)
+    content = BytesIO()
+    with ZipFile(content, "w", ZIP_DEFLATED) as log:
+        _put(log, "_journal/start.json", {"version": VERSION, **about})
+        for sample in _samples(reader, wanted, model_run):
+            _put(log, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
+            summaries.append(_summary_of(sample))
+            n_scored += sample["scores"].get(primary, {"reason": "failed"})["reason"] is None
+        given = {"splits": list(wanted.splits), "model_run": model_run["model_run_id"]}
+        figures = reader.rows(sql.read("queries/exports/inspect_results"), given)
+        _put(log, "summaries.json", summaries)
+        kinds = ("model_usage", "role_usage")
+        usages = {kind: _usages(item for each in summaries for item in each[kind].items()) for kind in kinds}
+        # The times of the first response and the last verdict, and the usage of all samples.
+        completed_at = max((each["completed_at"] for each in summaries), default="")
+        stats = {"started_at": about["eval"]["created"], "completed_at": completed_at, **usages}
+        n_failed = sum(each["error"] is not None for each in summaries)
+        results = _results(figures, len(summaries), n_failed, n_scored)
+        header = {"version": VERSION, "status": "success", **about, "results": results, "stats": stats}
+        _put(log, "header.json", header)
+    # The name contains the id, because different labels may look the same in it. A log gets its name when complete.
+    parts = (model_run["benchmark"], model_run["model"], model_run["judge"], about["eval"]["eval_id"][:8])
+    name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part)[:40] for part in parts)
+    write_atomically(folder / f"{name}{SUFFIX}", content.getvalue())
     return len(summaries)
 
 
@@ -250,12 +245,9 @@ def _summary_of(sample: Document) -> Document:
         name: {"value": score["value"], "explanation": score["explanation"][:_MOST_SHOWN]}
         for name, score in sample["scores"].items()
     }
-    kept = ("id", "epoch", "target", "metadata", "model_usage", "role_usage", "completed_at", "uuid")
-    return {
-        **{name: sample[name] for name in kept}, "input": prompt[:_MOST_SHOWN], "scores": scores,
-        "error": sample["error"] and sample["error"]["message"], "completed": True,
-        "message_count": len(sample["messages"]),
-    }  # fmt: skip
+    kept = {name: value for name, value in sample.items() if name not in {"messages", "output"}}
+    error = sample["error"] and sample["error"]["message"]
+    return {**kept, "input": prompt[:_MOST_SHOWN], "scores": scores, "error": error, "completed": True}
 
 
 def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Document]:
@@ -279,10 +271,7 @@ def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Documen
 
 
 def explanation_of(criteria: Sequence[Row]) -> str:
-    """Return a line that counts the verdicts, and a Markdown table of the criteria, with their explanations."""
-    counted = Counter(row["status"] for row in criteria)
-    order = [*DECIDED, *sorted(counted.keys() - set(DECIDED))]
-    line = ", ".join(f"{counted[status]} {status.replace('_', ' ')}" for status in order if counted[status])
+    """Return a Markdown table of the criteria, with their verdicts and explanations."""
     columns = {
         "Verdict": [row["status"].replace("_", " ") for row in criteria],
         "Weight": ["" if row["weight"] is None else f"{row['weight']:g}" for row in criteria],
@@ -290,7 +279,7 @@ def explanation_of(criteria: Sequence[Row]) -> str:
         "Explanation": [_text(row["explanation"] or row["error"] or "") for row in criteria],
     }
     cells = [list(columns), ["---"] * len(columns), *zip(*columns.values(), strict=True)]
-    return "\n".join([f"{len(criteria)} criteria: {line}", "", *(f"| {' | '.join(row)} |" for row in cells)])
+    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
 
 
 def _text(text: str) -> str:
@@ -315,14 +304,11 @@ def _usage_of(row: Row) -> Usage:
 
 def _usages(usages: Iterable[tuple[str, Usage]]) -> dict[str, Usage]:
     """Return the sums of usages by name, without names that have no tokens; one unknown cost makes a sum unknown."""
-    values: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-    for name, usage in usages:
-        for column, value in usage.items():
-            values[name][column].append(value)
     sums: dict[str, Usage] = {}
-    for name, of_name in values.items():
-        known = {column: [value for value in each if value is not None] for column, each in of_name.items()}
-        counts = {column: sum(each) if each else None for column, each in known.items()}
-        costs = of_name["total_cost"]
-        sums[name] = counts | {"total_cost": None if None in costs else round(fsum(costs), 12)}
+    for name, usage in usages:
+        before = sums.get(name, {"total_cost": 0.0})
+        costs = before["total_cost"], usage["total_cost"]
+        known = {column: (before.get(column) or 0) + value for column, value in usage.items() if value is not None}
+        # Adding up leaves digits that are not in the costs.
+        sums[name] = before | known | {"total_cost": None if None in costs else round(sum(costs), 15)}
     return {name: usage for name, usage in sums.items() if "total_tokens" in usage}

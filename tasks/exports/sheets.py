@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import accumulate
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -111,14 +111,12 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
     refuse_target(file)
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
-        ordered = list(spread(_usable(job, reader, wanted, file), seed))
-        n_before = accumulate((each["n_criteria"] for each in ordered), initial=0)
-        chosen = [each for each, n in zip(ordered, n_before, strict=False) if n < n_rows]
-        rows = _rows(reader, wanted, [each["response_id"] for each in chosen])[:n_rows]
+        ordered = spread(_usable(job, reader, wanted, file), seed)
+        rows = _rows(reader, wanted, [each["response_id"] for each in islice(ordered, n_rows)])[:n_rows]
         conversations = complete_conversations(reader, wanted, {row["task"] for row in rows})
     how = _write(file, wanted, rows, conversations)
-    n_tasks, n_models = (len({each[name] for each in chosen}) for name in ("task_id", "model"))
-    summary = f"{len(rows)} criteria of {len(chosen)} responses ({n_tasks} tasks, {n_models} models) in {file}"
+    n_responses, n_tasks, n_models = (len({row[name] for row in rows}) for name in ("response_id", "task", "model"))
+    summary = f"{len(rows)} criteria of {n_responses} responses ({n_tasks} tasks, {n_models} models) in {file}"
     return StageReport("export", rows=len(rows), notes=[summary, f"fill in {how}"])
 
 

@@ -102,12 +102,11 @@ def query_of(reader: Reader, name: str, benchmark: str | None, revision: str | N
 
 def write_tables(
     reader: Reader, folder: Path, names: Sequence[str], benchmark: str | None = None, revision: str | None = None,
-    *, root: str | None = None,
+    *, root: str = "",
 ) -> TableFiles:  # fmt: skip
     """Write tables and views to a folder: all rows, or those of a benchmark or of a revision of its data set.
 
-    With a `root`, each table has its own folder below it, with at least one file, so that a pattern can name the files
-    of a table.
+    Each table has its own folder below `root`, with at least one file, so that a pattern can name the files of a table.
     """
     reader.value(f"set memory_limit = {quoted(_MEMORY)}")
     tables, files = [], {}
@@ -116,17 +115,15 @@ def write_tables(
         pieces = [f"{query} true"]
         # Stored tables are written in pieces, by row numbers; a view is written as one file.
         if name in TABLES:
-            starts = range(0, reader.value(f"select coalesce(max(rowid) + 1, 0) from {name}"), ROWS_A_FILE)
-            own = [f"{query} rowid between {start} and {start + ROWS_A_FILE - 1}" for start in starts]
-            pieces = own or ([] if root is None else pieces)
+            starts = range(0, reader.value(f"select coalesce(max(rowid), 0) + 1 from {name}"), ROWS_A_FILE)
+            pieces = [f"{query} rowid between {start} and {start + ROWS_A_FILE - 1}" for start in starts]
         paths, n_rows = [], 0
+        (folder / root / name).mkdir(parents=True, exist_ok=True)
         for number, piece in enumerate(pieces):
-            one = f"{name}{f'-{number}' if len(pieces) > 1 else ''}.parquet"
-            path = folder / (one if root is None else f"{root}{name}/part-{number}.parquet")
-            path.parent.mkdir(parents=True, exist_ok=True)
+            paths.append(f"{root}{name}/part-{number}.parquet")
+            path = folder / paths[-1]
             copied = f"copy ({piece}) to {quoted(path)} (format parquet, compression zstd, row_group_size {_GROUP})"
             n_rows += reader.value(copied)
-            paths.append(path.relative_to(folder).as_posix())
             files[bundles.file_at(path, paths[-1])] = path
         tables.append(Exported(name, name not in TABLES, columns, n_rows, tuple(paths)))
     meta = {"made_at": datetime.now(UTC).isoformat(), "tables": [asdict(table) for table in tables]}

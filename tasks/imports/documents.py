@@ -86,8 +86,6 @@ def _converted(file: Path, folder: Path | None) -> Converted:
         raise DocumentRefused(f"{file}: {error}") from error
     except UnicodeDecodeError as error:
         raise DocumentRefused(f"{file}: not UTF-8 (at byte {error.start}); save it in UTF-8") from error
-    except OSError as error:
-        raise DocumentRefused(f"{file}: can't be read ({error.strerror})") from error
     if "\0" in text:
         raise DocumentRefused(f"{file}: has NUL characters, perhaps from UTF-16 without its mark; save it in UTF-8")
     return Converted(text)
@@ -98,11 +96,10 @@ def _converted_apart(content: BinaryIO, kind: str) -> Converted:
     command = [sys.executable, "-m", "tasks.imports.documents", kind]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
-        process = subprocess.run(command, check=False, capture_output=True, stdin=content, timeout=LONGEST_S, env=env)
-    except subprocess.TimeoutExpired as error:
-        raise DocumentRefused(f"not converted within {LONGEST_S:.0f} s; give its text as Markdown") from error
-    if process.returncode:
-        raise DocumentRefused(f"its conversion failed (exit {process.returncode}); give its text as Markdown")
+        process = subprocess.run(command, check=True, capture_output=True, stdin=content, timeout=LONGEST_S, env=env)
+    except subprocess.SubprocessError as error:
+        how = f"not converted within {LONGEST_S:.0f} s, or only with more memory than a report needs"
+        raise DocumentRefused(f"{how}; give its text as Markdown") from error
     result = json.loads(process.stdout)
     if "refused" in result:
         raise DocumentRefused(result["refused"])
@@ -167,8 +164,6 @@ def outcome(file: Path, kind: str) -> dict[str, Any]:
         return to_markdown(file)._asdict()
     except PipelineError as error:
         return {"refused": str(error)}
-    except MemoryError:
-        return {"refused": f"takes more than {_MOST_MEMORY_BYTES // 2**30} GB of memory; give its text as Markdown"}
     except Exception as error:  # noqa: BLE001 - the libraries raise any kind of error, and each is reported
         return {"refused": f"not a {kind[1:].upper()}, or damaged ({type(error).__name__}); save it again"}
 

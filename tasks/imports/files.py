@@ -3,21 +3,20 @@
 import csv
 import hashlib
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import sql
-from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark, RowError
 from tasks.benchmarks.rows import as_text, as_whole_number
 from tasks.config.job import Job
 from tasks.dataset.foreign_files import open_regular
-from tasks.dataset.source import read_rows
+from tasks.dataset.source import read_rows, refuse_twice
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.text.cells import as_before
 from tasks.rules.text.characters import is_blank
 from tasks.rules.text.json_text import read_json
 from tasks.run.writing import StageReport
@@ -27,8 +26,8 @@ Given = Mapping[str, Any]
 Row = dict[str, Any]
 Offered = TypeVar("Offered")
 Subject = TypeVar("Subject")
-_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 BATCH_HEX = 16
+_TEXTS = ("response", "explanation")
 _MOST_TRIALS, _DIGITS = 10_000, re.compile("[0-9]{1,19}")
 
 
@@ -40,40 +39,18 @@ class NotHere(ImportRefused):
     """A row is about a task or a criterion that the data set does not contain."""
 
 
-def refuse_early(
-    job: Job, sources: Iterable[Path], *, kinds: Collection[str] = _SUFFIXES, may_be_folder: bool = False
-) -> None:
-    """Refuse a wrong import before anything is stored and before a warehouse is created.
+def refuse_early(job: Job, sources: Iterable[Path]) -> None:
+    """Refuse an import that cannot succeed, before it creates a warehouse.
 
     Raises:
-        UsageError: a source does not exist, or cannot be imported.
+        UsageError: a source does not exist.
         ImportRefused: no data set is ingested.
-        OSError: a source cannot be read.
     """
     for source in sources:
-        refuse_unreadable(source, kinds=kinds, may_be_folder=may_be_folder)
+        if not source.exists():
+            raise UsageError(f"{source}: no such file; check the path")
     if refuse_other_version(job.warehouse) is None:
         raise ImportRefused(f"{job.warehouse}: no data set is ingested there; run `prbench ingest` first")
-
-
-def refuse_unreadable(source: Path, *, kinds: Collection[str] = _SUFFIXES, may_be_folder: bool = False) -> None:
-    """Refuse a path that is not a readable file of one of these kinds; without `kinds`, every kind is allowed.
-
-    Raises:
-        UsageError: the path does not exist, or its kind is unknown.
-        NotInside: it is a pipe or a device.
-        FileTooLarge: it is larger than the bound.
-        OSError: it cannot be read.
-    """
-    if source.is_dir():
-        if not may_be_folder:
-            raise UsageError(f"{source}: is a folder; name a file in it")
-        return
-    if not source.exists():
-        raise UsageError(f"{source}: no such file; check the path")
-    if kinds and source.suffix not in kinds:
-        raise UsageError(f"{source}: unknown kind of file; use one of {', '.join(kinds)}")
-    open_regular(source).close()
 
 
 def refuse_not_ingested(job: Job, rows: object) -> None:
@@ -89,7 +66,7 @@ def refuse_not_ingested(job: Job, rows: object) -> None:
 
 def key_of(job: Job) -> dict[str, str]:
     """Return the key of a job's data set."""
-    return {"benchmark": load_benchmark(job.settings.benchmark).name, "dataset_revision": job.data.revision}
+    return {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
 
 
 def batch_of(file: Path, *options: str | None) -> str:
@@ -105,30 +82,23 @@ def batch_of(file: Path, *options: str | None) -> str:
     return content.hexdigest()[:BATCH_HEX]
 
 
-def given_rows(file: Path, **defaults: str | None) -> Iterator[tuple[str, Given]]:
+def given_rows(file: Path, benchmark: Benchmark | None = None, **defaults: str | None) -> Iterator[tuple[str, Given]]:
     """Yield the rows of a file, each with its location; `defaults` fill a row's empty cells.
 
     A `.json` file is one object `{task: response}`, another object (a row) or a list of rows; `.jsonl`, `.csv` and
-    `.parquet` hold rows.
+    `.parquet` hold rows. Rows in the own shape of a `benchmark` are converted.
+
+    Raises:
+        ImportRefused: a row is no object, or is in the benchmark's own shape and cannot be read.
     """
+    in_known_shape = benchmark.graded_rows() if benchmark else lambda row: (row,)
     for number, row in enumerate(_read(file), start=1):
         where = f"{file}: row {number}"
         if not isinstance(row, Mapping):
             raise ImportRefused(f"{where}: not an object but {type(row).__name__}")
-        filled = {name for name, value in defaults.items() if value is not None and is_blank(as_text(row.get(name)))}
-        yield where, {**row, **{name: defaults[name] for name in filled}}
-
-
-def in_known_shape(benchmark: Benchmark, rows: Iterable[tuple[str, Given]]) -> Iterator[tuple[str, Given]]:
-    """Yield rows in the shape that imports read; rows in the benchmark's own shape are converted.
-
-    Raises:
-        ImportRefused: a row in the benchmark's own shape cannot be read.
-    """
-    read = benchmark.graded_rows()
-    for where, row in rows:
+        filled = {name: value for name, value in defaults.items() if value is not None and not text_in(row, name)}
         try:
-            for each in read(row):
+            for each in in_known_shape({**row, **filled}):
                 yield where, each
         except RowError as error:
             raise ImportRefused(f"{where}: {error}; correct the row") from error
@@ -149,10 +119,11 @@ def _read(file: Path) -> Iterable[Any]:
     return document if isinstance(document, list) else [document]
 
 
-def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
-    """Yield the rows of a CSV file, with all cells as text.
+def _csv_rows(file: Path) -> Sequence[Given]:
+    """Return the rows of a CSV file, with all cells as text, without the mark that our sheets put before a formula.
 
-    Semicolons and tabs separate cells too, because spreadsheets in many languages write them.
+    Texts of models and graders stay unchanged. Semicolons and tabs separate cells too, because spreadsheets in many
+    languages write them.
 
     Polars and PyArrow are not used, because they misread some files without an error: Polars (2.1) fills up short rows,
     and finds no rows if lines end in a carriage return; PyArrow (26) joins lines if a quote is closed too late.
@@ -163,21 +134,27 @@ def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
             first = next(csv.reader(lines), [])
             separator = next((each for each in (";", "\t") if len(first) == 1 and each in first[0]), ",")
             lines.seek(0)
-            columns, *rows = [cells for cells in csv.reader(lines, strict=True, delimiter=separator) if cells] or [[]]
+            reader = csv.DictReader(lines, strict=True, delimiter=separator)
+            refuse_twice(file, filter(str.strip, reader.fieldnames or ()))
+            rows = list(reader)
     except (UnicodeDecodeError, csv.Error) as error:
         raise ImportRefused(f"{file}: not CSV in UTF-8 ({error}); save it again") from error
-    if twice := next((name for name, n in Counter(columns).items() if n > 1 and name.strip()), None):
-        raise ImportRefused(f"{file}: line 1: has the column {twice!r} twice; keep one of the two")
-    for number, cells in enumerate(rows, start=1):
-        if len(cells) != len(columns):
-            raise ImportRefused(f"{file}: row {number}: has {len(cells)} cells, not {len(columns)}; correct the row")
-        yield dict(zip(columns, cells, strict=True))
+    for number, row in enumerate(rows, start=1):
+        if None in row or None in row.values():
+            raise ImportRefused(f"{file}: row {number}: has fewer or more cells than there are columns; correct it")
+    return [{name: cell if name in _TEXTS else as_before(cell) for name, cell in row.items()} for row in rows]
+
+
+def text_in(row: Given, name: str) -> str | None:
+    """Return the text of a cell; None if it is blank."""
+    text = as_text(row.get(name))
+    return None if is_blank(text) else text
 
 
 def required_text(where: str, row: Given, name: str, option: str = "") -> str:
     """Return a required text of a row; the error message names the option that sets it for all rows."""
-    text = as_text(row.get(name))
-    if text is None or is_blank(text):
+    text = text_in(row, name)
+    if text is None:
         how = f" ({option} gives it to all rows)" if option else ""
         raise ImportRefused(f"{where}: `{name}` is missing; add it{how}")
     return text
@@ -214,12 +191,6 @@ def number_of(where: str, row: Given, name: str, first: int = 1) -> int:
     if number is None or not first <= number <= last:
         raise ImportRefused(f"{where}: `{name}` is {repr(given)[:80]}; it is a whole number from {first} to {last}")
     return number - first + 1
-
-
-def vintage_in(row: Given) -> str | None:
-    """Return the vintage that a row states, or None."""
-    text = as_text(row.get("vintage"))
-    return None if is_blank(text) else text
 
 
 CONTENT = {
@@ -284,18 +255,18 @@ class Cells:
 def store(job: Job, batch: str, cells: Mapping[str, Cells]) -> StageReport:
     """Write the new rows of each kind and report on them; a batch that was retracted is restored."""
     warehouse = Warehouse(job.warehouse)
-    was_retracted = batch_in(warehouse, batch).is_retracted
+    _, _, was_retracted = batch_in(warehouse, batch)
     for kind, of_kind in cells.items():
         warehouse.write({"reviews": "expert_reviews"}.get(kind, kind), of_kind.new.values())
     if was_retracted:
-        warehouse.write("retractions", [retraction_row(job, batch, is_retracted=False)])
+        _write_retraction(job, batch, is_retracted=False)
     warehouse.publish()
     n_new = sum(len(of_kind.new) for of_kind in cells.values())
     n_given = sum(len(of_kind.given) for of_kind in cells.values())
     brought = " and ".join(f"{len(of_kind.new)} {kind}" for kind, of_kind in cells.items())
     note = f"{brought} imported, {n_given - n_new} already present"
     if was_retracted:
-        note = f"{batch_in(warehouse, batch)} restored"
+        note = f"{batch_in(warehouse, batch)[0]} restored"
     report = StageReport("import", rows=n_new, notes=[f"{note} (batch {batch})"])
     configured = {model.label for model in job.settings.models}
     imported = cells["responses"].new.values() if "responses" in cells else ()
@@ -306,31 +277,21 @@ def store(job: Job, batch: str, cells: Mapping[str, Cells]) -> StageReport:
     return report
 
 
-class Batch(NamedTuple):
-    """The numbers of published rows of an import batch: responses, verdicts (also on its responses), and reviews."""
+def batch_in(warehouse: Warehouse, batch: str) -> tuple[str, int, bool]:
+    """Return the published rows of an import batch in words, their number, and whether the batch is retracted.
 
-    n_responses: int
-    n_verdicts: int
-    n_reviews: int
-    is_retracted: bool
-
-    def __str__(self) -> str:
-        if self.n_reviews:
-            return f"{self.n_reviews} reviews"
-        return f"{self.n_responses} responses and {self.n_verdicts} verdicts"
-
-
-def batch_in(warehouse: Warehouse, batch: str) -> Batch:
-    """Return the numbers of published rows of an import batch."""
+    They are responses, verdicts (also of judges on these responses), and reviews.
+    """
     with warehouse.reader() as reader:
-        return Batch(**reader.rows(sql.read("queries/imports/batch"), {"batch": batch})[0])
+        *counts, is_retracted = reader.rows(sql.read("queries/imports/batch"), {"batch": batch})[0].values()
+    named = zip(counts, ("responses", "verdicts", "reviews"), strict=True)
+    return " and ".join(f"{n} {kind}" for n, kind in named if n), sum(counts), is_retracted
 
 
-def retraction_row(job: Job, batch: str, *, is_retracted: bool) -> dict[str, Any]:
-    """Return the row that records whether a batch counts."""
-    return {
-        "import_batch": batch, "is_retracted": is_retracted, "run_id": job.run_id, "created_at": datetime.now(UTC),
-    }  # fmt: skip
+def _write_retraction(job: Job, batch: str, *, is_retracted: bool) -> None:
+    """Store whether a batch counts."""
+    row = {"import_batch": batch, "is_retracted": is_retracted, "run_id": job.run_id, "created_at": datetime.now(UTC)}
+    Warehouse(job.warehouse).write("retractions", [row])
 
 
 def retract(job: Job, batch: str) -> StageReport:
@@ -343,13 +304,12 @@ def retract(job: Job, batch: str) -> StageReport:
     """
     warehouse = Warehouse(job.warehouse)
     warehouse.publish()
-    before = batch_in(warehouse, batch)
-    if before.is_retracted:
+    before, n_rows, is_retracted = batch_in(warehouse, batch)
+    if is_retracted:
         return StageReport("import", notes=[f"batch {batch} is already retracted"])
-    n_rows = sum(before[:3])
     if not n_rows:
         raise UsageError(f"--retract {batch}: no such batch; the column `import_batch` has the ids of all")
-    warehouse.write("retractions", [retraction_row(job, batch, is_retracted=True)])
+    _write_retraction(job, batch, is_retracted=True)
     warehouse.publish()
     note = f"{before} retracted (batch {batch}); import the same file again to restore them"
     return StageReport("import", rows=n_rows, notes=[note])

@@ -17,7 +17,7 @@ from tasks.imports.files import Given, ImportRefused, NotHere, Row
 from tasks.llm.replies import EMPTY, OK
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED, response_id
-from tasks.rules.text.characters import count_alphanumeric, is_blank, shows_nothing
+from tasks.rules.text.characters import count_alphanumeric, shows_nothing
 from tasks.rules.text.numbers import some
 from tasks.run.writing import NO_CALL, StageReport, call_columns
 from warehouse import Warehouse
@@ -97,7 +97,7 @@ def offer_of(
     if pattern is not None or skip_other:
         option = "--skip-other" if pattern is None else "--pattern"
         raise UsageError(f"{option}: works only with a folder of documents, and {source} is not a folder")
-    given = files.in_known_shape(benchmark, files.given_rows(source, model=model))
+    given = files.given_rows(source, benchmark, model=model)
     rows = [Offered(where, row, _document(source, where, row)) for where, row in given]
     batch, documents = files.batch_of(source, model), _documents(rows)
     if documents:
@@ -112,10 +112,10 @@ def _documents(rows: Sequence[Offered]) -> list[Path]:
 
 def _document(source: Path, where: str, row: Given) -> Path | None:
     """Return the document that a row names, relative to the folder of the row's file."""
-    name = as_text(row.get("file"))
-    if name is None or is_blank(name):
+    name = files.text_in(row, "file")
+    if name is None:
         return None
-    if not is_blank(as_text(row.get("response"))):
+    if files.text_in(row, "response"):
         raise ImportRefused(f"{where}: has both `response` and `file`; remove one")
     document = source.parent / name
     if document.suffix.lower() not in SUFFIXES:
@@ -215,7 +215,7 @@ def _cell(job: Job, key: Mapping[str, str], offered: Offered, conversations: Map
         raise NotHere(f"{where}: task {task_id!r} is not in revision {key['dataset_revision'][:12]}")
     if document is None and "response" not in given:
         raise ImportRefused(f"{where}: `response` is missing; add it (an empty one counts as a failed response)")
-    trial, vintage = files.number_of(where, given, "trial"), files.vintage_in(given) or job.vintage
+    trial, vintage = files.number_of(where, given, "trial"), files.text_in(given, "vintage") or job.vintage
     return response_cell(job, key, task_id, conversations[task_id], model, trial, vintage)
 
 

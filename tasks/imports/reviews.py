@@ -4,15 +4,13 @@ from collections.abc import Sequence, Set
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.imports import files
 from tasks.imports.files import Given, ImportRefused, Row
 from tasks.imports.verdicts import Criteria, Wording
 from tasks.rules.identity import review_id
-from tasks.rules.text.cells import as_before, readings, shows
-from tasks.rules.text.characters import is_blank, storable
+from tasks.rules.text.cells import shows
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
@@ -44,7 +42,7 @@ def import_reviews(
         given = list(files.given_rows(file, reviewer=reviewer))
         if given and not any("decision" in row for _, row in given):
             raise ImportRefused(f"{file}: no column `decision`; import a sheet that `prbench export review` wrote")
-        decided = [each for each in given if not is_blank(as_text(each[1].get("decision")))]
+        decided = [each for each in given if files.text_in(each[1], "decision")]
         matched, notes = files.of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown)
         if n_empty := len(given) - len(decided):
             notes.append(f"{n_empty} rows without a decision skipped")
@@ -65,14 +63,13 @@ def _review_row(common: Row, sampled: Set[tuple[str, ...]], where: str, given: G
         raise ImportRefused(f"{where}: {wording.criterion_id} is a rewritten criterion; reviews are of original ones")
     subject = f"criterion {wording.criterion_id} of task {wording.task_id}"
     # The criterion may have been reworded, in the sheet or in the data set.
-    hash_given, title = (as_text(given.get("criterion_hash")) or "").strip(), as_text(given.get("title")) or ""
-    is_other = hash_given and wording.content_hash not in readings(hash_given)
-    if is_other or not (is_blank(title) or shows(title, wording.title)):
+    hash_given, title, sample = (_entered(given, name) for name in ("criterion_hash", "title", "sample"))
+    is_other = hash_given is not None and wording.content_hash != hash_given
+    if is_other or not (title is None or shows(title, wording.title)):
         raise ImportRefused(f"{where}: {subject} has other words in the data set than in the sheet; export it again")
-    sample = (as_text(given.get("sample")) or "").strip() or None
     if sample and (sample, wording.task_id, wording.criterion_id) not in sampled:
         raise ImportRefused(f"{where}: {subject} is not in sample {sample[:40]!r}; correct what was changed here")
-    decision = (as_text(given.get("decision")) or "").strip()
+    decision = files.required_text(where, given, "decision").strip()
     value = _DECISIONS.get(decision.lower())
     if value is None:
         raise ImportRefused(f"{where}: `decision` is {decision[:40]!r}; enter {' or '.join(_DECISIONS)}")
@@ -90,5 +87,4 @@ def _review_row(common: Row, sampled: Set[tuple[str, ...]], where: str, given: G
 
 
 def _entered(given: Given, name: str) -> str | None:
-    text = as_text(given.get(name))
-    return None if text is None or is_blank(text) else storable(as_before(text).strip())
+    return (files.text_in(given, name) or "").strip() or None

@@ -21,8 +21,7 @@ from tasks.imports import files
 from tasks.imports.files import Given, ImportRefused, NotHere, Row
 from tasks.llm.replies import OK
 from tasks.rules.identity import IMPORTED, digest, verdict_id
-from tasks.rules.text.cells import readings, shows
-from tasks.rules.text.characters import is_blank
+from tasks.rules.text.cells import shows
 from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS, status_of
 from tasks.run.writing import NO_CALL, StageReport, call_columns
 from warehouse import Reader, Warehouse
@@ -79,12 +78,11 @@ class Criteria:
             NotHere: the task does not exist, or has no such criterion.
             ImportRefused: the task has several such criteria.
         """
-        tasks = list(readings(files.required_text(where, given, "task", "--task ID")))
-        task_id = next((task for task in tasks if task in self._tasks), None)
-        if task_id is None:
-            raise NotHere(f"{where}: task {tasks[0]!r} is not in revision {self._revision[:12]}")
+        task_id = files.required_text(where, given, "task", "--task ID")
+        if task_id not in self._tasks:
+            raise NotHere(f"{where}: task {task_id!r} is not in revision {self._revision[:12]}")
         named = files.required_text(where, given, "criterion")
-        wordings = next(filter(None, (self.called(task_id, reading) for reading in readings(named))), ())
+        wordings = self.called(task_id, named)
         if len(wordings) > 1:
             categories = {given.get("category"), given.get("axis")} - {None, ""}
             of_category = [wording for wording in wordings if wording.category in categories]
@@ -110,8 +108,8 @@ class StoredResponses:
     def __init__(self, job: Job, reader: Reader, rows: Iterable[Given]) -> None:
         """Read the responses."""
         self._job = job
-        named = {read for row in rows if (cell := files.vintage_in(row)) is not None for read in readings(cell)}
-        key: dict[str, Any] = {**files.key_of(job), "vintage": sorted({*named, *job.vintages}), "status": OK}
+        vintages = {*job.vintages, *(files.text_in(row, "vintage") for row in rows)} - {None}
+        key: dict[str, Any] = {**files.key_of(job), "vintage": list(vintages), "status": OK}
         self._by_cell: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         columns = "response_id, task_id, model, trial, vintage, text"
         for response in reader.select("responses", columns, order="response_id", **key):
@@ -124,18 +122,16 @@ class StoredResponses:
             ImportRefused: there is none, or several, or the row has another text than the stored one.
         """
         model = files.required_text(where, given, "model", "--as LABEL")
-        trial, cell = files.number_of(where, given, "trial"), files.vintage_in(given)
-        candidates: list[dict[str, Any]] = []
-        for label in readings(model):
-            for vintage in (self._job.vintage_named(label),) if cell is None else readings(cell):
-                candidates = candidates or self._by_cell.get((task_id, label, trial, vintage), [])
-        about = f"{model} to task {task_id}, trial {trial}, in vintage {cell or self._job.vintage_named(model)}"
+        vintage = files.text_in(given, "vintage") or self._job.vintage_named(model)
+        trial = files.number_of(where, given, "trial")
+        candidates = self._by_cell.get((task_id, model, trial, vintage), [])
+        about = f"{model} to task {task_id}, trial {trial}, in vintage {vintage}"
         if not candidates:
             raise ImportRefused(f"{where}: no usable response of {about}; import it first, or name its vintage")
         if len(candidates) > 1:
             raise ImportRefused(f"{where}: {len(candidates)} responses of {about}; import one under another label")
-        shown = as_text(given.get("response"))
-        if shown is not None and not is_blank(shown) and not shows(shown, candidates[0]["text"]):
+        shown = files.text_in(given, "response")
+        if shown is not None and not shows(shown, candidates[0]["text"]):
             advice = "name the vintage that was graded, or remove the column if a program changed the text"
             raise ImportRefused(f"{where}: `response` is not the stored response of {about}; {advice}")
         return candidates[0]
@@ -172,8 +168,7 @@ def import_verdicts(
     """
     batch = files.batch_of(file, "verdicts", task, model, judge, grading)
     benchmark, key = load_benchmark(job.settings.benchmark), files.key_of(job)
-    rows_of_file = files.given_rows(file, task=task, model=model, judge=judge, grading=grading)
-    given = list(files.in_known_shape(benchmark, rows_of_file))
+    given = list(files.given_rows(file, benchmark, task=task, model=model, judge=judge, grading=grading))
     decided = [each for each in given if not skip_empty or _stated(each[1])]
     with Warehouse(job.warehouse).reader() as reader:
         criteria, cells = Criteria(job, reader), files.Cells("verdicts", files.stored_cells(reader, "verdicts"), batch)
@@ -212,8 +207,9 @@ def import_verdicts(
 def _verdict_row(
     job: Job, benchmark: Benchmark, batch: str, where: str, given: Given, response: Row, wording: Wording
 ) -> Row:
-    judge_trial, judge = files.number_of(where, given, "judge_trial"), (as_text(given.get("judge")) or "").strip()
-    if not judge and SHEET_COLUMN in given and _stated(given):
+    judge_trial, judge = files.number_of(where, given, "judge_trial"), (files.text_in(given, "judge") or "").strip()
+    stated = _stated(given)
+    if not judge and SHEET_COLUMN in given and stated:
         # Without names, two graders would count as one judge.
         raise ImportRefused(f"{where}: `judge` is empty; enter the grader's name, or give it with --by NAME")
     # These words are only used in binary grading.
@@ -221,11 +217,9 @@ def _verdict_row(
     grading = as_text(given.get("grading")) or (BINARY if is_yes_or_no else benchmark.grading)
     if grading not in GRADINGS:
         raise ImportRefused(f"{where}: `grading` is {grading!r}; it is {' or '.join(GRADINGS)}")
-    stated = given.get("confidence")
-    confidence = as_number(stated)
-    if stated is not None and stated != "" and (confidence is None or not 0.0 <= confidence <= 1.0):
-        raise ImportRefused(f"{where}: `confidence` is {stated!r}; it is a number from 0 to 1")
-    stated = _stated(given)
+    confidence = as_number(given.get("confidence"))
+    if files.text_in(given, "confidence") and (confidence is None or not 0.0 <= confidence <= 1.0):
+        raise ImportRefused(f"{where}: `confidence` is {given['confidence']!r}; it is a number from 0 to 1")
     values = {as_value(raw) for raw in stated}
     value = values.pop() if len(values) == 1 else None
     if value is None or (value == 0.5 and grading == BINARY):
@@ -258,8 +252,7 @@ def verdict_cell(job: Job, response: Row, wording: Wording, judge: str, judge_tr
 
 def _stated(given: Given) -> list[Any]:
     """Return the cells of a row that state a decision, without empty ones."""
-    cells = [given.get(name) for name in ("criteria_met", "value", "verdict")]
-    return [cell for cell in cells if cell is not None and not (isinstance(cell, str) and is_blank(cell))]
+    return [given[name] for name in ("criteria_met", "value", "verdict") if files.text_in(given, name)]
 
 
 def as_value(raw: Any, words: Mapping[str, float] = _WORDS) -> float | None:

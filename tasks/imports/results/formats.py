@@ -82,9 +82,6 @@ def read_evalscope(source: LogSource) -> Log:
         tasks[response.model].add(response.task_id or "")
     every = set().union(*tasks.values())
     notes = [f"{m} has no prediction on {', '.join(sorted(every - of))}" for m, of in tasks.items() if every - of]
-    reviewed = {model for (_, model, _, _), of in rows.items() if "reviews" in of}
-    unreviewed = sorted({model for _, model, _, _ in rows} - reviewed)
-    notes += [f"{model} has predictions and no reviews, so no verdict" for model in unreviewed]
     return Log("EvalScope", responses, notes)
 
 
@@ -247,7 +244,8 @@ def _of_example(where: str, example: Mapping[str, Any]) -> LoggedResponse:
     usage = as_mapping(example.get("usage"))
     decisions = [
         Decision(as_text(item.get("criterion")), records.decided(item.get("criteria_met")),
-                 explanation=as_text(item.get("explanation")), weight=as_number(item.get("points")))
+                 explanation=as_text(item.get("explanation")), weight=as_number(item.get("points")),
+                 error=as_text(item.get("error")))
         for item in map(as_mapping, as_list(example.get("rubric_items")))
     ]  # fmt: skip
     return LoggedResponse(
@@ -304,27 +302,14 @@ def read_m42(source: LogSource) -> Log:
 
 def _of_row(where: str, row: Mapping[str, Any]) -> LoggedResponse:
     rubric, stated = as_list(row.get("rubrics")), row.get("responses")
-    try:
-        graded = as_list(ast.literal_eval(stated)) if isinstance(stated, str) else as_list(stated)
-    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
-        raise ImportRefused(f"{where}: `responses` cannot be read; correct the row") from error
+    graded = as_list(ast.literal_eval(stated) if isinstance(stated, str) else stated)
     if graded and len(graded) != len(rubric):
         raise ImportRefused(f"{where}: has {len(graded)} `responses` on {len(rubric)} `rubrics`; correct the row")
-    decisions = []
-    for item, each in zip(map(as_mapping, rubric), map(as_mapping, graded), strict=False):
-        reply = as_mapping(each.get("response_dict"))
-        is_guess = (explanation := as_text(reply.get("explanation"))) == "None"
-        decisions.append(Decision(
-            as_text(item.get("criterion")), None if is_guess else records.decided(reply.get("criteria_met")),
-            explanation=None if is_guess else explanation, weight=as_number(item.get("points")),
-            error="the harness guessed from a reply that it could not read" if is_guess else None,
-        ))  # fmt: skip
-    messages = records.messages_of(row.get("prompt_response"))
-    return LoggedResponse(
-        where, None, as_text(row.get("prompt_id")), messages[-1][1] if messages else None,
-        messages=records.messages_of(row.get("prompt")),
-        gradings=(_grading(decisions, as_number(row.get("score"))),) if decisions else (),
-    )  # fmt: skip
+    replies = [as_mapping(as_mapping(each).get("response_dict")) for each in graded]
+    guess = {"error": "the harness guessed from a reply that it could not read"}
+    known = [guess if as_text(reply.get("explanation")) == "None" else reply for reply in replies]
+    items = [{**reply, **as_mapping(item)} for item, reply in zip(rubric, known, strict=False)]
+    return _of_example(where, {**row, "completion": row.get("prompt_response"), "rubric_items": items})
 
 
 AUTO = "auto"

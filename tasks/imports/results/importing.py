@@ -7,20 +7,20 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, dropwhile, groupby
+from itertools import dropwhile, groupby, product
+from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from tasks.assemble import conversations_of_turns
 from tasks.benchmarks import load_benchmark
-from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
 from tasks.imports.files import CONTENT, Cells, ImportRefused, NotHere, Row, key_of, store, stored_cells
 from tasks.imports.responses import content_columns, response_cell
 from tasks.imports.results.formats import AUTO, format_of
-from tasks.imports.results.records import Decision, Grading, Log, LoggedResponse, LogSource
+from tasks.imports.results.records import UNREADABLE, Decision, Grading, Log, LoggedResponse, LogSource
 from tasks.imports.verdicts import STATUS, Criteria, Wording, verdict_cell
 from tasks.llm.replies import EMPTY, PROVIDER_ERROR
 from tasks.rules.conversation import Message
@@ -33,35 +33,16 @@ from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 
-class Scored(NamedTuple):
-    """A response with the harness's scores from a judge's decisions; `other_weights` may explain other scores here."""
+class Compared(NamedTuple):
+    """A response with the scores that the harness computed from the decisions of some judges (label, judge trial).
 
-    logged: LoggedResponse
-    grading: Grading
-    response: Row
-    judge: str
-    other_weights: int
-
-
-@dataclass
-class ImportedLog:
-    """A log with its rows by table, and descriptions of the entries that do not fit the data set (`unfit`).
-
-    `scored` has the gradings of each response.
+    `n_other_weights` may explain other scores here.
     """
 
-    batch: str
-    log: Log
-    cells: Mapping[str, Cells]
-    unfit: list[str] = field(default_factory=list)
-    scored: list[list[Scored]] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-
-    @cached_property
-    def grading(self) -> str:
-        """The grading of the log: ternary if any decision is 0.5."""
-        given = (each for logged in self.log.responses for grading in logged.gradings for each in grading.decisions)
-        return TERNARY if any(each.value == VALUES["partial"] for each in given) else BINARY
+    response: Row
+    judges: tuple[tuple[str, int], ...]
+    scores: Mapping[str, float]
+    n_other_weights: int
 
 
 def import_results(
@@ -78,107 +59,166 @@ def import_results(
         ImportRefused: an entry of a log does not fit the data set, or a different row is stored for it.
         UsageError: a file is in no known format, or a label is missing or is given for several models.
     """
-    benchmark, key = load_benchmark(job.settings.benchmark), key_of(job)
     with Warehouse(job.warehouse).reader() as reader:
-        tasks, criteria = Tasks(reader, key), Criteria(job, reader)
+        tasks, criteria = Tasks(reader, key_of(job)), Criteria(job, reader)
         known = {kind: stored_cells(reader, kind) for kind in ("responses", "verdicts")}
-    logs: list[ImportedLog] = []
+    logs: list[LogImport] = []
     for source in map(LogSource, files):
         try:
             log = format_of(source, format_name).read(source)
-        except ValueError as error:
-            raise ImportRefused(f"{source.path}: cannot be read ({one_line(str(error))}); correct it") from error
+        except UNREADABLE as error:
+            raise ImportRefused(
+                f"{source.path}: cannot be read ({type(error).__name__}: {one_line(str(error))}); copy it again"
+            ) from error
+        judged_by = {each.judge for logged in log.responses for each in logged.gradings if each.decisions}
         models = labels_of(source.path, {logged.model for logged in log.responses}, model, "--as")
-        judges = {each.judge for logged in log.responses for each in logged.gradings if each.decisions}
-        labels = models, labels_of(source.path, judges, judge, "--by")
+        judges = labels_of(source.path, judged_by, judge, "--by")
         batch = source.batch_with(model, judge)
         cells = {kind: Cells(kind, rows, batch, gives_way=True) for kind, rows in known.items()}
-        imported = ImportedLog(batch, log, cells)
-        _add_rows(job, key, imported, tasks, criteria, labels)
-        if imported.unfit and not skip_unknown:
-            raise ImportRefused(f"{some(imported.unfit, 1)} (--skip-unknown skips such rows)")
-        logs.append(imported)
-    # The first report of a log counts the imported rows; notes and means follow as further reports.
-    lines: list[StageReport] = []
-    for imported in logs:
-        lines.append(_stored(job, imported))
-        lines += (StageReport("import", notes=[note]) for note in _notes(job, benchmark, imported))
-    return lines
+        logs.append(LogImport(job, log, batch, cells, tasks, criteria, models, judges))
+        logs[-1].add_rows()
+        if logs[-1].unfit and not skip_unknown:
+            raise ImportRefused(f"{some(logs[-1].unfit, 1)} (--skip-unknown skips such rows)")
+    return [report for each in logs for report in each.stored()]
 
 
-def _stored(job: Job, imported: ImportedLog) -> StageReport:
-    """Write the new rows of a log as one batch, which can be retracted, and report on them."""
-    report = store(job, imported.batch, imported.cells)
-    report.notes[0] = f"{report.notes[0]}, from {imported.log.title}"
-    for kind, cells in imported.cells.items():
-        if failed := Counter(row["status"] for row in cells.new.values() if row[CONTENT[kind][0]] is None):
-            report.notes.append(f"failed {kind}: {', '.join(f'{n} {status}' for status, n in sorted(failed.items()))}")
-    return report
+@dataclass
+class LogImport:
+    """The import of a log: its rows by table, entries that do not fit the data set (`unfit`), and scores to compare.
 
+    `models` and `judges` have the labels of the names in the log.
+    """
 
-def _notes(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterator[str]:
-    """Yield notes on an imported log."""
-    counts = imported.counts
-    if counts["may hide failures"]:
-        yield f"{imported.log.title} may store a failed judge call as a decision, so its verdicts are marked"
-    for n, text in (
-        (imported.cells["verdicts"].n_hidden,
-         "decisions left out, because a failure of the call is stored and the tool may hide failures"),
-        (counts["on no response"], "grades of failed responses left out"),
-        (counts["other weight"], "weights in the log differ from those of this revision"),
-        (counts["no criteria"], "responses have scores but no criteria that can be read"),
-    ):  # fmt: skip
-        if n:
-            yield f"{n} {text}"
-    yield from imported.log.notes
-    if imported.unfit:
-        yield f"{len(imported.unfit)} rows skipped: {some(imported.unfit, 3, '; ')}"
-    yield from _comparison(job, benchmark, imported)
+    job: Job
+    log: Log
+    batch: str
+    cells: Mapping[str, Cells]
+    tasks: "Tasks"
+    criteria: Criteria
+    models: Mapping[str | None, str]
+    judges: Mapping[str | None, str]
+    unfit: list[str] = field(default_factory=list)
+    compared: list[Compared] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @cached_property
+    def grading(self) -> str:
+        """The grading of the log: ternary if any decision is 0.5."""
+        given = (each for logged in self.log.responses for grading in logged.gradings for each in grading.decisions)
+        return TERNARY if any(each.value == VALUES["partial"] for each in given) else BINARY
+
+    def add_rows(self) -> None:
+        """Add the rows of the log."""
+        for logged in self.log.responses:
+            try:
+                task_id, text = self.tasks.of(logged)
+            except NotHere as error:
+                self.unfit.append(str(error))
+                continue
+            label, conversation = self.models[logged.model], self.tasks.conversations[task_id].conversation_id
+            key, vintage = key_of(self.job), self.job.vintage
+            cell = response_cell(self.job, key, task_id, conversation, label, logged.trial or 1, vintage)
+            response = cell | _present(logged.usage, cell) | _content_of(logged, text) | {"import_batch": self.batch}
+            self.cells["responses"].put(logged.where, response)
+            compared = [each for grading in logged.gradings for each in self._graded(logged.where, grading, response)]
+            # Scores that name no criterion are not about a rubric.
+            self.counts["no criteria"] += bool(logged.gradings) and not compared and response["text"] is not None
+            if compared and logged.combined_scores:
+                judges = tuple(each.judges[0] for each in compared)
+                n_other = max(each.n_other_weights for each in compared)
+                compared = [Compared(response, judges, logged.combined_scores, n_other)]
+            self.compared += compared
+
+    def _graded(self, where: str, grading: Grading, response: Row) -> Iterator[Compared]:
+        """Add the verdicts of a grading, and yield its scores; a grading that names no criterion has none."""
+        matches = list(matched(self.criteria, where, response["task_id"], grading.decisions))
+        self.unfit += [str(each) for each in matches if isinstance(each, NotHere)]
+        fitting = [each for each in matches if not isinstance(each, NotHere)]
+        judge = self.judges.get(grading.judge) or IMPORTED
+        n_other = sum(decision.weight not in {None, wording.weight} for decision, wording in fitting)
+        self.counts["other weight"] += n_other
+        graded = [] if response["text"] is None else fitting
+        self.counts["on no response"] += len(fitting) - len(graded)
+        for decision, wording in graded:
+            value = decision.value
+            cell = verdict_cell(self.job, response, wording, judge, grading.judge_trial, self.grading)
+            row = cell | {
+                "may_hide_failures": grading.may_hide_failures, "import_batch": self.batch, "value": value,
+                "status": decision.status if value is None else STATUS[value],
+                "explanation": as_text(decision.explanation),
+                "error": one_line(decision.error) if value is None and decision.error else None,
+            }  # fmt: skip
+            stored = self.cells["verdicts"].put(where, row | _present(decision.usage, cell))
+            self.counts["may hide failures"] += bool(stored["may_hide_failures"])
+        if matches:
+            yield Compared(response, ((judge, grading.judge_trial),), grading.own_scores, n_other)
+
+    def stored(self) -> Iterator[StageReport]:
+        """Write the new rows as one batch; yield a report that counts them, and then one for each note."""
+        report = store(self.job, self.batch, self.cells)
+        report.notes[0] = f"{report.notes[0]}, from {self.log.title}"
+        for kind, cells in self.cells.items():
+            if failed := Counter(row["status"] for row in cells.new.values() if row[CONTENT[kind][0]] is None):
+                listed = ", ".join(f"{n} {status}" for status, n in sorted(failed.items()))
+                report.notes.append(f"failed {kind}: {listed}")
+        yield report
+        for note in (*self._notes(), *self._comparison()):
+            yield StageReport("import", notes=[note])
+
+    def _notes(self) -> Iterator[str]:
+        if self.counts["may hide failures"]:
+            yield f"{self.log.title} may store a failed judge call as a decision, so its verdicts are marked"
+        for n, text in (
+            (self.cells["verdicts"].n_hidden,
+             "decisions left out, because a failure of the call is stored and the tool may hide failures"),
+            (self.counts["on no response"], "grades of failed responses left out"),
+            (self.counts["other weight"], "weights in the log differ from those of this revision"),
+            (self.counts["no criteria"], "responses have scores but no criteria that can be read"),
+        ):  # fmt: skip
+            if n:
+                yield f"{n} {text}"
+        yield from self.log.notes
+        if self.unfit:
+            yield f"{len(self.unfit)} rows skipped: {some(self.unfit, 3, '; ')}"
+
+    def _comparison(self) -> Iterator[str]:
+        """Yield a line for each model, judge and score: the mean in the log, the mean here, and what differs."""
+        key = {"judge_config_hash": IMPORTED, "grading": self.grading}
+        with Warehouse(self.job.warehouse).reader() as reader:
+            rows = reader.select(
+                "scores", **key, response_id=sorted({e.response["response_id"] for e in self.compared})
+            )
+        ours = {(r["response_id"], r["score_name"], r["judge"], r["judge_trial"]): r["value"] for r in rows}
+        by_owner: dict[str, list[Compared]] = defaultdict(list)
+        # A line names the judge if scores of several are compared, unless the harness combined them.
+        has_several = len({each.judges for each in self.compared}) > 1
+        for each in self.compared:
+            (judge, n), *others = each.judges
+            named = f" by {judge}{f', judged {n}' if n > 1 else ''}" if has_several and not others else ""
+            by_owner[f"{each.response['model']}{named}"].append(each)
+        for (owner, of_owner), score in product(by_owner.items(), load_benchmark(self.job.settings.benchmark).scores):
+            pairs = [_pair(each, score.score_name, ours) for each in of_owner]
+            if any(theirs is not None for _, theirs, _, _ in pairs):
+                yield f"{owner}: mean {score.score_name} {_outcome(pairs, is_clipped=score.clips_mean)}"
 
 
 ScorePair = tuple[str, float | None, float | None, str | None]
 """The task of a response, its score in the log and here (None without a score), and a text if they differ."""
 
 
-def _comparison(job: Job, benchmark: Benchmark, imported: ImportedLog) -> Iterator[str]:
-    """Yield a line for each model, judge and score: the mean in the log, the mean here, and the tasks that differ."""
-    with Warehouse(job.warehouse).reader() as reader:
-        rows = reader.select(
-            "scores", judge_config_hash=IMPORTED, grading=imported.grading,
-            response_id=sorted({each.response["response_id"] for each in chain(*imported.scored)}),
-            judge=sorted({each.judge for each in chain(*imported.scored)}),
-        )  # fmt: skip
-    ours = {(r["response_id"], r["judge"], r["judge_trial"], r["score_name"]): r["value"] for r in rows}
-    by_owner: dict[str, list[Sequence[Scored]]] = defaultdict(list)
-    # A score in the log is of one grading, or of all gradings of a response. Lines name the judge if there are several.
-    has_several = any(len(gradings) > 1 for gradings in imported.scored)
-    for gradings in imported.scored:
-        is_combined = bool(gradings[0].logged.combined_scores)
-        for unit in [gradings] if is_combined else [[each] for each in gradings]:
-            again = f", judged {unit[0].grading.judge_trial}" if unit[0].grading.judge_trial > 1 else ""
-            judged = f" by {unit[0].judge}{again}" if has_several and not is_combined else ""
-            by_owner[f"{unit[0].response['model']}{judged}"].append(unit)
-    for owner, units in by_owner.items():
-        for score in benchmark.scores:
-            pairs = [_pair(unit, score.score_name, ours) for unit in units]
-            if any(theirs is not None for _, theirs, _, _ in pairs):
-                yield f"{owner}: mean {score.score_name} {_outcome(pairs, is_clipped=score.clips_mean)}"
-
-
-def _pair(unit: Sequence[Scored], name: str, scores: Mapping[tuple[str, str, int, str], float | None]) -> ScorePair:
-    response = unit[0].response
-    keys = [(response["response_id"], each.judge, each.grading.judge_trial, name) for each in unit]
+def _pair(compared: Compared, name: str, scores: Mapping[tuple[str, str, str, int], float | None]) -> ScorePair:
+    response, theirs = compared.response, compared.scores.get(name)
+    keys = [(response["response_id"], name, *judge) for judge in compared.judges]
     values = [value for key in keys if (value := scores.get(key)) is not None]
-    theirs = (unit[0].logged.combined_scores or unit[0].grading.own_scores).get(name)
-    ours = fmean(values) if len(values) == len(unit) else None
-    why = f": {n_other} other weights" if (n_other := max(each.other_weights for each in unit)) else ""
+    ours = fmean(values) if len(values) == len(keys) else None
+    why = f": {compared.n_other_weights} other weights" if compared.n_other_weights else ""
     if response["text"] is None:
         why = ": the response failed"
     elif not all(key in scores for key in keys):
         why = ": the checks have not admitted the task here"
     elif ours is None:
         why = ": not all criteria are decided here"
-    elif theirs is not None and theirs == 0 > ours:
+    elif theirs == 0 > ours:
         why = ": clipped for each response there"
     is_same = theirs is ours if theirs is None or ours is None else abs(theirs - ours) <= 1e-9
     text = f"{response['task_id']} trial {response['trial']} ({_number(theirs)} and {_number(ours)}{why})"
@@ -186,8 +226,7 @@ def _pair(unit: Sequence[Scored], name: str, scores: Mapping[tuple[str, str, int
 
 
 def _outcome(pairs: Sequence[ScorePair], *, is_clipped: bool) -> str:
-    theirs = _by_task((task_id, score) for task_id, score, _, _ in pairs)
-    ours = _by_task((task_id, score) for task_id, _, score, _ in pairs)
+    theirs, ours = (_by_task((pair[0], pair[index]) for pair in pairs) for index in (1, 2))
     mean = fmean(ours) if ours else None
     outcome = f"equal on {counted(len(ours), 'task')}"
     if differing := [difference for *_, difference in pairs if difference]:
@@ -197,10 +236,10 @@ def _outcome(pairs: Sequence[ScorePair], *, is_clipped: bool) -> str:
     return f"{_number(fmean(theirs))} in the log, {_number(mean)} here: {outcome}"
 
 
-def _by_task(scores: Iterable[tuple[str, float | None]]) -> list[float]:
+def _by_task(scores: Iterable[tuple[str, Any]]) -> list[float]:
     """Return the mean score of each task over its responses with a score."""
-    known = sorted((task_id, score) for task_id, score in scores if score is not None)
-    return [fmean(score for _, score in of) for _, of in groupby(known, key=lambda score: score[0])]
+    known = sorted(score for score in scores if score[1] is not None)
+    return [fmean(score for _, score in of) for _, of in groupby(known, key=itemgetter(0))]
 
 
 def _number(value: float | None) -> str:
@@ -314,37 +353,14 @@ def labels_of(path: Path, names: Set[str | None], given: str | None, option: str
     """
     what = {"--as": "model", "--by": "judge"}[option]
     placeholder = f"{{{what}}}"
-    if given is not None and is_blank(given):
-        raise UsageError(f"{option} {given!r}: a label is not blank; write a name")
-    if any(map(is_blank, names)) and (what == "model" if given is None else placeholder in given):
-        raise UsageError(f"{path}: names no {what}; give its label with {option} LABEL, without {placeholder} in it")
+    is_name_used = what == "model" if given is None else placeholder in given
+    if (given is not None and is_blank(given)) or (is_name_used and any(map(is_blank, names))):
+        how = f"give its label, which is not blank, with {option} LABEL, without {placeholder} in it"
+        raise UsageError(f"{path}: names no {what}; {how}")
     if given is not None and placeholder not in given and len(names) > 1:
         listed = ", ".join(sorted(map(str, names)))
         raise UsageError(f"{option} {given}: {path} has {listed}; write {placeholder} where its name belongs")
     return {name: name or "" if given is None else given.replace(placeholder, name or "") for name in names}
-
-
-def _add_rows(
-    job: Job, key: dict[str, str], imported: ImportedLog, tasks: Tasks, criteria: Criteria,
-    labels: tuple[Mapping[str | None, str], ...],
-) -> None:  # fmt: skip
-    """Add the rows of a log; `labels` has the labels of its models and of its judges."""
-    models, judges = labels
-    for logged in imported.log.responses:
-        try:
-            task_id, text = tasks.of(logged)
-        except NotHere as error:
-            imported.unfit.append(str(error))
-            continue
-        label, conversation = models[logged.model], tasks.conversations[task_id].conversation_id
-        cell = response_cell(job, key, task_id, conversation, label, logged.trial or 1, job.vintage)
-        response = cell | _present(logged.usage, cell) | _content_of(logged, text) | {"import_batch": imported.batch}
-        imported.cells["responses"].put(logged.where, response)
-        of_judges = [(grading, judges.get(grading.judge) or IMPORTED) for grading in logged.gradings]
-        scored = [_add_grading(imported, job, logged, *of_judge, response, criteria) for of_judge in of_judges]
-        if known := [each for each in scored if each is not None]:
-            imported.scored.append(known)
-        imported.counts["no criteria"] += bool(scored) and not known and response["text"] is not None
 
 
 def _present(usage: Mapping[str, Any], row: Mapping[str, Any]) -> Row:
@@ -361,29 +377,3 @@ def _content_of(logged: LoggedResponse, text: str | None) -> Row:
         status = EMPTY
     stored = None if status is not None else as_text(text)
     return content_columns(stored, status or PROVIDER_ERROR, one_line(error) if error else None)
-
-
-def _add_grading(
-    imported: ImportedLog, job: Job, logged: LoggedResponse, grading: Grading, judge: str, response: Row,
-    criteria: Criteria,
-) -> Scored | None:  # fmt: skip
-    """Add the verdicts of a grading. Return None if it names no criterion, so its scores are not about a rubric."""
-    matches = list(matched(criteria, logged.where, response["task_id"], grading.decisions))
-    imported.unfit += [str(each) for each in matches if isinstance(each, NotHere)]
-    fitting = [each for each in matches if not isinstance(each, NotHere)]
-    n_other = sum(decision.weight not in {None, wording.weight} for decision, wording in fitting)
-    imported.counts["other weight"] += n_other
-    graded = [] if response["text"] is None else fitting
-    imported.counts["on no response"] += len(fitting) - len(graded)
-    for decision, wording in graded:
-        value = decision.value
-        cell = verdict_cell(job, response, wording, judge, grading.judge_trial, imported.grading)
-        row = cell | {
-            "may_hide_failures": grading.may_hide_failures, "import_batch": imported.batch, "value": value,
-            "status": decision.status if value is None else STATUS[value],
-            "explanation": as_text(decision.explanation),
-            "error": one_line(decision.error) if value is None and decision.error else None,
-        }  # fmt: skip
-        stored = imported.cells["verdicts"].put(logged.where, row | _present(decision.usage, cell))
-        imported.counts["may hide failures"] += bool(stored["may_hide_failures"])
-    return Scored(logged, grading, response, judge, n_other) if matches else None

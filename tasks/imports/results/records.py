@@ -16,12 +16,11 @@ import pyarrow as pa
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
 from tasks.dataset import foreign_files
-from tasks.dataset.source import SourceError, json_rows
-from tasks.imports.files import BATCH_HEX, ImportRefused
+from tasks.dataset.source import json_rows
+from tasks.imports.files import BATCH_HEX
 from tasks.imports.verdicts import as_value
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, REFUSED, TIMEOUT, TRUNCATED, failure_of_status
 from tasks.rules.conversation import Message
-from tasks.rules.errors import UsageError
 from tasks.rules.text.characters import is_blank, one_line
 from tasks.rules.text.json_text import read_json
 from tasks.rules.verdict import PARSE_ERROR, VALUES
@@ -229,30 +228,24 @@ class LogSource:
         """Read an existing path.
 
         Raises:
-            UsageError: a file begins like JSON and is neither an object nor JSON Lines.
+            SourceError: a file begins like JSON and is neither an object nor JSON Lines.
         """
-        self.path, self.content = path, b""
+        self.path, self.content, self.text = path, b"", ""
         self.files = _results_in(path) if path.is_dir() else {}
         if not path.is_dir():
             with foreign_files.open_regular(path) as file:
                 self.content = file.read()
         self.is_zip = self.content.startswith(b"PK\x03\x04")
-        self.text = ""
         with suppress(UnicodeDecodeError):
             self.text = "" if self.is_zip else self.content.decode("utf-8-sig")
-        self.document: Mapping[str, Any] = {}
         self.rows: Sequence[Mapping[str, Any]] = []
+        self.document: Mapping[str, Any] = {}
         if self.text.lstrip().startswith("{"):
             try:
-                self.document = as_mapping(read_json(self.text))
-                self.rows = [self.document]
-            except (ValueError, RecursionError) as error:
-                try:
-                    self.rows = list(json_rows(path.name, self.text.split("\n")))
-                except SourceError:
-                    raise UsageError(
-                        f"{path}: is damaged or cut off ({one_line(str(error))}); copy it again"
-                    ) from error
+                self.document = read_json(self.text)
+            except (ValueError, RecursionError):
+                self.rows = list(json_rows(path, self.text.split("\n")))
+            self.rows = self.rows or [self.document]
 
     def batch_with(self, *options: str | None) -> str:
         """Return the hash of all content and of the given options."""
@@ -277,6 +270,10 @@ def _results_in(folder: Path) -> Mapping[str, bytes]:
     return contents
 
 
+UNREADABLE = (*foreign_files.ZIP_ERRORS, pa.ArrowException, SyntaxError, MemoryError, RecursionError)
+"""What reading a log raises that is damaged or was made by hand."""
+
+
 class Archive:
     """A zip file whose members may be compressed with Zstandard."""
 
@@ -284,36 +281,26 @@ class Archive:
         """Read the table of contents.
 
         Raises:
-            ImportRefused: it is damaged.
             FileTooLarge: it would unpack to too much.
+            Exception: one of `UNREADABLE`, if it is damaged.
         """
-        self._path, self._content = path, content
-        try:
-            self._opened = zipfile.ZipFile(pa.BufferReader(content))
-        except foreign_files.ZIP_ERRORS as error:
-            raise ImportRefused(f"{path}: is a damaged archive ({error}); copy it again") from error
+        self._content = content
+        self._opened = zipfile.ZipFile(pa.BufferReader(content))
         foreign_files.refuse_bomb(path, len(content), (member.file_size for member in self._opened.infolist()))
-        # If several members have one name, the last one is current.
-        self._members = {member.filename: member for member in self._opened.infolist()}
-        self.names = list(self._members)
+        self.names = list(dict.fromkeys(self._opened.namelist()))
 
     def json(self, name: str) -> Any:
         """Return a member as JSON.
 
         Raises:
-            ImportRefused: it is damaged, or no JSON.
+            Exception: one of `UNREADABLE`, if it is damaged or no JSON.
         """
-        try:
-            return read_json(self._bytes(self._members[name]))
-        except (*foreign_files.ZIP_ERRORS, pa.ArrowException) as error:
-            raise ImportRefused(f"{self._path}: {name} cannot be read ({error}); copy the file again") from error
-
-    def _bytes(self, member: zipfile.ZipInfo) -> bytes:
+        member = self._opened.getinfo(name)
         if member.file_size > foreign_files.MOST_BYTES:
             raise ValueError("it is too large")
         # The compression method for Zstandard (APPNOTE 4.4.5), which Python reads from 3.14 on.
         if member.compress_type != 93:
-            return b"".join(foreign_files.member_chunks(self._opened, member))
+            return read_json(b"".join(foreign_files.member_chunks(self._opened, member)))
         start = member.header_offset + 30  # the last 4 bytes of this header are the lengths of name and extra field
         start += sum(struct.unpack("<HH", self._content[start - 4 : start]))
         packed = pa.BufferReader(self._content[start : start + member.compress_size])
@@ -321,4 +308,4 @@ class Archive:
             content: bytes = opened.read(member.file_size + 1)
         if zlib.crc32(content) != member.CRC:
             raise ValueError("its checksum is wrong")
-        return content
+        return read_json(content)

@@ -37,11 +37,6 @@ def as_before(cell: str) -> str:
     return cell[1:] if cell.startswith(_MARK) and _FORMULA.match(cell[1:]) else cell
 
 
-def readings(cell: str) -> list[str]:
-    """Return the possible texts of a cell: its text, and the text without our mark."""
-    return list(dict.fromkeys([cell, as_before(cell)]))
-
-
 def shows(cell: str, text: str) -> bool:
     """Return whether a cell still shows a text.
 

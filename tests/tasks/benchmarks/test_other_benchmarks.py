@@ -121,7 +121,7 @@ def test_a_repeated_criterion_has_an_id_of_its_own_which_does_not_depend_on_poin
 
 
 @pytest.mark.parametrize(("changed", "cause"), [
-    ({"prompt_id": " "}, "no prompt_id"), ({"prompt": [{"role": "tool", "content": "x"}]}, "role"),
+    ({"prompt_id": " "}, "no task id"), ({"prompt": [{"role": "tool", "content": "x"}]}, "role"),
 ])  # fmt: skip
 def test_a_row_that_can_be_no_task_is_refused_with_its_cause(changed: dict[str, Any], cause: str) -> None:
     with pytest.raises(RowError, match=cause):

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -36,9 +35,9 @@ def test_the_weight_is_the_field_that_the_weight_class_names(severity: str) -> N
 
 
 @pytest.mark.parametrize(("stored", "weight", "text"), [
-    (5, 5.0, None), (np.int64(5), 5.0, None), (2.5, 2.5, None), (0, 0.0, None), (-11, -11.0, None),
+    (5, 5.0, None), (2.5, 2.5, None), (0, 0.0, None), (-11, -11.0, None),
     ("five", None, "five"), ("", None, ""), (True, None, "True"), ([5], None, "[5]"), (float("inf"), None, "inf"),
-    (np.float32("nan"), None, "nan"), (10**400, None, str(10**400)),
+    (float("nan"), None, "nan"), (10**400, None, str(10**400)),
 ])  # fmt: skip
 def test_a_number_is_the_weight_and_all_else_a_text(stored: Any, weight: float | None, text: str | None) -> None:
     criterion = only_criterion(hub_criterion("c", "important", stored))
@@ -97,7 +96,7 @@ def test_every_other_change_is_a_change_of_content(changes: dict[str, Any]) -> N
 # conversations
 
 
-@pytest.mark.parametrize("form", [tuple, lambda texts: np.array([*texts, None, " "], dtype=object)])
+@pytest.mark.parametrize("form", [tuple, lambda texts: [*texts, None, " "]])
 def test_reference_texts_stand_in_front_in_every_form_that_they_arrive_in(form: Any) -> None:
     task = parse_row(hub_row("t", reference_texts_0=form(["First.", "Second."])))
     prompt = "Reference Text 0:\nFirst.\n\nReference Text 1:\nSecond.\n\nWhat does t cost?"

@@ -89,8 +89,8 @@ def test_an_import_has_all_rows_of_an_export_but_canaries_and_runs(filled: Job, 
 
 
 def test_an_export_of_november_is_imported_without_its_former_tables_and_columns(copy: Path, empty: Job) -> None:
-    table = pq.read_table(copy / "task_rows.parquet").drop_columns(["expert"])
-    pq.write_table(table, copy / "task_rows.parquet")
+    table = pq.read_table(copy / "task_rows/part-0.parquet").drop_columns(["expert"])
+    pq.write_table(table, copy / "task_rows/part-0.parquet")
     listed = file_list_of(copy)
     by_name = {each["name"]: each for each in listed["tables"]}
     by_name["task_rows"]["columns"].pop("expert")
@@ -128,10 +128,12 @@ def test_an_export_of_one_benchmark_has_its_rows_alone(tmp_path: Path) -> None:
     written(job.warehouse, kit.combined(own, other)).publish()
     export_tables(job, tmp_path / "own", benchmark="prbench")
 
-    tasks = pq.read_table(tmp_path / "own" / "task_rows.parquet").to_pylist()
+    tasks = pq.read_table(tmp_path / "own/task_rows/part-0.parquet").to_pylist()
     assert [("prbench", "t1"), ("prbench", "t2")] == sorted((each["benchmark"], each["task_id"]) for each in tasks)
-    assert {None} == {each["canary"] for each in pq.read_table(tmp_path / "own/split_members.parquet").to_pylist()}
-    assert 1 == pq.read_metadata(tmp_path / "own/runs.parquet").num_rows
+    assert {None} == {
+        each["canary"] for each in pq.read_table(tmp_path / "own/split_members/part-0.parquet").to_pylist()
+    }
+    assert 1 == pq.read_metadata(tmp_path / "own/runs/part-0.parquet").num_rows
 
 
 RESPONSE = response("t1", model="ada")
@@ -180,7 +182,7 @@ DAMAGE = {
     "no manifest": (lambda folder: (folder / "manifest.json").unlink(), "not a complete export"),
     "no tables": (lambda folder: rewritten(folder, tables=None), "cannot be read"),
     "a file that is not listed": (lambda folder: rewritten(folder, files=[]), "is of a table and not among the files"),
-    "other bytes": (lambda folder: os.truncate(folder / "verdicts.parquet", 99), "missing, or changed since"),
+    "other bytes": (lambda folder: os.truncate(folder / "verdicts/part-0.parquet", 99), "missing, or changed since"),
 }
 
 

@@ -97,7 +97,7 @@ def test_a_failed_call_of_a_judge_is_no_unmet_criterion(logs: Logs) -> None:
     assert ("grader_failed", "parse_error", None) == (score["reason"], failed["status"], failed["value"])
     # 10 points are certain, and 5 more are possible.
     assert (10 / 15, 1.0) == pytest.approx((score["metadata"]["value_lower"], score["metadata"]["value_upper"]))
-    assert "1 parse error" in score["explanation"]
+    assert "| parse error |" in score["explanation"]
 
 
 def test_a_failed_response_is_an_error_with_a_cause_and_no_score(logs: Logs) -> None:

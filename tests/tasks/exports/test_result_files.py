@@ -50,7 +50,7 @@ def test_every_leaderboard_column_is_explained(choice: dict[str, Any], inspected
     if not table.rows:
         # Without a hard subset or enough labels, the table is empty but has the same columns.
         table = ResultTable(table.columns, [(None,) * len(table.columns)])
-    write_board(inspected, table, tmp_path / "board.csv", choice.get("by"))
+    write_board(inspected, table, tmp_path / "board.csv")
 
     heading, *explained = lines(tmp_path / "board-columns.csv")
     assert ["column", "meaning"] == heading

@@ -280,9 +280,3 @@ def test_equal_texts_that_were_put_in_another_order_are_told_apart_by_their_weig
     refused, name, _ = _met((3, 0), (5, 0), (3, 1))
     assert "a" == name
     assert "several times, and the log does not say which decision is on which" in refused
-
-
-def test_a_model_without_reviews_is_named(job: Job, tmp_path: Path) -> None:
-    log = unpacked("evalscope", tmp_path)
-    shutil.rmtree(log / "reviews" / "thorough")
-    assert "thorough has predictions and no reviews, so no verdict" in notes_of(import_results(job, [log]))

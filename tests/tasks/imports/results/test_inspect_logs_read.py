@@ -296,7 +296,7 @@ def test_a_damaged_log_is_refused_in_one_line(finance: Job, tmp_path: Path, dama
     (tmp_path / "x.json").write_bytes((LOGS / "brief.json").read_bytes()[:-200])
 
     assert "x.eval" in refused(finance, [tmp_path / "x.eval"])
-    assert "x.json: is damaged or cut off" in refused(finance, [tmp_path / "x.json"])
+    assert "x.json:1: not a JSON object" in refused(finance, [tmp_path / "x.json"])
 
 
 def test_impossible_labels_and_logs_beside_a_misfit_are_refused(finance: Job, health_data: Job, tmp_path: Path) -> None:
@@ -304,10 +304,10 @@ def test_impossible_labels_and_logs_beside_a_misfit_are_refused(finance: Job, he
     assert "has brief, thorough; write {model} where its name belongs" in refused(finance, [both], model="one")
 
     nameless = simple_evals(tmp_path / "s.json", [example("m", row) for row in rows("healthbench")])
-    assert "names no model; give its label with --as" in refused(health_data, [nameless])
+    assert "names no model; give its label" in refused(health_data, [nameless])
     assert "names no judge" in refused(health_data, [nameless], model="m", judge="{judge} again")
     for label in ({"model": " "}, {"judge": ""}):
-        assert "a label is not blank" in refused(finance, [both], **label)
+        assert "give its label, which is not blank" in refused(finance, [both], **label)
     wrong = edited(published(tmp_path / "wrong.json"), _another_turn)
     assert "another conversation" in refused(finance, [both, wrong], model="m {model}")
     assert "is not in revision" in refused(health_data, [both])
