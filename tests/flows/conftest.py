@@ -132,7 +132,7 @@ def run_here(folder: Path, capsys: Printed) -> Run:
     return run_on(folder, capsys)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
     """Start a real Prefect server with a database of its own."""
     home = tmp_path_factory.mktemp("prefect")

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,8 +25,8 @@ from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer, HttpResponse, is_judge_request, well_behaved
 from tests.flows.conftest import N_CRITERIA, Command
-from tests.flows.prefect_server import browser, take_database
-from tests.kit import Patch, Printed, endpoint, job_on, shared_folder, until
+from tests.flows.prefect_server import artifacts_of, browser, take_database
+from tests.kit import Patch, Printed, copied, endpoint, job_on, shared_folder, until
 
 pytestmark = pytest.mark.slow
 
@@ -127,6 +128,20 @@ def test_runs_go_on_when_the_server_is_lost(tmp_path: Path, monkeypatch: Patch, 
         asyncio.run(lose())
     assert 0 == run.poll()
     assert "runs in progress continue" in capsys.readouterr().err
+
+
+def test_a_run_ends_with_the_report_of_all_there_is_and_prefect_links_to_it(
+    command: Command, sample_job: Job, prefect_api: str
+) -> None:
+    data = copied(sample_job, command.folder / "data").warehouse
+    command.configure(dataset={"source": "sample"}, report={"enabled": True})
+    done = command.json("run", "--model", "brief", "--warehouse", "data", "-q")
+
+    index = data / "report/prbench/index.html"
+    assert "report" == done["stages"][-1]["stage"]
+    assert "thorough" in index.read_text(encoding="utf-8")
+    (link,) = artifacts_of(prefect_api, "report-link", done["run_id"])
+    assert [index.resolve().as_uri()] == re.findall(r"\]\((.*?)\)", link)
 
 
 # as processes, on a server of their own

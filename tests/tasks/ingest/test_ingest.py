@@ -20,6 +20,8 @@ from tests.kit import good_row, good_rubric, job_on, one_line, values_in, write_
 from tests.tasks.benchmarks.research import research_row
 from tests.tasks.dataset.rows import HUB_SCHEMA
 
+pytestmark = pytest.mark.usefixtures("without_scores")
+
 Rows = list[dict[str, Any]]
 
 

@@ -46,6 +46,7 @@ COLUMNS = (
 )
 
 pytestmark = pytest.mark.slow
+without_scores = pytest.mark.usefixtures("without_scores")
 Make = Callable[..., Job]
 
 
@@ -114,6 +115,7 @@ def nano_of(rows: Sequence[Mapping[str, Any]]) -> int:
     return sum(round(1e9 * row["cost_usd"]) for row in rows)
 
 
+@without_scores
 def test_each_criterion_has_a_verdict_of_its_own_and_a_share_of_the_cost_from_one_planned_request_for_its_piece(
     kind: str, make: Make, server: FaultServer
 ) -> None:
@@ -160,6 +162,7 @@ def spoiled(spoil: Callable[[list[Any]], Any], until: int = 1) -> Behaviour:
     return behaviour
 
 
+@without_scores
 def test_an_entry_that_cannot_be_read_fails_its_criterion_alone_and_the_piece_is_asked_again(
     kind: str, make: Make, server: FaultServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +187,7 @@ def test_an_entry_that_cannot_be_read_fails_its_criterion_alone_and_the_piece_is
     assert paid_nano + nano(usages(server, n_paid)) == nano_of(verdicts(job))
 
 
+@without_scores
 def test_each_criterion_takes_the_first_attempt_in_which_its_entry_can_be_read(
     kind: str, make: Make, server: FaultServer, tmp_path: Path
 ) -> None:
@@ -224,6 +228,7 @@ def test_each_criterion_takes_the_first_attempt_in_which_its_entry_can_be_read(
     assert rows == verdicts(empty)
 
 
+@without_scores
 def test_another_threshold_makes_its_verdicts_of_stored_probabilities_without_a_call(
     make: Make, server: FaultServer
 ) -> None:
@@ -250,6 +255,7 @@ HOSTILE: dict[str, bytes] = {
 }
 
 
+@without_scores
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_body_is_a_failure_with_a_cause_and_never_a_verdict(
     name: str, make: Make, server: FaultServer
@@ -286,6 +292,7 @@ TOO_LONG = HttpResponse(
 )
 
 
+@without_scores
 def test_a_piece_that_does_not_fit_is_judged_one_by_one_by_a_chat_judge_and_fails_for_a_decision_model(
     kind: str, make: Make, server: FaultServer
 ) -> None:
@@ -307,6 +314,7 @@ def test_a_piece_that_does_not_fit_is_judged_one_by_one_by_a_chat_judge_and_fail
     assert {("context_length", None)} == {(row["status"], row["value"]) for row in rows}
 
 
+@without_scores
 def test_what_a_partly_readable_reply_cost_is_kept_where_its_piece_is_then_too_long(
     make: Make, server: FaultServer
 ) -> None:
@@ -343,6 +351,7 @@ def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_it
         assert pytest.approx(expected) == costs_usd
 
 
+@without_scores
 @pytest.mark.parametrize("of_second", [{}, {"kind": "decisions"}])
 def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
     of_second: dict[str, Any], make: Make, server: FaultServer
@@ -363,6 +372,7 @@ def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
     assert all(row["confidence"] >= 0.75 for row in rows if row["decided_by"] == "judge")
 
 
+@without_scores
 def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_planned(
     make: Make, server: FaultServer
 ) -> None:
@@ -405,6 +415,7 @@ def test_a_benchmark_of_ones_own_has_a_template_for_groups_beside_its_own(name: 
     assert "<<rubric_items>>" in configs_of(judge, of_benchmark)[0].template
 
 
+@without_scores
 def test_provider_batches_hold_one_line_for_each_piece(make: Make, server: FaultServer) -> None:
     live = make(CHAT)
     judged(live)
@@ -542,6 +553,7 @@ SECRET = "sk-of-a-test-1234567890"
 WRONG_KEY = HttpResponse(status=401, error={"message": f"Incorrect API key provided: {SECRET}", "type": None})
 
 
+@without_scores
 @pytest.mark.parametrize(("http_response", "status"), [(AWAY, "redirected"), (WRONG_KEY, "provider_error")])
 def test_a_request_that_no_repetition_helps_is_made_once_and_tells_no_secret(
     http_response: HttpResponse, status: str, kind: str, make: Make, server: FaultServer, monkeypatch: Patch
