@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-import sql
 from flows.nightly import changes
 from flows.report import write_report
 from tasks.aggregate import aggregate
@@ -19,7 +18,7 @@ from tasks.figures.scope import Scope, open_scope
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
-from tests.kit import Patch, job_on, row, shared_folder, written
+from tests.kit import Patch, job_on, publish_no_scores, row, shared_folder, written
 from tests.tasks.report.browser import browsing
 from tests.tasks.report.drilldown.drilled import data, drill
 from tests.tasks.report.synthetic.research import research_job as research_job_in
@@ -33,10 +32,8 @@ RESPONSES, LABELS = (SAMPLE.parent / name for name in ("responses.jsonl", "label
 
 @pytest.fixture
 def without_scores(monkeypatch: Patch) -> None:
-    """Publish what stages up to judging read, and no scores, which take two thirds of the time of publishing."""
-    read = {model.name for model in sql.leading_to(["tasks", "messages", "intermediate.model_runs"])}
-    behind = sql.behind
-    monkeypatch.setattr(sql, "behind", lambda changed: [model for model in behind(changed) if model.name in read])
+    """Publish no scores, in tests that read none."""
+    publish_no_scores(monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,6 @@ import click
 import pytest
 
 from flows.cli.main import cli, main
-from flows.recorded import UNRECORDED
 from flows.server.project_server import PrefectServer
 from tests.faults.server import FaultServer
 from tests.flows.prefect_server import serving_prefect
@@ -143,6 +142,8 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prefect
 @pytest.fixture
 def prefect_api(prefect_server: PrefectServer, monkeypatch: Patch) -> str:
     """The address of the server, which records what the test runs."""
+    from flows.recorded import UNRECORDED  # Prefect takes seconds to import
+
     monkeypatch.setenv("PRBENCH_PREFECT", "auto")
     monkeypatch.setenv("PREFECT_API_URL", prefect_server.url)
     monkeypatch.setenv("PREFECT_API_AUTH_STRING", prefect_server.secret)
