@@ -236,6 +236,7 @@ def checked(certificate: Path, *texts: Path) -> Texts:
     return result.texts
 
 
+@pytest.mark.slow
 def test_a_data_set_an_export_and_a_warehouse_match(sample_job: Job, certificate: Path, tmp_path: Path) -> None:
     export_tables(sample_job, tmp_path / "exported")
 

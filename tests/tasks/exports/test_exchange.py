@@ -262,7 +262,8 @@ def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(
 
 
 @without_scores
-@pytest.mark.parametrize("left", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("left", [1, 2, 30])
 def test_a_cut_off_publication_leaves_the_last_one(left: int, job: Job, store: Store, monkeypatch: kit.Patch) -> None:
     publish(job, store)
     before, n_files = store.read("current.json"), len(latest(store).files()) + 1

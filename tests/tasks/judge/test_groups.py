@@ -45,8 +45,7 @@ COLUMNS = (
     "position_in_call, prompt_tokens, completion_tokens, cost_usd, attempts, error"
 )
 
-pytestmark = pytest.mark.slow
-without_scores = pytest.mark.usefixtures("without_scores")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 Make = Callable[..., Job]
 
 
@@ -78,11 +77,11 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
 
 
 @pytest.fixture
-def server(shared: tuple[Path, int], monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
+def server(shared: tuple[Path, int]) -> Iterator[FaultServer]:
     """A new provider on the same port, and keys for it."""
-    for name in ("OPENAI_API_KEY", "HOSTED_VLLM_API_KEY"):
-        monkeypatch.setenv(name, "none")
-    with FaultServer(port=shared[1]) as running:
+    with pytest.MonkeyPatch.context() as patched, FaultServer(port=shared[1]) as running:
+        for name in ("OPENAI_API_KEY", "HOSTED_VLLM_API_KEY"):
+            patched.setenv(name, "none")
         yield running
 
 
@@ -115,7 +114,6 @@ def nano_of(rows: Sequence[Mapping[str, Any]]) -> int:
     return sum(round(1e9 * row["cost_usd"]) for row in rows)
 
 
-@without_scores
 def test_each_criterion_has_a_verdict_of_its_own_and_a_share_of_the_cost_from_one_planned_request_for_its_piece(
     kind: str, make: Make, server: FaultServer
 ) -> None:
@@ -162,7 +160,6 @@ def spoiled(spoil: Callable[[list[Any]], Any], until: int = 1) -> Behaviour:
     return behaviour
 
 
-@without_scores
 def test_an_entry_that_cannot_be_read_fails_its_criterion_alone_and_the_piece_is_asked_again(
     kind: str, make: Make, server: FaultServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,7 +184,6 @@ def test_an_entry_that_cannot_be_read_fails_its_criterion_alone_and_the_piece_is
     assert paid_nano + nano(usages(server, n_paid)) == nano_of(verdicts(job))
 
 
-@without_scores
 def test_each_criterion_takes_the_first_attempt_in_which_its_entry_can_be_read(
     kind: str, make: Make, server: FaultServer, tmp_path: Path
 ) -> None:
@@ -228,7 +224,6 @@ def test_each_criterion_takes_the_first_attempt_in_which_its_entry_can_be_read(
     assert rows == verdicts(empty)
 
 
-@without_scores
 def test_another_threshold_makes_its_verdicts_of_stored_probabilities_without_a_call(
     make: Make, server: FaultServer
 ) -> None:
@@ -255,7 +250,6 @@ HOSTILE: dict[str, bytes] = {
 }
 
 
-@without_scores
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_body_is_a_failure_with_a_cause_and_never_a_verdict(
     name: str, make: Make, server: FaultServer
@@ -292,7 +286,6 @@ TOO_LONG = HttpResponse(
 )
 
 
-@without_scores
 def test_a_piece_that_does_not_fit_is_judged_one_by_one_by_a_chat_judge_and_fails_for_a_decision_model(
     kind: str, make: Make, server: FaultServer
 ) -> None:
@@ -314,7 +307,6 @@ def test_a_piece_that_does_not_fit_is_judged_one_by_one_by_a_chat_judge_and_fail
     assert {("context_length", None)} == {(row["status"], row["value"]) for row in rows}
 
 
-@without_scores
 def test_what_a_partly_readable_reply_cost_is_kept_where_its_piece_is_then_too_long(
     make: Make, server: FaultServer
 ) -> None:
@@ -332,8 +324,9 @@ def test_what_a_partly_readable_reply_cost_is_kept_where_its_piece_is_then_too_l
 
 
 def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_its_calls(
-    make: Make, server: FaultServer
+    make: Make, server: FaultServer, monkeypatch: Patch
 ) -> None:
+    monkeypatch.undo()  # here scores are published
     second = {"name": "hosted_vllm/second", "label": "second", "api_base": server.api_base, "price": PRICE}
     for threshold in (0.5, 0.75):  # the second threshold needs no call
         judged(make({**OPENAI, "threshold": threshold}, more=[second]))
@@ -351,7 +344,6 @@ def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_it
         assert pytest.approx(expected) == costs_usd
 
 
-@without_scores
 @pytest.mark.parametrize("of_second", [{}, {"kind": "decisions"}])
 def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
     of_second: dict[str, Any], make: Make, server: FaultServer
@@ -372,7 +364,6 @@ def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
     assert all(row["confidence"] >= 0.75 for row in rows if row["decided_by"] == "judge")
 
 
-@without_scores
 def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_planned(
     make: Make, server: FaultServer
 ) -> None:
@@ -415,7 +406,6 @@ def test_a_benchmark_of_ones_own_has_a_template_for_groups_beside_its_own(name: 
     assert "<<rubric_items>>" in configs_of(judge, of_benchmark)[0].template
 
 
-@without_scores
 def test_provider_batches_hold_one_line_for_each_piece(make: Make, server: FaultServer) -> None:
     live = make(CHAT)
     judged(live)
@@ -431,7 +421,11 @@ def test_provider_batches_hold_one_line_for_each_piece(make: Make, server: Fault
     assert {0.0} == {row["cost_usd"] for row in rows}
 
 
-def test_neighbours_measures_the_effect_that_the_judge_has(make: Make, server: FaultServer, tmp_path: Path) -> None:
+def test_neighbours_measures_the_effect_that_the_judge_has(
+    make: Make, server: FaultServer, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    monkeypatch.undo()  # here scores are published
+
     def influenced(request: Request, number: int) -> HttpResponse:
         """A decision model that calls every criterion but the first of a call unmet."""
         reply = well_behaved(request, number)
@@ -553,7 +547,6 @@ SECRET = "sk-of-a-test-1234567890"
 WRONG_KEY = HttpResponse(status=401, error={"message": f"Incorrect API key provided: {SECRET}", "type": None})
 
 
-@without_scores
 @pytest.mark.parametrize(("http_response", "status"), [(AWAY, "redirected"), (WRONG_KEY, "provider_error")])
 def test_a_request_that_no_repetition_helps_is_made_once_and_tells_no_secret(
     http_response: HttpResponse, status: str, kind: str, make: Make, server: FaultServer, monkeypatch: Patch
