@@ -24,6 +24,7 @@ from typing import Any
 import pytest
 import yaml
 
+import sql
 from tasks.aggregate import aggregate
 from tasks.assemble import assemble
 from tasks.benchmarks.prbench import SCORES
@@ -59,6 +60,7 @@ SHARED_DATA = ROOT / "../shared/data"
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 REVISION = "a-revision"
+BEHIND = sql.behind
 _COMMON = {
     "benchmark": "prbench", "dataset_revision": REVISION, "conversation_id": "a-conversation",
     "model_config_hash": "a-configuration", "vintage": "base", "trial": 1, "judge": "a-judge",
@@ -277,12 +279,20 @@ def prepared(job: Job) -> Job:
     return _prepared(job)
 
 
+def publish_no_scores(patched: Patch) -> None:
+    """Publish what stages up to judging and reviews read, and no scores, which take two thirds of the time."""
+    read = {each.name for each in sql.leading_to(["tasks", "messages", "intermediate.model_runs", "criterion_reviews"])}
+    patched.setattr(sql, "behind", lambda changed: [model for model in BEHIND(changed) if model.name in read])
+
+
 @functools.cache
 def prepared_sample() -> Path:
     """A warehouse with the sample, made once in this process, which removes it at its end."""
     folder = Path(tempfile.mkdtemp(prefix="prepared-"))
     atexit.register(shutil.rmtree, folder)
-    return _prepared(job_on("sample", folder)).warehouse
+    with Patch.context() as patched:
+        patched.setattr(sql, "behind", BEHIND)  # also while no scores are published
+        return _prepared(job_on("sample", folder)).warehouse
 
 
 def _prepared(job: Job) -> Job:

@@ -18,7 +18,7 @@ from tasks.figures.scope import Scope, open_scope
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
-from tests.kit import job_on, row, shared_folder, written
+from tests.kit import Patch, job_on, publish_no_scores, row, shared_folder, written
 from tests.tasks.report.browser import browsing
 from tests.tasks.report.drilldown.drilled import data, drill
 from tests.tasks.report.synthetic.research import research_job as research_job_in
@@ -28,6 +28,12 @@ from warehouse.locks import file_lock
 
 SAMPLE = sample_path("prbench")
 RESPONSES, LABELS = (SAMPLE.parent / name for name in ("responses.jsonl", "labels.csv"))
+
+
+@pytest.fixture
+def without_scores(monkeypatch: Patch) -> None:
+    """Publish no scores, in tests that read none."""
+    publish_no_scores(monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,6 @@ import click
 import pytest
 
 from flows.cli.main import cli, main
-from flows.recorded import UNRECORDED
 from flows.server.project_server import PrefectServer
 from tests.faults.server import FaultServer
 from tests.flows.prefect_server import serving_prefect
@@ -132,7 +131,7 @@ def run_here(folder: Path, capsys: Printed) -> Run:
     return run_on(folder, capsys)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
     """Start a real Prefect server with a database of its own."""
     home = tmp_path_factory.mktemp("prefect")
@@ -143,6 +142,8 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prefect
 @pytest.fixture
 def prefect_api(prefect_server: PrefectServer, monkeypatch: Patch) -> str:
     """The address of the server, which records what the test runs."""
+    from flows.recorded import UNRECORDED  # Prefect takes seconds to import
+
     monkeypatch.setenv("PRBENCH_PREFECT", "auto")
     monkeypatch.setenv("PREFECT_API_URL", prefect_server.url)
     monkeypatch.setenv("PREFECT_API_AUTH_STRING", prefect_server.secret)

@@ -13,7 +13,6 @@ import pytest
 from flows import execution
 from flows.cli.main import main
 from flows.execution import execute
-from flows.recorded import message_of, state_of, warehouse_name
 from flows.run.outcomes import ENDINGS, outcome_of
 from tasks.llm.ledger.ledger import Ledger
 from tasks.run.writing import StageReport
@@ -120,6 +119,8 @@ def test_a_run_without_replies_fails(failures: dict[str, int], n_rows: int, more
 
 @pytest.mark.parametrize("outcome", ENDINGS)
 def test_a_state_has_the_name_of_its_outcome_and_says_what_to_know(outcome: str) -> None:
+    from flows.recorded import message_of, state_of  # Prefect takes seconds to import
+
     warned = [StageReport("sample"), StageReport("judge", notes=["9 made"], warnings=["half is missing"])]
     state = state_of(outcome, message_of(warned, outcome))
     assert (*ENDINGS[outcome][1:], "half is missing") == (state.type.value, state.name, state.message)
@@ -133,4 +134,6 @@ def test_a_state_has_the_name_of_its_outcome_and_says_what_to_know(outcome: str)
     ("/srv/evals/warehouse/data", "evals"), ("/srv/evals/nights", "nights"), ("/warehouse/data", "root"),
 ])  # fmt: skip
 def test_a_warehouse_is_named_after_its_folder_or_after_the_one_with_the_default_folder(folder: str, name: str) -> None:
+    from flows.recorded import warehouse_name
+
     assert name == warehouse_name(Path(folder))

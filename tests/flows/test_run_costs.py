@@ -13,6 +13,7 @@ from tasks.maintain.upkeep import latest_runs, run_cost, run_total, spent, store
 from tests.kit import Printed, at, call_entry, job_on, recorded, row, rows_in, written
 from warehouse import Warehouse
 
+pytestmark = pytest.mark.usefixtures("without_scores")
 PAID: dict[tuple[str, str], list[float | None]] = {
     # (purpose, model): the cost of each of its calls, with discarded ones
     ("sample", "m"): [0.25, 0.5],

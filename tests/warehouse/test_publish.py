@@ -82,6 +82,7 @@ def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(warehou
         assert [("now", "judge", None), ("then", "run", None)] == stored
 
 
+@pytest.mark.slow
 def test_models_that_are_built_again_and_others_are_as_from_anew(warehouse: Warehouse, tmp_path: Path) -> None:
     warehouse.write("responses", [response("t1"), response("t2")])
     warehouse.publish()

@@ -56,6 +56,8 @@ def ready(command: Command, provider: FaultServer, *annotators: dict[str, Any]) 
 
 def test_each_task_is_labelled_once_by_each_vocabulary(command: Command, provider: FaultServer) -> None:
     ready(command, provider, endpoint("ann", provider.api_base, trials=2), endpoint("bob", provider.api_base))
+    labels = "select task_id, decision_types, economic_pathways from tasks order by task_id"
+    before = command.sql(labels)
     command("annotate")
     calls = Counter((kind_of(prompt_of(each)), each["model"]) for each in provider.book)
 
@@ -68,27 +70,20 @@ def test_each_task_is_labelled_once_by_each_vocabulary(command: Command, provide
         allowed = known[row["kind"]].labels_of(fields[row["task_id"]])
         assert {row["primary_label"], *row["secondary_labels"]} <= allowed.keys()
 
+    # The data set's own labels stay, and missing ones are used.
+    after = command.sql(labels)
+    sources = command.sql("select kind, source, count(distinct task_id)::int as n from labelled_tasks group by all")
+    n_of = {(row["kind"], row["source"]): row["n"] for row in sources}
+    for kind, column in (("decision_type", "decision_types"), ("economic_pathway", "economic_pathways")):
+        assert sum(bool(row[column]) for row in before) == n_of.get((kind, "released"), 0)
+        assert sum(not row[column] for row in before) == n_of.get((kind, "annotated"), 0)
+        assert all(row[column] for row in after)
+        assert all(not was[column] or was[column] == row[column] for was, row in zip(before, after, strict=True))
+    assert N_TASKS == n_of["jurisdiction", "annotated"]
+
     done = command("annotate")
     assert "nothing is missing, no model call made" in done.stderr
     assert 9 * N_TASKS == len(provider.book)
-
-
-def test_the_data_set_s_labels_stay_and_missing_ones_are_used(command: Command, provider: FaultServer) -> None:
-    ready(command, provider)
-    before = command.sql("select task_id, decision_types, economic_pathways from tasks order by task_id")
-    command("annotate")
-    after = command.sql("select task_id, decision_types, economic_pathways from tasks order by task_id")
-    sources = command.sql("select kind, source, count(distinct task_id)::int as n from labelled_tasks group by all")
-
-    released = {row["kind"]: row["n"] for row in sources if row["source"] == "released"}
-    annotated = {row["kind"]: row["n"] for row in sources if row["source"] == "annotated"}
-    for kind, column in (("decision_type", "decision_types"), ("economic_pathway", "economic_pathways")):
-        assert sum(bool(row[column]) for row in before) == released.get(kind, 0)
-        assert sum(not row[column] for row in before) == annotated.get(kind, 0)
-        assert all(row[column] for row in after)
-    assert N_TASKS == annotated["jurisdiction"]
-    stays = {row["task_id"]: row["decision_types"] for row in before if row["decision_types"]}
-    assert stays == {row["task_id"]: row["decision_types"] for row in after if row["task_id"] in stays}
 
 
 def test_an_annotator_named_like_the_data_set_s_own_labels_is_refused(command: Command, provider: FaultServer) -> None:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 TOPICS = ("depreciation of leased equipment", "inheritance tax of foreign estates", "margin calls on short options",
           "notice periods in employment")  # fmt: skip
 MANNERS = ("briefly", "precisely", "completely")
-N_TASKS, N_CRITERIA, WEAK = 80, 8, 1
+N_TASKS, N_CRITERIA, WEAK = 50, 8, 1
 
 
 def is_naming(request: Request) -> bool:

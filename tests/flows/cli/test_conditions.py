@@ -43,6 +43,7 @@ def configured(file: Path, warehouse: Path, conditions: Any = CONDITIONS) -> lis
     return ["--config", str(file)]
 
 
+@pytest.mark.slow
 def test_an_aggregation_stores_what_the_command_computes(file: Path, warehouse: Path, tmp_path: Path, run: Run) -> None:
     copied = Path(shutil.copytree(warehouse, tmp_path / "copied"))
     options = configured(file, copied)

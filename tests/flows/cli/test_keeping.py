@@ -18,6 +18,7 @@ from tests.tasks.llm.conftest import failed
 from warehouse import Warehouse
 from warehouse.files import write_sealed
 
+pytestmark = pytest.mark.usefixtures("without_scores")
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 

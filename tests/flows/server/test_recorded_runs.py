@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,7 +17,6 @@ from typing import Any
 import httpx
 import pytest
 
-from flows.recorded import STOPPED, UNRECORDED, call, reported, run_name, run_recorded
 from flows.server.project_server import own_server, secret_path
 from flows.server.server_process import ADDRESS
 from tasks.config.job import Job
@@ -24,8 +24,8 @@ from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer, HttpResponse, is_judge_request, well_behaved
 from tests.flows.conftest import N_CRITERIA, Command
-from tests.flows.prefect_server import browser, take_database
-from tests.kit import Patch, Printed, endpoint, job_on, shared_folder, until
+from tests.flows.prefect_server import artifacts_of, browser, take_database
+from tests.kit import Patch, Printed, copied, endpoint, job_on, shared_folder, until
 
 pytestmark = pytest.mark.slow
 
@@ -50,12 +50,27 @@ def state(url: str, flow_name: str) -> tuple[str, str, str]:
 
 
 def flow_of(name: str, work: Callable[[Job], Any]) -> Any:
-    from prefect import flow
+    from prefect import flow  # it takes seconds to import
+
+    from flows.recorded import reported, run_name
 
     async def run(job: Job) -> Any:
         return await work(job)
 
     return flow(name=name, flow_run_name=run_name, validate_parameters=False)(reported(run))
+
+
+def calling(stage: Any) -> Callable[[Job], Any]:
+    """The work of a flow that calls another one."""
+    from flows.recorded import call
+
+    return lambda job: call(stage, job)
+
+
+def ran(flow: Any, folder: Path) -> Any:
+    from flows.recorded import run_recorded
+
+    return asyncio.run(run_recorded(flow, job_on("sample", folder)))
 
 
 @pytest.mark.parametrize(("reports", "state_shown"), [
@@ -65,9 +80,9 @@ def test_a_flow_ends_in_its_outcome_s_state(prefect_api: str, tmp_path: Path, re
     async def work(_: Job) -> list[StageReport]:
         return list(reports)
 
-    ends, job = flow_of("ends", work), job_on("sample", tmp_path)
-    assert reports == asyncio.run(run_recorded(ends, job))
-    assert reports == asyncio.run(ends.fn(job))
+    ends = flow_of("ends", work)
+    assert reports == ran(ends, tmp_path)
+    assert reports == asyncio.run(ends.fn(job_on("sample", tmp_path)))
     assert state_shown == state(prefect_api, "ends")
 
 
@@ -75,10 +90,9 @@ def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(prefect_api
     async def fail(_: Job) -> StageReport:
         raise PipelineError("the file is gone")
 
-    inner = flow_of("raises-inside", fail)
-    outer = flow_of("raises-outside", lambda job: call(inner, job))
+    outer = flow_of("raises-outside", calling(flow_of("raises-inside", fail)))
     with pytest.raises(PipelineError, match="the file is gone"):
-        asyncio.run(run_recorded(outer, job_on("sample", tmp_path)))
+        ran(outer, tmp_path)
     assert [("FAILED", "Failed")] * 2 == [state(prefect_api, f"raises-{name}")[:2] for name in ("inside", "outside")]
 
 
@@ -88,6 +102,8 @@ def test_a_lost_server_changes_no_work_and_is_reported_once(
     tmp_path: Path, monkeypatch: Patch, capsys: Printed, is_begun: bool
 ) -> None:
     from prefect.client.orchestration import PrefectClient
+
+    from flows.recorded import UNRECORDED
 
     n_done = []
 
@@ -102,8 +118,7 @@ def test_a_lost_server_changes_no_work_and_is_reported_once(
     stage = flow_of("is-lost", work)
     if not is_begun:
         monkeypatch.setattr(PrefectClient, "create_flow_run", refuse)
-    outer = flow_of("loses", lambda job: call(stage, job))
-    assert HALF == asyncio.run(run_recorded(outer, job_on("sample", tmp_path)))
+    assert HALF == ran(flow_of("loses", calling(stage)), tmp_path)
     assert ["stage"] == n_done
     assert 1 == capsys.readouterr().err.count("does not record this run any more (ConnectError)")
     assert UNRECORDED.is_set()
@@ -127,6 +142,20 @@ def test_runs_go_on_when_the_server_is_lost(tmp_path: Path, monkeypatch: Patch, 
         asyncio.run(lose())
     assert 0 == run.poll()
     assert "runs in progress continue" in capsys.readouterr().err
+
+
+def test_a_run_ends_with_the_report_of_all_there_is_and_prefect_links_to_it(
+    command: Command, sample_job: Job, prefect_api: str
+) -> None:
+    data = copied(sample_job, command.folder / "data").warehouse
+    command.configure(dataset={"source": "sample"}, report={"enabled": True})
+    done = command.json("run", "--model", "brief", "--warehouse", "data", "-q")
+
+    index = data / "report/prbench/index.html"
+    assert "report" == done["stages"][-1]["stage"]
+    assert "thorough" in index.read_text(encoding="utf-8")
+    (link,) = artifacts_of(prefect_api, "report-link", done["run_id"])
+    assert [index.resolve().as_uri()] == re.findall(r"\]\((.*?)\)", link)
 
 
 # as processes, on a server of their own
@@ -222,6 +251,8 @@ def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, mon
 
 
 def test_a_killed_run_is_shown_as_crashed_by_the_next_which_can_be_cancelled(world: World, monkeypatch: Patch) -> None:
+    from flows.recorded import STOPPED
+
     world.slow_down(1.0)
     run = world.under_way()
     run.kill()

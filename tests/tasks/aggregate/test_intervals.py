@@ -16,6 +16,7 @@ from warehouse import Reader, Warehouse
 from warehouse.files import has_damage, read_sealed, write_sealed
 from warehouse.listing import LIST
 
+pytestmark = pytest.mark.slow
 ENDS = ("ci_low", "ci_high", "met_ci_low", "met_ci_high", "raw_ci_low", "raw_ci_high")
 MEASURED = (*ENDS, "is_small", "trials_mean", "trials_ci_low", "trials_ci_high")
 Table = dict[Any, dict[str, Any]]
@@ -66,7 +67,6 @@ def decided_at_last(world: Rows, figures: Figures) -> dict[str, Any]:
     )  # fmt: skip
 
 
-@pytest.mark.slow
 def test_a_changed_verdict_renews_figures(world: Rows, figures: Figures, copied: Path, leaderboard_rows: Table) -> None:
     again = decided_at_last(world, figures)
     verdicts = {each["verdict_id"]: each for each in (*world["verdicts"], again)}
@@ -87,7 +87,7 @@ def test_a_changed_verdict_renews_figures(world: Rows, figures: Figures, copied:
 
 
 def test_the_same_rows_in_another_order_give_the_same_figures_to_the_last_digit(tmp_path: Path) -> None:
-    world, figures = random_world(seed=3, n_tasks=25), []
+    world, figures = random_world(seed=3, n_tasks=12), []
     for seed in (1, 2):
         folder = tmp_path / str(seed)
         rows = {name: Random(seed).sample(of_table, len(of_table)) for name, of_table in world.items()}

@@ -19,7 +19,7 @@ from tests.faults.server import FaultServer
 from tests.kit import endpoint, good_row, job_on, prepared, rows_in, values_in, write_jsonl
 from warehouse import Warehouse
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
 
 def reviewer(server: FaultServer, label: str = "rev", **settings: Any) -> dict[str, Any]:

@@ -22,10 +22,12 @@ from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.judge.rubric_variants import derive
 from tasks.plan.plan import plan
+from tests import kit
 from tests.faults.behaviours import HttpResponse, Request, criterion_of, prompt_of, well_behaved
 from tests.faults.server import FaultServer
 from tests.kit import copied, endpoint, job_on, judged, prepared, rows_in, sampled, values_in, write_jsonl
 from tests.tasks.benchmarks.research import research_row
+from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
 
@@ -188,7 +190,8 @@ class World:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A world judged in ternary, in binary, and with rewritten criteria."""
-    with FaultServer(behaviour) as server:
+    with FaultServer(behaviour) as server, pytest.MonkeyPatch.context() as patched:
+        kit.publish_no_scores(patched)
         research_world = World(server, tmp_path_factory.mktemp("research"))
         assert [TASKS * CRITERIA, 0] == [research_world.does("three"), research_world.does("three")]
         # No criterion is rewritten yet, so only the writer's calls can be counted.
@@ -199,6 +202,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         # Without examples the rewritten criterion is equal, and its call was made already.
         assert TASKS * CRITERIA // 2 == research_world.does("three", "two", "removed")
         assert TASKS * CRITERIA - 1 == research_world.does(*JUDGES)
+        patched.undo()
+        Warehouse(research_world.job().warehouse).database.unlink()
         aggregate(research_world.job(*JUDGES))
         yield research_world
 

@@ -19,6 +19,8 @@ from tests import kit
 from tests.kit import Fill, admitted, criterion, job_on, response, row, rows_in, values_in, verdict
 from tests.tasks.check.bad_rows import ADMITTED, EXPECTED, WARNED, spoiled
 
+pytestmark = pytest.mark.usefixtures("without_scores")
+
 Checked = tuple[Path, StageReport]
 QUARANTINING = sorted({name for names in EXPECTED.values() for name in names})
 

@@ -16,6 +16,7 @@ from tests.tasks.compare.comparisons import ALL_MET, MIXED, RUBRICS, apart, ask,
 from warehouse import Reader
 
 WORSE_IN_RISK = comparisons.WORSE_IN_RISK
+without_scores = pytest.mark.usefixtures("without_scores")
 
 
 def test_models_differ_by_their_verdicts_and_a_planted_regression_stands_in_its_category(published: Fill) -> None:
@@ -284,17 +285,27 @@ def last_nights(
     return [(each["template_hash"], each["last_vintage"]) for each in pairs]
 
 
-@pytest.mark.parametrize(("n_judged", "last"), [
-    ((10, 10, 10, 10), "2026-11-21"),
-    ((0, 10, 4, 10), "2026-11-20"),  # a night with few verdicts is not compared with
-    ((0, 10, 5, 10), "2026-11-21"),
-])  # fmt: skip
-def test_a_night_is_compared_with_the_last_half_judged_one(published: Fill, n_judged: Sequence[int], last: str) -> None:
-    responses = [response_in(night) for night in NIGHTS]
-    verdicts = [each for result, n in zip(responses, n_judged, strict=True) for each in judged_by_one(result, n)]
-    assert [("a-template", last)] == last_nights(published, responses, verdicts)
+HALF_JUDGED = {
+    "steady": ((10, 10, 10, 10), "2026-11-21"), "half": ((0, 10, 5, 10), "2026-11-21"),
+    "thin": ((0, 10, 4, 10), "2026-11-20"),  # a night with few verdicts is not compared with
+}  # fmt: skip
 
 
+@without_scores
+def test_a_night_is_compared_with_the_last_half_judged_one_or_the_pinned_sampling(published: Fill) -> None:
+    # The pinned sampling stands in for the first night, and vintages of one's own do not.
+    responses = [response_in("base", "pinned"), response_in("2026-11-21", "pinned") | {"vintage": "an-experiment"}]
+    responses.append(response_in("2026-11-22", "pinned"))
+    verdicts = [each for result in responses for each in judged_by_one(result)]
+    for model, (n_judged, _) in HALF_JUDGED.items():
+        of_model = [response_in(night, model) for night in NIGHTS]
+        responses += of_model
+        verdicts += [each for result, n in zip(of_model, n_judged, strict=True) for each in judged_by_one(result, n)]
+    last = {"pinned": "base"} | {model: night for model, (_, night) in HALF_JUDGED.items()}
+    assert [("a-template", last[model]) for model in sorted(last)] == last_nights(published, responses, verdicts)
+
+
+@without_scores
 def test_each_judging_has_its_own_last_night_and_the_first_of_one_has_none(published: Fill) -> None:
     responses = [response_in(night) for night in NIGHTS]
     verdicts = [
@@ -305,12 +316,7 @@ def test_each_judging_has_its_own_last_night_and_the_first_of_one_has_none(publi
     assert last == last_nights(published, responses, verdicts)
 
 
-def test_the_pinned_sampling_stands_in_for_the_first_night_and_vintages_of_ones_own_do_not(published: Fill) -> None:
-    trial = response_in("2026-11-21") | {"vintage": "an-experiment"}
-    responses = [response_in("base"), trial, response_in("2026-11-22")]
-    assert [("a-template", "base")] == last_nights(published, responses)
-
-
+@without_scores
 def test_a_night_in_which_the_judge_had_drifted_is_no_measure(published: Fill) -> None:
     responses = [response_in(night) for night in NIGHTS]
     same = {"set_id": "set", "response_id": "r", "criterion_id": "c", "criterion_hash": "h"}

@@ -17,11 +17,11 @@ from tasks.config.job import Job
 from tasks.drift import choose_control_set, drifted, judge_control_set
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
-from tests.kit import job_on, judged, prepared, rows_in, sampled, values_in
+from tests.kit import Patch, job_on, judged, prepared, rows_in, sampled, values_in
 from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 N = 40
 
 
@@ -154,7 +154,8 @@ def test_no_night_or_no_configured_number_means_that_nothing_is_judged(server: F
     assert before == len(server.book)
 
 
-def test_no_score_sees_the_control_verdicts(server: FaultServer, folder: Path) -> None:
+def test_no_score_sees_the_control_verdicts(server: FaultServer, folder: Path, monkeypatch: Patch) -> None:
+    monkeypatch.undo()  # here scores are published
     job = job_at(server, folder)
     queries = ["from verdicts order by verdict_id", "from leaderboard order by all", "from scores order by all"]
     before = [rows_in(job, query) for query in queries]

@@ -26,6 +26,7 @@ from tests.tasks.bundles.manifests import sealed
 from tests.tasks.bundles.memory import Cut
 from warehouse import TABLES, Warehouse
 
+without_scores = pytest.mark.usefixtures("without_scores")
 LEADERBOARD = "select * from leaderboard order by split, judge, judge_trial, model, score_name, vintage"
 
 
@@ -246,6 +247,7 @@ def test_a_publication_is_whole_and_imported(job: Job, store: Store, tmp_path: P
     assert rows_in(job, "from responses") == rows_in(other, "from responses")
 
 
+@without_scores
 @pytest.mark.slow
 def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(job: Job, store: Store) -> None:
     publish(job, store)
@@ -261,7 +263,9 @@ def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(
     assert first != latest(store).root
 
 
-@pytest.mark.parametrize("left", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(30, marks=pytest.mark.slow)])
+@without_scores
+@pytest.mark.slow
+@pytest.mark.parametrize("left", [1, 2, 30])
 def test_a_cut_off_publication_leaves_the_last_one(left: int, job: Job, store: Store, monkeypatch: kit.Patch) -> None:
     publish(job, store)
     before, n_files = store.read("current.json"), len(latest(store).files()) + 1
@@ -277,6 +281,7 @@ def test_a_cut_off_publication_leaves_the_last_one(left: int, job: Job, store: S
     assert 2 == responses_in(store)
 
 
+@without_scores
 @pytest.mark.slow
 def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer_names(job: Job, store: Store) -> None:
     publish(job, store)
@@ -293,6 +298,7 @@ def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer
 POINTER = {"format": "prbench-publication", "version": 1, "content": "x", "published_at": "x"}
 
 
+@without_scores
 @pytest.mark.parametrize(("pointer", "reason"), [
     (POINTER | {"publication": "../elsewhere"}, "which is not a publication"),
     (POINTER | {"publication": "publications/../../elsewhere"}, "which is not a publication"),
@@ -307,6 +313,7 @@ def test_a_pointer_to_elsewhere_is_left_alone(pointer: dict[str, Any], reason: s
     assert (json.dumps(pointer).encode(), 1) == (store.read("current.json"), len(store.files()))
 
 
+@without_scores
 @pytest.mark.slow
 def test_of_the_report_folder_what_a_report_wrote_is_published_and_nothing_else(job: Job, store: Store) -> None:
     (folder := job.report_folder).joinpath("prbench").mkdir(parents=True)

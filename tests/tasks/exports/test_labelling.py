@@ -17,6 +17,8 @@ from tasks.rules.text.cells import as_before, defused, shows
 from tests.kit import copied, good_row, job_on, prepared, rows_in, values_in, write_jsonl
 from tests.tasks.exports.conftest import save_sheet, sheet_rows
 
+pytestmark = pytest.mark.usefixtures("without_scores")
+
 N_TASKS, N_CRITERIA = 6, 10
 FORMULA = '=HYPERLINK("https://example.org","x")'
 MODELS = ("ada", FORMULA)

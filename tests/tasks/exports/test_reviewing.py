@@ -15,6 +15,7 @@ from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import good_row, job_on, one_line, prepared, rows_in, values_in, write_jsonl
 from tests.tasks.exports.conftest import save_sheet, sheet_rows
 
+pytestmark = pytest.mark.usefixtures("without_scores")
 N_TASKS, N_CRITERIA = 4, 10
 FORMULA = '=HYPERLINK("https://example.org","x")'
 Row = dict[str, str]

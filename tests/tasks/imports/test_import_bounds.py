@@ -26,7 +26,7 @@ from tasks.rules.errors import PipelineError
 from tests.kit import imported, job_on, one_line, rows_in, write_jsonl
 from tests.tasks.imports.conftest import ingested
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
 
 @pytest.fixture(scope="module")

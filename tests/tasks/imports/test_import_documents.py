@@ -17,7 +17,7 @@ from tests.kit import Patch, one_line, values_in, write_jsonl
 from tests.tasks.imports.conftest import ingested
 from tests.tasks.imports.written_documents import body, heading, write_docx, write_locked_pdf, write_pdf, write_scan
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
 RESPONSES = "select model, task_id, trial, vintage, status, text from responses order by all"
 

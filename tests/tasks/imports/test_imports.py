@@ -19,6 +19,8 @@ from tests.faults.server import FaultServer
 from tests.kit import good_row, good_rubric, job_on, judged, one_line, prepared, rows_in, values_in, write_jsonl
 from tests.tasks.imports.conftest import ingested
 
+pytestmark = pytest.mark.usefixtures("without_scores")
+
 Given = dict[str, Any]
 Write = Callable[[list[Given]], Path]
 RESPONSE = {"task": "t1", "model": "ada", "response": "A response."}

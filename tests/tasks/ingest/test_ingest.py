@@ -19,6 +19,8 @@ from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import good_row, good_rubric, job_on, one_line, values_in, write_jsonl
 from tests.tasks.dataset.rows import HUB_SCHEMA
 
+pytestmark = pytest.mark.usefixtures("without_scores")
+
 Rows = list[dict[str, Any]]
 
 

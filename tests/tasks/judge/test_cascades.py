@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import json
 import sqlite3
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,11 +30,12 @@ def cascade(**when: Any) -> dict[str, Any]:
 
 
 def job_at(api_base: str, folder: Path, *judges: dict[str, Any]) -> Job:
-    """A job with one model and some judges."""
+    """A job on half of the sample, with one model and some judges."""
     at = {"api_base": api_base}
     given = [judge if "cascade" in judge else judge | at for judge in judges]
     limits = {"concurrency": CONCURRENCY, "attempts": 2}
-    return prepared(job_on("sample", folder, models=[endpoint("a", api_base)], judges=given, limits=limits))
+    job = prepared(job_on("sample", folder, models=[endpoint("a", api_base)], judges=given, limits=limits))
+    return job.model_copy(update={"limit": 4})
 
 
 def random_values(*parts: object) -> float:
@@ -61,7 +61,7 @@ def two_sound_judges(request: Request, number: int) -> HttpResponse:
     return replace(HttpResponse(text), certainty=0.5 + random_values("sure", prompt) / 2)
 
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
 WHENS: dict[str, dict[str, Any]] = {
     "disagreement": {"disagreement": True},
@@ -271,9 +271,3 @@ def test_log_probabilities_are_asked_for_without_changing_the_call(server: Fault
         assert len({row["confidence"] for row in rows}) > 5
         identity = {row["judge_config_hash"] for row in rows}
         assert identity == {row["judge_config_hash"] for row in verdicts_of(asking)}
-
-
-if __name__ == "__main__":
-    job = job_at(sys.argv[2], Path(sys.argv[1]), CHEAP, STRONG, cascade(**json.loads(sys.argv[3])))
-    sampled(job)
-    judged(job)

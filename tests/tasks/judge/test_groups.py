@@ -45,7 +45,7 @@ COLUMNS = (
     "position_in_call, prompt_tokens, completion_tokens, cost_usd, attempts, error"
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 Make = Callable[..., Job]
 
 
@@ -77,11 +77,11 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
 
 
 @pytest.fixture
-def server(shared: tuple[Path, int], monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
+def server(shared: tuple[Path, int]) -> Iterator[FaultServer]:
     """A new provider on the same port, and keys for it."""
-    for name in ("OPENAI_API_KEY", "HOSTED_VLLM_API_KEY"):
-        monkeypatch.setenv(name, "none")
-    with FaultServer(port=shared[1]) as running:
+    with pytest.MonkeyPatch.context() as patched, FaultServer(port=shared[1]) as running:
+        for name in ("OPENAI_API_KEY", "HOSTED_VLLM_API_KEY"):
+            patched.setenv(name, "none")
         yield running
 
 
@@ -324,8 +324,9 @@ def test_what_a_partly_readable_reply_cost_is_kept_where_its_piece_is_then_too_l
 
 
 def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_its_calls(
-    make: Make, server: FaultServer
+    make: Make, server: FaultServer, monkeypatch: Patch
 ) -> None:
+    monkeypatch.undo()  # here scores are published
     second = {"name": "hosted_vllm/second", "label": "second", "api_base": server.api_base, "price": PRICE}
     for threshold in (0.5, 0.75):  # the second threshold needs no call
         judged(make({**OPENAI, "threshold": threshold}, more=[second]))
@@ -420,7 +421,11 @@ def test_provider_batches_hold_one_line_for_each_piece(make: Make, server: Fault
     assert {0.0} == {row["cost_usd"] for row in rows}
 
 
-def test_neighbours_measures_the_effect_that_the_judge_has(make: Make, server: FaultServer, tmp_path: Path) -> None:
+def test_neighbours_measures_the_effect_that_the_judge_has(
+    make: Make, server: FaultServer, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    monkeypatch.undo()  # here scores are published
+
     def influenced(request: Request, number: int) -> HttpResponse:
         """A decision model that calls every criterion but the first of a call unmet."""
         reply = well_behaved(request, number)

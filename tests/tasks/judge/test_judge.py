@@ -65,6 +65,7 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_scores")
 def test_the_plan_says_what_another_template_rejudges_and_how_to_keep_the_last(at: Callable[..., Job]) -> None:
     assert "" == plan(at("default"))[-1].judged_before  # the first judge configuration replaces none
     n_criteria = judged(at("binary_v1")).rows
@@ -91,6 +92,7 @@ def swallows_the_tag(request: Request, number: int) -> HttpResponse:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_scores")
 def test_replies_are_read_without_their_thinking_and_those_that_are_stored_without_a_call(tmp_path: Path) -> None:
     with FaultServer(swallows_the_tag) as server:
 
@@ -129,6 +131,7 @@ def first_fails(http_response: HttpResponse, *, is_judge: bool) -> Behaviour:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_scores")
 @pytest.mark.parametrize(("http_response", "status"), [(AWAY, "redirected"), (LARGE, "too_large")])
 @pytest.mark.parametrize(("table", "stage"), [("responses", sampled), ("verdicts", judged)])
 def test_what_failed_so_is_a_row_that_only_retry_failed_asks_for_again(

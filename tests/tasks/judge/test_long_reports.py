@@ -31,7 +31,7 @@ from tests.kit import endpoint, job_on, judged, prepared, row, rows_in, write_js
 from tests.tasks.benchmarks.research import research_row
 from warehouse import Warehouse
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
 CRITERIA = 8
 CONTEXT = 8_192

@@ -22,19 +22,21 @@ from tasks.run.judge_configs import judge_target
 from tests.faults.server import Behaviour, FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
-N_CRITERIA = 98
+LIMIT, N_CRITERIA = 4, 47
+"""Half of the sample."""
 CHAT, BATCH = "/v1/chat/completions", "/v1/batches"
 
 
 @cache
 def responded() -> tuple[Path, int]:
-    """A warehouse with the responses to the sample, made once in this process, and the port of their provider."""
+    """A warehouse with the responses to half of the sample, made once, and the port of their provider."""
     folder = Path(tempfile.mkdtemp(prefix="responded-"))
     atexit.register(shutil.rmtree, folder)
     with FaultServer() as server:
-        sampled(prepared(job_on("sample", folder, models=[endpoint("a", server.api_base, max_tokens=1000)])))
+        job = prepared(job_on("sample", folder, models=[endpoint("a", server.api_base, max_tokens=1000)]))
+        sampled(job.model_copy(update={"limit": LIMIT}))
         return folder, int(server.api_base.rpartition(":")[2].partition("/")[0])
 
 
@@ -49,13 +51,14 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
 def job_at(
     server: FaultServer, folder: Path, mode: str = "batch", judge: dict[str, Any] | None = None, **limits: Any
 ) -> Job:
-    """A job on the sample with all responses and one judge."""
+    """A job on half of the sample with all responses and one judge."""
     own = {"name": "openai/judge", "mode": mode, "max_tokens": 1000, **(judge or {})}
     judges = [endpoint("judge", server.api_base, **own)]
     shutil.copytree(responded()[0], folder, dirs_exist_ok=True)
     limits = {"batch_wait_s": 0.0, "attempts": 2, **limits}
     models = [endpoint("a", server.api_base, max_tokens=1000)]
-    return job_on("sample", folder, models=models, judges=judges, limits=limits)
+    job = job_on("sample", folder, models=models, judges=judges, limits=limits)
+    return job.model_copy(update={"limit": LIMIT})
 
 
 def rows_of(job: Job) -> list[dict[str, Any]]:
@@ -75,7 +78,7 @@ def test_a_batch_is_submitted_once_and_collected_by_a_later_run(server: FaultSer
     job = job_at(server, tmp_path)
     first = judged(job)
     assert (0, N_CRITERIA) == (first.rows, first.skipped)
-    assert "98 calls" in first.warnings[0]
+    assert "47 calls" in first.warnings[0]
     assert 0 == judged(job).rows
     assert N_CRITERIA == judged(job).rows
     assert 0 == judged(job).rows
@@ -113,7 +116,7 @@ def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(server: Fa
     server.strikes = lambda seen: 503 if seen.startswith("GET /v1/batches/") else None
     report = judged(job)
     assert (0, N_CRITERIA) == (report.rows, report.skipped)
-    assert "batch batch_000001 is still running, with 98 calls" in report.warnings[0]
+    assert "batch batch_000001 is still running, with 47 calls" in report.warnings[0]
     assert "Struck" in report.warnings[0]
     server.strikes = lambda _: None
     assert N_CRITERIA == judged(job).rows
@@ -191,7 +194,7 @@ def test_a_crash_between_handing_in_and_writing_it_down_pays_nothing_twice(
 
 
 @pytest.mark.parametrize(("end", "n_responses", "status"), [
-    ("failed", 0, "ended as failed"), ("expired", 40, "58 of 98 calls have no result")
+    ("failed", 0, "ended as failed"), ("expired", 20, "27 of 47 calls have no result")
 ])  # fmt: skip
 def test_what_a_batch_that_fails_or_expires_has_is_taken_and_the_rest_submitted_by_the_next_run(
     end: str, n_responses: int, status: str, server: FaultServer, tmp_path: Path
@@ -206,7 +209,7 @@ def test_what_a_batch_that_fails_or_expires_has_is_taken_and_the_rest_submitted_
 
 def test_no_batch_is_submitted_that_could_pass_the_cap(server: FaultServer, tmp_path: Path) -> None:
     job = job_at(server, tmp_path)
-    capped = job.settings.model_copy(update={"limits": Limits(max_tokens=20_000, batch_wait_s=120.0)})
+    capped = job.settings.model_copy(update={"limits": Limits(max_tokens=10_000, batch_wait_s=120.0)})
     report = judged(job.model_copy(update={"settings": capped}))
     assert report.is_at_budget
     assert 0 < report.rows < N_CRITERIA

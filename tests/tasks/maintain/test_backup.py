@@ -18,7 +18,7 @@ from tests.kit import copied, job_on, judged, response, rows_in, sampled, until
 from tests.tasks.bundles.memory import Cut
 from warehouse import Warehouse
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
 
 @pytest.fixture

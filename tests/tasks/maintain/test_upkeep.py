@@ -24,6 +24,7 @@ from tests.warehouse.parts import flip
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
 pytestmark = pytest.mark.slow
+without_scores = pytest.mark.usefixtures("without_scores")
 
 N_CRITERIA = 98
 
@@ -49,6 +50,7 @@ def record(job: Job, run_id: str, number: int) -> None:
     recorded(job, call_entry(f"{run_id}-{number}", run_id, purpose="drift"))
 
 
+@without_scores
 def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server: FaultServer, tmp_path: Path) -> None:
     def fails_first(request: Request, number: int) -> HttpResponse:
         if is_judge_request(request) or number > 0:
@@ -73,6 +75,7 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server:
     assert 0 == store_spend(job)
 
 
+@without_scores
 def test_spend_is_written_only_when_it_is_new_and_the_ledger_may_be_read(
     server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,6 +188,7 @@ def test_a_removed_response_is_in_no_part_backup_or_export_and_its_space_is_free
     assert expected == values_in(job, COUNTS)
 
 
+@without_scores
 def test_a_kill_after_a_noted_removal_is_made_good_by_compaction(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     bad = longest(job)
     with monkeypatch.context() as patched:
@@ -198,6 +202,7 @@ def test_a_kill_after_a_noted_removal_is_made_good_by_compaction(job: Job, monke
     assert not any(b"blah" in part.read_bytes() for part in Warehouse(job.warehouse).store.standing("responses"))
 
 
+@without_scores
 def test_what_is_removed_is_chosen_by_all_that_is_given(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     def run(*arguments: str, code: int = 0) -> str:
         assert code == main(["remove", "response", *arguments, "--warehouse", str(job.warehouse)])
@@ -217,6 +222,7 @@ def test_what_is_removed_is_chosen_by_all_that_is_given(job: Job, capsys: pytest
     assert "no stored response has this id" in run(bad["response_id"], code=2)
 
 
+@without_scores
 def test_nothing_is_removed_while_a_part_is_damaged_or_a_run_is_at_work(job: Job) -> None:
     warehouse, wanted = Warehouse(job.warehouse), ResponseChoice([longest(job)["response_id"]])
     with warehouse.writing(), pytest.raises(WarehouseBusy):
@@ -234,6 +240,7 @@ def test_nothing_is_removed_while_a_part_is_damaged_or_a_run_is_at_work(job: Job
     assert [] == warehouse.losses()
 
 
+@without_scores
 def test_the_ledger_does_not_bring_a_removed_response_back(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     # as if another ledger file had the reply, or a backup of the ledger had been restored
     monkeypatch.setattr("tasks.maintain.upkeep.forget", lambda *_: Pruned())

@@ -15,6 +15,8 @@ from tasks.llm.ledger.ledger import Ledger
 from tests.faults.server import FaultServer
 from tests.kit import Patch, job_on, judged, prepared, sampled, values_in
 
+pytestmark = pytest.mark.usefixtures("without_scores")
+
 AT = {"api_base": "${GOLDEN_PROVIDER}/v1"}
 """The provider's address by a variable, since its port differs each time."""
 MODELS = [

@@ -18,7 +18,7 @@ from tests.faults.server import FaultServer
 from tests.kit import endpoint, good_row, good_rubric, job_on, judged, prepared, sampled, write_jsonl
 from warehouse import Warehouse
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
 TASKS, CRITERIA = 3, 10
 VERDICTS = TASKS * CRITERIA

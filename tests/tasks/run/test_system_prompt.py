@@ -21,6 +21,7 @@ def test_it_is_part_of_the_identity_only_where_it_is_set() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_scores")
 def test_the_model_gets_it_before_the_conversation_and_the_judge_never(tmp_path: Path) -> None:
     with FaultServer() as server:
         plain = endpoint("plain", server.api_base, name="hosted_vllm/candidate")

@@ -20,10 +20,12 @@ from tasks.imports.results.inspect_log import decisions_of
 from tasks.imports.results.records import Archive, LogSource
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError
-from tests.kit import job_on, one_line, rows_in, values_in, write_jsonl
+from tests.kit import Patch, job_on, one_line, rows_in, values_in, write_jsonl
 from tests.tasks.imports.results.conftest import LOGS, brief_log, notes_of, unpacked
 from tests.tasks.imports.results.harness_files import example, m42, published, simple_evals, simple_evals_html
 from tests.tasks.imports.results.workload import UNREADABLE, rows, true_score
+
+pytestmark = pytest.mark.usefixtures("without_scores")
 
 CUSTOMS: dict[str, tuple[dict[str, Any], list[tuple[str | None, float | None]], bool | None]] = {
     "a list of objects": (
@@ -61,8 +63,11 @@ def test_decisions_are_found_in_each_custom(case: str) -> None:
     assert (decisions, may_hide) == ([(each.criterion, each.value) for each in actual], hides)
 
 
-def test_grades_by_place_are_of_the_rubric_in_its_order_and_may_hide_failures(job: Job, tmp_path: Path) -> None:
+def test_grades_by_place_are_of_the_rubric_in_its_order_and_may_hide_failures(
+    job: Job, tmp_path: Path, monkeypatch: Patch
+) -> None:
     """As a scorer of another package stores them: grades and weights, without names of criteria."""
+    monkeypatch.undo()  # here scores are published
 
     def by_position(sample: dict[str, Any]) -> None:
         sample["metadata"] = {"task": sample["id"]}
