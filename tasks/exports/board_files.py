@@ -9,7 +9,7 @@ from typing import Any
 import sql
 from tasks.config.job import Job
 from tasks.exports.tables import meaning_of_column
-from tasks.figures.columns import usual_heading
+from tasks.figures.columns import usual
 from tasks.figures.rendering import as_csv
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.records import ResultTable
@@ -53,7 +53,7 @@ def write_board(
         for row in table.rows
     ]  # fmt: skip
     known, marts = sql.schema()["meanings"], (relation, name, *_MARTS)
-    meanings = {each: known.get(each) or meaning_of_column(each, marts) or usual_heading(each) for each in rows[0]}
+    meanings = {each: known.get(each) or meaning_of_column(each, marts) or usual(each)[1] for each in rows[0]}
     if by and "label" in meanings:
         meanings["label"] = f"Label of the breakdown by {by.replace('_', ' ')}; a task with several counts for each."
     explained = [{"column": column, "meaning": meaning} for column, meaning in meanings.items()]
