@@ -20,7 +20,10 @@ earlier as (
     group by others.selection_id, others.field
 )
 
-select field, kind, compared_with, n_selected, n_compared, n_shared,
+select field, kind, compared_with,
+    case kind when 'official' then '' when 'earlier' then 'selected ' else 'without ' end
+    || compared_with as other,
+    n_selected, n_compared, n_shared,
     n_shared / n_selected as shared_share,
     n_shared / (n_selected + n_compared - n_shared) as jaccard
 from (
@@ -101,7 +104,9 @@ with ranked as (
 
 select ranked.field, rank, task_id, topic, expert, turns, mean_score,
     mean_score - border as from_border,
-    is_selected, inclusion_probability, is_border,
+    is_selected,
+    if(is_selected, 'inside', 'outside') as side,
+    inclusion_probability, is_border,
     -- NULL if no official hard split of the field is stored.
     if(bool_or(is_member) over (partition by ranked.field), is_member, null) as is_official
 from ranked

@@ -128,8 +128,7 @@ FLIPPED = (CATEGORIES, TASKS, FLIPS)
 COMPARE = Page(
     "compare",
     "Compare",
-    "Two models, vintages (such as two nights), runs or judges, paired by task: the difference with its interval, and "
-    "every verdict that changed.",
+    "Two models, vintages (such as two nights), runs or judges, paired by task, with every verdict that changed.",
     (DIFF, *FLIPPED),
     template="compare.html",
 )

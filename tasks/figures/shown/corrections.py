@@ -43,8 +43,7 @@ _HEADINGS = {"agreement": "Agreement", "thousand_usd": "USD for 1,000 verdicts"}
 CASCADES = Page(
     "cascades",
     "Cascades",
-    "A cheap judge, and a strong judge for some criteria (prbench cascade): the cost, and the agreement with the "
-    "strong judge alone.",
+    "A cheap judge, and a strong judge for some criteria (prbench cascade).",
     (
         Figure(
             "cascade_rules",
@@ -174,8 +173,7 @@ _TRUST = (
 DIFFERENCES = Figure(
     "debiased_differences",
     "Differences corrected by labels",
-    "The difference of the first model from each of the others, before any clipping: by the judge, by labels alone, "
-    "and debiased.",
+    "The difference of the first model from each of the others, before any clipping.",
     columns(
         "judge_config split first_model second_model judge_difference labels_alone_difference labels_alone_ci~ "
         "debiased_difference debiased_ci~ n_labels_first n_labels_second n_tasks no_figure",

@@ -1,7 +1,5 @@
 """The page of the hard subset: the selected tasks, the stability of the selection, and the scores on it."""
 
-from typing import Any
-
 from tasks.figures import charts
 from tasks.figures.charts import names_in_order
 from tasks.figures.columns import Rows, columns
@@ -11,7 +9,6 @@ from tasks.figures.shown.overview import WHOLE
 _MOST_AROUND = 8
 """Number of drawn tasks on either side of the border."""
 _SIDES = ("inside", "outside")
-_OTHERS = {"official": "", "earlier": "selected ", "leave_one_out": "without "}
 
 
 def around_border(rows: Rows) -> Rows:
@@ -22,14 +19,6 @@ def around_border(rows: Rows) -> Rows:
         outside = [row for row in rows if row["field"] == field and not row["is_selected"]]
         near += [*inside[-_MOST_AROUND:], *outside[:_MOST_AROUND]]
     return near
-
-
-def _sided(rows: Rows) -> list[dict[str, Any]]:
-    return [{**row, "side": _SIDES[not row["is_selected"]]} for row in rows]
-
-
-def _named(rows: Rows) -> list[dict[str, Any]]:
-    return [{**row, "other": f"{_OTHERS[row['kind']]}{row['compared_with']}"} for row in rows]
 
 
 _TASK = columns(
@@ -71,7 +60,7 @@ _TASKS = Figure(
     "that select it. Between the dashed lines, other models might have selected otherwise.",
     _TASK,
     charts.certainty(
-        "field", rows=_sided, known="inclusion_probability", x="mean_score", y="inclusion_probability",
+        "field", known="inclusion_probability", x="mean_score", y="inclusion_probability",
         colour="side", names=_SIDES, bounds=(0.05, 0.95), tips="task_id topic rank mean_score inclusion_probability",
     ),
     listed=lambda rows: [row for row in rows if row["is_selected"] or row["is_border"]],
@@ -83,7 +72,7 @@ _BORDER = Figure(
     "The selected tasks next to the border and the next ones outside. Where bars are short, their order means little.",
     _TASK,
     charts.bars(
-        "field", rows=lambda rows: _sided(around_border(rows)), known="from_border", name="task_id",
+        "field", rows=around_border, known="from_border", name="task_id",
         value="from_border", colour="side",
     ),
     query="hard/tasks",
@@ -105,7 +94,7 @@ _OVERLAPS = Figure(
     columns(
         "field kind compared_with shared_share", "Tasks: n_shared n_selected n_compared", "jaccard", n_selected="here"
     ),
-    charts.bars("field", rows=_named, name="other", value="shared_share"),
+    charts.bars("field", name="other", value="shared_share"),
 )  # fmt: skip
 
 HARD = Page(

@@ -1,7 +1,5 @@
 """The page of judges: their agreement with people, with each other and with themselves, and their drift."""
 
-from typing import Any
-
 from tasks.figures import charts
 from tasks.figures.charts import names_in_order
 from tasks.figures.columns import Row, Rows, columns
@@ -11,13 +9,6 @@ from tasks.figures.shown.corrections import DECISIONS
 
 _MOST_PAIRS = 3
 """Largest number of pairs of graders in charts; more could not be distinguished."""
-_CHARTED = {
-    "category": "By category of the criterion",
-    "severity": "By severity of the criterion",
-    "model": "By model",
-    "length": "By letters and digits of the response",
-    "field": "By field of the task",
-}
 _DECISIONS = ("met", "partly met", "not met")
 
 
@@ -25,22 +16,9 @@ def _paired(rows: Rows) -> list[Row]:
     return [row for row in rows if not row["is_member"]]
 
 
-def _both_ways(rows: Rows) -> list[dict[str, Any]]:
-    """Return a cell for each pair of graders in both orders; none for fewer than three graders."""
-    sides = (("grader_a", "grader_b"), ("grader_b", "grader_a"))
-    cells = [{**row, "one": row[one], "other": row[other]} for row in _paired(rows) for one, other in sides]
-    return cells if len(names_in_order(cells, "one")) > 2 else []
-
-
 def _first_pairs(rows: Rows) -> list[Row]:
     charted = names_in_order(rows, "pair")[:_MOST_PAIRS]
     return [row for row in rows if row["pair"] in charted]
-
-
-def _by_label(rows: Rows) -> list[dict[str, Any]]:
-    """Return the rows of the first pairs of graders for each kind of label that has charts, with its heading."""
-    first = [row for row in rows if row["pair_rank"] <= _MOST_PAIRS]
-    return [{**row, "by": title} for kind, title in _CHARTED.items() for row in first if row["breakdown"] == kind]
 
 
 _PAIR = "grader_a grader_b"
@@ -55,15 +33,14 @@ _AGREEMENT = Figure(
     columns(_PAIR, "label", _MEASURES, "is_member"),
     (
         charts.heat(
-            what="Kappa of each pair", rows=_both_ways, x="other", y="one", value="kappa", domain=(0, 1), across=True,
-            down=True, tips="n",
+            what="Kappa of each pair", rows=_paired, x="grader_a", y="grader_b", value="kappa", domain=(0, 1),
+            across=True, down=True, tips="n",
         ),
         charts.intervals(what="Kappa", rows=_paired, label="pair", value="kappa", least=(0, 1)),
         charts.intervals(what="Macro-F1", rows=_paired, label="pair", value="macro_f1", least=(0, 1)),
     ),
     given={"breakdown": "all"},
-    empty="No two graders have decided the same criteria. Configure a second judge, judge again, or import human "
-    "labels.",
+    empty="No two graders have decided the same criteria. Configure a second judge, or import human labels.",
     measured=("agreement",),
 )  # fmt: skip
 _VARIANTS = Figure(
@@ -92,11 +69,11 @@ _CONFUSION = Figure(
 _BREAKDOWNS = Figure(
     "judge_breakdowns",
     "Agreement by label",
-    "Kappa of the same graders for one label at a time. A hollow dot is based on fewer than 50 criteria. The charts "
-    "show a few pairs, those with people first.",
+    "Kappa of the same graders for one label at a time. A hollow dot is based on fewer than 50 criteria.",
     columns(_PAIR, "breakdown label", _MEASURES),
     charts.intervals(
-        "by", rows=_by_label, label="label", value="kappa", is_sorted=True, name="pair", hollow="is_few", least=(0, 1)
+        "breakdown", rows=_first_pairs, label="label", value="kappa", is_sorted=True, name="pair", hollow="is_few",
+        least=(0, 1),
     ),
 )  # fmt: skip
 _RELIABILITY = Figure(
@@ -162,8 +139,7 @@ _LENIENCY = Figure(
 _FAVOURS = Figure(
     "judge_favours",
     "Judge bias by model",
-    "The score that a grader gives a model's responses minus the score that the other graders give them, compared with "
-    "the grader's average difference over all models. Only responses that both sides decided in full.",
+    "A grader's score of a model's responses minus the others' score of them, compared with the grader's average.",
     columns("grader model favour is_small difference", "Mean score: own_mean others_mean", "n_tasks n_responses"),
     charts.heat(
         known="favour", x="grader", y="model", value="favour", diverging=True, across=True, down=True,
@@ -218,8 +194,8 @@ PEOPLE = Figure(
 CRITERIA = Figure(
     "criteria",
     "Criteria worth a second look",
-    "Criteria that no complete response meets, that every one meets, that graders disagree on most, or whose points "
-    "correlate negatively with the rest of their task, so that their weight or sign may be wrong.",
+    "Criteria that are never or always met, that graders disagree on most, or whose points correlate negatively with "
+    "the rest of their task.",
     columns(
         "task_id criterion_id category weight met_share n_responses n_models rest_correlation rest_correlation_high "
         "n_graded disagreement n_disagreeing n_reviews failed_checks judge judge_trial vintage title"

@@ -95,13 +95,6 @@ LENGTHS_AND_SCORES = Figure(
 """The figure of `prbench lengths`: both correlations in one table."""
 
 
-_FIFTHS = ("1 shortest", "2", "3", "4", "5 longest")
-
-
-def _in_fifths(rows: Rows) -> list[dict[str, Any]]:
-    return [{**row, "part": _FIFTHS[row["fifth"] - 1]} for row in rows]
-
-
 LENGTHS = Page(
     "length-and-cost",
     "Length and cost",
@@ -143,16 +136,16 @@ LENGTHS = Page(
         Figure(
             "length_fifths",
             "Score by length within a model",
-            "Each model's responses in five parts of equal size: the mean $score of a part minus the mean of all its "
-            "responses. An asterisk marks a part with responses to fewer than 50 tasks.",
+            "Each model's responses in five parts of equal size, the shortest first: the mean $score of a part minus "
+            "the mean of all its responses. An asterisk marks a part with responses to fewer than 50 tasks.",
             columns(
                 "judge_config split model fifth min_chars_alnum max_chars_alnum mean_value own_mean difference "
                 "n_responses n_tasks",
                 own_mean="Model's mean",
             ),
             charts.heat(
-                "split", rows=_in_fifths, x="part", y="model", value="difference", diverging=True, marked="is_small",
-                across=_FIFTHS, tips="mean_value n_responses max_chars_alnum",
+                "split", x="fifth", y="model", value="difference", diverging=True, marked="is_small",
+                across=True, tips="mean_value n_responses max_chars_alnum",
             ),
         ),
         COSTS,

@@ -21,8 +21,7 @@ _BY_KIND = charts.intervals("kind", label="label", value="f1", hollow="is_small"
 ANNOTATIONS = Page(
     "annotations",
     "Annotations",
-    "The labels that models gave tasks (prbench annotate), and how far they agree with released labels and with each "
-    "other.",
+    "The labels that models gave tasks (prbench annotate), and their agreement with released ones and each other.",
     pooled(
         Figure(
             "annotators",
@@ -33,8 +32,7 @@ ANNOTATIONS = Page(
         Figure(
             "annotation_agreement",
             "Agreement on average",
-            "F1 of the annotator's labels beside the released ones, or beside another annotator's. The micro average "
-            f"pools all labels, the macro average is the mean over labels. {_TRUST}",
+            f"F1 of the annotator's labels beside the released ones, or beside another annotator's. {_TRUST}",
             columns(_PAIR, _MEASURES, kind="Kind of label", label="Average"),
             _BY_KIND,
             query="annotations/agreement",
@@ -133,8 +131,7 @@ FAILURES = Figure(
 REVIEWS = Page(
     "reviews",
     "Reviews",
-    "The quality of the rubrics: people's agreement with criteria, criteria that fail the checks of models, and the "
-    "disagreement on such criteria.",
+    "The quality of the rubrics: people's agreement with criteria, and criteria that fail the checks of models.",
     pooled(_AGREEMENT, _REVIEWERS, _CHECKS, _PREDICTIONS, _OBJECTIONS),
     has_judge=False,
     needs="criterion_reviews",
