@@ -57,7 +57,12 @@ def _sentences(rows: Rows) -> list[str]:
         f"{row['n_flips_lost']} of them lower the score" if "n_flips" in row else f"{row['sentence']}."
         for row in rows
     ]  # fmt: skip
-    notes = [note for row in rows for note in row["notes"]]
+    splits = {row["split"] for row in rows}
+    notes = [
+        note if splits == {other["split"] for other in rows if note in other["notes"]} else f"{row['split']}: {note}"
+        for row in rows
+        for note in row["notes"]
+    ]
     return [true_minus(note) for note in dict.fromkeys([*sentences, *rows[0]["notes_on_all"], *notes])]
 
 
