@@ -39,17 +39,26 @@ group by verdicts.response_id;
 -- name: control_calls
 -- One row: the members of a judge's control set, and the number of calls for those
 -- that have no value in a night: one for a criterion, or for a piece of a rubric.
---
--- with: queries/run/judge_verdicts
 select count(*) as n_members,
     count(distinct concat(
         control_set.response_id, coalesce(verdicts.piece_hash, verdicts.criterion_id)
-    )) filter (done.judge_vintage is null) as n_calls
+    )) filter (done.set_id is null) as n_calls
 from control_set
-inner join judge_verdicts as verdicts using (verdict_id)
-left join (from control_verdicts where judge_vintage = $night and value is not null) as done
-    using (set_id, response_id, criterion_id, criterion_hash)
-where control_set.benchmark = $benchmark and control_set.dataset_revision = $dataset_revision;
+inner join verdicts using (verdict_id)
+left join control_verdicts as done
+    on control_set.set_id = done.set_id
+        and control_set.response_id = done.response_id
+        and control_set.criterion_id = done.criterion_id
+        and control_set.criterion_hash = done.criterion_hash
+        and done.judge_vintage = $night
+        and done.value is not null
+where control_set.benchmark = $benchmark
+    and control_set.dataset_revision = $dataset_revision
+    and control_set.judge = $judge
+    and control_set.judge_config_hash = $judge_config_hash
+    and control_set.template_hash = $template_hash
+    and control_set.grading = $grading
+    and control_set.judge_trial = $judge_trial;
 
 -- name: first_verdicts
 -- One row: a criterion with a judge's values in the order of its repetitions (NULL
