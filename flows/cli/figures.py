@@ -59,7 +59,7 @@ def show_parts(
         }
     notes = [*after(rows_by_part)] if after else []
     if not context.as_json and not any(rows_by_part.values()):
-        show_nothing(job, nothing or next(iter(figures.values())).empty)
+        show_nothing(job, nothing or next(iter(figures.values())).empty or "There is nothing to show yet.")
         figures = {}
     present(context, figures, rows_by_part, notes, is_all=bool(given.get("is_all")))
     return 0
@@ -86,9 +86,9 @@ def present(
     shown = set[str]()
     for key, figure in figures.items():
         rows = rows_by_part[key]
-        if not rows and not figure.is_optional:
+        if not rows and figure.empty:
             click.echo(f"{figure.title}: {figure.empty}")
-        show_columns(figure.columns, figure.listed(rows) if figure.listed and not is_all else rows, figure.title)
+        show_columns(figure.columns, rows if is_all else figure.listed(rows), figure.title)
         for note in (note for note in dict.fromkeys(figure.notes_on(rows)) if note not in shown):
             click.echo(note)
             shown.add(note)
@@ -186,7 +186,7 @@ def _write(context: Context, job: "Job", shows: "Figure", rows: "Rows", file_for
     from tasks.figures.rendering import as_csv, as_text
 
     if not rows:
-        show_nothing(job, shows.empty)
+        show_nothing(job, shows.empty or "There is nothing to show yet.")
     elif file_format == "table" and output is None:
         present(context, dict.fromkeys([shows.name], shows), {shows.name: rows})
     elif file_format == "parquet" and output is not None:

@@ -174,7 +174,6 @@ ALERTS = Figure(
     "Alerts",
     "Alerts of the last nights, latest first.",
     columns("night kind detail"),
-    is_table=True,
 )
 
 

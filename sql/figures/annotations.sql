@@ -1,14 +1,10 @@
 -- name: agreement
 -- Agreement of an annotator with the released labels, or of two annotators: on
 -- each label, or on average.
-select kind, annotator, compared_with,
+select *,
     annotator || ' with ' || compared_with as comparison,
-    label, n_tasks,
-    n_tasks < 50 as is_small,
-    n_annotated, n_compared_with, n_both, precision, precision_ci_low, precision_ci_high, recall,
-    recall_ci_low, recall_ci_high, f1, f1_ci_low, f1_ci_high, jaccard, jaccard_ci_low,
-    jaccard_ci_high
-from revision_annotation_agreement
+    n_tasks < 50 as is_small
+from presented_annotation_agreement
 where starts_with(label, '(') = $is_average and n_annotated + n_compared_with > 0
 order by kind, compared_with <> 'released', annotator, compared_with, label;
 

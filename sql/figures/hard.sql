@@ -2,48 +2,36 @@
 -- Overlap of each field's hard selection with others: those without one model,
 -- the official one, earlier ones.
 with own as (
-    select field, selection_id, task_id
+    select field, selection_id, task_id, count(*) over (partition by selection_id) as n_selected
     from revision_hard_subset
     where list_contains($selections::varchar[], selection_id)
 ),
 
-others as (
-    select field, selection_id, task_id, n_models,
-        max(selected_at) over (partition by selection_id) as latest,
-        count(*) over (partition by selection_id) as n_compared
-    from revision_hard_subset
-    anti join own using (selection_id)
-),
-
 earlier as (
-    select field,
+    select others.field,
         'earlier' as kind,
-        strftime(timezone('UTC', latest), '%Y-%m-%d %H:%M') || ' (' || n_models || ' models)'
-            as compared_with,
-        n_compared,
+        strftime(timezone('UTC', max(others.selected_at)), '%Y-%m-%d %H:%M')
+        || ' (' || any_value(others.n_models) || ' models)' as compared_with,
+        count(*) as n_compared,
         count(own.task_id) as n_shared
-    from others
+    from revision_hard_subset as others
     left join own using (field, task_id)
-    group by others.selection_id, field, latest, n_models, n_compared
-),
+    where not list_contains($selections::varchar[], others.selection_id)
+    group by others.selection_id, others.field
+)
 
-sizes as (
-    select field, selection_id, count(*) as n_selected from own group by all
-),
-
-final as (
-    select field, kind, compared_with, n_compared, n_shared
-    from hard_overlaps
-    semi join sizes using (selection_id)
+select field, kind, compared_with,
+    case kind when 'official' then '' when 'earlier' then 'selected ' else 'without ' end
+    || compared_with as other,
+    n_selected, n_compared, n_shared,
+    n_shared / n_selected as shared_share,
+    n_shared / (n_selected + n_compared - n_shared) as jaccard
+from (
+    select * exclude (n_selected) from hard_overlaps semi join own using (selection_id)
     union all by name
     from earlier
 )
-
-select field, kind, compared_with, n_selected, n_compared, n_shared,
-    n_shared / n_selected as shared_share,
-    n_shared / (n_selected + n_compared - n_shared) as jaccard
-from final
-inner join sizes using (field)
+inner join (select distinct field, n_selected from own) as sizes using (field)
 order by field, kind <> 'official', kind <> 'earlier', shared_share, compared_with;
 
 -- name: hard_selections
@@ -94,42 +82,11 @@ order by field;
 -- Every task that the hard selection of its field chose from, hardest first: in
 -- or out, its distance from the border, and the share of resampled panels of
 -- models that select it.
-with selected as (
-    select field, selection_id, task_id, rank, mean_score
-    from revision_hard_subset
-    where list_contains($selections::varchar[], selection_id)
-),
-
-stability as (
-    from hard_stability
-    semi join selected using (selection_id)
-),
-
-known as (
-    -- A selection from before stability was measured has only its
-    -- members.
-    select field, selection_id, task_id,
-        coalesce(selected.mean_score, stability.mean_score) as mean_score,
-        selected.rank,
-        selected.rank is not null as is_selected,
-        count(selected.rank) over (partition by selection_id) as n_selected,
-        inclusion_probability, is_border
-    from selected
-    full join stability using (field, selection_id, task_id)
-),
-
-ranked as (
-    select
-        known.* exclude (rank, n_selected),
-        coalesce(
-            known.rank,
-            n_selected
-            + row_number() over (
-                partition by selection_id, is_selected
-                -- Equal values may differ in the last digits; ties are
-                -- ordered by task.
-                order by round(mean_score, 12), task_id
-            )
+with ranked as (
+    select *,
+        -- Equal values may differ in the last digits; ties are ordered by task.
+        row_number() over (
+            partition by selection_id order by not is_selected, round(mean_score, 12), task_id
         ) as rank,
         (
             max(mean_score) filter (is_selected) over same
@@ -140,13 +97,16 @@ ranked as (
             from revision_split_members
             where list_contains($hard_splits::varchar[], split)
         ) as is_member
-    from known
+    from revision_hard_stability
+    where list_contains($selections::varchar[], selection_id)
     window same as (partition by selection_id)
 )
 
 select ranked.field, rank, task_id, topic, expert, turns, mean_score,
     mean_score - border as from_border,
-    is_selected, inclusion_probability, is_border,
+    is_selected,
+    if(is_selected, 'inside', 'outside') as side,
+    inclusion_probability, is_border,
     -- NULL if no official hard split of the field is stored.
     if(bool_or(is_member) over (partition by ranked.field), is_member, null) as is_official
 from ranked

@@ -2,19 +2,10 @@
 -- Cost of the calls of each night, by purpose, with discarded
 -- attempts.
 select runs.night, run_costs.purpose,
-    known_cost(
-        -- Ordered, so that the same data gives the same last digits.
-        sum(run_costs.cost_usd order by run_costs.cost_usd),
-        sum(run_costs.unpriced_calls)
-    ) as cost_usd,
-    sum(run_costs.calls)::bigint as calls,
-    sum(run_costs.failed_calls)::bigint as failed_calls,
-    sum(run_costs.unpriced_calls)::bigint as unpriced_calls,
-    sum(run_costs.prompt_tokens)::bigint as prompt_tokens,
-    sum(run_costs.cached_tokens)::bigint as cached_tokens,
-    sum(run_costs.completion_tokens)::bigint as completion_tokens
+    known_cost(exact_sum(cost_usd), sum(unpriced_calls)) as cost_usd,
+    sum(columns('calls$|_tokens$'))::bigint as '\0'
 from run_costs
-inner join runs using (run_id)
+inner join (select run_id, night, config from runs) as runs using (run_id)
 where runs.night is not null
     and coalesce(json_extract_string(runs.config, '$.benchmark'), $benchmark) = $benchmark
 group by runs.night, run_costs.purpose

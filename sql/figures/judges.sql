@@ -10,52 +10,36 @@ with pairs as (
     where not is_member
 )
 
-select pair_rank, grader_a, grader_b, breakdown,
-    replace(label, ' letters and digits', '') as label,
-    kappa, kappa_ci_low, kappa_ci_high, macro_f1, macro_f1_ci_low, macro_f1_ci_high, agreement,
-    agreement_ci_low, agreement_ci_high, met_share_a, met_share_b, n, n_tasks,
+select shown.* exclude (benchmark, dataset_revision) replace (
+        replace(label, ' letters and digits', '') as label
+    ),
+    pair_rank,
+    grader_a || ' - ' || grader_b as pair,
     n < 50 as is_few
-from breakdown_agreement
+from breakdown_agreement as shown
 inner join pairs using (benchmark, dataset_revision, grader_a, grader_b)
 order by pair_rank, breakdown, label;
 
 -- name: judge_confusion
 -- Pairs of decisions of two graders on the same criteria, over all vintages.
 with counted as (
-    select grader_a, grader_b, kind_a, kind_b, value_a, value_b, sum(n)::bigint as n
-    from revision_agreement_counts
-    where breakdown = 'all' and not is_member
-    group by all
-),
-
-pairs as (
     select grader_a, grader_b,
         'imported' in (kind_a, kind_b) as has_people,
-        sum(n)::bigint as n_of_pair
-    from counted
-    group by all
-),
-
-decisions as (
-    select distinct grader_a, grader_b, unnest([value_a, value_b]) as value
-    from counted
-),
-
--- Pairs that never occur have the count 0.
-cells as (
-    select pairs.*, one.value as value_a, other.value as value_b
-    from pairs
-    inner join decisions as one using (grader_a, grader_b)
-    inner join decisions as other using (grader_a, grader_b)
+        value_a, value_b,
+        sum(n)::bigint as n,
+        sum(sum(n)) over (partition by grader_a, grader_b) as n_of_pair
+    from revision_agreement_counts
+    where breakdown = 'all' and not is_member
+    group by grader_a, grader_b, has_people, value_a, value_b
 )
 
-select cells.grader_a, cells.grader_b,
+select grader_a, grader_b,
+    grader_a || ' (rows) and ' || grader_b || ' (columns)' as pair,
     case value_a when 1 then 'met' when 0 then 'not met' else 'partly met' end as says_a,
     case value_b when 1 then 'met' when 0 then 'not met' else 'partly met' end as says_b,
-    coalesce(counted.n, 0) as n,
-    coalesce(counted.n, 0) / cells.n_of_pair as share
-from cells
-left join counted using (grader_a, grader_b, value_a, value_b)
+    n,
+    n / n_of_pair as share
+from counted
 order by not has_people, n_of_pair desc, grader_a, grader_b, value_a desc, value_b desc;
 
 -- name: judge_drift
@@ -79,43 +63,33 @@ order by grader, night;
 -- name: judge_failures
 -- Results of the judges' calls on the responses of the shown models: decisions,
 -- and failures by cause.
-with counted as (
-    select
-        judge_config as grader,
-        status,
-        count(*) as n,
-        count(*) filter (value is null) as n_failed,
-        sum(attempts)::bigint as attempts
-    from revision_graded_verdicts
-    semi join shown_tasks using (task_id)
-    semi join shown_responses using (response_id)
-    inner join shown_judge_configs
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    -- Another reading of a verdict is not a call.
-    where grading <> 'ternary_as_binary'
-    group by judge_config, status
-)
-
-select grader, status,
-    n_failed > 0 as is_failure,
-    n,
-    n / sum(n) over (partition by grader) as share,
-    sum(n) over (partition by grader)::bigint as n_verdicts,
-    attempts
-from counted
+select
+    judge_config as grader,
+    status,
+    bool_or(value is null) as is_failure,
+    count(*) as n,
+    count(*) / sum(count(*)) over (partition by judge_config) as share,
+    (sum(count(*)) over (partition by judge_config))::bigint as n_verdicts,
+    sum(attempts)::bigint as attempts
+from revision_graded_verdicts
+semi join shown_tasks using (task_id)
+semi join shown_responses using (response_id)
+inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+-- Another reading of a verdict is not a call.
+where grading <> 'ternary_as_binary'
+group by judge_config, status
 order by grader <> $main, grader, is_failure, n desc, status;
 
 -- name: judge_favours
 -- Bias of each grader by model: its score of a model's responses minus the others'
 -- score of the same responses, and the distance of that difference from the
 -- grader's average over the tasks of all models.
-with marked as (
+with compared as (
     select
         shown_responses.entry as model,
-        graders.grader, scores.response_id, scores.task_id,
-        -- Ternary gradings are compared with ternary ones, binary with binary.
-        scores.grading = 'ternary' as is_ternary,
-        scores.value
+        graders.grader, scores.task_id, scores.value,
+        round((fsum(scores.value) over same - scores.value) / (count(*) over same - 1), 12)
+            as others_value
     from revision_scores as scores
     semi join shown_tasks using (task_id)
     inner join shown_responses using (response_id)
@@ -125,60 +99,54 @@ with marked as (
             scores.judge_trial
         )
     where scores.score_name = $score and scores.is_complete and graders.judge_trial = 1
-),
-
--- Sums are ordered, so that the same data gives the same last digits.
-totals as (
-    select response_id, is_ternary, sum(value order by value) as total, count(*) as n_graders
-    from marked
-    group by response_id, is_ternary
-    having count(*) > 1
+    -- Ternary gradings are compared with ternary ones, binary with binary.
+    window same as (partition by scores.response_id, scores.grading = 'ternary')
+    qualify count(*) over same > 1
 ),
 
 by_task as (
     select grader, model, task_id,
         count(*) as n_responses,
-        avg(value order by response_id) as own_value,
-        avg((total - value) / (n_graders - 1) order by response_id) as others_value
-    from marked
-    inner join totals using (response_id, is_ternary)
+        exact_avg(value) as own_value,
+        exact_avg(others_value) as others_value
+    from compared
     group by grader, model, task_id
 ),
 
 by_model as (
     select grader, model,
-        avg(own_value order by task_id) as own_mean,
-        avg(others_value order by task_id) as others_mean,
+        round(exact_avg(own_value), 12) as own_mean,
+        round(exact_avg(others_value), 12) as others_mean,
         own_mean - others_mean as difference,
         count(*) as n_tasks,
         sum(n_responses)::bigint as n_responses
     from by_task
     group by grader, model
-),
-
-by_grader as (
-    select grader,
-        count(*) as n_models,
-        -- Weighted by tasks, so that a model with a single task has little effect.
-        sum(difference * n_tasks order by model) / sum(n_tasks) as mean_difference
-    from by_model
-    group by grader
 )
 
 select grader, model, own_mean, others_mean, difference,
-    -- A single model cannot be favoured.
-    if(n_models > 1, difference - mean_difference, null) as favour,
+    -- A single model cannot be favoured. The average is weighted by tasks, so that
+    -- a model with a single task has little effect.
+    if(
+        count(*) over of_grader > 1,
+        round(
+            difference
+            - fsum(difference * n_tasks) over of_grader / sum(n_tasks) over of_grader,
+            12
+        ),
+        null
+    ) as favour,
     n_tasks,
     n_tasks < 50 as is_small,
     n_responses
 from by_model
-inner join by_grader using (grader)
+window of_grader as (partition by grader)
 order by grader, favour desc nulls last, model;
 
 -- name: judge_agreement
 -- Agreement of each pair of graders: people first, and last the majorities with
 -- their own voters, which agree by construction.
-select * replace (nullif(label, '') as label)
+select * replace (nullif(label, '') as label), grader_a || ' - ' || grader_b as pair
 from presented_agreement_figures
 where breakdown = $breakdown
     and ($graders = [] or list_has_any($graders::varchar[], [grader_a, grader_b]))
@@ -192,7 +160,9 @@ select * replace (
         round(macro_f1_task_mean, 12) as macro_f1_task_mean,
         round(macro_f1_task_mean_absent_as_0, 12) as macro_f1_task_mean_absent_as_0
     ),
-    n < 50 as is_few
+    n < 50 as is_few,
+    grader || ' - ' || reference as pair,
+    rubric || ', ' || replace(grading, '_', ' ') as variant
 from presented_variant_agreement
 where breakdown = 'all'
 order by rubric <> 'original', rubric, grading, grader, reference;

@@ -74,41 +74,28 @@ group by all
 order by n_tasks desc, judge, judge_trial, grading, template_hash, judge_config_hash;
 
 -- name: kinds
--- The kinds of labels of tasks or criteria of the data set, including refused
--- tasks; `is_own` marks kinds that only some benchmarks have, `is_category` those
--- of them that equal the category. Properties of every task (turns, reference
--- texts) are a kind only if tasks differ in them.
+-- The kinds of labels of admitted tasks, or of criteria of the data set; `is_own`
+-- marks kinds that only some benchmarks have, `is_category` those of them that
+-- equal the category. Properties of every task (turns, reference texts) are a kind
+-- only if tasks differ in them.
 with kinds as (
     select
-        unnest([
-            { 'kind': 'topic', 'n': count(distinct topic) },
-            { 'kind': 'expert', 'n': count(distinct expert) },
-            { 'kind': 'decision_type', 'n': count(*) filter (len(decision_types) > 0) },
-            { 'kind': 'economic_pathway', 'n': count(*) filter (len(economic_pathways) > 0) },
-            { 'kind': 'turns', 'n': count(distinct turns) - 1 },
-            { 'kind': 'reference_texts', 'n': count(distinct has_reference_texts) - 1 }
-        ], recursive := true),
+        breakdown as kind,
         false as of_criteria,
-        false as is_own
-    from revision_tasks
+        breakdown not in (
+            'topic', 'expert', 'turns', 'reference_texts', 'decision_type', 'economic_pathway'
+        ) as is_own
+    from revision_task_breakdowns
+    where breakdown not in ('all', 'subset') and label <> '(none)'
+    group by breakdown
+    having count(distinct label) > 1 or breakdown not in ('turns', 'reference_texts')
     union all
-    select
-        unnest([
-            { 'kind': 'category', 'n': count(distinct category) },
-            { 'kind': 'severity', 'n': count(distinct severity) }
-        ], recursive := true),
-        true as of_criteria,
-        false as is_own
-    from revision_criteria
+    select distinct 'category', true, false from revision_criteria where category is not null
     union all
-    select kind, count(*) as n, false as of_criteria, true as is_own
-    from revision_labelled_tasks
-    where kind not in ('decision_type', 'economic_pathway')
-    group by kind
+    select distinct 'severity', true, false from revision_criteria where severity is not null
     union all
-    select kind, count(*) as n, true as of_criteria, true as is_own
+    select distinct kind, true, true
     from revision_criterion_labels
-    group by kind
 ),
 
 -- A kind of criteria whose labels equal the categories adds no
@@ -123,7 +110,6 @@ other_than_category as (
 select kind, of_criteria, is_own,
     of_criteria and is_own and kind not in (from other_than_category) as is_category
 from kinds
-where n > 0
 order by is_own, of_criteria, kind;
 
 -- name: left_out

@@ -20,15 +20,13 @@ with judged as (
     group by all
 ),
 
-out_of_control as (
-    select *, night as vintage
-    from judge_drift
-    where benchmark = $benchmark and dataset_revision = $revision and is_out_of_control
-),
-
 usable as (
     from judged
-    anti join out_of_control using (vintage, judge, judge_config_hash, template_hash, grading)
+    anti join (
+        select *, night as vintage
+        from judge_drift
+        where benchmark = $benchmark and dataset_revision = $revision and is_out_of_control
+    ) as drifted using (vintage, judge, judge_config_hash, template_hash, grading)
 )
 
 select model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial,

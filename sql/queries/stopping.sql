@@ -18,22 +18,9 @@ with vintages as (
     group by vintage
 ),
 
-out_of_control as (
-    select night as vintage
-    from judge_drift
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and judge = $judge
-        and judge_config_hash = $judge_config_hash
-        and template_hash = $template_hash
-        and grading = $grading
-        and is_out_of_control
-),
-
 earlier as (
     select vintage, first_response_at
     from vintages
-    anti join out_of_control using (vintage)
     where vintage <> $night
         and first_response_at < coalesce(
             (select first_response_at from vintages where vintage = $night), 'infinity'::timestamptz
@@ -43,12 +30,15 @@ earlier as (
 select task_id, arg_max(value, first_response_at) as value
 from judged_scores
 inner join earlier using (vintage)
+anti join (select *, night as vintage from judge_drift where is_out_of_control) as out_of_control
+    using (
+        benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading, vintage
+    )
 where model = $model and model_config_hash = $model_config_hash
 group by task_id;
 
 -- name: judged_scores
 -- One row: a task's score in a sampling of a model under a judge configuration.
-select model, model_config_hash, vintage, task_id, value
 from task_scores
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tasks.figures.columns import Row, Rows
+from tasks.figures.columns import Row, Rows, usual
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,10 @@ Charts = Callable[[Rows], list[Chart]]
 """A declaration: a function from the rows of a figure to its charts."""
 
 
+_AXES = {"value": "title", "x": "x_title", "y": "y_title"}
+"""Option with the column of an axis -> option with the title of the axis."""
+
+
 def _charts(
     kind: str, by: str = "", what: str = "", *, known: str = "", rows: Callable[[Rows], Rows] | None = None, **how: Any
 ) -> Charts:
@@ -57,15 +61,21 @@ def _charts(
         what: the subject of the charts, for their titles, if the figure has charts on several subjects.
         known: rows without a value in this column are left out.
         rows: selects rows, or adds columns to them.
-        how: options of the chart, by name; a function computes an option from all drawn rows.
+        how: options of the chart, by name. Titles of axes are the usual headings of their columns, tips may be names
+            of columns, and a share is in percent.
     """
+    for axis, title in _AXES.items():
+        if axis in how:
+            how.setdefault(title, usual(how[axis])[1])
+    how.setdefault("percent", usual(how.get("value", ""))[0] == "share")
+    if isinstance(tips := how.get("tips"), str):
+        how["tips"] = {name: usual(name)[1] for name in tips.split()}
 
     def charts(of_figure: Rows) -> list[Chart]:
         shown = rows(of_figure) if rows else of_figure
         shown = [row for row in shown if row[known] is not None] if known else shown
         shown = on_full_splits(shown) if by == "split" else shown
-        given = {name: option(shown) if callable(option) and shown else option for name, option in how.items()}
-        return [Chart(title, kind, group, given) for title, group in _groups(shown, by, what).items()]
+        return [Chart(title, kind, group, how) for title, group in _groups(shown, by, what).items()]
 
     return charts
 
@@ -73,7 +83,7 @@ def _charts(
 bars, scatter, heat, over_time, control, certainty, diagonal = (
     partial(_charts, kind) for kind in ("bars", "scatter", "heat", "over_time", "control", "certainty", "diagonal")
 )
-intervals = partial(_charts, "intervals", value="mean_score", title="Mean score")
+intervals = partial(_charts, "intervals", value="mean_score")
 
 
 def _groups(rows: Rows, by: str, what: str) -> dict[str, list[Row]]:

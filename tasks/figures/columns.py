@@ -68,8 +68,8 @@ def columns(*parts: str, **headings: str | tuple[Kind, str]) -> tuple[Column, ..
             if isinstance(given, tuple):
                 kind, heading = given
             else:
-                kind, usual = _INTERVAL if name.endswith("~") else _usual()[stem]
-                heading = given or usual
+                kind, own = _INTERVAL if name.endswith("~") else _usual()[stem]
+                heading = given or own
             parsed += _columns_of(name, kind, heading, group)
     return tuple(parsed)
 
@@ -94,9 +94,9 @@ def _usual() -> dict[str, tuple[Kind, str]]:
     return {name: (kind, heading) for kind, headings in by_kind.items() for name, heading in headings.items()}
 
 
-def usual_heading(name: str) -> str:
-    """Return the usual heading of a column; empty if it has none."""
-    return _usual().get(name, ("text", ""))[1]
+def usual(name: str) -> tuple[Kind, str]:
+    """Return the kind and the usual heading of a column; an empty heading if it has none."""
+    return _usual().get(name, ("text", ""))
 
 
 def with_values(shown: Sequence[Column], rows: Rows) -> list[Column]:

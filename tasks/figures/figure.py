@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.figures.charts import Chart, Charts
+from tasks.figures.charts import Chart, Charts, on_full_splits
 from tasks.figures.columns import Column, Rows, small_notes
 from tasks.rules.records import ScoreDefinition
 
@@ -28,19 +28,17 @@ class Figure:
             benchmark's scores (`words`), and a reference to its paper is added (`Benchmark.figure_sources`).
         columns: the table of numbers.
         charts: declarations of its charts; none for a figure that is a table only.
-        empty: the text if there are no rows.
-        is_table: true if the table is not folded away below the charts.
+        empty: the text if there are no rows; a figure without one is left out then.
         query: the name of the query for the rows (in `sql/figures/`), if it is not the name of the figure; several
             figures may share a query.
         relation: the mart or view that gives the rows, with all its columns, if there is no query.
         order: the order of the rows, in SQL.
         compute: computes rows that SQL cannot, from the scope and the figure's parameters.
         given: the figure's own parameters; others are shared by all queries.
-        listed: selects the rows of the table, if all rows would be too many to read; the CSV has all.
+        listed: selects the rows of the table, which is for reading: by default those on full splits; the CSV has all.
         notes: sentences about the current rows, below the charts.
         measured: values that `prbench aggregate` computes; a note says so if a row lacks them all.
         breakdown: the kind of label that it is about; the figure is left out if the data has no such label.
-        is_optional: true if the figure is left out when it has no rows.
         reach: what it covers, if not the report's tasks.
     """
 
@@ -49,18 +47,16 @@ class Figure:
     says: str
     columns: tuple[Column, ...]
     charts: Charts | Sequence[Charts] = ()
-    empty: str = "There is nothing to show here yet."
-    is_table: bool = False
+    empty: str = ""
     query: str = ""
     relation: str = ""
     order: str = ""
     compute: Callable[[Any, Mapping[str, Any]], list[dict[str, Any]]] | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
-    listed: Callable[[Rows], Rows] | None = None
+    listed: Callable[[Rows], Rows] = on_full_splits
     notes: Callable[[Rows], Sequence[str]] | None = None
     measured: tuple[str, ...] = ()
     breakdown: str = ""
-    is_optional: bool = False
     reach: Reach = "tasks"
 
     def drawn(self, rows: Rows) -> list[Chart]:
@@ -91,7 +87,7 @@ class Breakdown:
 
     kind: str
     title: str
-    of_criteria: bool
+    of_criteria: bool = False
 
 
 @dataclass(frozen=True)
@@ -147,15 +143,4 @@ def words(benchmark: Benchmark) -> dict[str, str]:
         "formula": formula(primary),
         "criteria_score": score_word(of_criteria.score_name),
         "criteria_formula": formula(of_criteria),
-        "explained": _explained(benchmark),
     }
-
-
-def _explained(benchmark: Benchmark) -> str:
-    """Return the meaning of the words in the primary score's formula."""
-    half = " (half the weight of those partly met)" if "ternary" in benchmark.gradings else ""
-    sums = "positive is the sum of all weights above 0"
-    if "negative" in formula(benchmark.primary_score):
-        sums += " and negative the sum of all weights below 0"
-    clipped = " A mean below 0 counts as 0." if benchmark.primary_score.clips_mean else ""
-    return f"points is the sum of the weights of the criteria that are met{half}; {sums}.{clipped}"

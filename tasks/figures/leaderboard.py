@@ -58,9 +58,9 @@ def chosen(scope: Scope, by: str | None, *, is_severity: bool = False) -> tuple[
     breakdowns = [*common, *benchmark.own_breakdowns]
     if by is not None and by not in breakdowns:
         raise UsageError(f"--by {by}: no such breakdown; {benchmark.name} has {', '.join(breakdowns)}")
-    if is_severity and not benchmark.severities:
-        raise UsageError(f"--risk: {benchmark.name} has no weight classes, so no criterion is marked as critical")
     if is_severity:
+        if not benchmark.severities:
+            raise UsageError(f"--risk: {benchmark.name} has no weight classes, so no criterion is marked as critical")
         return CRITICAL, {}
     key = {"benchmark": benchmark.name, "dataset_revision": scope.revision, "kind": breakdown}
     of_criteria = breakdown in _OF_RUBRICS or bool(scope.reader.select("criterion_labels", "distinct kind", **key))
@@ -70,9 +70,7 @@ def chosen(scope: Scope, by: str | None, *, is_severity: bool = False) -> tuple[
 def _on_selection(scope: Scope, selection: str) -> ResultTable:
     """Return the leaderboard on the tasks of each split that are in a hard selection; compute its intervals."""
     key = {"benchmark": scope.benchmark.name, "dataset_revision": scope.revision}
-    of_data_set = "from hard_subset where benchmark = $benchmark and dataset_revision = $dataset_revision"
-    rows = scope.reader.rows(f"select selection_id {of_data_set} group by all order by max(selected_at) desc", key)
-    known = [row["selection_id"] for row in rows]
+    known = sorted(row["selection_id"] for row in scope.reader.select("hard_subset", "distinct selection_id", **key))
     matches = [name for name in known if name.startswith(selection)]
     if selection == "latest":
         matches = [row["selection_id"] for row in scope.reader.select("intermediate.latest_selections", **key)]

@@ -6,27 +6,30 @@ from typing import Any
 import yaml
 
 from tasks.figures.figure import Figure, Page
-from tasks.figures.shown.capabilities import CANDIDATES, CAPABILITIES, EXAMPLES
-from tasks.figures.shown.categories import CATEGORIES
-from tasks.figures.shown.comparisons import COMPARE as COMPARE
-from tasks.figures.shown.comparisons import DIFF, FLIPPED
-from tasks.figures.shown.conditions import CONDITIONS, STOPPING
-from tasks.figures.shown.corrections import CASCADE, CASCADES, DEBIASED, DIFFERENCES
-from tasks.figures.shown.data import DATA
-from tasks.figures.shown.hard import HARD
-from tasks.figures.shown.history import HISTORY
-from tasks.figures.shown.judges import CRITERIA, JUDGES, PEOPLE
-from tasks.figures.shown.lengths import LENGTHS, LENGTHS_AND_SCORES
-from tasks.figures.shown.operations import BENCHMARKS, DISK, LATEST, SPENT, STATUS
-from tasks.figures.shown.overview import OVERVIEW
-from tasks.figures.shown.reviews import ANNOTATIONS, FAILURES, REVIEWS
+from tasks.figures.shown import (
+    capabilities,
+    categories,
+    comparisons,
+    conditions,
+    corrections,
+    data,
+    hard,
+    history,
+    judges,
+    lengths,
+    operations,
+    overview,
+    reviews,
+)  # fmt: skip
 from tasks.rules.errors import UsageError
 from tasks.rules.text.characters import did_you_mean
 
 PAGES: Sequence[Page] = (
-    OVERVIEW, CATEGORIES, CAPABILITIES, LENGTHS, CONDITIONS, STOPPING, DATA, ANNOTATIONS, JUDGES, DEBIASED, CASCADES,
-    REVIEWS, HISTORY, HARD,
+    overview.OVERVIEW, categories.CATEGORIES, capabilities.CAPABILITIES, lengths.LENGTHS, conditions.CONDITIONS,
+    conditions.STOPPING, data.DATA, reviews.ANNOTATIONS, judges.JUDGES, corrections.DEBIASED, corrections.CASCADES,
+    reviews.REVIEWS, history.HISTORY, hard.HARD,
 )  # fmt: skip
+COMPARE = comparisons.COMPARE
 LIVE = Page(
     "live", "Live", "Runs in progress: coverage, calls, cost, failures, and the ranking so far.", template="live.html"
 )
@@ -36,8 +39,8 @@ FIGURES: Mapping[str, Figure] = {
     figure.name: figure
     for figure in (
         *(figure for page in PAGES for figure in page.figures),
-        PEOPLE, CRITERIA, LENGTHS_AND_SCORES, FAILURES, DIFFERENCES, CANDIDATES, EXAMPLES, DIFF, *FLIPPED,
-        CASCADE, STATUS, SPENT, LATEST, DISK, BENCHMARKS,
+        *COMPARE.figures, *operations.FIGURES, judges.PEOPLE, judges.CRITERIA, lengths.LENGTHS_AND_SCORES,
+        reviews.FAILURES, corrections.DIFFERENCES, corrections.CASCADE, capabilities.CANDIDATES, capabilities.EXAMPLES,
     )
 }  # fmt: skip
 

@@ -14,9 +14,8 @@ _WEAKNESSES = Figure(
     "weaknesses",
     "Where models are weak",
     "Capabilities in which a model scores significantly lower than in its other criteria, or than another model. They "
-    "are found on one half of the tasks and confirmed on the other; the difference, its 95 % interval and p are of "
-    "the second half. The score is the min-normalised score of the criteria of a capability, as the mean over tasks. "
-    "p is corrected for all candidates of the model, so at most 5 % of models without a weakness are listed.",
+    "are found on one half of the tasks and confirmed on the other, of which the figures are. p is corrected for all "
+    "candidates of the model.",
     columns(
         "judge_config model capability field compared_with value compared_value gap is_small gap_ci~ p_confirmed "
         "n_tasks parent_name", value=("score", "Score: here"), gap=("signed", "Difference"),
@@ -34,8 +33,7 @@ _SCORES = Figure(
 CANDIDATES = Figure(
     "weakness_candidates",
     "Candidates for weaknesses",
-    "How many capabilities a model was found weak in on one half of the tasks, and how many of these the other half "
-    "confirmed.",
+    "Capabilities that a model was found weak in on one half of the tasks, and those that the other half confirmed.",
     columns("compared_model n_candidates n_confirmed"),
     given={"model": ""},
 )

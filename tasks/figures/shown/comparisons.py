@@ -15,8 +15,8 @@ from tasks.rules.text.numbers import counted, true_minus
 
 _SIDES = "first second where split"
 _MOST_DETAILED, _WORST_TASKS = 2, 5
-"""Largest number of comparisons with detailed tables (if there are more, only the first one has them), and the number
-of tasks that these list."""
+"""Largest number of comparisons with detailed tables (if there are more, only the first one has them; JSON has all),
+and the number of tasks that these list."""
 Parts = dict[str, list[dict[str, Any]]]
 
 
@@ -52,44 +52,34 @@ def _part(name: str) -> Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]
 
 def _sentences(rows: Rows) -> list[str]:
     """Return a sentence for each difference, and the notes on it."""
+    sentences = [
+        f"{row['sentence']}; {row['n_flips']} of {counted(row['n_compared'], 'criterion', 'criteria')} flipped, "
+        f"{row['n_flips_lost']} of them lower the score" if "n_flips" in row else f"{row['sentence']}."
+        for row in rows
+    ]  # fmt: skip
     splits = {row["split"] for row in rows}
     notes = [
         note if splits == {other["split"] for other in rows if note in other["notes"]} else f"{row['split']}: {note}"
         for row in rows
         for note in row["notes"]
     ]
-    flipped = [
-        f"; {row['n_flips']} of {counted(row['n_compared'], 'criterion', 'criteria')} flipped, {row['n_flips_lost']} "
-        "of them lower the score" if "n_flips" in row else "."
-        for row in rows
-    ]  # fmt: skip
-    sentences = [f"{row['sentence']}{flips}" for row, flips in zip(rows, flipped, strict=True)]
     return [true_minus(note) for note in dict.fromkeys([*sentences, *rows[0]["notes_on_all"], *notes])]
-
-
-def _detailed(rows: Rows) -> list[Row]:
-    """Return the rows of all comparisons if there are few, else of the first one."""
-    shown = list(dict.fromkeys(_key(row) for row in rows))
-    kept = shown if len(shown) <= _MOST_DETAILED else shown[:1]
-    return [row for row in rows if _key(row) in kept]
 
 
 def _key(row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in _SIDES.split())
 
 
+def _detailed(rows: Rows) -> list[Row]:
+    """Return the rows of all comparisons if there are few, else of the first one."""
+    n_comparisons = len({_key(row) for row in rows})
+    return [row for row in rows if n_comparisons <= _MOST_DETAILED or _key(row) == _key(rows[0])]
+
+
 def _worst(rows: Rows) -> list[Row]:
     """Return the tasks that lose most in each detailed comparison."""
-    return [
-        row
-        for _, of_one in groupby(_detailed(rows), _key)
-        for row in islice((row for row in of_one if row["difference"]), _WORST_TASKS)
-    ]
-
-
-def _others(rows: Rows) -> list[str]:
-    n_others = len({_key(row) for row in rows}) - len({_key(row) for row in _detailed(rows)})
-    return [f"Only of the first; --json shows the other {counted(n_others, 'comparison')} too."] if n_others else []
+    by_comparison = groupby((row for row in _detailed(rows) if row["difference"]), _key)
+    return [row for _, of_one in by_comparison for row in islice(of_one, _WORST_TASKS)]
 
 
 _FLIPS = "Flips: n_gained n_lost"
@@ -101,8 +91,8 @@ DIFF = Figure(
     "diff",
     "Differences",
     "Second mean minus first mean, on the tasks that are complete on both sides, with its 95 % interval for other "
-    "tasks of the same kind. The two sides differ in nothing else. The corrected p-value (Holm) takes all differences "
-    "shown into account. The smallest detectable difference is the one that a comparison finds with a power of 80 %.",
+    "tasks of the same kind. The corrected p-value (Holm) takes all differences shown into account. The smallest "
+    "detectable difference is the one that a comparison finds with a power of 80 %.",
     columns(
         _SIDES, "difference is_small ci~ no_interval p_value p_adjusted is_significant n_tasks n_tasks_wanted "
         "smallest_detectable first_mean second_mean n_compared n_flips n_flips_lost", n_compared="Criteria: compared",
@@ -118,7 +108,6 @@ CATEGORIES = Figure(
     columns(_SIDES, "category n_criteria", _FLIPS, "contribution", **_GAINS),
     compute=_part("categories"),
     listed=_detailed,
-    notes=_others,
     **_COMMON,
 )
 TASKS = Figure(
@@ -144,8 +133,7 @@ FLIPPED = (CATEGORIES, TASKS, FLIPS)
 COMPARE = Page(
     "compare",
     "Compare",
-    "Two models, vintages (such as two nights), runs or judges, paired by task: the difference with its interval, and "
-    "every verdict that changed.",
+    "Two models, vintages (such as two nights), runs or judges, paired by task, with every verdict that changed.",
     (DIFF, *FLIPPED),
     template="compare.html",
 )

@@ -7,9 +7,8 @@ import yaml
 
 from tasks.cascade import CascadeResult, bound_of, evaluated, figures_of, rows_of
 from tasks.figures import charts
-from tasks.figures.charts import on_full_splits
 from tasks.figures.columns import Rows, columns
-from tasks.figures.figure import Figure, Page, score_word
+from tasks.figures.figure import Figure, Page
 from tasks.figures.scope import Scope
 from tasks.rules.cascades.evaluation import Evaluation
 from tasks.rules.cascades.rules import When
@@ -17,29 +16,22 @@ from tasks.rules.errors import UsageError
 from tasks.rules.statistics.intervals import SMALL
 from tasks.run.judge_configs import judge_configs
 
-_EXPENSES = {
-    "thousand_usd": "USD for 1,000 verdicts", "strong_calls": "Calls of the strong judge for 1,000 verdicts",
-}  # fmt: skip
-"""Column with the expense of a rule -> its title. The expense is the cost, or calls of the strong judge if a cost is
-unknown."""
-
-
-def _expense(rows: Rows) -> str:
-    return "thousand_usd" if all(row["thousand_usd"] for row in rows) else "strong_calls"
-
 
 def _on_front(rows: Rows) -> list[dict[str, Any]]:
     """Return the rules that no other rule beats; their names leave out the categories, which the table lists."""
     return [{**row, "name": row["rule"].partition(" (")[0]} for row in rows if row["is_on_front"]]
 
 
+def _priced(rows: Rows) -> list[dict[str, Any]]:
+    return [row for row in _on_front(rows) if row["thousand_usd"]]
+
+
 DECISIONS = Figure(
     "cascade_decisions",
     "Who decided, and why",
-    "Verdicts of configured cascades: the number that the first judge decided, and the reasons to ask the second "
-    "judge for the others. A verdict with several reasons counts under each.",
+    "Verdicts of cascades that the first judge decided, and the reasons to ask the second judge for the others. A "
+    "verdict with several reasons counts under each.",
     columns("judge reason decided_by n share n_failed cost_usd", judge="Cascade", n="Verdicts"),
-    is_optional=True,
     reach="pooled",
 )
 """On the page of judges."""
@@ -52,20 +44,19 @@ _HEADINGS = {"agreement": "Agreement", "thousand_usd": "USD for 1,000 verdicts"}
 CASCADES = Page(
     "cascades",
     "Cascades",
-    "A cheap judge, and a strong judge for some criteria (prbench cascade): the cost, and the agreement with the "
-    "strong judge alone.",
+    "A cheap judge, and a strong judge for some criteria (prbench cascade).",
     (
         Figure(
             "cascade_rules",
             "Cost against agreement",
             "Rules were made and chosen on one half of the tasks; all figures are of the other half, in the latest "
-            "evaluation of each pair of judges. The chart has the rules that no other one beats in both cost and "
-            "agreement, the table has all. Lines are 95 % intervals for other tasks of the same kind. Tau compares the "
-            "rankings of models: 1 is the same ranking as the strong judge's.",
+            "evaluation of each pair of judges. The charts have the rules that no other one beats in both cost and "
+            "agreement, the table has all. Lines are 95 % intervals for other tasks. Tau compares the rankings of "
+            "models: 1 is the same ranking as the strong judge's.",
             columns("cascade", _RULES, **_HEADINGS),
-            charts.scatter(
-                "cascade", rows=_on_front, x=_expense, x_title=lambda rows: _EXPENSES[_expense(rows)], y="agreement",
-                y_title="Agreement with the strong judge", name="name", usd=lambda rows: _expense(rows)[-3:] == "usd",
+            (
+                charts.scatter("cascade", "Cost", rows=_priced, x="thousand_usd", y="agreement", name="name", usd=True),
+                charts.scatter("cascade", "Calls", rows=_on_front, x="strong_calls", y="agreement", name="name"),
             ),
             reach="pooled",
         ),
@@ -134,12 +125,8 @@ def _notes_on(result: CascadeResult, cheap: str, strong: str) -> list[str]:
         f"Left out: {stored.n_strong_failed} criteria that {strong} failed on.": stored.n_strong_failed,
         f"Left out: {stored.n_without_second} criteria without a second verdict of {cheap}, from rules with "
         "disagreement.": stored.n_without_second,
-        f"{cheap} has one verdict a criterion, so disagreement of repetitions is not tried.":
-            not stored.has_repetitions,
         f"{cheap} has no stored confidence (`logprobs: true` asks for it), so that is not tried.":
             not stored.has_confidence,
-        "The cost of a judge is not known, so rules are ordered by calls of the strong judge.":
-            stored.costs.cheap_usd is None,
     }  # fmt: skip
     return [*(sentence for sentence, applies in sentences.items() if applies), *(f"{note}." for note in stored.notes)]
 
@@ -147,9 +134,8 @@ def _notes_on(result: CascadeResult, cheap: str, strong: str) -> list[str]:
 CASCADE = Figure(
     "cascade",
     "Rules to ask a strong judge after a cheap one",
-    "The cost of each rule, and the agreement of its verdicts with those of the strong judge alone. Rules are made "
-    "and chosen on one half of the tasks; the figures are of the other half, except those that begin with `chosen`. "
-    "The table has the rules that no other one beats in both cost and the measure.",
+    "The cost of each rule, and the agreement of its verdicts with those of the strong judge alone, on the half of the "
+    "tasks that it was not chosen on. The table has the rules that no other one beats in both.",
     columns(_RULES, "is_within_bound is_picked", **_HEADINGS),
     compute=evaluated_rules,
     given={"cheap": "", "strong": "", "splits": [], "bound": None, "is_all": False},
@@ -173,42 +159,24 @@ _COLUMNS = (
 def _estimates(rows: Rows) -> list[dict[str, Any]]:
     """Return a row for each estimate of a model's score: the judge's own, from labels alone, and debiased."""
     return [
-        {
-            **{key: row[key] for key in ("model", "judge_config", "split", "is_hard", "score_name")},
-            "estimate": name, "mean": row["judge_score" if column == "judge" else column],
-            "ci_low": row[f"{column}_ci_low"], "ci_high": row[f"{column}_ci_high"],
-        }
+        {**row, "estimate": name, "mean": row["judge_score" if column == "judge" else column],
+         "ci_low": row[f"{column}_ci_low"], "ci_high": row[f"{column}_ci_high"]}
         for row in rows
         if row["debiased"] is not None
         for column, name in _ESTIMATES.items()
     ]  # fmt: skip
 
 
-def _mean(rows: Rows) -> str:
-    return f"Mean {score_word(rows[0]['score_name'])}, before clipping"
-
-
-def advice(rows: Rows) -> list[str]:
-    """Return sentences that say how to get the missing figures."""
-    without = [row for row in rows if row["no_figure"]]
-    label = min((row.get("label") or "" for row in without), default="")
-    wanted = f'"{label}"' if label else "leaderboard"
-    how = f"`prbench export labelling sheet.csv --for {wanted}` writes a sheet of verdicts to label"
-    return [f"Where there is no figure, more labels give one: {how}."] if without else []
-
-
 _TRUST = (
-    "Labels correct the judge. A label is weighted by one over its probability of being sampled. The judge's verdicts "
-    "stand in for missing labels as far as this narrows the interval (use of the judge: 0 none, 1 full). Lines are 95 "
-    "% intervals for other tasks of the same kind. Means are not clipped here. There is no figure with fewer than 30 "
-    "labels, labels in fewer than 15 tasks, or a few labels that outweigh the others."
+    "A label is weighted by one over its probability of being sampled. The judge's verdicts stand in for missing "
+    "labels as far as this narrows the interval (use of the judge: 0 none, 1 full). Means are not clipped here. There "
+    "is no figure with fewer than 30 labels, labels in fewer than 15 tasks, or a few labels that outweigh the others."
 )
 
 DIFFERENCES = Figure(
     "debiased_differences",
     "Differences corrected by labels",
-    "The difference of the first model from each of the others, before any clipping: by the judge, by labels alone, "
-    "and debiased.",
+    "The difference of the first model from each of the others, before any clipping.",
     columns(
         "judge_config split first_model second_model judge_difference labels_alone_difference labels_alone_ci~ "
         "debiased_difference debiased_ci~ n_labels_first n_labels_second n_tasks no_figure",
@@ -216,18 +184,14 @@ DIFFERENCES = Figure(
         labels_alone_ci="Labels alone", debiased_difference=("signed", "Debiased: value"), debiased_ci="Debiased",
     ),
     given={"first": "", "others": []},
-    empty="No two of these models have labels under one judge. prbench export labelling --for leaderboard writes a "
-    "sheet.",
-    notes=advice,
-    measured=("debiased_difference", "no_figure"),
+    empty=_EMPTY,
 )  # fmt: skip
 """The figures of `prbench diff --debiased`."""
 
 DEBIASED = Page(
     "debiased",
     "Debiased scores",
-    "A judge's scores corrected by people's labels on a part of the verdicts: the judge's own score, the score from "
-    "labels alone, and the corrected score.",
+    "A judge's scores corrected by people's labels on a part of the verdicts.",
     (
         Figure(
             "debiased_scores",
@@ -235,14 +199,10 @@ DEBIASED = Page(
             f"Mean $score of each model. {_TRUST}",
             columns("judge_config split model", _COLUMNS, judge_ci=("score", "Judge's own")),
             charts.intervals(
-                "split", rows=_estimates, label="model", value="mean", name="estimate",
-                title=_mean,
+                "split", rows=_estimates, label="model", value="mean", name="estimate", title="Mean, before clipping"
             ),
             empty=_EMPTY,
-            listed=on_full_splits,
             query="debiased_scores",
-            notes=advice,
-            measured=("debiased", "no_figure"),
             given={"breakdown": "all"},
         ),
         Figure(
@@ -250,12 +210,8 @@ DEBIASED = Page(
             "Categories",
             f"The same over the criteria of one category ($criteria_score: $criteria_formula). {_TRUST}",
             columns("judge_config split model label", _COLUMNS, label="Category", judge_ci=("score", "Judge's own")),
-            empty=_EMPTY,
-            listed=on_full_splits,
             breakdown="category",
             query="debiased_scores",
-            notes=advice,
-            measured=("debiased", "no_figure"),
             given={"breakdown": "category"},
         ),
     ),

@@ -1,7 +1,5 @@
 """The page of the hard subset: the selected tasks, the stability of the selection, and the scores on it."""
 
-from typing import Any
-
 from tasks.figures import charts
 from tasks.figures.charts import names_in_order
 from tasks.figures.columns import Rows, columns
@@ -11,7 +9,6 @@ from tasks.figures.shown.overview import WHOLE
 _MOST_AROUND = 8
 """Number of drawn tasks on either side of the border."""
 _SIDES = ("inside", "outside")
-_OTHERS = {"official": "", "earlier": "selected ", "leave_one_out": "without "}
 
 
 def around_border(rows: Rows) -> Rows:
@@ -24,18 +21,6 @@ def around_border(rows: Rows) -> Rows:
     return near
 
 
-def _sided(rows: Rows) -> list[dict[str, Any]]:
-    return [{**row, "side": _SIDES[not row["is_selected"]]} for row in rows]
-
-
-def _named(rows: Rows) -> list[dict[str, Any]]:
-    return [{**row, "other": f"{_OTHERS[row['kind']]}{row['compared_with']}"} for row in rows]
-
-
-_NONE = (
-    "No hard subset of these tasks has been selected. prbench select-hard and prbench run select one. A report of some "
-    "splits shows a selection only if all its tasks, and all it chose from, are in those splits."
-)
 _TASK = columns(
     "field rank task_id topic mean_score from_border is_selected inclusion_probability is_border is_official",
     mean_score="Mean score",
@@ -45,28 +30,26 @@ _SELECTIONS = Figure(
     "hard_selections",
     "Selection",
     "The latest selection: the tasks of a field with the lowest mean score over a panel of models, by the judge that "
-    "is configured first. It chooses from the tasks with a complete trial of every model of the panel. The border lies "
-    "between the easiest selected task and the hardest task that was not selected. Chance decides on a task if between "
-    "5 and 95 % of resampled panels select it.",
+    "is configured first. The border lies between the easiest selected task and the hardest one that was not selected. "
+    "Chance decides on a task if between 5 and 95 % of resampled panels select it.",
     columns(
         "field", "Selected: n_selected n_chosen_from n_tasks",
         "highest_inside lowest_outside gap n_border_inside n_border mean_inclusion n_models selected_at",
         n_tasks="admitted",
     ),
-    empty=_NONE,
+    empty="No hard subset of all these tasks has been selected; prbench select-hard selects one.",
     notes=lambda rows: [f"{row['field']} was chosen with the panel {', '.join(row['panel'])}." for row in rows],
 )  # fmt: skip
 _LEADERBOARD = Figure(
     "hard_leaderboard",
     "Leaderboard on the hard subset",
-    "Mean $score on the selected tasks, with its 95 % interval for other tasks of the same kind. The tasks were "
-    "selected because the models of the panel score low on them, so other models look better than they are.",
+    "Mean $score on the selected tasks. They were selected because the models of the panel score low on them, so other "
+    "models look better than they are.",
     columns(
         "judge_config split rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
         "hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_wanted coverage met_share"
     ),
     charts.intervals("split"),
-    empty=_NONE,
     query="leaderboard",
     given={"is_hard": True, **WHOLE},
 )
@@ -74,32 +57,24 @@ _TASKS = Figure(
     "hard_tasks",
     "Certainty of the selection",
     "Each dot is a task: its mean score, and the share of 10,000 resampled panels (models, and trials within them) "
-    "that select it. Above the upper dashed line almost every panel selects a task, below the lower one almost none; "
-    "in between, other models might have selected otherwise. The table lists the selected tasks, and those left out by "
-    "chance.",
+    "that select it. Between the dashed lines, other models might have selected otherwise.",
     _TASK,
     charts.certainty(
-        "field", rows=_sided, known="inclusion_probability", x="mean_score", y="inclusion_probability",
-        x_title="Mean score over the panel", y_title="Selected by share of panels", colour="side", names=_SIDES,
-        bounds=(0.05, 0.95), tips={"task_id": "task", "topic": "topic", "rank": "rank", "mean_score": "mean score",
-                                   "inclusion_probability": "selected by"},
+        "field", known="inclusion_probability", x="mean_score", y="inclusion_probability",
+        colour="side", names=_SIDES, bounds=(0.05, 0.95), tips="task_id topic rank mean_score inclusion_probability",
     ),
-    empty=_NONE,
     listed=lambda rows: [row for row in rows if row["is_selected"] or row["is_border"]],
     query="hard/tasks",
 )  # fmt: skip
 _BORDER = Figure(
     "hard_border",
     "The border",
-    "The selected tasks next to the border and the next ones outside, by the distance of their mean score from the "
-    "border. Where bars are short, the order of the tasks means little.",
+    "The selected tasks next to the border and the next ones outside. Where bars are short, their order means little.",
     _TASK,
     charts.bars(
-        "field", rows=lambda rows: _sided(around_border(rows)), known="from_border", name="task_id",
+        "field", rows=around_border, known="from_border", name="task_id",
         value="from_border", colour="side",
-        title="Distance of the mean score from the border",
     ),
-    empty=_NONE,
     query="hard/tasks",
     listed=around_border,
 )  # fmt: skip
@@ -108,21 +83,18 @@ _TOPICS = Figure(
     "Which topics are hard",
     "The selected share of each topic's tasks, among tasks that could have been selected. Small topics vary a lot.",
     columns("field topic selected_share n_selected n_chosen_from mean_score", mean_score="Mean score"),
-    charts.bars("field", name="topic", value="selected_share", title="Share selected", percent=True, wrapped=True),
+    charts.bars("field", name="topic", value="selected_share", wrapped=True),
     breakdown="topic",
-    empty="There is no hard subset, or the tasks that it was chosen from are not stored.",
 )  # fmt: skip
 _OVERLAPS = Figure(
     "hard_overlaps",
     "Overlap with other selections",
     "The share of the selected tasks that are also in another selection: the data set's own hard split (only its tasks "
-    "that could have been selected), earlier selections, and the selection by the panel without one of its models. If "
-    "leaving out one model changes much, the subset depends more on that model than on the tasks.",
+    "that could have been selected), earlier selections, and the selection by the panel without one of its models.",
     columns(
         "field kind compared_with shared_share", "Tasks: n_shared n_selected n_compared", "jaccard", n_selected="here"
     ),
-    charts.bars("field", rows=_named, name="other", value="shared_share", title="Share in both", percent=True),
-    empty="There is no other selection to compare with.",
+    charts.bars("field", name="other", value="shared_share"),
 )  # fmt: skip
 
 HARD = Page(

@@ -113,3 +113,4 @@ BENCHMARKS = Figure(
     notes=lambda _: ["The first grading is the default."],
     reach="warehouse",
 )
+FIGURES = (STATUS, SPENT, LATEST, DISK, BENCHMARKS)

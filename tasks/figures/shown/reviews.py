@@ -1,13 +1,12 @@
 """Labels of tasks and reviews of criteria, by models and people."""
 
 from tasks.figures import charts
-from tasks.figures.columns import Rows, columns
+from tasks.figures.columns import columns
 from tasks.figures.figure import Figure, Page, pooled
 
 _PAIR = "kind annotator compared_with label"
 _TRUST = (
-    "Lines are 95 % intervals for other tasks of the same kind; there is none where fewer than 5 tasks differ. A "
-    "hollow dot rests on fewer than 50 tasks. "
+    "Lines are 95 % intervals, none where fewer than 5 tasks differ. A hollow dot rests on fewer than 50 tasks. "
     "Agreement with released labels shows how far annotated labels can be trusted for tasks without released ones."
 )
 
@@ -15,30 +14,25 @@ _TRUST = (
 _MEASURES = "precision± recall± f1± jaccard± n_annotated n_compared_with n_both n_tasks"
 
 
-_BY_KIND = charts.intervals(
-    "kind", label="label", value="f1", title="F1", hollow="is_small", name="comparison", least=(0, 1),
-)  # fmt: skip
+_BY_KIND = charts.intervals("kind", label="label", value="f1", hollow="is_small", name="comparison", least=(0, 1))
 """Under each label or average, a dot with its interval for each comparison."""
 
 
 ANNOTATIONS = Page(
     "annotations",
     "Annotations",
-    "The labels that models gave tasks (prbench annotate), and how far they agree with released labels and with each "
-    "other.",
+    "The labels that models gave tasks (prbench annotate), and their agreement with released ones and each other.",
     pooled(
         Figure(
             "annotators",
             "Annotators",
-            "The number of tasks that each annotator labelled. Breakdowns use the annotators' labels for tasks that "
-            "have no released label of the kind.",
+            "Tasks that each annotator labelled. Breakdowns use these labels for tasks without a released one.",
             columns("kind annotator n_tasks n_annotations n_failed n_released n_used cost_usd", kind="Kind of label"),
         ),
         Figure(
             "annotation_agreement",
             "Agreement on average",
-            "F1 of the annotator's labels beside the released ones, or beside another annotator's. The micro average "
-            f"pools all labels, the macro average is the mean over labels. {_TRUST}",
+            f"F1 of the annotator's labels beside the released ones, or beside another annotator's. {_TRUST}",
             columns(_PAIR, _MEASURES, kind="Kind of label", label="Average"),
             _BY_KIND,
             query="annotations/agreement",
@@ -60,28 +54,6 @@ ANNOTATIONS = Page(
 
 
 _MOST_LISTED = 100
-_OUTCOMES = {
-    "graders": "Disagreement of graders on the criterion",
-    "people": "Disagreement of people with the criterion",
-}
-
-
-def populations(rows: Rows) -> list[str]:
-    """Return notes: how large the populations are that shares are estimated for, and which of them the charts show."""
-    sizes = {row["population_id"]: row["n_population"] for row in rows if row["n_population"] is not None}
-    listed = " and ".join(f"{size:,} criteria" for size in sizes.values())
-    more = "; the charts show the first" if len(sizes) > 1 else ""
-    return [f"Estimated for {listed}{more}."] if sizes else []
-
-
-def too_few(rows: Rows) -> list[str]:
-    """Return a note on the number of checks without a figure, and the reason."""
-    n_unknown = sum(row["auc"] is None for row in rows)
-    why = (
-        "fewer than 5 tasks have a criterion that fails the check (or passes it), or fewer than 5 criteria are "
-        "disagreed on (or agreed on)"
-    )
-    return [f"No figure for {n_unknown} of {len(rows)}: {why}."] if n_unknown else []
 
 
 _AGREEMENT = Figure(
@@ -89,26 +61,22 @@ _AGREEMENT = Figure(
     "Agreement of people with criteria",
     "The share of criteria that people call well-constructed, accurate and relevant to the task, estimated for all "
     "criteria that the samples were drawn from: a criterion counts by one over its probability of being sampled, and "
-    "with several reviewers by the share of them who agree. Lines are 95 % intervals for other tasks of the same kind. "
-    "A hollow dot is based on fewer than 50 tasks, or on few that differ; below 5 there is no interval.",
+    "with several reviewers by the share of them who agree. A hollow dot is based on few tasks.",
     columns(
         "breakdown label agreeing_share is_small ci~ unweighted_share n_criteria n_reviews n_tasks n_population",
         ci=("share", "95 % interval"),
     ),
     charts.intervals(
         "breakdown", rows=lambda rows: [row for row in rows if row["population_id"] == rows[0]["population_id"]],
-        label="label", value="agreeing_share", hollow="is_small", percent=True,
-        title="Criteria that people agree with", least=(0.8, 1),
+        label="label", value="agreeing_share", hollow="is_small", least=(0.8, 1),
     ),
     empty="No person has reviewed a sampled criterion. prbench export review writes a sheet.",
-    notes=populations,
     measured=("is_small",),
 )  # fmt: skip
 _REVIEWERS = Figure(
     "reviewer_agreement",
     "Agreement of reviewers",
-    "The share of equal decisions in a check, by reviewers of the same criteria: two of them, or all together. Kappa "
-    "and alpha are agreement beyond chance: 1 is full agreement, 0 is chance. #2 marks a second repetition.",
+    "The share of equal decisions in a check, by reviewers of the same criteria: two of them, or all of them.",
     columns("review_check reviewer_a reviewer_b agreement± kappa± alpha± n n_tasks", alpha="Krippendorff's alpha"),
     relation="reviewer_agreement",
     order="review_check <> 'agree', review_check, reviewer_b is not null, reviewer_a, reviewer_b",
@@ -116,49 +84,40 @@ _REVIEWERS = Figure(
 _CHECKS = Figure(
     "review_checks",
     "Criteria that pass",
-    "The share of reviewed criteria that pass each check of each reviewer. Models check how a criterion is written: "
-    "whether it is atomic (asks for one thing), objective, self-contained, consistent with the rest of its rubric, and "
-    "not given away by the request.",
+    "The share of reviewed criteria that pass each check of each reviewer. Models check whether a criterion is atomic "
+    "(asks for one thing), objective, self-contained, consistent with its rubric, and not given away by the request.",
     columns("reviewer kind review_check pass_share n_criteria n_tasks n_trials", n_trials="Repetitions"),
     charts.heat(
         what="Checks by models", rows=lambda rows: [row for row in rows if row["kind"] == "model"], x="review_check",
-        y="reviewer", value="pass_share", title="Share that passes", domain=(0, 1), across=True,
-        tips={"n_criteria": "criteria"}, percent=True,
+        y="reviewer", value="pass_share", domain=(0, 1), across=True, tips="n_criteria",
     ),
 )  # fmt: skip
 _PREDICTIONS = Figure(
     "review_predictions",
     "What checks predict",
     "How often graders disagree on criteria that fail a check, minus how often on those that pass it; the same for "
-    "people who disagree with a criterion. Right of 0 the check finds what causes disagreement. An AUC of 0.5 is "
-    "chance, 1 a check that finds every disagreement and nothing else. Lines are 95 % intervals over tasks, each by "
+    "people who disagree with a criterion. An AUC of 0.5 is chance. Lines are 95 % intervals over tasks, each by "
     "itself: of many checks some exclude 0 by chance. A hollow dot is based on few tasks or few criteria.",
     columns(
         "outcome reviewer review_check failing_rate passing_rate difference is_small difference_ci~ odds_ratio± auc± "
         "n_criteria n_failing n_tasks", outcome="Disagreement of",
     ),
     charts.intervals(
-        "outcome", rows=lambda rows: [{**row, "outcome": _OUTCOMES[row["outcome"]]} for row in rows],
-        known="difference", label="review_check", value="difference",
-        title="Rate if the check fails minus rate if it passes", name="reviewer", hollow="is_small",
+        "outcome", known="difference", label="review_check", value="difference", name="reviewer", hollow="is_small",
         is_sorted=True, least=(0, 0),
     ),
     relation="review_predictions",
     order="outcome, reviewer, auc desc nulls last, review_check",
-    empty="No reviewed criterion has verdicts of two graders, or both a person's and a model's review.",
-    notes=too_few,
     measured=("is_small",),
 )  # fmt: skip
 _OBJECTIONS = Figure(
     "review_objections",
     "Criteria with objections",
-    "Criteria that a person disagrees with or that fail a check, those with the most objections first, with the "
-    "reasons and findings from verdicts: always met, never met, graders disagree, or suspect (its points correlate "
-    "negatively with the rest of its task).",
+    "Criteria that a person disagrees with or that fail a check, with the reasons and findings from verdicts: always "
+    "met, never met, graders disagree, or suspect (its points correlate negatively with the rest of its task).",
     columns("task_id title severity reviewer review_check explanation better_wording findings"),
     given={"n_criteria": None},
     listed=lambda rows: rows[:_MOST_LISTED],
-    empty="No criterion has an objection.",
 )
 
 FAILURES = Figure(
@@ -166,15 +125,13 @@ FAILURES = Figure(
     "Failed reviews",
     "Reviews by models that failed, by cause.",
     columns("reviewer status n", n="Reviews"),
-    is_optional=True,
 )
 """The other figures of `prbench reviews`."""
 
 REVIEWS = Page(
     "reviews",
     "Reviews",
-    "The quality of the rubrics: people's agreement with criteria, criteria that fail the checks of models, and the "
-    "disagreement on such criteria.",
+    "The quality of the rubrics: people's agreement with criteria, and criteria that fail the checks of models.",
     pooled(_AGREEMENT, _REVIEWERS, _CHECKS, _PREDICTIONS, _OBJECTIONS),
     has_judge=False,
     needs="criterion_reviews",

@@ -96,11 +96,11 @@ def page_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
     """
     if scope.narrowed_to and figure.reach == "pooled":
         empty = f"Measured over all splits at once, but this report shows only {scope.narrowed_to}."
-        return None if figure.is_optional else served(replace(figure, empty=empty), (), scope.benchmark)
+        return served(replace(figure, empty=empty), (), scope.benchmark)
     query = scope.query_of(figure)
     columns, values = scope.reader.table(query)
     rows: Rows = [dict(zip(columns, row, strict=True)) for row in values]
-    if figure.is_optional and not rows:
+    if not figure.empty and not rows:
         return None
     site.write(f"figures/{figure.name}.csv", as_csv(columns, rows))
     site.write(f"figures/{figure.name}.sql", f"{query};\n")
@@ -122,6 +122,6 @@ def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:
     says = Template(figure.says).substitute(words(benchmark))
     if source := benchmark.figure_sources.get(figure.name):
         says += f" See {source}."
-    listed = figure.listed(rows) if figure.listed else rows
+    listed = figure.listed(rows)
     shown = table(figure.name, figure.columns, listed) if rows else Markup("")
     return PageFigure(figure, says, "", len(listed), [], figure.notes_on(rows), len(listed), shown)

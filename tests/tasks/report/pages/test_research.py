@@ -45,7 +45,7 @@ def test_the_first_benchmark_still_names_where_its_paper_shows_the_like(world_si
     actual = explanations(world_site, "categories")
 
     assert actual["categories"].endswith("See equation 4 and figure 6 of the paper.")
-    assert actual["topics"].startswith("Mean score on the tasks of each topic")
+    assert actual["topics"].startswith("Mean score on the tasks with each label")
     assert "breakdown_domain" not in actual
 
 
