@@ -78,7 +78,7 @@ _TASKS = Figure(
     "in between, other models might have selected otherwise. The table lists the selected tasks, and those left out by "
     "chance.",
     _TASK,
-    charts.certainty(
+    charts.dots(
         "field", rows=_sided, known="inclusion_probability", x="mean_score", y="inclusion_probability",
         x_title="Mean score over the panel", y_title="Selected by share of panels", colour="side", names=_SIDES,
         bounds=(0.05, 0.95), tips={"task_id": "task", "topic": "topic", "rank": "rank", "mean_score": "mean score",

@@ -169,9 +169,10 @@ _DIAGRAM = Figure(
     "The share of criteria that are really met, by the judge's probability. On the dashed line both are equal; below "
     "it the judge says met too often. The table also has the diagrams for each label.",
     columns("judge reference breakdown label bin mean_probability met_share n"),
-    charts.diagonal(
+    charts.dots(
         "reference", rows=lambda rows: [row for row in rows if row["breakdown"] == "all"], x="mean_probability",
-        y="met_share", n="n", name="judge", x_title="Probability of met", y_title="Really met",
+        y="met_share", n="n", colour="judge", x_title="Probability of met", y_title="Really met",
+        tips={"judge": "judge", "mean_probability": "Probability of met", "met_share": "Really met", "n": "criteria"},
     ),
     relation="calibration_curve",
     order="judge, reference, breakdown, label, bin",
@@ -221,17 +222,18 @@ _DRIFT = Figure(
     "judge_drift",
     "Drift over nights",
     "Every night each judge judges the same old responses again (its control set). The chart shows the share of "
-    "verdicts that are the same as the first ones. Below the control limit, which earlier nights determine, or below "
-    "the configured minimum, the judge has drifted (red), and the scores of that night are not comparable.",
+    "verdicts that are the same as the first ones, and the expected share (solid). Below the control limit (dashed), "
+    "which earlier nights determine, or below the configured minimum (dotted), the judge has drifted (red), and the "
+    "scores of that night are not comparable.",
     columns(
         "grader night agreement centre lower_limit min_agreement cause kappa", "Called met: first_met_share met_share",
         "n_members n_decided n_failed n_lost", agreement="Agreement", met_share="now",
     ),
     charts.control(
         "grader", x="night", value="agreement", title="Agreement", marked="is_out_of_control",
-        lines={"min_agreement": "configured minimum", "lower_limit": "control limit", "centre": "expected"},
-        tips={"night": "night", "agreement": "agreement", "lower_limit": "limit", "centre": "expected",
-              "cause": "below"},
+        lines=["centre", "lower_limit", "min_agreement"],
+        tips={"night": "night", "agreement": "agreement", "centre": "expected", "lower_limit": "limit",
+              "min_agreement": "configured minimum", "cause": "below"},
     ),
     empty="No night has judged a control set yet; prbench nightly does.",
     reach="warehouse",

@@ -12,9 +12,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tasks.console import notice
-from tasks.figures.columns import Column, cell
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.text.numbers import counted, number
+from tasks.rules.text.numbers import counted
 from warehouse import WarehouseBusy, file_lock, write_atomically
 
 _MARK = "report.json"
@@ -198,8 +197,8 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "dated": dated, "as_json": as_json}
-    environment.globals |= {"counted": counted, "shown": lambda row, name, kind: cell(Column(name, "", kind), row)}
+    environment.filters |= {"dated": dated, "as_json": as_json}
+    environment.globals["counted"] = counted
     return environment
 
 
