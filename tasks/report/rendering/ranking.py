@@ -93,8 +93,9 @@ def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, label
     axis = ticks(low, high)
     heading = _svg("", 14, [_LABEL.format(at(value), number(value, "z.6g")) for value in axis])
     boards = [(split, _lines(of_split, beside, at, axis)) for split, of_split, beside in splits]
-    columns = (*_COLUMNS[:3], Column("drawn", heading), *_COLUMNS[3:])
-    columns = columns if any(row["is_below_bar"] for row in rows) else columns[:-1]
+    columns = [*_COLUMNS[:3], Column("drawn", heading), *_COLUMNS[3:]]
+    if not any(row["is_below_bar"] for row in rows):
+        del columns[-1]
     return Ranking(rows[0]["judge_config"], sentence, columns, boards, notes, order_of(rows, labels))
 
 
