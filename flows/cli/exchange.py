@@ -189,7 +189,7 @@ def import_warehouse(context: Context, source: str) -> int:
     from tasks.exports.tables import import_tables, opened_export
 
     job = context.job
-    with opened_export(open_location(source), is_quiet=job.is_quiet) as export:
+    with opened_export(open_location(source)) as export:
         return write(context, job, lambda: [import_tables(job, export)])
 
 

@@ -68,7 +68,7 @@ def file_at(path: Path, name: str) -> File:
 
 def write_bundle(
     location: Folder | Store, kind: Kind, files: Mapping[File, Path | None], meta: Mapping[str, Any], *,
-    name: str | None = None, is_quiet: bool = True,
+    name: str | None = None,
 ) -> Bundle:  # fmt: skip
     """Put files in a location, and then the manifest, which makes them a bundle.
 
@@ -78,9 +78,8 @@ def write_bundle(
         files: file -> its local path; None if the file is at the location already.
         meta: further entries of the manifest.
         name: the name of the manifest, if it is not the usual one of the kind.
-        is_quiet: do not show progress.
     """
-    location.put({file.name: path for file, path in files.items() if path is not None}, is_quiet=is_quiet)
+    location.put({file.name: path for file, path in files.items() if path is not None})
     document = {"format": f"prbench-{kind}", "version": VERSION, **meta, "files": [asdict(file) for file in files]}
     sealed = {**document, "sha256": _hash_of(document)}
     location.write(name or manifest_of(kind), json.dumps(sealed, indent=1, ensure_ascii=False).encode())
@@ -193,7 +192,7 @@ def verify_bundle(location: Folder | Store, bundle: Bundle) -> None:
     _refuse(location, bundle, [file.name for file in bundle.files if location.hash_of(file.name) != file.sha256])
 
 
-def fetch_bundle(location: Folder | Store, bundle: Bundle, paths: Mapping[str, Path], *, is_quiet: bool) -> None:
+def fetch_bundle(location: Folder | Store, bundle: Bundle, paths: Mapping[str, Path]) -> None:
     """Copy the files of a bundle to local paths, and compare them with its manifest.
 
     Raises:
@@ -201,12 +200,12 @@ def fetch_bundle(location: Folder | Store, bundle: Bundle, paths: Mapping[str, P
         NotInside: one is a link that leads out of its folder.
     """
     _refuse(location, bundle, missing_from(location, bundle.files))
-    location.get(paths, bundle.n_bytes, is_quiet=is_quiet)
+    location.get(paths)
     _refuse(location, bundle, [file.name for file in bundle.files if hash_of(paths[file.name]) != file.sha256])
 
 
 @contextmanager
-def verified(location: Folder | Store, bundle: Bundle, *, is_quiet: bool) -> Iterator[Path]:
+def verified(location: Folder | Store, bundle: Bundle) -> Iterator[Path]:
     """Yield a local folder with a bundle's verified files; if they are in a store, it is temporary.
 
     Raises:
@@ -219,7 +218,7 @@ def verified(location: Folder | Store, bundle: Bundle, *, is_quiet: bool) -> Ite
         return
     with TemporaryDirectory(prefix="prbench-") as temporary:
         paths = {file.name: Path(temporary, file.name) for file in bundle.files}
-        fetch_bundle(location, bundle, paths, is_quiet=is_quiet)
+        fetch_bundle(location, bundle, paths)
         yield Path(temporary)
 
 

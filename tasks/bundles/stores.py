@@ -15,31 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import fsspec
-from fsspec.callbacks import Callback
 
-from tasks.console import advance, progress
 from tasks.dataset.foreign_files import open_inside, open_regular
 from tasks.llm.environment import safe
 from tasks.rules.errors import PipelineError, UsageError, install_extra
 from warehouse import Warehouse, sync, write_atomically
-
-_MEGABYTE = 1_000_000
-
-
-class _Megabytes(Callback):  # type: ignore[misc]  # fsspec ships without types
-    """Counts the bytes of all files for the progress bar; fsspec itself only counts finished files."""
-
-    def __init__(self, what: str, label: str) -> None:
-        super().__init__()
-        self._what, self._label = what, label
-
-    def branched(self, path_1: str, path_2: str, **kwargs: Any) -> Callback:
-        return self
-
-    def relative_update(self, inc: int = 1) -> None:
-        for _ in range(self.value // _MEGABYTE, (self.value + inc) // _MEGABYTE):
-            advance(self._what, self._label, succeeded=True)
-        self.value += inc
 
 
 @contextmanager
@@ -102,23 +82,17 @@ class Store:
         with in_one_line(self.address):
             self.filesystem.pipe_file(self._path(name), content)
 
-    def put(self, files: Mapping[str, Path], *, is_quiet: bool) -> None:
+    def put(self, files: Mapping[str, Path]) -> None:
         """Copy local files to these names."""
-        n_bytes = sum(path.stat().st_size for path in files.values())
-        self._copy("upload", list(map(str, files.values())), list(map(self._path, files)), n_bytes, is_quiet=is_quiet)
+        if files:
+            with in_one_line(self.address):
+                self.filesystem.put(list(map(str, files.values())), list(map(self._path, files)))
 
-    def get(self, files: Mapping[str, Path], n_bytes: int, *, is_quiet: bool) -> None:
+    def get(self, files: Mapping[str, Path]) -> None:
         """Copy the files with these names to local paths; the caller has checked that the paths are safe."""
-        self._copy("download", list(map(self._path, files)), list(map(str, files.values())), n_bytes, is_quiet=is_quiet)
-
-    def _copy(self, what: str, sources: list[str], targets: list[str], n_bytes: int, *, is_quiet: bool) -> None:
-        """Copy files, and show the progress if they are large."""
-        copy, label = self.filesystem.put if what == "upload" else self.filesystem.get, f"{self.address} (MB)"
-        # No progress for small copies, which do not take long.
-        totals = {label: n_bytes // _MEGABYTE} if n_bytes >= 10 * _MEGABYTE else {}
-        with in_one_line(self.address), progress(what, totals, is_quiet=is_quiet):
-            if sources:
-                copy(sources, targets, callback=_Megabytes(what, label))
+        if files:
+            with in_one_line(self.address):
+                self.filesystem.get(list(map(self._path, files)), list(map(str, files.values())))
 
     def hash_of(self, name: str) -> str:
         """Read a file and return its SHA-256."""
@@ -173,7 +147,7 @@ class Folder:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
 
-    def put(self, files: Mapping[str, Path], *, is_quiet: bool) -> None:
+    def put(self, files: Mapping[str, Path]) -> None:
         """Copy local files to these names; a file that is already at its target stays."""
         files = {name: source for name, source in files.items() if source != self.path / name}
         for name, source in files.items():
@@ -186,7 +160,7 @@ class Folder:
         for folder in {(self.path / name).parent for name in files}:
             sync(folder)
 
-    def get(self, files: Mapping[str, Path], n_bytes: int, *, is_quiet: bool) -> None:
+    def get(self, files: Mapping[str, Path]) -> None:
         """Copy the files with these names to other local paths; no link that leads out of the folder is followed.
 
         Raises:

@@ -49,8 +49,6 @@ def write_board(job: Job, table: ResultTable, file: Path, name: str = "leaderboa
     rows = [dict(zip(columns, (*about, *row), strict=True)) for row in values]
     known, marts = sql.schema()["meanings"], (relation, name, *_MARTS)
     meanings = {each: known.get(each) or meaning_of_column(each, marts) or usual(each)[1] for each in columns}
-    if by and "label" in meanings:
-        meanings["label"] = f"Label of the breakdown by {by.replace('_', ' ')}; a task with several counts for each."
     explained = [{"column": column, "meaning": meaning} for column, meaning in meanings.items()]
     beside = file.with_name(f"{file.stem}-columns.csv")
     sheets = ((name[:31], file, rows), ("columns", beside, explained))  # Excel allows names of 31 characters

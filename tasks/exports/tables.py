@@ -149,7 +149,7 @@ def export_tables(
         here = nullcontext(target) if isinstance(target, Path) else TemporaryDirectory(prefix="prbench-")
         with disk_errors(target), here as folder:
             written = write_tables(reader, Path(folder), chosen, benchmark)
-            bundles.write_bundle(location, "export", written.files, written.meta, is_quiet=job.is_quiet)
+            bundles.write_bundle(location, "export", written.files, written.meta)
     filled = counted(sum(table.n_rows > 0 for table in written.tables), "table")
     note = f"{counted(written.n_rows, 'row')} of {filled} in {target} ({written.n_bytes() / 1e6:.1f} MB)"
     return StageReport("export", rows=written.n_rows, notes=[note])
@@ -175,7 +175,7 @@ Export = tuple[Path, Sequence[Exported]]
 
 
 @contextmanager
-def opened_export(source: Path | Store, *, is_quiet: bool = True) -> Iterator[Export]:
+def opened_export(source: Path | Store) -> Iterator[Export]:
     """Open the stored tables of an export, or of the latest publication at a target, and verify each of their files.
 
     An export in a store is downloaded into a temporary folder.
@@ -191,7 +191,7 @@ def opened_export(source: Path | Store, *, is_quiet: bool = True) -> Iterator[Ex
     if unlisted := names - {file.name for file in bundle.files}:
         raise bundles.Damaged(f"{location}: {min(unlisted)} is of a table and not among the files; export again")
     of_tables = replace(bundle, files=tuple(file for file in bundle.files if file.name in names))
-    with bundles.verified(location, of_tables, is_quiet=is_quiet) as folder:
+    with bundles.verified(location, of_tables) as folder:
         yield folder, tables
 
 
@@ -319,7 +319,7 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder 
         state_of = reader.value("select max(coalesce(ended_at, started_at)) from runs")
     meta = {"state_of": state_of and state_of.isoformat(), "warehouse_version": refuse_other_version(warehouse.root)}
     target, meta = location.below(name), tables.meta | meta
-    bundle = bundles.write_bundle(target, "publication", files | tables.files, meta, is_quiet=job.is_quiet)
+    bundle = bundles.write_bundle(target, "publication", files | tables.files, meta)
     # Until the pointer is replaced, readers see the earlier publication.
     pointer = {"publication": name, "content": content, "published_at": published_at.isoformat()}
     bundles.write_bundle(location, "publication", {}, pointer, name=bundles.POINTER)

@@ -80,8 +80,8 @@ def _charts(
     return charts
 
 
-bars, scatter, heat, over_time, control, certainty, diagonal = (
-    partial(_charts, kind) for kind in ("bars", "scatter", "heat", "over_time", "control", "certainty", "diagonal")
+bars, scatter, heat, over_time, control, dots = (
+    partial(_charts, kind) for kind in ("bars", "scatter", "heat", "over_time", "control", "dots")
 )
 intervals = partial(_charts, "intervals", value="mean_score")
 

@@ -75,7 +75,7 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
         }  # fmt: skip
         files = _files(warehouse, stage, intact)
         refuse_if_lost()
-        bundle = write_bundle(location, "backup", files, {"made_at": started_at}, is_quiet=job.is_quiet)
+        bundle = write_bundle(location, "backup", files, {"made_at": started_at})
         needed = {file.name for file in files}
         location.remove([name for name in there if name.startswith(_FILES) and name not in needed])
     new = [file.n_bytes for file, staged in files.items() if staged]
@@ -155,7 +155,7 @@ def restore(job: Job, source: Path | Store) -> StageReport:
         _refuse_filled(warehouse.root)
         stage = warehouse.root / _STAGE
         if not (stage / _RECORD).exists():
-            _stage(job, location, bundle, stage)
+            _stage(location, bundle, stage)
         elif read_bundle(Folder(stage), "backup") != bundle:
             raise UsageError(f"{warehouse.root}: another backup was being restored here; empty the folder first")
         _install(stage, warehouse.root)
@@ -174,13 +174,13 @@ def _refuse_filled(root: Path) -> None:
         raise UsageError(f"{root}: is not empty ({held[0]}); name an empty or new folder with --warehouse")
 
 
-def _stage(job: Job, location: Folder | Store, bundle: Bundle, stage: Path) -> None:
+def _stage(location: Folder | Store, bundle: Bundle, stage: Path) -> None:
     """Copy all files to the stage, and write the manifest when they are verified."""
     shutil.rmtree(stage, ignore_errors=True)
     stage.mkdir(parents=True)
     paths = {file.name: stage / _path_of(file) for file in bundle.files}
     try:
-        fetch_bundle(location, bundle, paths, is_quiet=job.is_quiet)
+        fetch_bundle(location, bundle, paths)
     except PipelineError:
         shutil.rmtree(stage)
         raise

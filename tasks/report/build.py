@@ -83,7 +83,7 @@ def _rendered(page: Page, scope: Scope, site: Site, common: Mapping[str, Any], r
     figures = figures_of(page, scope, site)
     more: Mapping[str, Any] = {}
     if page is OVERVIEW:
-        more = {"notices": notices(scope), "facts": facts(scope), "rankings": ranked}
+        more = {"notices": notices(scope), "facts": facts(scope), "rankings": ranked, "table": table}
     if page is CAPABILITIES:
         more = {"trees": trees(scope), "score_columns": SCORE_COLUMNS, "table": table}
     return render(page.template, report=common, page=page, title=page.title, figures=figures, **more)

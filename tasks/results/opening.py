@@ -50,10 +50,9 @@ def _folder(given: str, closing: ExitStack) -> Path:
         return folder
     store = published_in(source)
     assert isinstance(store, Store), "a store contains its own publications"
-    files = store.files()
-    if DATABASE not in files:
+    if DATABASE not in store.files():
         raise UsageError(f"{store}: has no {DATABASE}; name what `prbench publish` wrote")
-    store.get({DATABASE: folder / DATABASE}, files[DATABASE], is_quiet=True)
+    store.get({DATABASE: folder / DATABASE})
     return folder
 
 

@@ -59,7 +59,7 @@ _TASKS = Figure(
     "Each dot is a task: its mean score, and the share of 10,000 resampled panels (models, and trials within them) "
     "that select it. Between the dashed lines, other models might have selected otherwise.",
     _TASK,
-    charts.certainty(
+    charts.dots(
         "field", known="inclusion_probability", x="mean_score", y="inclusion_probability",
         colour="side", names=_SIDES, bounds=(0.05, 0.95), tips="task_id topic rank mean_score inclusion_probability",
     ),

@@ -108,9 +108,9 @@ _DIAGRAM = Figure(
     "The share of criteria that are really met, by the judge's probability; below the dashed line the judge says met "
     "too often. The table also has the diagrams for each label.",
     columns("judge reference breakdown label bin mean_probability met_share n"),
-    charts.diagonal(
+    charts.dots(
         "reference", rows=lambda rows: [row for row in rows if row["breakdown"] == "all"], x="mean_probability",
-        y="met_share", n="n", name="judge",
+        y="met_share", n="n", colour="judge", tips="judge mean_probability met_share n",
     ),
     relation="calibration_curve",
     order="judge, reference, breakdown, label, bin",
@@ -149,17 +149,17 @@ _FAVOURS = Figure(
 _DRIFT = Figure(
     "judge_drift",
     "Drift over nights",
-    "The share of verdicts that are the same as the first ones, when a judge judges its control set again. Below the "
-    "control limit, which earlier nights determine, or below the configured minimum, the judge has drifted (red), and "
-    "the scores of that night are not comparable.",
+    "The share of verdicts that are the same as the first ones, when a judge judges its control set again, and the "
+    "expected share (solid). Below the control limit (dashed), which earlier nights determine, or below the configured "
+    "minimum (dotted), the judge has drifted (red), and the scores of that night are not comparable.",
     columns(
         "grader night agreement centre lower_limit min_agreement cause kappa", "Called met: first_met_share met_share",
         "n_members n_decided n_failed n_lost", agreement="Agreement", met_share="now",
     ),
     charts.control(
         "grader", x="night", value="agreement", marked="is_out_of_control",
-        lines={"min_agreement": "configured minimum", "lower_limit": "control limit", "centre": "expected"},
-        tips="night agreement lower_limit centre cause",
+        lines=["centre", "lower_limit", "min_agreement"],
+        tips="night agreement centre lower_limit min_agreement cause",
     ),
     reach="warehouse",
 )  # fmt: skip

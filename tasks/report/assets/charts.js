@@ -3,7 +3,7 @@
 
 const charts = {
   views: [],
-  chosen: {},
+  without: {},
 
   config(width) {
     const series = [1, 2, 3, 4, 5, 6, 7, 8].map((number) => `var(--series-${number})`);
@@ -15,8 +15,9 @@ const charts = {
       axis: { ...text, gridColor: line, domainColor: line, tickColor: line, labelSeparation: 8, labelFlush: false },
       axisXQuantitative: { tickCount: Math.max(3, Math.min(8, Math.round(width / 100))) },
       legend: { ...text, columns: width < 480 ? 1 : 2 },
-      mark: { color: series[0] }, rule: { color: series[0] }, text: { color: "var(--ink)" },
-      style: { alarm: { color: "var(--bad)" } }, range: { category: series },
+      // Screen readers read each row once, from the mark with its tooltip.
+      mark: { color: series[0] }, rule: { color: series[0], aria: false }, text: { color: "var(--ink)", aria: false },
+      line: { aria: false }, range: { category: series },
     };
   },
 
@@ -31,8 +32,8 @@ const charts = {
   declared(container) {
     const text = container.querySelector("script").textContent;
     const chart = JSON.parse(text, (_, value) => (typeof value === "string" ? this.harmless(value) : value));
-    const isChosen = (row) => Object.entries(this.chosen).every(([column, names]) =>
-      !names || !(column in row) || [row[column]].flat().some((name) => names.includes(name)));
+    const isChosen = (row) => Object.entries(this.without).every(([column, names]) =>
+      !(column in row) || [row[column]].flat().some((name) => !names.includes(name)));
     return { ...chart, all: chart.rows, rows: chart.rows.filter(isChosen) };
   },
 
@@ -44,31 +45,7 @@ const charts = {
     const [peers, all] = ["rows", "all"].map((name) => others.flatMap((each) => each[name]));
     const drawn = kinds[chart.kind]({ ...chart, peers, all });
     const size = { width: "container", autosize: { type: "fit-x", contains: "padding" } };
-    const specification = JSON.parse(JSON.stringify({ data: { values: chart.rows }, ...size, ...drawn }));
-    this.leaveOutEmpty(specification);
-    this.orderModels(specification);
-    return specification;
-  },
-
-  // Leaves out layers without a value on a numeric axis, such as unknown intervals, whose axis would have no ends.
-  leaveOutEmpty(specification) {
-    const { data: { values: rows }, layer: layers } = specification;
-    const hasValues = ({ field, type }) => type !== "quantitative" || field === undefined ||
-      rows.some((row) => typeof row[field] === "number");
-    specification.layer = layers?.filter(({ encoding: { x, y } = {} }) => [x, y].filter(Boolean).every(hasValues));
-  },
-
-  // Gives a model the same position, colour and shape in all charts of a page, by its rank among the chosen models.
-  orderModels({ data: { values: rows }, encoding, layer: layers = [] }) {
-    const order = choice.boxes().filter((box) => box.checked).map((box) => this.harmless(box.value));
-    const shown = order.filter((name) => rows.some((row) => row.model === name));
-    const channels = [encoding, ...layers.map((layer) => layer.encoding)].flatMap((each) => Object.entries(each ?? {}));
-    for (const [channel, definition] of channels.filter(([, { field }]) => field === "model")) {
-      if (channel === "color" || channel === "shape") {
-        definition.scale = { ...definition.scale, domain: order };
-        definition.legend = { ...definition.legend, values: shown };
-      } else if (channel === "x" || channel === "yOffset") definition.sort = shown;
-    }
+    return JSON.parse(JSON.stringify({ data: { values: chart.rows }, ...size, ...drawn }));
   },
 
   // Adds names beside the points of a chart, so that none covers another name or a point, or, if possible, an interval.
@@ -105,19 +82,16 @@ const charts = {
       patch: (vega) => (names ? this.addNames(vega, names) : vega),
     });
     this.views.push(view);
-    // Screen readers should skip marks without a label, such as guide lines.
-    target.querySelectorAll('[role="graphics-symbol"]:not([aria-label])').forEach((mark) =>
-      ["role", "aria-roledescription"].forEach((name) => mark.removeAttribute(name)));
   },
 
   // Draws all charts again; a later call ends an earlier one.
-  async drawAll(chosen) {
-    const now = Object.fromEntries(Object.entries(chosen).map(([kind, names]) => [kind, names?.map(this.harmless)]));
-    this.chosen = now;
+  async drawAll(without) {
+    const now = Object.fromEntries(Object.entries(without).map(([kind, names]) => [kind, names.map(this.harmless)]));
+    this.without = now;
     this.views.splice(0).forEach((view) => view.finalize());
     for (const container of document.querySelectorAll(".chart")) {
       await this.draw(container);
-      if (this.chosen !== now) return;
+      if (this.without !== now) return;
     }
     document.documentElement.dataset.rendered = "yes";
   },

@@ -1,15 +1,14 @@
 // The choice of models and a judge for the charts and tables of a page. It is kept from page to page; the judge is also
-// in the address. The event `choice` fires at the start and at each change, so scripts that listen to it come earlier.
+// in the address. The event `choice` tells which models and judges are left out, at the start and at each change, so
+// scripts that listen to it come earlier.
 "use strict";
 
 const choice = {
   key: "prbench-choice",
   without: null, // Models that the user left out; null if the user chose nothing, so the page shows the first ones.
   boxes: () => [...document.querySelectorAll("#choice input[name=model]")],
-  offered: {
-    model: () => choice.boxes().map((box) => box.value),
-    judge_config: () => [...choice.judges.options].map((option) => option.value),
-  },
+
+  offered: () => [...choice.judges.options].map((option) => option.value),
 
   start(form) {
     this.judges = byId("judge_config");
@@ -19,7 +18,7 @@ const choice = {
     form.hidden = this.boxes().length === 0;
     const stored = attempt(() => JSON.parse(sessionStorage.getItem(this.key)));
     const requested = new URLSearchParams(location.search).get("judge") ?? stored?.judge_config;
-    if (this.offered.judge_config().includes(requested)) this.judges.value = requested;
+    if (this.offered().includes(requested)) this.judges.value = requested;
     this.without = stored?.without ?? null;
     if (this.judges.value !== this.main) this.link();
     form.addEventListener("change", ({ target }) => this.change(target.name === "model"));
@@ -40,12 +39,13 @@ const choice = {
     const boxes = this.boxes().sort((one, other) => rank(one) - rank(other));
     byId("all-models").before(...boxes.map((box) => box.parentElement));
     boxes.forEach((box, n) => { box.checked = this.without ? !this.without.includes(box.value) : n < this.most; });
-    const models = boxes.filter((box) => box.checked).map((box) => box.value);
-    const isAll = models.length === boxes.length;
-    const best = this.without || isAll ? "" : `, the best${judge_config ? ` by ${judge_config}` : ""}`;
-    byId("n-models").textContent = `${models.length} of ${boxes.length} shown${best}`;
-    this.tell({ model: isAll ? null : models, judge_config: judge_config ? [judge_config] : null });
+    const model = this.unchecked();
+    const best = this.without || !model.length ? "" : `, the best${judge_config ? ` by ${judge_config}` : ""}`;
+    byId("n-models").textContent = `${boxes.length - model.length} of ${boxes.length} shown${best}`;
+    this.tell({ model, judge_config: judge_config ? this.offered().filter((each) => each !== judge_config) : [] });
   },
+
+  unchecked: () => choice.boxes().filter((box) => !box.checked).map((box) => box.value),
 
   tell: (detail) => document.dispatchEvent(new CustomEvent("choice", { detail })),
 
@@ -56,7 +56,7 @@ const choice = {
   },
 
   change(isOfModels) {
-    if (isOfModels) this.without = this.boxes().filter((box) => !box.checked).map((box) => box.value);
+    if (isOfModels) this.without = this.unchecked();
     const stored = JSON.stringify({ judge_config: this.judges.value, without: this.without });
     attempt(() => sessionStorage.setItem(this.key, stored));
     this.link();
@@ -65,4 +65,4 @@ const choice = {
 };
 
 if (byId("choice")) choice.start(byId("choice"));
-else choice.tell({}); // A page without a choice of models or judges.
+else choice.tell({ model: [], judge_config: [] }); // A page without a choice of models or judges.

@@ -38,7 +38,7 @@ const prbench = {
 
   // Prepares a list once, and shows it again at each new choice of models or judge.
   followChoice: (list) => document.addEventListener("choice", ({ detail }) => {
-    list.chosen = detail;
+    list.without = detail;
     prbench.draw(async (isCurrent) => {
       await (list.ready ??= list.start());
       await list.choose(isCurrent);
@@ -61,17 +61,14 @@ const written = {
   count: (value) => value?.toLocaleString("en") ?? written.missing,
   score: (value, decimals = 3) => value?.toFixed(decimals).replace("-", "−") ?? written.missing,
   points: (value) => String(Math.round(value * 100) / 100).replace("-", "−"),
-  signed: (value) => (value > 0 ? "+" : "") + written.points(value),
-  change: (value) => (value > 0 ? "+" : "") + written.score(value),
-  weight: (value) => (value === null ? "no weight" : written.signed(value)),
+  weight: (value) => (value === null ? "no weight" : `${value > 0 ? "+" : ""}${written.points(value)}`),
   usd: (value) => (value === null ? "unknown" : `$${value < 0.1 ? value.toPrecision(2) : value.toFixed(2)}`),
 };
 
 const verdicts = {
   signs: { met: "✓", partial: "◐", unmet: "✗", no_response: "∅", not_judged: "–" },
-  values: { met: 1, partial: 0.5, unmet: 0 },
   kinds: { met: "good", partial: "warn", unmet: "bad", not_judged: "none" },
-  isDecided: (status) => status in verdicts.values,
+  isDecided: (status) => ["met", "partial", "unmet"].includes(status),
   isFailure: (status) => !verdicts.isDecided(status) && status !== "not_judged",
   word: (status) => ({ partial: "partly met", unmet: "not met" })[status] ?? status.replaceAll("_", " "),
 
@@ -85,14 +82,6 @@ const verdicts = {
   badge(status, weight = null) {
     const sign = make("span", { "aria-hidden": "true" }, this.signs[status] ?? "⚠");
     return make("span", { class: `badge ${this.kind(status, weight)}` }, sign, ` ${this.word(status)}`);
-  },
-
-  // Returns the points of a verdict beside its weight, such as "+5 / +5" or "+0 / −7"; null if it is undecided.
-  effect(status, weight) {
-    if (!this.isDecided(status) || weight === null) return null;
-    const points = this.values[status] * weight;
-    const text = [points || 0, weight].map((value) => (value < 0 ? "" : "+") + written.points(value)).join(" / ");
-    return make("span", { class: `effect ${this.kind(status, weight)}`, title: "points / weight" }, text);
   },
 };
 
@@ -112,23 +101,23 @@ const filters = {
   // Adds a menu for each kind of label, with the labels of all rows (`of` returns those of a row) or with the given
   // `options`. A menu with a single label is left out.
   start(kinds, rows, change) {
-    const form = byId("filters");
+    const [form, given] = [byId("filters"), address.read()];
     this.kinds = kinds;
-    for (const { name, title, of, options: given } of kinds) {
+    for (const { name, title, of, options: listed } of kinds) {
       const labels = () => [...new Set(rows.flatMap(of))].filter(Boolean).sort((a, b) => a.localeCompare(b));
-      const pairs = given ?? labels().map((label) => [label, label]);
-      const select = make("select", { name }, options([["", "all"], ...pairs]));
+      const pairs = listed ?? labels().map((label) => [label, label]);
+      const select = make("select", { name }, options([["", "all"], ...pairs], given[name]));
       if (pairs.length > 1) form.querySelector(".words").before(make("label", {}, `${title} `, select), " ");
     }
-    for (const [name, value] of Object.entries(address.read())) {
-      const control = form.elements.namedItem(name);
-      if (control?.type === "checkbox") control.checked = true;
-      else if (control) control.value = value;
-      if (control?.selectedIndex < 0) control.value = ""; // The menu no longer has this value.
-    }
+    form.elements.words.value = given.words ?? "";
+    if (given.responses) form.elements.responses.checked = true;
     form.addEventListener("input", change);
     form.addEventListener("reset", () => setTimeout(change));
   },
+
+  // Returns the menus of what both lists know of a task.
+  ofTasks: ({ field_title: field }, taskOf) => Object.entries({ field, topic: "Topic", splits: "Split" })
+    .map(([name, title]) => ({ name: name.replace("splits", "split"), title, of: (row) => taskOf(row)[name] ?? [] })),
 
   // Returns a menu for each kind of label in the index; `carriers` returns the objects with the labels of a row.
   ofLabels: (breakdowns, carriers) => breakdowns.map(({ kind, title }) =>

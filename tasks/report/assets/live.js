@@ -3,13 +3,12 @@
 
 const live = {
   everyMs: 3000,
-  longestMs: 30000, // A server that takes longer counts as lost.
   opened: new Map(), // Key of a folding part -> whether it is open; kept while the part is missing.
 
   // Sends the next request after each response, so that a slow server gets one request at a time.
   async renew() {
     if (!document.hidden) {
-      const html = await fetch(location.pathname, { cache: "no-store", signal: AbortSignal.timeout(this.longestMs) })
+      const html = await fetch(location.pathname, { cache: "no-store", signal: AbortSignal.timeout(10 * this.everyMs) })
         .then((response) => (response.ok ? response.text() : null)).catch(() => null);
       byId("lost").hidden = html !== null; // The server has ended or is busy.
       if (html !== null) this.show(new DOMParser().parseFromString(html, "text/html"));

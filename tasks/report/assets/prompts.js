@@ -4,8 +4,6 @@
 
 const prompts = {
   digits: 16,
-  unanswered: ["timeout", "provider_error", "redirected", "too_large", "context_length"],
-  notSent: ["no_response", "not_judged"],
 
   // Returns the digest of identities: the first 32 hexadecimal digits of the SHA-256 of JSON in ASCII.
   async digest(...parts) {
@@ -60,31 +58,20 @@ const prompts = {
   async exchange(verdict, judge_config, criterion, side, { task, index }) {
     const { templates, reminders } = await prbench.load(index.templates);
     const template = new Map(Object.entries(templates)).get(judge_config.template);
-    const why = this.unknown(verdict, template, task);
+    const isInChunks = verdict.chunks?.length || verdict.status === "context_length";
+    const isKnown = template && task.is_sent && !verdict.is_older && !isInChunks && globalThis.crypto?.subtle;
+    const why = "The prompt is not kept: its template or conversation changed, or the response was judged in chunks.";
     const wording = verdict.wording ?? criterion.title;
-    const prompt = why ? null : await this.of(template, task.conversation, side.response.text, wording);
+    const prompt = isKnown ? await this.of(template, task.conversation, side.response.text, wording) : null;
     const key = [judge_config.key, side.trial, verdict.position, ...(verdict.is_older ? ["older"] : [])].join(" ");
     const [last, first] = side.section.replies[key] ?? [];
-    const lost = this.unanswered.includes(verdict.status) ? "No reply came."
-      : "Not in this report: the ledger has deleted it, or holds too many replies for a report.";
     const part = (title, text, missing) =>
       [make("h4", {}, title), (text ?? null) === null ? para("empty", missing) : scrolling("pre", "exact", text)];
     return [
       ...part("Prompt", prompt, why),
       ...(first === undefined || verdict.is_older ? [] : [...part("First reply, which could not be read", first),
         ...part("Reminder, sent after prompt and first reply", reminders[judge_config.scale])]),
-      ...part("Reply, as the judge wrote it", last, lost),
+      ...part("Reply, as the judge wrote it", last, "No reply came, or the ledger has deleted it, or holds too many."),
     ];
-  },
-
-  // Returns the reason why the prompt is not known, or null if it is.
-  unknown(verdict, template, task) {
-    if (verdict.is_older || template === undefined || !task.is_sent) {
-      return "The prompt is not kept: its template is not configured, or the conversation changed or is not assembled.";
-    }
-    if (verdict.chunks?.length || verdict.status === "context_length") {
-      return "The response was too long for the judge, which was asked about chunks of it, or not at all.";
-    }
-    return globalThis.crypto?.subtle ? null : "Browsers show it only in pages from this machine or over HTTPS.";
   },
 };

@@ -51,7 +51,7 @@ const tables = {
     };
     const save = make("button", { type: "button", click: () => grid.download("csv", `${name}.csv`) }, "Download");
     const choose = folded({}, "Columns", make("div", {}, grid.getColumns().map(column)));
-    const tools = make("div", { class: "tools" }, choose, grid.options.ajaxURL ? null : save);
+    const tools = make("div", { class: "tools" }, choose, save);
     grid.element.before(tools);
     return tools;
   },
@@ -88,7 +88,7 @@ const tables = {
     [cell.headers.split(" ").at(-1), make("span", {}, [...cell.childNodes])])),
 
   grids: [],
-  chosen: {},
+  without: {},
 
   async enhance(table) {
     const rows = [...table.tBodies[0].rows];
@@ -105,31 +105,30 @@ const tables = {
     if (rows.length >= 12) this.tools(grid, columns[0].field.split("-")[0]).prepend(field);
   },
 
-  // Shows the rows that contain the word, without those of models and judges that are offered and not chosen.
+  // Shows the rows that contain the word, without those of models and judges that are left out.
   filter(grid) {
     const word = grid.field.value.trim().toLowerCase();
-    const isChosen = (row, kind, title) => {
-      const cell = row[grid.getColumnDefinitions().find((each) => each.title === title)?.field];
-      const name = cell?.textContent; // A label may start with a space.
-      return !this.chosen[kind] || !cell || this.chosen[kind].includes(name) || !choice.offered[kind]().includes(name);
-    };
+    const columns = grid.getColumnDefinitions();
+    const isLeftOut = (row, kind, title) =>
+      this.without[kind].includes(row[columns.find((each) => each.title === title)?.field]?.textContent);
     const hasWord = (row) => Object.values(row).map(this.text).join(" ").toLowerCase().includes(word);
-    grid.setFilter((row) => isChosen(row, "model", "Model") && isChosen(row, "judge_config", "Judge") && hasWord(row));
+    grid.setFilter((row) =>
+      !isLeftOut(row, "model", "Model") && !isLeftOut(row, "judge_config", "Judge") && hasWord(row));
   },
 
-  choose(chosen) {
-    this.chosen = chosen;
+  choose(without) {
+    this.without = without;
     this.grids.forEach((grid) => this.filter(grid));
-    const hide = (selector, kind) => document.querySelectorAll(selector).forEach((each) => {
-      each.hidden = Boolean(chosen[kind]) && !chosen[kind].includes(each.dataset[kind]);
+    const hide = (selector, names, of) => document.querySelectorAll(selector).forEach((each) => {
+      each.hidden = names.includes(of(each));
     });
-    hide("main [data-judge_config]", "judge_config");
-    hide(".ranked [data-model]", "model");
+    hide("main [data-judge_config]", without.judge_config, (each) => each.dataset.judge_config);
+    hide(".boards tbody tr", without.model, (row) => row.cells[1].textContent);
   },
 };
 
 document.addEventListener("choice", ({ detail }) => tables.choose(detail));
-document.querySelectorAll("table.figure:has(td)").forEach((table) => {
+document.querySelectorAll("table.figure:has(td):not(.boards *)").forEach((table) => {
   const details = table.closest("details"); // A folded table has no width yet.
   if (!details || details.open) tables.enhance(table);
   else details.addEventListener("toggle", () => tables.enhance(table), { once: true });

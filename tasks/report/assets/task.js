@@ -4,17 +4,15 @@
 // Returns names with their values, without empty ones.
 const listed = (facts) => facts.map(([name, value]) => [name, [value].flat().filter(Boolean).join(", ")])
   .filter(([, text]) => text).map(([name, text]) => make("div", {}, make("dt", {}, name), make("dd", {}, text)));
-const tag = (text, title) => make("span", { class: "tag", title }, text);
+const tag = (text) => make("span", { class: "tag" }, text);
 const flipTag = (text, more = "") => make("span", { class: `tag flip ${more}` }, text);
-const letter = (side) => make("span", { class: "letter" }, side.name);
-const tableRow = (kind, cells, attributes = {}) => make("tr", {}, cells.map((cell) => make(kind, attributes, cell)));
+const letter = (side) => make("strong", {}, side.name);
 
 // The conversation of a task, and the responses of two models side by side.
 const responses = {
   drawConversation({ conversation, is_sent: isSent }) {
-    const note = !conversation.length ? "The data has no conversation for this task."
-      : isSent ? null : "As the data gives it; it is not assembled yet.";
-    byId("conversation").replaceChildren(note ? para("empty", note) : "", ...conversation.map(({ role, content }) =>
+    const note = isSent ? "" : para("empty", "As the data gives it; it is not assembled yet.");
+    byId("conversation").replaceChildren(note, ...conversation.map(({ role, content }) =>
       make("article", { class: `turn ${role}` }, make("h3", {}, role), scrolling("div", "exact", content))));
   },
 
@@ -27,6 +25,7 @@ const responses = {
     const { response, entry } = side;
     return make("article", { class: "response" }, make("h3", {}, letter(side), ` ${entry.label}`), response ? [
       this.facts(response),
+      make("dl", { class: "about" }, listed(this.scores(side))),
       response.degraded && para("notice warn", "Made with fallback parameters, because the configured ones failed."),
       response.is_older && para("notice warn", "Given to an earlier version of the conversation."),
       response.status === "ok" ? this.text(response)
@@ -40,10 +39,19 @@ const responses = {
       + (response.reasoning_tokens ? `, ${written.count(response.reasoning_tokens)} of them thinking` : "")],
     ["Cost", response.source !== "imported" && written.usd(response.cost_usd)],
     ["Time", response.latency_s !== null && `${response.latency_s.toFixed(1)} s`],
-    ["Attempts", response.attempts > 1 && written.count(response.attempts)],
     ["Source", response.source === "imported" && "imported"],
     ["Served as", response.served_model],
   ])),
+
+  // Returns the score and the points by each judge; with undecided criteria they are ranges.
+  scores: ({ section, response }) => section.points.filter((row) => row.response_id === response.response_id).map((row) => {
+    const { label } = page.shown.index.judge_configs.find(({ key }) => key === row.judge_config);
+    const range = (name, write) => (row.value !== null ? write(row[name])
+      : [row[`${name}_lower`], row[`${name}_upper`]].map((end) => write(end)).join(" to "));
+    const points = `${range("points", written.points)} of ${written.points(row.positive)} points`;
+    const decided = `${row.n_decided} of ${row.n_wanted} criteria decided`;
+    return [`Score by ${label}`, `${range("value", written.score)} (${points}, ${decided})`];
+  }),
 
   text({ text, html }) {
     const isAsText = byId("as-text").checked;
@@ -77,18 +85,15 @@ const judged = {
   differ: (cells) => new Set(cells.map(({ status }) => status).filter(verdicts.isDecided)).size > 1,
 
   // Returns a criterion's verdicts, and whether A and B, or the judges, differ. Only judges with the same number of
-  // steps can disagree. A verdict that is derived from another one is shown if the two differ, or on request.
+  // steps can disagree. A verdict that is derived from another one is shown on request only.
   look(criterion, sides, judges, request) {
     const lines = judges.map((judge_config) => {
       const cells = sides.map((side) => this.verdict(side, judge_config, criterion.position));
       return { judge_config, cells, isFlip: this.differ(cells) };
     });
     const own = lines.filter(({ judge_config }) => !judge_config.reads);
-    const isListed = ({ judge_config, cells }) => {
-      const read = lines.find((other) => other.judge_config.key === judge_config.reads);
-      return !judge_config.reads || (request.judge_config === judge_config.key && request.criterion === criterion.key)
-        || cells.some((cell, i) => cell.status !== read?.cells[i].status);
-    };
+    const isRequested = ({ key }) => request.judge_config === key && request.criterion === criterion.key;
+    const isListed = ({ judge_config }) => !judge_config.reads || isRequested(judge_config);
     return {
       criterion, lines: lines.filter(isListed), flips: own.some((line) => line.isFlip),
       disputes: [2, 3].some((scale) => sides.some((_, i) =>
@@ -103,31 +108,25 @@ const judged = {
     const looked = task.criteria.map((criterion) => this.look(criterion, sides, judges, request));
     const shown = looked.filter((each) => (each[request.show] ?? true) || each.criterion.key === request.criterion);
     const count = (name) => looked.filter((each) => each[name]).length;
-    byId("n-criteria").textContent = [
-      `${shown.length} of ${looked.length} criteria`, sides.length === 2 && `${count("flips")} flipped`,
-      judges.filter((judge_config) => !judge_config.reads).length > 1 && `judges disagree on ${count("disputes")}`,
-      count("failures") && `${count("failures")} with failures`,
-    ].filter(Boolean).join(" · ");
+    byId("n-criteria").textContent = `${shown.length} of ${looked.length} criteria · ${count("flips")} flipped`
+      + ` · judges disagree on ${count("disputes")} · ${count("failures")} with failures`;
     const names = sides.map((side) => [letter(side), ` ${side.entry.label}, trial ${side.trial}`]);
-    const head = make("thead", {}, sides.length ? tableRow("th", ["Judge", ...names], { scope: "col" }) : null);
-    const none = make("tbody", {}, tableRow("td", ["There is no verdict yet."], { colspan: 3, class: "empty" }));
-    byId("criteria").replaceChildren(head, sides.length && !judges.length ? none : "", ...shown.map(this.group, this));
+    const titles = sides.length ? ["Judge", ...names].map((name) => make("th", { scope: "col" }, name)) : [];
+    const head = make("thead", {}, make("tr", {}, titles));
+    byId("criteria").replaceChildren(head, ...shown.map(this.group, this));
   },
 
   group({ criterion, lines, flips, disputes }) {
-    const { sides, request, index } = page.shown;
+    const { sides, request } = page.shown;
     const isMarked = criterion.key === request.criterion;
-    const labels = index.breakdowns.flatMap(({ kind, title }) =>
-      labelsOf(criterion, kind).map((label) => tag(label, title)));
     const facts = para("line", make("strong", {}, written.weight(criterion.weight)),
-      [criterion.severity, criterion.category].filter(Boolean).map((label) => tag(label)), labels,
+      [criterion.severity, criterion.category, ...labelsOf(criterion)].filter(Boolean).map(tag),
       flips && flipTag("⇄ flipped"), disputes && flipTag("≠ judges disagree", "dispute"));
-    const title = make("th", { colspan: 1 + sides.length, scope: "rowgroup" }, para("title", criterion.title), facts);
+    const title = make("th", { colspan: 1 + sides.length, scope: "rowgroup" }, criterion.title, facts);
     return make("tbody", { class: isMarked && !request.judge_config ? "marked" : null, tabindex: -1 },
       make("tr", { class: "criterion" }, title),
       lines.map((line) => make("tr", { class: line.isFlip ? "flipped" : null },
-        make("th", { scope: "row" }, line.judge_config.label), sides.map((side) => this.cell(line, criterion, side)))),
-      isMarked && this.query(criterion));
+        make("th", { scope: "row" }, line.judge_config.label), sides.map((side) => this.cell(line, criterion, side)))));
   },
 
   cell({ judge_config, cells, isFlip }, criterion, side) {
@@ -143,7 +142,7 @@ const judged = {
     const link = { class: "anchor", href: address.of({ ...request, ...mark }), title, "aria-label": title };
     const shown = { class: isMarked ? "marked" : null, tabindex: isMarked ? -1 : null };
     return make("td", { "data-label": `${side.name} · ${side.entry.label}`, ...shown },
-      para("line", verdicts.badge(verdict.status, criterion.weight), verdicts.effect(verdict.status, criterion.weight),
+      para("line", verdicts.badge(verdict.status, criterion.weight),
         isFlip && side === sides[1] && flipTag(`⇄ ${cells.map(({ status }) => verdicts.word(status)).join(" → ")}`),
         make("a", link, "¶")),
       noted("decided by", verdict.decided_by && `${verdict.decided_by}${because ? `, because of ${because}` : ""}`),
@@ -158,46 +157,11 @@ const judged = {
   // Returns the evidence in the chunks of a response that is too long for its judge.
   evidence(chunks) {
     const n = chunks.filter((chunk) => chunk.evidence?.length).length;
-    const nothing = (chunk) => make("li", { class: "empty" }, chunk.evidence ? "nothing" : verdicts.word(chunk.status));
-    const texts = (each) => (each.evidence?.length ? each.evidence.map((text) => make("li", {}, text)) : nothing(each));
+    const quotes = ({ evidence, status }) => (evidence ? evidence.join("\n") || "nothing" : verdicts.word(status));
     const title = ({ round, chunk, of }) => `${round > 1 ? `Round ${round}, notes` : "Chunk"} ${chunk} of ${of}`;
-    const parts = chunks.map((each) => [make("dt", {}, title(each)), make("dd", {}, make("ul", {}, texts(each)))]);
-    const summary = `Searched in ${chunks.length} chunks, something found in ${n}`;
-    return folded({ class: "evidence" }, summary, make("dl", {}, parts));
-  },
-
-  // Returns a command for the terminal; only digests are put into it.
-  query(criterion) {
-    const { sides, request } = page.shown;
-    const side = sides.find((each) => each.name.toLowerCase() === request.side) ?? sides[0];
-    const id = side?.response?.response_id ?? "";
-    if (!/^[0-9a-f]+$/.test(id)) return null;
-    const where = `response_id = '${id}' and starts_with(sha256(criterion_id), '${criterion.key}')`;
-    const line = scrolling("pre", null, `prbench sql --format json "from verdict_details where ${where}"`);
-    const all = folded({ class: "query" }, `Everything stored about this criterion (${side.name})`, line);
-    return tableRow("td", [all], { colspan: 1 + sides.length });
-  },
-
-  // Draws a line for each judge and response; an undecided score is a range.
-  drawPoints({ sides, index }) {
-    const lines = index.judge_configs.flatMap((judge_config) => {
-      const points = sides.map(({ section, response }) => section.points.find((each) =>
-        each.response_id === response?.response_id && each.judge_config === judge_config.key));
-      const isKnown = points.length === 2 && points.every((each) => (each?.value ?? null) !== null);
-      const change = isKnown ? written.change(points[1].value - points[0].value) : "";
-      return points.map((each, i) => each && [judge_config.label, `${sides[i].name} · ${sides[i].entry.label}`,
-        ...this.points(each), i ? change : ""]);
-    }).filter(Boolean);
-    const titles = ["Judge", "Response", "Score", "Points", "Decided", sides.length < 2 ? "" : "B minus A"];
-    byId("points").replaceChildren(make("thead", {}, tableRow("th", titles, { scope: "col" })),
-      make("tbody", {}, lines.map((line) => tableRow("td", line))));
-  },
-
-  points(row) {
-    const range = (name, write) => (row.value !== null ? write(row[name])
-      : [row[`${name}_lower`], row[`${name}_upper`]].map((end) => write(end)).join(" to "));
-    return [range("value", written.score), `${range("points", written.points)} of ${written.points(row.positive)}`,
-      `${row.n_decided} of ${row.n_wanted}`];
+    const parts = listed(chunks.map((each) => [title(each), quotes(each)]));
+    return folded({ class: "evidence" }, `Searched in ${chunks.length} chunks, something found in ${n}`,
+      make("dl", { class: "exact" }, parts));
   },
 };
 
@@ -232,7 +196,6 @@ const page = {
     this.drawChoice(shown);
     responses.drawConversation(shown.task);
     responses.draw(shown.sides);
-    judged.drawPoints(shown);
     judged.draw(shown);
     const marked = document.querySelector("#criteria .marked"); // What the address points to.
     marked?.scrollIntoView({ block: "center" });
@@ -246,7 +209,6 @@ const page = {
       [index.field_title, task.field], ["Topic", task.topic], ["Asked by", task.expert], ["Splits", task.splits],
       ["Decision", task.decision_types], ["Pathway", task.economic_pathways],
       ...index.breakdowns.map(({ kind, title }) => [title, labelsOf(task, kind)]),
-      ["Hard", task.is_hard && "in the latest own hard selection"],
     ]));
     for (const [id, step] of [["previous", -1], ["next", 1]]) {
       const other = index.tasks[ordinal + step];
@@ -260,9 +222,9 @@ const page = {
     const { a, b } = byId("compare").elements;
     const pairs = known.flatMap(({ key, label, is_also: isAlso, trials }) => trials.map((trial) =>
       [`${key} ${trial}`, `${label}${isAlso ? " (earlier)" : ""}${trials.length > 1 ? `, trial ${trial}` : ""}`]));
-    a.replaceChildren(...options(pairs));
-    b.replaceChildren(...options([["", "none"], ...pairs]));
-    [a, b].forEach((select, i) => { select.value = sides[i] ? `${sides[i].entry.key} ${sides[i].trial}` : ""; });
+    const [first, second] = sides.map(({ entry, trial }) => `${entry.key} ${trial}`);
+    a.replaceChildren(...options(pairs, first));
+    b.replaceChildren(...options([["", "none"], ...pairs], second));
     byId("narrow").elements.show.value = request.show ?? "";
   },
 

@@ -4,17 +4,13 @@
 const explorer = {
   async start() {
     this.index = await prbench.load("index");
-    const { tasks, breakdowns, field_title: field, category_title: category } = this.index;
+    const { tasks, breakdowns, category_title: category } = this.index;
     tasks.forEach((task, ordinal) => Object.assign(task, { ordinal, words: this.words(task) }));
     this.hasTopics = tasks.some((task) => task.topic);
     filters.start([
-      { name: "field", title: field, of: (task) => task.field },
-      { name: "topic", title: "Topic", of: (task) => task.topic },
+      ...filters.ofTasks(this.index, (task) => task),
       { name: "category", title: category, of: (task) => task.categories ?? [] },
-      { name: "split", title: "Split", of: (task) => task.splits ?? [] },
       { name: "hard", title: "Hard", of: (task) => (task.is_hard ? "hard" : "others") },
-      { name: "reach", title: "Responses", of: (line) => line.reach,
-        options: [["all", "by every chosen model"], ["some", "by some of them"], ["none", "by none"]] },
       ...filters.ofLabels(breakdowns.filter((each) => !each.of_criteria), (task) => [task]),
     ], tasks, () => prbench.draw((isCurrent) => this.find(isCurrent)));
   },
@@ -25,12 +21,12 @@ const explorer = {
   // Loads the scores of the chosen judge, and draws the columns of the chosen models.
   async choose(isCurrent) {
     const { entries, judge_configs, main } = this.index;
-    const { model: models, judge_config: judges } = this.chosen;
-    const chosen = judge_configs.find(({ label }) => judges?.includes(label));
-    const judge_config = chosen ?? judge_configs.find(({ key }) => key === main);
+    const { model: models, judge_config: judges } = this.without;
+    const isChosen = ({ key, label }) => (judges.length ? !judges.includes(label) : key === main);
+    const judge_config = judge_configs.find(isChosen);
     const scores = judge_config ? await prbench.load(judge_config.scores) : {};
     if (!isCurrent()) return;
-    this.models = entries.filter(({ is_also: isAlso, label }) => !isAlso && (models?.includes(label) ?? true));
+    this.models = entries.filter(({ is_also: isAlso, label }) => !isAlso && !models.includes(label));
     this.lines = this.index.tasks.map((task) => this.line(task, scores));
     await this.draw();
     await this.find(isCurrent);
@@ -39,10 +35,8 @@ const explorer = {
   line(task, scores) {
     const values = this.models.map(({ key }) => scores[key]?.[task.ordinal]?.[0] ?? null);
     const known = values.filter((value) => value !== null);
-    const n = this.models.filter(({ response_states }) => response_states[task.ordinal] === "1").length;
     return {
       ...task, task, label: this.hasTopics ? task.topic : task.field,
-      reach: n === 0 ? "none" : n === this.models.length ? "all" : "some",
       bounds: Object.fromEntries(this.models.map(({ key }) => [key, scores[key]?.[task.ordinal]?.slice(1)])),
       mean: known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null,
       spread: known.length > 1 ? Math.max(...known) - Math.min(...known) : null,
@@ -128,12 +122,10 @@ const explorer = {
       para("opening", task.opening ?? ""));
   },
 
-  // Returns the field, the topic, and labels of the benchmark's own kinds; a label has its kind as a tooltip.
+  // Returns the field, the topic, and labels of the benchmark's own kinds.
   about(task) {
-    const labels = this.index.breakdowns.flatMap(({ kind, title }) =>
-      labelsOf(task, kind).map((label) => make("span", { title }, label)));
-    const listed = [task.topic, ...labels].filter(Boolean).flatMap((each, i) => (i ? [" · ", each] : [each]));
-    return make("div", {}, task.field ?? "", make("br"), make("small", {}, listed));
+    const labels = [task.topic, ...this.index.breakdowns.flatMap(({ kind }) => labelsOf(task, kind))].filter(Boolean);
+    return make("div", {}, task.field ?? "", make("br"), make("small", {}, labels.join(" · ")));
   },
 
   // Returns the cell of a score, with a link to the response.
@@ -142,7 +134,6 @@ const explorer = {
     const range = task.bounds[model]?.map((each) => written.score(each, 2));
     element.classList.toggle("none", value === null);
     if (value !== null) element.style.setProperty("--heat", `${100 * Math.max(0, Math.min(1, value))}%`);
-    else element.title = range ? `incomplete: between ${range.join(" and ")}` : "no response";
     const text = value === null && range ? range.join(" to ") : written.score(value, 2);
     return text === written.missing ? text : make("a", { href: this.target(task, model) }, text);
   },

@@ -53,6 +53,8 @@ _HEADING = Markup('<th id="{}" class="{}" scope="{}" rowspan="{}" colspan="{}">{
 def _shown(column: Column, row: Row) -> str:
     """Return a value as text for a page; a value that is already HTML is marked as such."""
     value = row.get(column.name)
+    if isinstance(value, Markup):
+        return value
     if column.kind != "task" or value is None:
         return cell(column, row)
     return Markup('<a href="{}">{}</a>').format(row.get("address") or task_address(value), value)

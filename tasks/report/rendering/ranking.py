@@ -10,9 +10,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from tasks.benchmarks.base import Reference
 from tasks.config.models import ORIGINAL, Judge
-from tasks.figures.columns import Row, Rows
+from tasks.figures.columns import Column, Row, Rows
 from tasks.figures.scope import Scope
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.rules.text.numbers import number, rank_notes, some
@@ -32,21 +34,17 @@ class Ranking:
 
     Attributes:
         sentence: a sentence that names the leaders.
-        boards: each split with its lines, which are models and scores of the paper; all splits share one axis.
-        at: returns the position of a value on the axis, in percent of its width.
-        ticks: round values on the axis.
+        columns: the columns of all boards, which share the axis in one of the headings.
+        boards: each split with its rows, which are models and scores of the paper.
         notes: notes on the ranks, and sources of the paper's scores.
-        has_gaps: true if the coverage of a model is below the bar.
         order: the labels of all models, the best first.
     """
 
     judge_config: str
     sentence: str
+    columns: Sequence[Column]
     boards: Sequence[tuple[str, Rows]]
-    at: Callable[[float], str]
-    ticks: Sequence[float]
     notes: Sequence[str]
-    has_gaps: bool
     order: Sequence[str]
 
 
@@ -88,12 +86,17 @@ def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, label
             f"Rows marked paper are the paper's own scores ({'; '.join(sources)}), by the same judge with the paper's "
             "prompt, on the first release of this split. They have no rank here."
         )
-    return Ranking(
-        rows[0]["judge_config"], sentence,
-        [(split, _lines(of_split, beside)) for split, of_split, beside in splits],
-        lambda value: f"{100 * (value - low) / (high - low):.2f}%", ticks(low, high), notes,
-        any(row["is_below_bar"] for row in rows), order_of(rows, labels),
-    )  # fmt: skip
+
+    def at(value: float) -> str:
+        return f"{100 * (value - low) / (high - low):.2f}%"
+
+    axis = ticks(low, high)
+    heading = _svg("", 14, [_LABEL.format(at(value), number(value, "z.6g")) for value in axis])
+    boards = [(split, _lines(of_split, beside, at, axis)) for split, of_split, beside in splits]
+    columns = [*_COLUMNS[:3], Column("drawn", heading), *_COLUMNS[3:]]
+    if not any(row["is_below_bar"] for row in rows):
+        del columns[-1]
+    return Ranking(rows[0]["judge_config"], sentence, columns, boards, notes, order_of(rows, labels))
 
 
 def is_of(reference: Reference, split: str, rows: Rows) -> bool:
@@ -189,9 +192,41 @@ def ticks(low: float, high: float) -> list[float]:
     return [round(number * step, 10) for number in range(first, last + 1)]
 
 
-def _lines(rows: Rows, references: Sequence[Reference]) -> Rows:
+_COLUMNS = (
+    Column("rank", "Rank", "count"), Column("model", "Model"), Column("mean_score", "Score", "score"),
+    Column("interval", "95 % interval"), Column("ranks", "Possible ranks"), Column("coverage", "Coverage", "coverage"),
+)  # fmt: skip
+"""The columns of a board; coverage is shown only if that of a model is below the bar."""
+_LABEL = Markup('<text x="{}" y="12">{}</text>')
+_GRID = Markup('<line class="grid" x1="{0}" x2="{0}" y2="20"/>')
+_INTERVAL = Markup('<line x1="{}" x2="{}" y1="10" y2="10"/>')
+_DOT = Markup('<circle cx="{}" cy="10" r="4"/>')
+
+
+def _svg(kind: str, height: int, parts: Iterable[Markup]) -> Markup:
+    drawing = Markup('<svg class="{}" aria-hidden="true" height="{}" width="100%">{}</svg>')
+    return drawing.format(kind, height, Markup("").join(parts))
+
+
+def _lines(rows: Rows, references: Sequence[Reference], at: Callable[[float], str], axis: Iterable[float]) -> Rows:
     """Return the lines of a split: its models in their order, with scores of the paper among them."""
     nothing = dict.fromkeys(rows[0])
-    quoted = [nothing | {"model": each.model, "mean_score": each.value, "is_quoted": True} for each in references]
+    name = Markup("{} <small>paper</small>")
+    quoted = [nothing | {"model": name.format(each.model), "mean_score": each.value} for each in references]
     ranked = sorted([*rows, *quoted], key=lambda row: -math.inf if row["mean_score"] is None else row["mean_score"])
-    return ranked[::-1] if quoted else rows
+    return [{**row, **_drawn(row, at, axis)} for row in (ranked[::-1] if quoted else rows)]
+
+
+def _drawn(row: Row, at: Callable[[float], str], axis: Iterable[float]) -> Row:
+    """Return the columns of a line that are made of others."""
+    kind = "quoted" if isinstance(row["model"], Markup) else "tied" if row["rank_low"] == 1 else ""
+    low, high, mean, best, worst = (row[name] for name in ("ci_low", "ci_high", "mean_score", "rank_low", "rank_high"))
+    is_known = low is not None and mean is not None
+    parts = [_GRID.format(at(value)) for value in axis]
+    parts += [_INTERVAL.format(at(low), at(high))] if is_known else []
+    parts += [_DOT.format(at(mean))] if mean is not None else []
+    return {
+        "drawn": _svg(kind, 20, parts),
+        "interval": f"{number(low)} to {number(high)}" if is_known else None,
+        "ranks": best if best == worst else f"{best}–{worst}",
+    }

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from tasks.console import notice
-from tasks.figures.columns import Column, cell
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.text.numbers import counted, number
-from warehouse import WarehouseBusy, file_lock, write_atomically
+from tasks.rules.text.numbers import counted
+from warehouse import file_lock, write_atomically
 
 _MARK = "report.json"
 """The file that marks a folder as a report and lists the files with their sizes; it is written last. Only a folder with
@@ -109,18 +107,13 @@ def is_whole(folder: Path) -> bool:
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Hold the lock for writing reports into a folder; print a notice while waiting.
+    """Hold the lock for writing reports into a folder; wait for another holder.
 
     Raises:
         UsageError: it has other content than a report, or a report of a later version.
     """
     refuse_other(folder)
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(file_lock(folder / _LOCK, wait=False))
-        except WarehouseBusy:
-            notice(f"{folder}: another run is writing its report there; this one waits for it")
-            stack.enter_context(file_lock(folder / _LOCK, wait=True))
+    with file_lock(folder / _LOCK, wait=True):
         yield
 
 
@@ -198,8 +191,8 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "dated": dated, "as_json": as_json}
-    environment.globals |= {"counted": counted, "shown": lambda row, name, kind: cell(Column(name, "", kind), row)}
+    environment.filters |= {"dated": dated, "as_json": as_json}
+    environment.globals["counted"] = counted
     return environment
 
 

@@ -58,7 +58,7 @@ def test_a_bundle_comes_back_as_it_was_written(kind: str, source: Path, there: F
     assert bundle == read_bundle(there, *KINDS) == read_bundle(there, kind)
     assert (kind, META, sum(map(len, CONTENT.values()))) == (bundle.kind, bundle.meta, bundle.n_bytes)
     bundles.verify_bundle(there, bundle)
-    bundles.fetch_bundle(there, bundle, paths, is_quiet=True)
+    bundles.fetch_bundle(there, bundle, paths)
     assert CONTENT == {name: path.read_bytes() for name, path in paths.items()}
     assert {*CONTENT, manifest_of(kind)} == there.files().keys()
 
@@ -66,7 +66,7 @@ def test_a_bundle_comes_back_as_it_was_written(kind: str, source: Path, there: F
         there.remove(["a.parquet"])
         if content:
             there.write("a.parquet", content)
-        for read in (bundles.verify_bundle, partial(bundles.fetch_bundle, paths=paths, is_quiet=True)):
+        for read in (bundles.verify_bundle, partial(bundles.fetch_bundle, paths=paths)):
             with pytest.raises(Damaged, match=one_line("a.parquet: missing, or changed since it was written")):
                 read(there, bundle)
     there.remove([manifest_of(kind)])
@@ -215,20 +215,10 @@ def test_what_a_library_raises_is_one_line_without_secrets(store: Store, monkeyp
 
 def test_names_of_files_are_those_below_the_prefix_alone(store: Store, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"12345")
-    store.put({"a/b": tmp_path / "file", "c": tmp_path / "file"}, is_quiet=True)
+    store.put({"a/b": tmp_path / "file", "c": tmp_path / "file"})
     Store("memory://bucket/prefix-2", store.filesystem, "/bucket/prefix-2").write("d", b"other")
 
     assert {"a/b": 5, "c": 5} == store.files()
     store.remove(["c"])
     assert {"b": 5} == store.below("a").files()
     assert None is store.read("c")
-
-
-def test_a_large_upload_tells_its_progress(store: Store, tmp_path: Path, capsys: Printed) -> None:
-    for name in ("a", "b"):
-        (tmp_path / name).write_bytes(bytes(6_000_000))
-    store.put({name: tmp_path / name for name in ("a", "b")}, is_quiet=False)
-    store.get({"a": tmp_path / "again"}, 6_000_000, is_quiet=False)
-
-    assert "upload memory://bucket/prefix (MB): 12 of 12\n" == capsys.readouterr().err
-    assert (tmp_path / "again").read_bytes() == (tmp_path / "a").read_bytes()

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator
 
-from tasks.config.job import Job
 from tasks.figures.scope import task_key
-from tests.kit import rows_in
 from tests.tasks.report.browser import PHONE, Visit, visiting
 from tests.tasks.report.drilldown.drilled import Row, data, drill, held, response_rows_of, store, tiny_job
 
@@ -140,8 +138,8 @@ def test_what_failed_says_why_and_is_never_called_unmet(visit: Visit, held: Row)
     causes = ("parse error", "refused", "truncated", "context length", "timeout", "provider error")
     assert [f"⚠ {cause}" for cause in causes] == badges
     assert "no reply within 600 s" in visit.page.locator("#criteria").inner_text()
-    score = visit.page.locator("#points tbody tr").first.inner_text()
-    assert re.search(r"0\.\d+ to 0\.\d+\s+\d+ to \d+ of \d+\s+8 of 14", score)
+    score = visit.page.locator("#responses").inner_text()
+    assert re.search(r"0\.\d+ to 0\.\d+ \(\d+ to \d+ of \d+ points, 8 of 14 criteria decided\)", score)
 
     one, other = (entry(held, label)["key"] for label in ("dogwood-open", "birch-2"))
     visit.open(f"task.html#task={task_key('finance-04')}&a={one}&b={other}")
@@ -161,7 +159,7 @@ def test_what_a_task_without_a_response_lacks_takes_one_line(browser: Browser, t
         assert [] == visit.faults
 
 
-def test_every_verdict_has_a_link(browser: Browser, world_drilldown: Path, world_job: Job, held: Row) -> None:
+def test_every_verdict_has_a_link(browser: Browser, world_drilldown: Path, held: Row) -> None:
     task, who = held["index"]["tasks"][3], entry(held, "birch-2")
     part = held[f"task-{task['key']}"]
     with visiting(browser, world_drilldown) as visit:
@@ -178,9 +176,6 @@ def test_every_verdict_has_a_link(browser: Browser, world_drilldown: Path, world
         assert [] == visit.faults
         assert verdict["explanation"] in marked.inner_text()  # the explanation is shown
         assert 0 <= (marked.bounding_box() or {"y": -1})["y"] < PHONE[1]
-        (query,) = re.findall('(?s)"(.*)"', visit.page.locator(".query pre").text_content() or "")
-    criterion_id = part["task"]["criteria"][8]["criterion_id"]
-    assert {(criterion_id, 1)} == {(row["criterion_id"], row["trial"]) for row in rows_in(world_job, query)}
 
 
 def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: Row) -> None:
@@ -191,10 +186,7 @@ def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: Row)
         for index, mark in enumerate(marks) if held["index"]["statuses"][mark] != "not_judged"
     ]  # fmt: skip
     assert str(len(shown)) == visit.page.locator("#count").get_attribute("data-total")
-    rows = "Tabulator.findTable('#verdicts')[0].getDataCount()"
-    assert 200 == visit.value(rows)
-    visit.value("document.querySelector('.tabulator-tableholder').scrollTo(0, 1e6)")
-    visit.page.wait_for_function(f"() => {rows} === 400")
+    assert min(1000, len(shown)) == visit.value("Tabulator.findTable('#verdicts')[0].getDataCount()")
 
     criteria = held["criteria"]
     visit.page.locator("[name=status]").select_option("unmet")

@@ -116,7 +116,7 @@ def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(browse
         assert {"birch-2", "elm-chat"} == set(_column(visit, "leaderboard", "leaderboard-model"))
         assert {"mild-judge"} == set(_column(visit, "leaderboard", "leaderboard-judge_config"))
         board = visit.page.locator(".boards:visible tbody").first
-        assert {"birch-2", "elm-chat"} == set(board.locator("th:visible").all_inner_texts())
+        assert {"birch-2", "elm-chat"} == set(board.locator("td:nth-child(2):visible").all_inner_texts())
 
         _open_leaderboard(visit)
         assert {"birch-2", "elm-chat"} == set(_column(visit, "leaderboard", "leaderboard-model"))

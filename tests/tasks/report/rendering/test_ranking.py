@@ -8,8 +8,8 @@ import pytest
 from tasks.benchmarks.base import Reference
 from tasks.benchmarks.prbench import BENCHMARK
 from tasks.config.models import Judge
+from tasks.report.rendering.page_figures import table
 from tasks.report.rendering.ranking import called_names, is_of, leaders, order_of, ranking_of, ticks
-from tasks.report.rendering.site import templates
 from tasks.run.judge_configs import judge_target
 
 
@@ -93,11 +93,12 @@ def test_a_score_of_the_paper_stands_between_the_models_without_a_rank() -> None
     quoted = Reference("finance", 600, "o4-mini", "somebody", 0.4, "table 1")
     ranking = ranking_of(rows, [quoted], "A sentence.", ["ada", "<b>"])
     ((_, lines),) = ranking.boards
-    html = templates().get_template("ranking.html").module.boards(ranking, 1, "j", True)
+    html = table("board", ranking.columns, lines)
 
-    assert [(1, "ada"), (None, "somebody"), (2, "<b>")] == [(line["rank"], line["model"]) for line in lines]
-    assert ["99.9%", "", "99.9%"] == re.findall(r'<td class="right coverage.*?">(.*?)</td>', html)
-    assert ["tied", "quoted", ""] == re.findall(r'<tr class="(.*?)"', html)
+    names = [(1, "ada"), (None, "somebody <small>paper</small>"), (2, "<b>")]
+    assert names == [(line["rank"], line["model"]) for line in lines]
+    assert ["99.9%", "–", "99.9%"] == re.findall(r'<td headers="board-coverage".*?>(.*?)</td>', html)
+    assert ["tied", "quoted", ""] == re.findall(r'<td headers="board-drawn".*?><svg class="(.*?)"', html)
     assert "the paper's own scores (table 1)" in ranking.notes[-1]
     assert "<b>" not in html
     assert "&lt;b&gt;" in html
