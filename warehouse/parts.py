@@ -6,7 +6,7 @@ current rows as either, so neither readers nor writers need to know which parts 
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warehouse.errors import WarehouseError, cause_of
-from warehouse.files import HASH_HEX, write_named
+from warehouse.files import HASH_HEX, is_named_after, is_whole, write_named
 from warehouse.listing import DATABASE, Names
 from warehouse.tables import TABLES
 
@@ -35,8 +35,8 @@ def moment_of(part: Path) -> str:
 class PartStore:
     """The parts of every stored table in a warehouse, one folder for each table, and the path of its database.
 
-    A part's name is `<milliseconds>-<content hash>.parquet`: sorted names are the order of writing. Compaction replaces
-    many parts by merged ones.
+    A part's name is `<milliseconds>-<content hash>.parquet`: sorted names are the order of writing, and the same
+    content is not written twice. Compaction replaces many parts by merged ones.
     """
 
     def __init__(self, root: Path) -> None:
@@ -45,22 +45,14 @@ class PartStore:
     def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> str | None:
         """Write rows as one part and return its name; None when there are no rows.
 
-        The part is on disk, under its final name, when this returns.
+        The part is on disk, under its final name, when this returns. If the last part has this content already, its
+        name is returned and nothing is written.
 
         Raises:
             WarehouseError: a row does not fit the table's contract, or the disk refuses.
         """
         given = list(rows)
-        if not given:
-            return None
-
-        def moment() -> str:
-            # At least the clock's milliseconds, and later than every current part, even if the clock went back.
-            # The name is chosen after the write, so parts almost always appear in the order of their names.
-            last = max((int(moment_of(part)) for part in self.standing(table_name)), default=0)
-            return f"{max(time.time_ns() // 1_000_000, last + 1):015d}"
-
-        return self._write(table_name, _as_arrow(table_name, given), moment)
+        return self._write(table_name, _as_arrow(table_name, given)) if given else None
 
     def standing(self, table_name: str) -> list[Path]:
         """Return a table's current parts, oldest first."""
@@ -74,18 +66,29 @@ class PartStore:
 
     def put_back(self, table_name: str, rows: pa.Table, moment: str) -> None:
         """Write rows as a part with the moment, and so the position, of a lost part."""
-        self._write(table_name, rows, lambda: moment)
+        self._write(table_name, rows, moment)
 
-    def _write(self, table_name: str, rows: pa.Table, moment: Callable[[], str]) -> str:
+    def _write(self, table_name: str, rows: pa.Table, moment: str = "") -> str:
         folder, sink = self.root / table_name, pa.BufferOutputStream()
         pq.write_table(rows, sink, compression="zstd")
         content = bytes(sink.getvalue())
         content_hash = hashlib.sha256(content).hexdigest()[:HASH_HEX]
+        parts = [] if moment else self.standing(table_name)
+        if parts and is_named_after(parts[-1].name, content_hash) and is_whole(parts[-1]):
+            return parts[-1].name
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            return write_named(folder, content, lambda: f"{moment()}-{content_hash}.parquet")
+            return write_named(
+                folder, content, lambda: f"{moment or self._next_moment(table_name)}-{content_hash}.parquet"
+            )
         except OSError as error:
             raise WarehouseError(f"{folder}: a part cannot be written: {cause_of(error)}") from error
+
+    def _next_moment(self, table_name: str) -> str:
+        # At least the clock's milliseconds, and later than every current part, even if the clock went back.
+        # The name is chosen after the write, so parts almost always appear in the order of their names.
+        last = max((int(moment_of(part)) for part in self.standing(table_name)), default=0)
+        return f"{max(time.time_ns() // 1_000_000, last + 1):015d}"
 
 
 def _as_arrow(table_name: str, rows: list[Mapping[str, Any]]) -> pa.Table:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from tasks.compare.conditions import new_conditions, unknown_labels
 from tasks.config.job import Job
-from tasks.measures import MEASURES, SCORE, Row, renew
+from tasks.measures import MEASURES, SCORE, TRIALS, Row, renew
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
@@ -29,6 +29,9 @@ def aggregate(job: Job) -> StageReport:
             if member not in graders
         )]  # fmt: skip
     report.notes = [f"{n_rows} leaderboard rows, {computed[SCORE.name]} intervals computed"]
+    of_leaderboards = {SCORE.name, TRIALS.name}
+    if others := [f"{n} {name.replace('_', ' ')}" for name, n in computed.items() if name not in of_leaderboards]:
+        report.notes.append(f"other measures computed: {', '.join(others)}")
     return report
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any, Self
 
 from pydantic import GetJsonSchemaHandler, PrivateAttr
@@ -33,7 +34,7 @@ class Job(Strict):
     every model that is resampled each night; all others have `vintage`. No call begins after `stop_at`.
     With `retry_failed` permanent failures are missing work too, with `replace_lost` also rows that damage lost.
     `warehouse_source` describes the source of the warehouse's folder, for people. The revision of the data set is
-    looked up when it is first needed, for the job and all its copies.
+    looked up when it is first needed, once for the job and all its copies.
     """
 
     settings: Settings
@@ -66,8 +67,14 @@ class Job(Strict):
 
     def looking_up(self, find: Callable[[], DataRevision]) -> Self:
         """Return a copy that looks up the revision of its data set by a function."""
+        find_once, one_at_a_time = cache(find), Lock()
+
+        def looked_up() -> DataRevision:
+            with one_at_a_time:  # `cache` alone would call `find` once in each thread before the first result
+                return find_once()
+
         job = self.model_copy()
-        job._lookup = cache(find)
+        job._lookup = looked_up
         return job
 
     @property

@@ -159,4 +159,4 @@ def test_doctor_names_a_newer_warehouse_and_an_outdated_database(folder: Path, m
     assert "published by another version" in outdated[1]
     is_ok, detail = findings(folder)[subject]
     assert is_ok is False
-    assert "written by a newer prbench" in detail
+    assert "99, this one reads 4" in detail

@@ -134,7 +134,7 @@ def test_the_pages_have_a_policy_and_names_and_parameters_are_text_in_them(port:
         assert "default-src &#39;none&#39;; script-src &#39;self&#39;" in page
         assert "<script>attacked" not in page
         assert "<script>other" not in page
-    assert "Flipped criteria" in compared
+    assert "There are no two of these" in compared
     assert "&lt;script&gt;other" in refused
     assert "&lt;script&gt;attacked" in live
 
