@@ -104,7 +104,8 @@ def show_columns(columns: "Sequence[Column]", rows: "Rows", title: str | None = 
         return
     judges = {row["judge_config"] for row in rows} if "judge_config" in rows[0] else set()
     table = as_text([each for each in columns if each.name != "judge_config" or len(judges) > 1], rows)
-    show_table(table.headings, table.cells, title=title, right=table.are_numbers)
+    boards = [(row.get("judge_config"), row.get("split")) for row in rows]
+    show_table(table.headings, table.cells, title=title, right=table.are_numbers, groups=boards)
     if len(judges) == 1:
         click.echo(f"Judge: {judges.pop()}")
 

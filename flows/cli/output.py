@@ -81,10 +81,14 @@ def _put(text: str, *, is_json: bool) -> None:
 _WITHOUT_LIMIT = 10**6
 
 
-def show_table(columns: Sequence[str], rows: Rows, *, title: str | None = None, right: Sequence[bool] = ()) -> None:
+def show_table(
+    columns: Sequence[str], rows: Rows, *, title: str | None = None, right: Sequence[bool] = (),
+    groups: Sequence[Any] = (),
+) -> None:  # fmt: skip
     """Show a table for people; numbers, and the columns marked in `right`, are right-aligned.
 
-    On a terminal that is too narrow, the last columns are left out and listed below.
+    On a terminal that is too narrow, the last columns are left out and listed below. `groups` holds the group of each
+    row; a line separates groups.
     """
     from rich.table import Table
     from rich.text import Text
@@ -98,8 +102,9 @@ def show_table(columns: Sequence[str], rows: Rows, *, title: str | None = None, 
         width = len(column) if is_number else None
         side: Literal["right", "left"] = "right" if is_number else "left"
         table.add_column(Text(column), justify=side, no_wrap=is_number, overflow="fold", min_width=width)
-    for row in rows:
-        table.add_row(*(Text(cell_text(value)) for value in row))
+    groups = groups or [None] * len(rows)
+    for row, group, following in zip(rows, groups, [*groups[1:], None], strict=True):
+        table.add_row(*(Text(cell_text(value)) for value in row), end_section=group != following)
     console = VisibleConsole()
     if not console.is_terminal:
         console = VisibleConsole(width=_WITHOUT_LIMIT)

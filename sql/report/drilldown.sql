@@ -84,7 +84,10 @@ prints as (
     from shown_grounds
     union all by name
     select task_id, entry,
-        hash('points', shown_points) as print
+        hash(
+            'points', response_id, trial, judge_config, value, value_lower, value_upper, points,
+            undecided_negative, undecided_positive, positive, n_met, n_decided, n_wanted
+        ) as print
     from shown_points
 )
 

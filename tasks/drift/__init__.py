@@ -159,8 +159,9 @@ def lacks_verdicts(job: Job, reader: Reader) -> bool:
     if job.night is None or job.settings.drift.verdicts == 0:
         return False
     wanted, missing = _plan(job, job.night, reader)
-    is_new = any(set_id is None for _, set_id in control_sets(job, wanted, reader))
-    return is_new or any(each.members or each.newly_lost for each in missing)
+    new = (each for each, set_id in control_sets(job, wanted, reader) if set_id is None)
+    can_choose = any(_chosen(job, wanted, reader, each) for each in new)
+    return can_choose or any(each.members or each.newly_lost for each in missing)
 
 
 def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Missing]]:

@@ -85,7 +85,7 @@ const judged = {
   differ: (cells) => new Set(cells.map(({ status }) => status).filter(verdicts.isDecided)).size > 1,
 
   // Returns a criterion's verdicts, and whether A and B, or the judges, differ. Only judges with the same number of
-  // steps can disagree. A verdict that is derived from another one is shown on request only.
+  // steps can disagree. A verdict that is derived from another one is shown if the two differ, or on request.
   look(criterion, sides, judges, request) {
     const lines = judges.map((judge_config) => {
       const cells = sides.map((side) => this.verdict(side, judge_config, criterion.position));
@@ -93,7 +93,9 @@ const judged = {
     });
     const own = lines.filter(({ judge_config }) => !judge_config.reads);
     const isRequested = ({ key }) => request.judge_config === key && request.criterion === criterion.key;
-    const isListed = ({ judge_config }) => !judge_config.reads || isRequested(judge_config);
+    const read = (key) => lines.find((line) => line.judge_config.key === key);
+    const isListed = ({ judge_config, cells }) => !judge_config.reads || isRequested(judge_config)
+      || cells.some(({ status }, i) => status !== read(judge_config.reads)?.cells[i].status);
     return {
       criterion, lines: lines.filter(isListed), flips: own.some((line) => line.isFlip),
       disputes: [2, 3].some((scale) => sides.some((_, i) =>

@@ -201,7 +201,7 @@ def test_a_disk_that_is_full_for_the_ledger_costs_no_recorded_reply(stages: Stag
         data = configured(tmp_path, server.api_base)
         run = stages.start(tmp_path, data, file_bytes_when_calling=100_000)
         assert 1 == run.wait()
-        assert_one_line(run, "calls.sqlite: cannot be written", "make room")
+        assert_one_line(run, "calls.sqlite: cannot be written", "check its space")
         n_recorded = recorded(data).total()
         assert 0 < n_recorded < N_CALLS
         lost = len(server.paid) - n_recorded

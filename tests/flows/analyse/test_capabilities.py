@@ -150,8 +150,7 @@ def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confi
     shown = command("weaknesses", "weak").stdout
     assert "Where models are weak" in shown
     assert "│ even " in shown.partition("Candidates for weaknesses")[2]
-    assert "name a model other than weak" in command("weaknesses", "weak", "--than", "weak", code=2).stderr
-    assert "no such model; models with capability scores: even, weak" in command("weaknesses", "none", code=2).stderr
+    assert "--model none: not found" in command("weaknesses", "none", code=2).stderr
 
 
 def test_vectors_of_phrases_come_from_the_embedding_model_once(command: Command, provider: FaultServer) -> None:

@@ -52,8 +52,7 @@ def test_on_a_phone_the_response_comes_first_and_differences_are_on_screen(brows
     with visiting(browser, world_site, PHONE) as visit:
         visit.open("index.html")
         response, notice = (visit.page.locator(each).first.bounding_box() for each in (".leader", ".notice"))
-        cells = visit.page.locator("#changes .tabulator-cell[tabulator-field$='-difference']")
-        boxes = [cell.bounding_box() for cell in cells.all()]
+        boxes = [chart.bounding_box() for chart in visit.page.locator("#changes .chart svg").all()]
 
         assert response
         assert notice
