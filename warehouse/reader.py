@@ -13,7 +13,7 @@ import sql
 from warehouse.errors import WarehouseError, cause_of, nothing_in
 from warehouse.files import is_database_whole
 from warehouse.listing import Names
-from warehouse.rows import quieten, quoted
+from warehouse.rows import memory, quieten, quoted
 from warehouse.tables import TABLES
 
 PARTS = "published_parts"
@@ -35,10 +35,12 @@ class Reader:
     block.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, spill: Path | None = None) -> None:
+        """Open a file; with a folder `spill`, queries that need much memory use the disk there instead."""
         if not path.exists():
             raise WarehouseError(nothing_in(path))
-        self._base = _base()
+        self._is_own = spill is not None
+        self._base = _base(spill)
         self._connection = self._base.cursor()
         try:
             self._connection.execute(f"attach {quoted(path)} as published (read_only)")
@@ -101,7 +103,7 @@ class Reader:
             return
         self._is_open = False
         self._connection.close()
-        if len(_IDLE) < _MOST_IDLE:
+        if not self._is_own and len(_IDLE) < _MOST_IDLE:
             with contextlib.suppress(duckdb.Error):
                 self._base.execute("detach published")
                 _IDLE.append(self._base)
@@ -133,11 +135,15 @@ def _unreadable(path: Path, error: duckdb.Error) -> str:
     return f"{path}: is damaged; `prbench aggregate` rebuilds it from the stored parts, without a model call"
 
 
-def _base() -> duckdb.DuckDBPyConnection:
-    """Return an in-memory database to attach a file to."""
-    if _IDLE:
-        return _IDLE.pop()
-    database = duckdb.connect()
+def _base(spill: Path | None) -> duckdb.DuckDBPyConnection:
+    """Return an in-memory database to attach a file to.
+
+    With `spill` it serves one reader only, because its folder is removed with the reader.
+    """
+    if spill is None:
+        with contextlib.suppress(IndexError):
+            return _IDLE.pop()
+    database = duckdb.connect(config={"temp_directory": str(spill), "memory_limit": memory()} if spill else {})
     quieten(database)
     return database
 

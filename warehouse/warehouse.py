@@ -124,15 +124,15 @@ class Warehouse:
         due_s = min(most_s, max(least_s, _REST * self._publishing_took_s))
         return time.monotonic() - self._published_at_s > due_s and self.publish()
 
-    def reader(self) -> Reader:
-        """Open the published state.
+    def reader(self, spill: Path | None = None) -> Reader:
+        """Open the published state; with a folder `spill`, in bounded memory.
 
         Raises:
             WarehouseOutdated: another version of the code published it.
             WarehouseError: nothing is published, or other code wrote this warehouse.
         """
         refuse_other_version(self.root)
-        reader = Reader(self.database)
+        reader = Reader(self.database, spill)
         if stamp_of(reader) != stamp():
             reader.close()
             raise WarehouseOutdated(

@@ -103,7 +103,7 @@ def show_table(
         side: Literal["right", "left"] = "right" if is_number else "left"
         table.add_column(Text(column), justify=side, no_wrap=is_number, overflow="fold", min_width=width)
     groups = groups or [None] * len(rows)
-    for row, group, following in zip(rows, groups, [*groups[1:], None], strict=True):
+    for row, group, following in zip(rows, groups, [*groups[1:], None], strict=False):
         table.add_row(*(Text(cell_text(value)) for value in row), end_section=group != following)
     console = VisibleConsole()
     if not console.is_terminal:

@@ -31,7 +31,7 @@ _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
     "json": "Short for --format json.",
 })  # fmt: skip
 @click.argument("query", required=False)
-@click.option("-f", "--file", type=click.File(encoding="utf-8-sig", errors="replace"), metavar="FILE",
+@click.option("-f", "--file", type=click.File(encoding="utf-8-sig"), metavar="FILE",
               help="Read the query from a file.")  # fmt: skip
 @click.option("--describe", metavar="[TABLE]", help="List the tables, or the columns of one table.", **_MAY_BE_BARE)
 @click.option("--cookbook", metavar="[NAME]", help="List the recipes, or run one of them.", **_MAY_BE_BARE)
@@ -77,7 +77,10 @@ def sql(
     elif query is None and file is None and sys.stdin.isatty():
         _say_where(context, chosen, output)
     else:
-        text = query if query is not None else (file or sys.stdin).read()
+        try:
+            text = query if query is not None else (file or sys.stdin).read()
+        except UnicodeDecodeError as error:
+            raise click.UsageError(f"the query is not text in UTF-8 ({error})") from error
         _run(_database(context), text, chosen, output)
     return 0
 

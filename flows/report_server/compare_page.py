@@ -96,10 +96,11 @@ def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) ->
     """
     groups = comparable(reader, job.settings.benchmark, job.data.revision, kind)
     names = _options(reader, kind, groups)
-    likely = list(names)[:2]
+    largest = {side.name for side in max(groups, key=lambda group: len({side.name for side in group}), default=())}
+    likely = [name for name in names if name in largest][:2]
     if kind in {"vintage", "run"}:  # the latest are first
         likely.reverse()
-    chosen = {**dict(zip(_SIDES, likely, strict=False)), **given}
+    chosen = {**dict(zip(_SIDES, likely, strict=False)), **{name: value for name, value in given.items() if value}}
     fields = [Field(side, side.capitalize(), names.items(), chosen.get(side, "")) for side in _SIDES]
     for name, title in _NARROWED.items():
         options = _options(reader, name, groups)

@@ -133,6 +133,8 @@ def read_document(path: Path | None) -> tuple[dict[str, Any], str]:
         raise UsageError(message) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror}); check the path") from error
     if not isinstance(document, dict):
         raise UsageError(f"{path}: holds no settings; see prbench.example.yaml")
     return document, str(path or "the embedded default")
@@ -165,7 +167,9 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
         raise UsageError(f"{where}: {_OWN}: must map each benchmark to its settings; see prbench.example.yaml")
     known = benchmark_names() if own else []
     if unknown := set(own) - set(known):
-        raise UsageError(f"{where}: {_OWN}.{min(unknown)}: there is no such benchmark; known: {', '.join(known)}")
+        raise UsageError(
+            f"{where}: {_OWN}.{min(map(str, unknown))}: there is no such benchmark; known: {', '.join(known)}"
+        )
     configured = str(common.get("benchmark", Settings.model_fields["benchmark"].default))
     dataset, chosen = common.get("dataset"), wanted or configured
     # Every benchmark has a sample, but a data set belongs to one benchmark.
@@ -193,7 +197,8 @@ def warehouse_folder(option: Path | None, configured: str | None, config_file: P
         config_file: the configuration file; None: the default is in the current folder.
 
     Raises:
-        UsageError: the path is that of a folder with other content, or begins with the home folder of an unknown user.
+        UsageError: the path is that of a file or of a folder with other content, or begins with the home folder of an
+            unknown user.
     """
     beside = config_file.parent if config_file else Path()
     choices: list[tuple[Path | str | None, Path, str]] = [
@@ -204,6 +209,8 @@ def warehouse_folder(option: Path | None, configured: str | None, config_file: P
     ]
     given, beside, source = next((path, folder, why) for path, folder, why in choices if path)
     folder = (beside / from_home(given, source)).absolute()
+    if not (existing := next(path for path in (folder, *folder.parents) if path.exists())).is_dir():
+        raise UsageError(f"warehouse {folder} ({source}): {existing} is a file; choose a folder with --warehouse")
     if (other := other_content(folder)) is not None:
         raise UsageError(
             f"warehouse {folder} ({source}): contains {other} and is no warehouse; choose an empty or new folder with "

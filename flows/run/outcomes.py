@@ -75,6 +75,10 @@ def outcome_of(reports: Sequence["StageReport"]) -> str:
     return BELOW_BAR if is_below else DONE
 
 
+_OF_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+"""Errors of a disk, which lack the file's name if the file was open."""
+
+
 def explained(error: BaseException) -> tuple[int, str]:
     """Return the exit code of an error, and one line about the problem, its location and what to do."""
     from tasks.llm.environment import safe
@@ -84,7 +88,7 @@ def explained(error: BaseException) -> tuple[int, str]:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     code, line = 1, f"unexpected {type(error).__name__}: {safe(str(error))} (run it with -v to see where)"
-    if isinstance(error, OSError) and (error.filename is not None or error.errno == errno.ENOSPC):
+    if isinstance(error, OSError) and (error.filename is not None or error.errno in _OF_DISK):
         line = f"{error.filename or 'a disk'}: {error.strerror}; check the path, its permissions and the space there"
     elif isinstance(error, PipelineError | WarehouseError):
         code, line = getattr(error, "exit_code", 1), str(error)

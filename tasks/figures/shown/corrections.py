@@ -40,7 +40,7 @@ _RULES = (
     "rule escalated_share± thousand_usd± strong_calls cheap_calls agreement± is_small kappa± macro_f1± ranking_tau± "
     "score_change± changed_model n_ranked_responses is_on_front n_paired n_tasks"
 )
-_HEADINGS = {"agreement": "Agreement", "thousand_usd": "USD for 1,000 verdicts"}
+_AGREEMENT = {"y": "agreement", "y_title": "Agreement", "name": "name"}
 CASCADES = Page(
     "cascades",
     "Cascades",
@@ -53,10 +53,10 @@ CASCADES = Page(
             "evaluation of each pair of judges. The charts have the rules that no other one beats in both cost and "
             "agreement, the table has all. Lines are 95 % intervals for other tasks. Tau compares the rankings of "
             "models: 1 is the same ranking as the strong judge's.",
-            columns("cascade", _RULES, **_HEADINGS),
+            columns("cascade", _RULES, agreement="Agreement"),
             (
-                charts.scatter("cascade", "Cost", rows=_priced, x="thousand_usd", y="agreement", name="name", usd=True),
-                charts.scatter("cascade", "Calls", rows=_on_front, x="strong_calls", y="agreement", name="name"),
+                charts.scatter("cascade", "Cost", rows=_priced, x="thousand_usd", usd=True, **_AGREEMENT),
+                charts.scatter("cascade", "Calls", rows=_on_front, x="strong_calls", **_AGREEMENT),
             ),
             reach="pooled",
         ),
@@ -136,7 +136,7 @@ CASCADE = Figure(
     "Rules to ask a strong judge after a cheap one",
     "The cost of each rule, and the agreement of its verdicts with those of the strong judge alone, on the half of the "
     "tasks that it was not chosen on. The table has the rules that no other one beats in both.",
-    columns(_RULES, "is_within_bound is_picked", **_HEADINGS),
+    columns(_RULES, "is_within_bound is_picked", agreement="Agreement"),
     compute=evaluated_rules,
     given={"cheap": "", "strong": "", "splits": [], "bound": None, "is_all": False},
     listed=lambda rows: [row for row in rows if row["is_on_front"] or row["is_picked"]],

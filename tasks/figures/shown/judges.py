@@ -157,7 +157,7 @@ _DRIFT = Figure(
         "n_members n_decided n_failed n_lost", agreement="Agreement", met_share="now",
     ),
     charts.control(
-        "grader", x="night", value="agreement", marked="is_out_of_control",
+        "grader", x="night", value="agreement", title="Agreement", marked="is_out_of_control",
         lines=["centre", "lower_limit", "min_agreement"],
         tips="night agreement centre lower_limit min_agreement cause",
     ),

@@ -21,6 +21,7 @@ from tasks.llm.litellm_setup import litellm
 from tasks.llm.replies import Reply, failure_of, failure_of_status, from_chat
 from tasks.llm.request import NOTHING, Call, Target, most_of, prices_of
 from tasks.llm.transport import whole
+from tasks.rules.errors import PipelineError
 
 _MOST_REQUESTS, _MOST_BYTES = 20_000, 100 << 20
 """Half of OpenAI's limits for one batch."""
@@ -122,6 +123,10 @@ class Batching:
         outcome = BatchOutcome()
         try:
             held_back = await self._collect(calls, outcome, wait_s)
+        except PipelineError:
+            raise
+        except Exception as error:
+            raise PipelineError(f"{self._target.endpoint_name}: batches: {failure_of(error).error}") from error
         finally:
             self._reservations.count_as_used()
         if held_back:

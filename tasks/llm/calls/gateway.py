@@ -249,6 +249,8 @@ class Gateway:
         while (reply := await self._locked_attempt(call, parameters, key)) is None:
             # Hold no admission while waiting, so that other calls of this run may start.
             await self.ledger.call_locks.released(key, self.limiter.stop_at_s)
+            if (reply := self._history(call, key).reply_for(call.cell)) is not None:
+                break
         return replace(reply, degraded=last_resort is not None)
 
     async def _locked_attempt(self, call: Call, parameters: Mapping[str, Any], key: str) -> Reply | None:

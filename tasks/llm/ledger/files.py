@@ -24,6 +24,7 @@ _NOT_OF_THE_FILE = frozenset({
     sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM,
 })  # fmt: skip
 """Codes of errors that say nothing about a file's content."""
+_POLL_S = 0.05
 _FILE_PARTS = ("", "-wal", "-shm")
 """Suffixes that SQLite adds to the name of a file for its companions."""
 MOST_CHECKED_BYTES = 256 << 20
@@ -73,6 +74,7 @@ def in_use(folder: Path) -> TextIO:
             if path.exists() and not _repaired(path).exists():
                 return lock
             fcntl.flock(lock, fcntl.LOCK_UN)  # that process was killed before the end
+            time.sleep(_POLL_S)
     except BaseException:
         lock.close()
         raise

@@ -99,7 +99,7 @@ def test_no_redirect_is_followed(hook: Hook, status: int, kind: str, monkeypatch
 
 def test_a_server_that_drips_a_reply_cannot_stretch_the_time_limit() -> None:
     with dripping(b"SSH-2.0-something\r\n\r\n") as port:
-        assert "no connection: ConnectionError" == sent_to(f"http://127.0.0.1:{port}/").error
+        assert "failed: ConnectionError" == sent_to(f"http://127.0.0.1:{port}/").error
     with dripping(b"HTTP/1.1 200 OK\r\nX-Long: ") as port:  # forever
         delivery = sent_to(f"http://127.0.0.1:{port}/", timeout_s=0.3, attempts=2)
 
@@ -109,8 +109,8 @@ def test_a_server_that_drips_a_reply_cannot_stretch_the_time_limit() -> None:
 @pytest.mark.parametrize(("address", "attempts", "cause"), [
     ("http://127.0.0.1:1/a-secret-path", 3, "no connection: Connection refused"),
     ("http://no-such-host.invalid/a-secret-path", 3, "no connection: Name or service not known"),
-    ("ftp://127.0.0.1/a-secret-path", 1, "no connection: InvalidSchema"),
-    ("http://127.0.0.1:a-secret-port", 1, "no connection: InvalidURL"),
+    ("ftp://127.0.0.1/a-secret-path", 1, "failed: InvalidSchema"),
+    ("http://127.0.0.1:a-secret-port", 1, "failed: InvalidURL"),
     ("${NO_SUCH_VARIABLE}", 1,
      "${NO_SUCH_VARIABLE} in the configuration: the environment variable NO_SUCH_VARIABLE is not set"),
 ], ids=["nobody listens", "no such host", "another scheme", "no port", "not set"])  # fmt: skip
@@ -273,7 +273,7 @@ def test_the_dead_mans_switch_is_called_until_it_succeeds(hook: Hook) -> None:
 @pytest.mark.parametrize(("plan", "security", "attempts", "error"), [
     (["451 4.3.0 try again later"] * 2, "none", 3, None),
     (["554 5.7.1 evals@example.org may not be written to"] * 3, "none", 1, "the server refused the mail: 554"),
-    ([], "starttls", 1, "no connection: SMTPNotSupportedError"),
+    ([], "starttls", 1, "failed: SMTPNotSupportedError"),
 ])  # fmt: skip
 def test_only_a_mail_put_off_is_sent_again(plan: list[str], security: str, attempts: int, error: str | None) -> None:
     with serving_mail() as mailbox:
