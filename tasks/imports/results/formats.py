@@ -240,8 +240,9 @@ def read_simple(source: LogSource) -> Log:
 
 def _of_example(where: str, example: Mapping[str, Any]) -> LoggedResponse:
     completion = example.get("completion")
-    text = records.messages_of(completion)[-1][1] if as_list(completion) else as_text(completion)
-    usage = as_mapping(example.get("usage"))
+    messages = [] if isinstance(completion, str) else records.messages_of(completion)
+    text = as_text(completion) if isinstance(completion, str) else messages[-1][1] if messages else None
+    usage, score = as_mapping(example.get("usage")), as_number(example.get("score"))
     decisions = [
         Decision(as_text(item.get("criterion")), records.decided(item.get("criteria_met")),
                  explanation=as_text(item.get("explanation")), weight=as_number(item.get("points")),
@@ -252,7 +253,7 @@ def _of_example(where: str, example: Mapping[str, Any]) -> LoggedResponse:
         where, None, as_text(example.get("prompt_id")), text, failure_texts=_UNANSWERED,
         messages=records.messages_of(example.get("prompt")) or None,
         usage={column: as_whole_number(usage.get(name)) for column, name in _USAGE.items()},
-        gradings=(_grading(decisions, as_number(example.get("score"))),),
+        gradings=(_grading(decisions, score),) if decisions or score is not None else (),
     )  # fmt: skip
 
 

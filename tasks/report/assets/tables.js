@@ -88,7 +88,7 @@ const tables = {
     [cell.headers.split(" ").at(-1), make("span", {}, [...cell.childNodes])])),
 
   grids: [],
-  without: {},
+  without: { model: [], judge_config: [] },
 
   async enhance(table) {
     const rows = [...table.tBodies[0].rows];
