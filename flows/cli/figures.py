@@ -59,7 +59,7 @@ def show_parts(
         }
     notes = [*after(rows_by_part)] if after else []
     if not context.as_json and not any(rows_by_part.values()):
-        show_nothing(job, nothing or next(iter(figures.values())).empty or "There is nothing to show yet.")
+        show_nothing(job, nothing or next(iter(figures.values())).empty)
         figures = {}
     present(context, figures, rows_by_part, notes, is_all=bool(given.get("is_all")))
     return 0
@@ -187,7 +187,7 @@ def _write(context: Context, job: "Job", shows: "Figure", rows: "Rows", file_for
     from tasks.figures.rendering import as_csv, as_text
 
     if not rows:
-        show_nothing(job, shows.empty or "There is nothing to show yet.")
+        show_nothing(job, shows.empty)
     elif file_format == "table" and output is None:
         present(context, dict.fromkeys([shows.name], shows), {shows.name: rows})
     elif file_format == "parquet" and output is not None:

@@ -56,10 +56,10 @@ def show(columns: Sequence[str], rows: Rows, file_format: str, output: Path | No
 
 
 def show_nothing(job: "Job", sentence: str) -> None:
-    """Print a sentence that no row was found, with the selection and a summary of the stored data."""
+    """Print that no row was found, by default in general words, and a summary of the stored data."""
     from tasks.run.stored_data import stored_in_words
 
-    click.echo(f"{sentence} {stored_in_words(job)}")
+    click.echo(f"{sentence or 'There is nothing to show yet.'} {stored_in_words(job)}")
 
 
 def show_json(value: Any) -> None:

@@ -160,10 +160,10 @@ def _of_error(error: BaseException) -> NotDelivered:
         return NotDelivered(f"the server refused the mail: {code}", may_pass=code < 500)
     chain = list(causes_of(error))
     # System errors of connections and OpenSSL errors of certificates contain no address.
-    causes = [f"no connection: {each.strerror}" for each in chain if isinstance(each, OSError) and each.strerror]
+    causes = (f"no connection: {each.strerror}" for each in chain if isinstance(each, OSError) and each.strerror)
     # Errors of certificates and of invalid addresses are `ValueError`s too.
     is_final = any(isinstance(each, ValueError | smtplib.SMTPNotSupportedError) for each in chain)
-    return NotDelivered([*causes, f"failed: {type(error).__name__}"][0], may_pass=not is_final)
+    return NotDelivered(next(causes, f"failed: {type(error).__name__}"), may_pass=not is_final)
 
 
 def _sends(to: Receiver, message: Message, timeout_s: float) -> list[Send]:

@@ -12,6 +12,7 @@ from tasks.rules.cascades.rules import When
 from tasks.rules.groups import MOST_QUESTIONS
 from tasks.rules.identity import IMPORTED
 from tasks.rules.text.secrecy import REFERENCE, is_reference, is_secret_name, literal_secret
+from tasks.rules.verdict import TERNARY
 
 BATCH_PREFIXES = ("openai/", "hosted_vllm/")
 """Routes whose endpoints support OpenAI's batch interface."""
@@ -314,6 +315,8 @@ class Judge(Analyst):
             yield f"`{name}` is for `kind: chat`; a decision model writes no text"
         if isinstance(self.criteria_per_call, int) and self.criteria_per_call > MOST_QUESTIONS:
             yield f"`criteria_per_call` is at most {MOST_QUESTIONS} for `kind: decisions`, as LiteLLM allows no more"
+        if self.grading == TERNARY and self.threshold is not None:
+            yield "`threshold` is for `grading: binary`; of three values the most probable one counts"
 
     @property
     def is_decision_model(self) -> bool:

@@ -43,7 +43,7 @@ def group_format(explanation_chars: int | None, grading: str) -> dict[str, Any]:
 
 
 def _loaded(text: str) -> Any:
-    """Return the value of a JSON text, in which nothing reads NaN (a list) and objects with a key twice (a tuple)."""
+    """Return the value of a JSON text; NaN becomes a list, and an object with a key twice a tuple of its pairs."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any] | tuple[tuple[str, Any], ...]:
         return whole if len(whole := dict(pairs)) == len(pairs) else tuple(pairs)

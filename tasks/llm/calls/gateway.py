@@ -334,7 +334,8 @@ def _probed(reply: Reply) -> Probed:
     if (failure := reply.failure) is None:
         cost = "of unknown cost" if reply.cost_usd is None else f"{reply.cost_usd:.2g} USD"
         return True, f"1 call of 1 token succeeded ({reply.latency_s or 0:.1f} s, {cost})"
+    if failure.kind is Kind.BUSY:
+        return None, f"1 call of 1 token: the key was not tried: {reply.error}"
     # If LiteLLM refuses a parameter, every call fails; if the server refuses the request, it has accepted the key.
     is_accepted = failure.kind in {Kind.BAD_REQUEST, Kind.DECLINED} and "UnsupportedParams" not in failure.error
-    what = "the key was not tried" if failure.kind is Kind.BUSY else "the key is accepted" if is_accepted else "failed"
-    return None if failure.kind is Kind.BUSY else is_accepted, f"1 call of 1 token: {what}: {reply.error}"
+    return is_accepted, f"1 call of 1 token: {'the key is accepted' if is_accepted else 'failed'}: {reply.error}"

@@ -266,6 +266,7 @@ def test_a_hostile_body_is_a_failure_with_a_cause_and_never_a_verdict(
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"kind": "decisions", "criteria_per_call": 129}, "at most 128"),
+    ({"kind": "decisions", "grading": "ternary", "threshold": 0.5}, "of three values"),
     ({"kind": "decisions", "temperature": 0.0}, "`temperature` is for `kind: chat`"),
     ({"kind": "decisions", "mode": "batch"}, "`mode` is for `kind: chat`"),
     ({"threshold": 0.5}, "`threshold` is for `kind: decisions`"),
