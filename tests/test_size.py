@@ -20,7 +20,7 @@ BUDGETS = {
     "tasks/measures": 438, "tasks/plan": 459, "tasks/prompts": 31, "tasks/report": 2491, "tasks/results": 166,
     "tasks/rules": 2038, "tasks/run": 1014, "tasks/sample": 53, "tasks/stopping": 177, "tests": 653,
     "tests/benchmarks": 1611, "tests/expectations": 119, "tests/faults": 1275, "tests/flows": 4238,
-    "tests/golden": 197, "tests/mutants": 246, "tests/tasks": 17321, "tests/warehouse": 1153, "warehouse": 1644,
+    "tests/golden": 197, "tests/mutants": 246, "tests/tasks": 17316, "tests/warehouse": 1153, "warehouse": 1644,
     "warehouse/samples": 4,
 }  # fmt: skip
 """Folder of two levels -> its maximum of code lines: comments, docstrings and blank lines do not count; a line of more
