@@ -164,6 +164,8 @@ def outcome(file: Path, kind: str) -> dict[str, Any]:
         return to_markdown(file)._asdict()
     except PipelineError as error:
         return {"refused": str(error)}
+    except MemoryError:
+        raise  # the process ends, which is reported as too much memory
     except Exception as error:  # noqa: BLE001 - the libraries raise any kind of error, and each is reported
         return {"refused": f"not a {kind[1:].upper()}, or damaged ({type(error).__name__}); save it again"}
 

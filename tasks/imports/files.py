@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from io import TextIOWrapper
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -131,10 +132,10 @@ def _csv_rows(file: Path) -> Sequence[Given]:
     csv.field_size_limit(2**31 - 1)  # a whole response is one cell
     try:
         with TextIOWrapper(open_regular(file), encoding="utf-8-sig", newline="") as lines:
-            first = next(csv.reader(lines), [])
+            first = next(filter(None, csv.reader(lines)), [])
             separator = next((each for each in (";", "\t") if len(first) == 1 and each in first[0]), ",")
             lines.seek(0)
-            reader = csv.DictReader(lines, strict=True, delimiter=separator)
+            reader = csv.DictReader(dropwhile(str.isspace, lines), strict=True, delimiter=separator)
             refuse_twice(file, filter(str.strip, reader.fieldnames or ()))
             rows = list(reader)
     except (UnicodeDecodeError, csv.Error) as error:

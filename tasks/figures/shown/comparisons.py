@@ -90,9 +90,9 @@ _COMMON: dict[str, Any] = {
 DIFF = Figure(
     "diff",
     "Differences",
-    "Second mean minus first mean, on the tasks that are complete on both sides, with its 95 % interval for other "
-    "tasks of the same kind. The corrected p-value (Holm) takes all differences shown into account. The smallest "
-    "detectable difference is the one that a comparison finds with a power of 80 %.",
+    "Second mean minus first mean, both before clipping, on the tasks that are complete on both sides, with its 95 % "
+    "interval for other tasks of the same kind. The corrected p-value (Holm) takes all differences shown into account. "
+    "The smallest detectable difference is the one that a comparison finds with a power of 80 %.",
     columns(
         _SIDES, "difference is_small ci~ no_interval p_value p_adjusted is_significant n_tasks n_tasks_wanted "
         "smallest_detectable first_mean second_mean n_compared n_flips n_flips_lost", n_compared="Criteria: compared",

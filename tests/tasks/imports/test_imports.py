@@ -136,7 +136,13 @@ AS_WRITTEN = ["007", "1e5", "true", "null", "NaN", "2026-11-03", " a ", 'a "b" c
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_a_csv_cell_is_the_text_that_is_written_there(job: Job, tmp_path: Path, end: str) -> None:
     cells = ['"{}"'.format(text.replace('"', '""')) if set(text) & set('"\r') else text for text in AS_WRITTEN]
-    lines = ["task,model,response", *(f"t2,{number:03},{cell}" for number, cell in enumerate(cells)), "", 't2,empty,""']
+    lines = [
+        "",
+        "task,model,response",
+        *(f"t2,{number:03},{cell}" for number, cell in enumerate(cells)),
+        "",
+        't2,empty,""',
+    ]
     (tmp_path / "x.csv").write_bytes(end.join(lines).encode())
     import_responses(job, tmp_path / "x.csv")
 
