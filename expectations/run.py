@@ -41,15 +41,14 @@ def run_suite(expectations: Sequence[Expectation], frame_of: Callable[[str], Any
     Raises:
         RuntimeError: an expectation could not be evaluated; it never counts as met.
     """
-    results: dict[int, ExpectationResult] = {}
+    results = [ExpectationResult(each, 0, ()) for each in expectations]
     for table in dict.fromkeys(each.table for each in expectations):
         wanted = {index: each for index, each in enumerate(expectations) if each.table == table}
         frame = frame_of(table)
-        results |= {index: ExpectationResult(each, 0, ()) for index, each in wanted.items()}
         for result in [] if frame.empty else _validated(wanted, frame).results:
             index = result.expectation_config.meta["place"]
             results[index] = ExpectationResult(wanted[index], len(frame), _failures(wanted[index], result, frame))
-    return [results[index] for index in range(len(expectations))]
+    return results
 
 
 def _validated(expectations: Mapping[int, Expectation], frame: Any) -> Any:

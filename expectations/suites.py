@@ -130,8 +130,8 @@ CHECKS: Mapping[str, Callable[..., Iterable[Expectation]]] = {
 """The checks that a benchmark can declare: name in the configuration's `quality` -> expectations from the bounds."""
 
 
-def ingest_suite(invariants: Invariants) -> list[Expectation]:
-    """Return the expectations for the checks that a benchmark declares.
+def all_expectations(invariants: Invariants) -> list[Expectation]:
+    """Return the expectations on a benchmark's data (by the checks that it declares), on responses and on verdicts.
 
     Raises:
         ValueError: bounds do not fit their check, or the benchmark's own check is incomplete.
@@ -144,7 +144,7 @@ def ingest_suite(invariants: Invariants) -> list[Expectation]:
             expectations += CHECKS[name](**bounds) if name in CHECKS else [_own(name, **bounds)]
         except TypeError as error:
             raise ValueError(f"invariants: {name}: {error}") from error
-    return expectations
+    return [*expectations, *_OF_RESULTS]
 
 
 def _own(
@@ -156,21 +156,15 @@ def _own(
     return expect("ingest", table, check, meaning, expectation, severity=severity, **arguments)
 
 
-_of_responses = partial(expect, "sample", "responses")
+_of_responses, _of_verdicts = partial(expect, "sample", "responses"), partial(expect, "judge", "verdicts")
 
-SAMPLE_SUITE = (
+_OF_RESULTS = (
     _of_responses("response_not_empty", "no response is empty", "ExpectColumnValueLengthsToBeBetween",
                   column="first_visible", min_value=1, row_condition=IS_OK),
     _of_responses("response_status", "a response whose status is ok has a text", "ExpectColumnValuesToNotBeNull",
                   column="first_character", row_condition=IS_OK),
     _of_responses("response_status", "a response that failed has no text", "ExpectColumnValuesToBeNull",
                   column="first_character", row_condition=IS_NOT_OK),
-)  # fmt: skip
-
-
-_of_verdicts = partial(expect, "judge", "verdicts")
-
-JUDGE_SUITE = (
     _of_verdicts("verdict_value", "met is 1, partial 0.5, unmet 0, and a failure has no value",
                  "ExpectColumnPairValuesToBeEqual", column_A="value", column_B="value_of_status"),
     _of_verdicts("verdict_has_response", "no verdict without its response",
@@ -180,15 +174,3 @@ JUDGE_SUITE = (
     expect("judge", "judged_responses", "verdict_count", "a response that is judged has a verdict for each criterion",
            "ExpectColumnValuesToBeInSet", severity="warning", column="n_missing", value_set=[0]),
 )  # fmt: skip
-
-
-def all_expectations(invariants: Invariants) -> list[Expectation]:
-    """Return the expectations on a benchmark's data, responses and verdicts.
-
-    Args:
-        invariants: the checks that the benchmark declares for its data.
-
-    Raises:
-        ValueError: the declaration of an invariant does not fit its check.
-    """
-    return [*ingest_suite(invariants), *SAMPLE_SUITE, *JUDGE_SUITE]

@@ -19,9 +19,6 @@ from warehouse.reader import PARTS, STAMP, stamp
 from warehouse.rows import ARRIVED, engine, holds, in_order, load, memory, quoted
 from warehouse.tables import TABLES
 
-STORAGE_VERSION = "v1.2.0"
-"""The oldest DuckDB that can open the published file."""
-
 _EMPTY: dict[str, bytes] = {}
 """The last empty database of this process, by its stamp; building it takes as long as publishing thousands of rows."""
 
@@ -45,7 +42,8 @@ def opened(building: Path, n_bytes: int = 0) -> Iterator[duckdb.DuckDBPyConnecti
         os.truncate(building, building.stat().st_size - DIGEST_HEX)
     with engine(building.with_suffix(".tmp.spill")) as connection:
         connection.execute(f"set memory_limit = {quoted(memory(n_bytes))}")
-        connection.execute(f"attach {quoted(building)} as building (storage_version {quoted(STORAGE_VERSION)})")
+        # The oldest DuckDB that can open the published file.
+        connection.execute(f"attach {quoted(building)} as building (storage_version 'v1.2.0')")
         connection.execute("use building")
         connection.execute("begin")
         yield connection
@@ -87,8 +85,6 @@ _SMALL_BYTES = 16_000_000
 """Size up to which several tables are loaded in one transaction and texts are stored without FSST, whose symbols would
 take longer to learn than everything else to write.
 """
-_LARGE_ROWS = 100_000
-"""Number of rows from which a model is committed before the next one is computed."""
 
 
 def build(standing: Standing, building: Path, missing: Names) -> dict[Kind, int]:
@@ -133,8 +129,8 @@ def _load_parts(connection: duckdb.DuckDBPyConnection, standing: Standing, missi
 def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.SqlModel]) -> None:
     """Compute the rows of models; views need no computation, and tables keep their columns with descriptions.
 
-    Large tables are committed at once: uncommitted rows stay in memory, and DuckDB plans later queries without knowing
-    their number.
+    Tables of 100,000 rows or more are committed at once: uncommitted rows stay in memory, and DuckDB plans later
+    queries without knowing their number.
     """
     for model in models:
         if model.kind == "step":
@@ -143,7 +139,7 @@ def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.SqlMo
             connection.execute(f"truncate {model.name}")
             connection.execute(f"insert into {model.name} by name {model.query}")
             (n_rows,) = connection.fetchone() or (0,)
-            if n_rows >= _LARGE_ROWS:
+            if n_rows >= 100_000:
                 connection.execute("commit")
                 connection.execute("begin")
 

@@ -3,9 +3,7 @@
 import pyarrow as pa
 
 _TEXT, _INT, _REAL, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
-_TEXTS = pa.list_(pa.string())
-_REALS = pa.list_(pa.float64())
-_TIME = pa.timestamp("us", tz="UTC")
+_TEXTS, _REALS, _TIME = pa.list_(pa.string()), pa.list_(pa.float64()), pa.timestamp("us", tz="UTC")
 
 COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     # what is evaluated
@@ -277,12 +275,9 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "unpriced_calls": (_INT, "Calls of unknown cost; the cost leaves them out."),
     "cached_share": (_REAL, "Share of the prompt tokens served from the provider's cache; NULL if none was reported."),
 }  # fmt: skip
-_WITH_INTERVALS = (
-    "escalated_share", "thousand_usd", "ranking_tau", "score_change", "gap",
-    "kappa", "macro_f1", "agreement",
-)  # fmt: skip
 COLUMNS |= {
     f"{name}_ci_{end}": (_REAL, f"{side} end of the 95 % interval of `{name}` over tasks; NULL if too few differ.")
-    for name in _WITH_INTERVALS
+    for name in ("escalated_share", "thousand_usd", "ranking_tau", "score_change", "gap", "kappa", "macro_f1",
+                 "agreement")
     for end, side in (("low", "Lower"), ("high", "Upper"))
-}
+}  # fmt: skip

@@ -88,10 +88,6 @@ def _replace(
         part.unlink()
 
 
-_GROUP_ROWS = 16_384
-"""Number of rows in a row group, which is in memory while it is written."""
-
-
 def merge(connection: duckdb.DuckDBPyConnection, table: StoredTable, folder: Path, parts: Sequence[Path]) -> Path:
     """Write the current rows of contiguous parts as one part into a folder; the same parts give the same bytes.
 
@@ -111,7 +107,8 @@ def _rewritten(connection: duckdb.DuckDBPyConnection, table: StoredTable, folder
     # Several threads would cut the row groups differently each time. Huge texts may need more memory than the limit.
     connection.execute("set threads = 1; set preserve_insertion_order = true; reset memory_limit")
     try:
-        written_as = f"(format parquet, compression zstd, row_group_size {_GROUP_ROWS})"
+        # A row group is in memory while it is written.
+        written_as = "(format parquet, compression zstd, row_group_size 16384)"
         connection.execute(f"copy ({rows}) to {quoted(temporary)} {written_as}")
         sync(temporary)
         return temporary.replace(folder / f"{moment_of(parts[-1])}-{hash_of(temporary)[:HASH_HEX]}.parquet")
@@ -161,14 +158,14 @@ def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> 
     return rows
 
 
-def clean(store: PartStore) -> int:
-    """Rewrite the parts that hold removed responses, and return their number. The caller holds the publish lock.
+def clean(store: PartStore) -> None:
+    """Rewrite the parts that hold removed responses. The caller holds the publish lock.
 
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
     """
     if not store.standing(REMOVALS) or not store.standing("responses"):
-        return 0
+        return
     table = TABLES["responses"]
     with _stored_responses(store) as connection:
         removed = f"select part, part_row from {_VIEW} where {is_removed(_VIEW)}"
@@ -179,4 +176,3 @@ def clean(store: PartStore) -> int:
         if damaged := next((part for part in dirty if not is_whole(part)), None):
             raise WarehouseError(f"{damaged}: is damaged; `prbench aggregate` sets it aside and restores what it can")
         _replace(store, table, [[part] for part in dirty], partial(_rewritten, connection, table))
-    return len(dirty)

@@ -22,7 +22,7 @@ class Unsound(ValueError):
 
 def write_sealed(path: Path, document: Mapping[str, Any]) -> None:
     """Write a JSON document with its own hash, so that `read_sealed` finds any change."""
-    sealed = {**document, _SEAL: _hash(document)}
+    sealed = {**document, _SEAL: hash_of_document(document)}
     write_atomically(path, json.dumps(sealed, indent=0, sort_keys=True).encode())
 
 
@@ -39,12 +39,13 @@ def read_sealed(path: Path) -> dict[str, Any]:
         seal = document.pop(_SEAL, None)
     except (ValueError, RecursionError, AttributeError, TypeError) as error:
         raise Unsound(f"{type(error).__name__}: {error}") from error
-    if seal != _hash(document):
+    if seal != hash_of_document(document):
         raise Unsound("its content is not what was written")
     return dict(document)
 
 
-def _hash(document: Mapping[str, Any]) -> str:
+def hash_of_document(document: object) -> str:
+    """Return the SHA-256 of a JSON document; the order of its keys does not matter."""
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 

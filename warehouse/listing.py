@@ -82,13 +82,12 @@ def read_list(parts_root: Path) -> Listing | None:
     Raises:
         Unsound: it is damaged.
     """
-    try:
+    with suppress(FileNotFoundError):
         document = read_sealed(parts_root / LIST)
         listed = {table: names for table, names in document["parts"].items() if table in TABLES}
         kinds = {tuple(kind): (n, should) for *kind, n, should in document.get("kinds", []) if kind[0] in TABLES}
         return Listing(frozenset((table, part) for table, names in listed.items() for part in names), kinds)
-    except FileNotFoundError:
-        return None
+    return None
 
 
 def version_in(path: Path) -> int | None:

@@ -52,7 +52,7 @@ class PartStore:
             WarehouseError: a row does not fit the table's contract, or the disk refuses.
         """
         given = list(rows)
-        return self._write(table_name, _as_arrow(table_name, given)) if given else None
+        return self.write_table(table_name, _as_arrow(table_name, given)) if given else None
 
     def standing(self, table_name: str) -> list[Path]:
         """Return a table's current parts, oldest first."""
@@ -64,11 +64,8 @@ class PartStore:
         """Return the current parts of every table."""
         return {table_name: self.standing(table_name) for table_name in TABLES}
 
-    def put_back(self, table_name: str, rows: pa.Table, moment: str) -> None:
-        """Write rows as a part with the moment, and so the position, of a lost part."""
-        self._write(table_name, rows, moment)
-
-    def _write(self, table_name: str, rows: pa.Table, moment: str = "") -> str:
+    def write_table(self, table_name: str, rows: pa.Table, moment: str = "") -> str:
+        """Write rows as one part (see `write`); with `moment`, at the position of a lost part that had this moment."""
         folder, sink = self.root / table_name, pa.BufferOutputStream()
         pq.write_table(rows, sink, compression="zstd")
         content = bytes(sink.getvalue())

@@ -32,9 +32,7 @@ from warehouse.tables import TABLES, StoredTable
 
 DAMAGED = "damaged"
 """The folder in a warehouse to which damaged files are moved."""
-_ROWS_A_PART = 50_000
 _MOST_NAMED = 10
-_LEFTOVER_AGE_S = 3600.0
 _WHAT_TO_DO = (
     "the next `prbench run` restores lost rows whose replies are in the ledger; import lost imported rows again; no "
     "call is repeated unless you ask: `prbench run --replace-lost` repeats the calls for rows still missing, "
@@ -120,7 +118,7 @@ def restore_rows(store: PartStore, standing: Standing, gone: Names) -> None:
             left = [part for part in standing[table_name] if moment_of(part) in held]
             for rows, is_decided in _lost_rows(connection, TABLES[table_name], left) if held else ():
                 # A decided row must precede those of later parts; any other row must follow those of earlier parts.
-                store.put_back(table_name, rows, lost[0 if is_decided else -1].partition("-")[0])
+                store.write_table(table_name, rows, lost[0 if is_decided else -1].partition("-")[0])
                 n_rows += rows.num_rows
             done = f"{n_rows} rows were restored from the last published database"
             named = f"{', '.join(lost[:_MOST_NAMED])} ({len(lost)} in all)"
@@ -142,7 +140,7 @@ def _lost_rows(
     for is_decided in (True, False):
         of_kind = condition if is_decided else f"not {condition}"
         lost_rows = connection.sql(f"select * from ({lost}) where {of_kind} order by {', '.join(table.key)}")
-        for batch in lost_rows.to_arrow_reader(_ROWS_A_PART):
+        for batch in lost_rows.to_arrow_reader(50_000):
             if batch.num_rows:
                 yield pa.Table.from_batches([batch]).select(list(table.columns)).cast(table.schema), is_decided
 
@@ -242,10 +240,10 @@ def _swap_in(store: PartStore, standing: Standing, base: Names, gone: Names, lis
 
 
 def _remove_leftovers(store: PartStore) -> None:
-    """Remove leftovers of unfinished publishing (the lock excludes other builders) and of old writes."""
+    """Remove leftovers of unfinished publishing (the lock excludes other builders), and of writes an hour ago."""
     for leftover in store.database.parent.glob(f".{store.database.name}.*.tmp*"):
         shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
     for leftover in store.root.glob("*/.*.tmp"):
         with suppress(FileNotFoundError):  # its writer renamed it since it was listed
-            if leftover.stat().st_mtime < time.time() - _LEFTOVER_AGE_S:
+            if leftover.stat().st_mtime < time.time() - 3600:
                 leftover.unlink()

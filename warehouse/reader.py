@@ -5,7 +5,7 @@ import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import duckdb
 
@@ -23,11 +23,10 @@ Parameters = Sequence[Any] | Mapping[str, Any] | None
 
 _IDLE: list[duckdb.DuckDBPyConnection] = []
 """Unused in-memory databases: creating one takes several times as long as attaching a file."""
-_MOST_IDLE = 2
 _OF_QUERIES = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.SyntaxException)
 
 
-class Reader:
+class Reader(contextlib.AbstractContextManager["Reader"]):
     """A read-only view of the state that was published when it was opened.
 
     The file is attached to an in-memory database of its own, so a reader in the same process as a publisher sees what
@@ -53,8 +52,8 @@ class Reader:
 
     def table(self, query: str, parameters: Parameters = None) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Return the columns and the rows of a query."""
-        with self._run(query, parameters) as cursor:
-            return [column[0] for column in cursor.description or []], cursor.fetchall()
+        with self._cursor() as cursor:
+            return [column[0] for column in cursor.execute(query, parameters).description or []], cursor.fetchall()
 
     def rows(self, query: str, parameters: Parameters = None) -> list[dict[str, Any]]:
         """Return the rows of a query, as dictionaries."""
@@ -81,21 +80,20 @@ class Reader:
 
     def arrays(self, query: str, parameters: Parameters = None) -> dict[str, Any]:
         """Return the columns of a query as NumPy arrays, by name."""
-        with self._run(query, parameters) as cursor:
-            return dict(cursor.fetchnumpy())
+        with self._cursor() as cursor:
+            return dict(cursor.execute(query, parameters).fetchnumpy())
 
     def arrow(self, query: str, parameters: Parameters = None) -> Any:
         """Return the rows of a query as a PyArrow table."""
-        with reporting_damage(self._path), self._connection.cursor() as cursor:
-            cursor.execute("use published")
+        with self._cursor() as cursor:
             return cursor.sql(query, params=parameters).to_arrow_table()
 
     @contextlib.contextmanager
-    def _run(self, query: str, parameters: Parameters) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Run a query on a connection of its own, so that several threads can ask at once."""
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open a connection for one query, so that several threads can ask at once."""
         with reporting_damage(self._path), self._connection.cursor() as cursor:
             cursor.execute("use published")
-            yield cursor.execute(query, parameters)
+            yield cursor
 
     def close(self) -> None:
         """Close the file."""
@@ -103,15 +101,12 @@ class Reader:
             return
         self._is_open = False
         self._connection.close()
-        if not self._is_own and len(_IDLE) < _MOST_IDLE:
+        if not self._is_own and len(_IDLE) < 2:
             with contextlib.suppress(duckdb.Error):
                 self._base.execute("detach published")
                 _IDLE.append(self._base)
                 return
         self._base.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -19,16 +19,13 @@ import sql
 from warehouse.parts import Standing
 from warehouse.tables import DECIDED_STATUSES, TABLES, StoredTable
 
-_MEMORY_BYTES = 1_200_000_000
-_MEMORY_OF_SIZE = 0.6
-
 
 def memory(n_bytes: int = 0) -> str:
     """Return the memory limit for work on parts of `n_bytes` in total; other work runs beside it.
 
     Larger data spills to disk, but joins of more than 30 million verdicts (2 GB) need more memory even for that.
     """
-    return f"{round(max(_MEMORY_BYTES, _MEMORY_OF_SIZE * n_bytes) / 1e6)}MB"
+    return f"{round(max(1200, 0.6 * n_bytes / 1e6))}MB"
 
 
 @contextmanager

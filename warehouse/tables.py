@@ -45,7 +45,7 @@ class StoredTable:
 
 
 _table = StoredTable  # shorter lines below
-_TABLES = (
+TABLES: dict[str, StoredTable] = {table.name: table for table in (
     _table("task_rows", "A task of a data-set revision, as ingested.",
            f"{_TASK} field topic expert turns turn_pattern decision_types economic_pathways n_criteria "
            "positive_weight negative_weight has_reference_texts n_rows conversation_id content_hash", _TASK),
@@ -202,7 +202,5 @@ _TABLES = (
     _table("spend", "The sums over a run's calls on a day, for a purpose, with a model, with discarded attempts.",
            f"run_id day purpose called_model calls failed_calls unpriced_calls {_USAGE} cost_usd created_at",
            "run_id day purpose called_model"),
-)  # fmt: skip
-
-TABLES: dict[str, StoredTable] = {table.name: table for table in _TABLES}
+)}  # fmt: skip
 DECIDED_STATUSES = ("ok", "met", "partial", "unmet")

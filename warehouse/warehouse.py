@@ -17,14 +17,6 @@ from warehouse.parts import PartStore
 from warehouse.publish import damage_of, listing_of, publish
 from warehouse.reader import Reader, is_damaged, published_parts, stamp, stamp_of
 
-_REST = 20
-"""The time between two periodic publications, in multiples of the time that publishing takes."""
-
-_MARKS = (FILE, DATABASE)
-"""The files that mark a folder as a warehouse; a copied database alone is enough."""
-_BEFORE_MARKS = {"parts", "living", "prefect"}
-"""Further names that a new warehouse may have if its process was killed before it wrote a mark."""
-
 
 def content_of(folder: Path) -> list[str]:
     """Return the names in a folder, if it exists, except those that an empty folder may contain.
@@ -37,9 +29,10 @@ def content_of(folder: Path) -> list[str]:
 
 def other_content(folder: Path) -> str | None:
     """Return a name in a folder that is neither empty nor a warehouse; None for an empty folder or a warehouse."""
-    if any((folder / mark).exists() for mark in _MARKS):
+    if any((folder / mark).exists() for mark in (FILE, DATABASE)):  # a copied database alone is enough
         return None
-    return next((name for name in content_of(folder) if name not in _BEFORE_MARKS), None)
+    # A new warehouse may have these if its process was killed before it wrote a mark.
+    return next((name for name in content_of(folder) if name not in {"parts", "living", "prefect"}), None)
 
 
 class Warehouse:
@@ -118,10 +111,9 @@ class Warehouse:
     def publish_if_due(self, least_s: float, most_s: float) -> bool:
         """Publish if the last publishing of this object is long enough ago; True if there was something to publish.
 
-        Long enough is `_REST` times its duration, within the bounds: where publishing is fast, readers see new rows
-        soon.
+        Long enough is 20 times its duration, within the bounds: where publishing is fast, readers see new rows soon.
         """
-        due_s = min(most_s, max(least_s, _REST * self._publishing_took_s))
+        due_s = min(most_s, max(least_s, 20 * self._publishing_took_s))
         return time.monotonic() - self._published_at_s > due_s and self.publish()
 
     def reader(self, spill: Path | None = None) -> Reader:
@@ -170,14 +162,14 @@ class Warehouse:
             compact(self.store, large_rows=large_rows)
             publish(self.store, must_rebuild=True)
 
-    def clean(self) -> int:
-        """Rewrite the parts that hold removed responses, so that nothing reads them any more, and return their number.
+    def clean(self) -> None:
+        """Rewrite the parts that hold removed responses, so that nothing reads them any more.
 
         Raises:
             WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
         """
         with self.publishing():
-            return clean(self.store)
+            clean(self.store)
 
     def only_machine(self, tell: Tell | None = None) -> AbstractContextManager[None]:
         """Write as a process of the only machine that writes this warehouse.

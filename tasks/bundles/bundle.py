@@ -4,7 +4,6 @@ Backups, exports, publications and certificates are kinds of bundles. Files with
 write that is killed leaves no bundle. The last value in a manifest is a hash of all others.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +19,7 @@ from tasks.bundles.stores import Folder, Store
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.json_text import read_json
 from tasks.rules.text.numbers import some
-from warehouse.files import hash_of
+from warehouse.files import hash_of, hash_of_document
 
 MANIFEST, VERSION = "manifest.json", 2
 Kind = Literal["export", "publication", "certificate", "backup"]
@@ -81,13 +80,9 @@ def write_bundle(
     """
     location.put({file.name: path for file, path in files.items() if path is not None})
     document = {"format": f"prbench-{kind}", "version": VERSION, **meta, "files": [asdict(file) for file in files]}
-    sealed = {**document, "sha256": _hash_of(document)}
+    sealed = {**document, "sha256": hash_of_document(document)}
     location.write(name or manifest_of(kind), json.dumps(sealed, indent=1, ensure_ascii=False).encode())
     return Bundle(kind, tuple(files), dict(meta))
-
-
-def _hash_of(document: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
 def read_bundle(location: Folder | Store, *kinds: Kind) -> Bundle:
@@ -124,7 +119,7 @@ def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
     version, stated = document.get("version"), document.pop("sha256", None)
     if checked(int, version, path) > VERSION:
         raise Damaged(f"{path}: is of version {version}, which this version of prbench does not know; use a newer one")
-    if (stated is not None or version == VERSION) and stated != _hash_of(document):
+    if (stated is not None or version == VERSION) and stated != hash_of_document(document):
         raise Damaged(f"{path}: was changed: it does not have the hash that it states; use another copy")
     document = document if version == VERSION else _of_november(document)
     files = checked(tuple[File, ...], document.get("files"), path)

@@ -3,8 +3,6 @@
 A job with `stopping` wants less: tasks that none of its undecided comparisons needs are left out.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -22,6 +20,7 @@ from tasks.rules.identity import IMPORTED
 from tasks.rules.stopping import METHOD, OPEN, Claim, Rule, alpha_of_each, block_ends, task_order
 from tasks.run.judge_configs import JudgeConfig, judge_configs, model_hash
 from warehouse import Reader
+from warehouse.files import hash_of_document
 
 PASSING = ("timeout", "provider_error", "parse_error", "empty")
 """Failures with a temporary cause: the next run tries them again."""
@@ -307,8 +306,7 @@ def stopping_plan(job: Job, wanted: WantedTasks, reader: Reader) -> StoppingPlan
     )
     compared = [[vars(each.first), vars(each.second), each.order] for each in comparisons]
     facts = [METHOD, key, judged[0].columns, score, stopping.model_dump(mode="json"), job.trials, compared]
-    stopping_id = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-    return StoppingPlan(judged[0], score, comparisons, stopping_id)
+    return StoppingPlan(judged[0], score, comparisons, hash_of_document(facts))
 
 
 def left_out_of(progress: Sequence[Progress]) -> dict[str, frozenset[str]]:

@@ -10,7 +10,7 @@ import pytest
 
 import expectations
 from expectations.run import run_suite
-from expectations.suites import CHECKS, SUITES, all_expectations, ingest_suite
+from expectations.suites import CHECKS, SUITES, all_expectations
 from tasks.benchmarks import benchmark_names, load_benchmark
 
 NAMES = {
@@ -55,7 +55,7 @@ def test_no_two_expectations_of_a_benchmark_are_stored_alike() -> None:
 
 
 def test_an_expectation_is_stored_as_the_call_that_makes_it() -> None:
-    (expectation,) = ingest_suite({"criteria_per_task": {"fewest": 10, "most": 30}})
+    expectation, *_ = all_expectations({"criteria_per_task": {"fewest": 10, "most": 30}})
 
     assert "ExpectColumnValuesToBeBetween(column='n_criteria', min_value=10, max_value=30)" == expectation.text
     assert "a task has 10 to 30 criteria" == expectation.meaning
@@ -71,12 +71,12 @@ def test_an_expectation_is_stored_as_the_call_that_makes_it() -> None:
 ])  # fmt: skip
 def test_an_invariant_that_cannot_be_checked_is_refused_by_name(invariants: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        ingest_suite(invariants)
+        all_expectations(invariants)
 
 
 @pytest.mark.slow
 def test_a_benchmark_can_declare_a_check_of_its_own() -> None:
-    (own,) = ingest_suite({"short_titles": OWN})
+    own, *_ = all_expectations({"short_titles": OWN})
     frame = pd.DataFrame({"key": ["k1", "k2"], "task_id": ["t1", "t2"], "title": ["short", "much too long"]})
     (finding,) = run_suite([own], lambda table: frame)
 
