@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warehouse.owner import refuse_if_lost
+from warehouse.locks import refuse_if_lost
 
 _SEAL = "sha256"
 

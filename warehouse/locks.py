@@ -1,16 +1,30 @@
-"""The locks of a warehouse (`locks.md`): shared ones of runs, exclusive ones, and life signs.
+"""The locks of a warehouse (`locks.md`): those of the kernel, and the owner, the one machine that may write it.
 
-The kernel releases a lock when its process ends, in whatever way. A life sign is a lock on a file of its own.
+The kernel releases a lock when its process ends, in whatever way. Locks are shared ones of runs, exclusive ones, and
+life signs, each on a file of its own.
+
+A file names the owner, and is rewritten while it works. This needs neither locks between machines nor synchronised
+clocks. All processes of the owning machine may write; locks of the kernel coordinate them. A process that finds another
+machine's file watches it, and takes over if the file does not change for long enough. A process whose machine is no
+longer the owner writes nothing more.
 """
 
 import fcntl
+import json
+import math
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from warehouse.errors import WarehouseBusy
+from warehouse.errors import WarehouseBusy, WarehouseError, cause_of
 
 _LOCKS = Path("/proc/locks")
 """The locks of this machine; only Linux has this file."""
@@ -68,3 +82,215 @@ def is_held(path: Path) -> bool:
         return False
     except BlockingIOError:
         return True
+
+
+Tell = Callable[[str], object]
+
+
+class Machine(NamedTuple):
+    """A machine from one boot to the next.
+
+    Containers of one host share its `kernel` and its locks. `started_at_s` is Unix time by the machine's own clock.
+    """
+
+    kernel: str
+    host: str
+    started_at_s: float
+
+
+@cache
+def this_machine() -> Machine:
+    """Return the machine that this process is on.
+
+    Without a boot id (macOS), it is known by its network card and name.
+    """
+    boot, host = Path("/proc/sys/kernel/random/boot_id"), socket.gethostname()
+    kernel = boot.read_text(encoding="utf-8").strip() if boot.exists() else f"{uuid.getnode():x} {host}"
+    return Machine(kernel, host, time.time() - _elapsed_s())
+
+
+def _elapsed_s() -> float:
+    """Return a monotonic time in seconds that includes sleep, if the system has such a clock."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+class Owner:
+    """A process of the machine that writes a warehouse.
+
+    Attributes:
+        every_s: seconds between two writes of the file, and between two reads of it.
+        takeover_after_s: seconds for which another machine's file must not change before a takeover; 0 with
+            `--take-over`. Network file systems may show a file as it was 60 s ago.
+        settling_s: seconds to wait after a takeover, to see whether another machine took over at the same moment.
+    """
+
+    every_s, takeover_after_s, settling_s = 10.0, 120.0, 70.0
+    sleep: Callable[[float], object] = staticmethod(time.sleep)
+    clock: Callable[[], float] = staticmethod(_elapsed_s)
+
+    def __init__(self, root: Path, machine: Machine | None = None) -> None:
+        self._root, self._path, self._machine = root, root / "machine.lock", machine or this_machine()
+        self._id, self._seen_s, self.n_users = uuid.uuid4().hex, float("-inf"), 0
+        self._why_lost: str | None = None
+        self._one_at_a_time, self._has_ended = threading.Lock(), threading.Event()
+
+    def begin(self, tell: Tell | None = None) -> None:
+        """Make this machine the owner, until `end`.
+
+        With `tell`, which gets lines about the wait, another machine's file is watched first; without it, or if the
+        file changes, the call is refused.
+
+        Raises:
+            WarehouseBusy: another machine writes.
+        """
+        self._root.mkdir(parents=True, exist_ok=True)
+        self._processes = (self._root / "processes.lock").open("a+")  # NFS locks only what is open for reading
+        try:
+            with (self._root / "claim.lock").open("a+") as claims:
+                fcntl.flock(claims, fcntl.LOCK_EX)
+                fcntl.flock(self._processes, fcntl.LOCK_SH)
+                while (holder := self._read()) is None or holder.get("kernel") != self._machine.kernel:
+                    self._claim(holder, tell)
+                self._id = holder.get("id", "")
+            self.write_file()
+        except BaseException:
+            self.end()
+            raise
+        threading.Thread(target=self.keep_alive, name="owner", daemon=True).start()
+
+    def _claim(self, holder: dict[str, Any] | None, tell: Tell | None) -> None:
+        """Create the file, or take it over from this machine's earlier boot or from a machine that stopped writing."""
+        if holder is None:
+            with suppress(FileExistsError), self._path.open("x"):
+                try:
+                    self.write_file()
+                except OSError:
+                    self._path.unlink()  # an empty file would look like another machine's
+                    raise
+            return
+        if holder["host"] == self._machine.host and holder.get("at_s", math.inf) < self._machine.started_at_s:
+            self.write_file()
+            return
+        where = f"{self._root}: {holder['host']}"
+        busy = WarehouseBusy(
+            f"{where} writes this warehouse, or did so until it failed, and only one machine can at a time; wait for "
+            "it, run this command there, or run `prbench aggregate` here to take over"
+        )
+        if tell is None:
+            raise busy
+        tell(f"{where} wrote here last; waiting up to {self.takeover_after_s:.0f} s to see whether it still does")
+        for _ in range(round(self.takeover_after_s / self.every_s)):
+            self.sleep(self.every_s)
+            if (now := self._read()) is None:
+                return
+            if now != holder:
+                raise busy
+        tell(f"{where} no longer writes here; this machine takes over in {self.settling_s:.0f} s")
+        # If several machines take over at once, the last writer is the owner; the others see that at their next read.
+        self.write_file()
+        self.sleep(self.settling_s)
+
+    def why_lost(self, *, must_write: bool = False) -> str | None:
+        """Return why this process must not write any more, in one line; None if it may write.
+
+        The file is rewritten if that is due.
+        """
+        with self._one_at_a_time:
+            try:
+                holder = self._read()
+                if self._why_lost or self._has_ended.is_set():
+                    pass  # the present file is another owner's
+                elif holder is None or holder.get("id", "") != self._id:
+                    who = "another machine" if holder is None else holder["host"]
+                    advice = "nothing more is written, run again when no other machine writes"
+                    self._why_lost = f"{self._root}: {who} took over this warehouse; {advice}"
+                # After a long pause another machine may be taking over: it must see this file before it writes.
+                elif must_write or self.clock() - self._seen_s > self.takeover_after_s / 2:
+                    self.write_file()
+            except OSError as error:
+                return f"{self._path}: cannot be read or written ({error.strerror}); another machine may take over"
+            return self._why_lost
+
+    def end(self) -> None:
+        """Stop writing; the last process of this machine removes the file, so that another machine need not wait."""
+        self._has_ended.set()
+        with self._processes, self._one_at_a_time, suppress(OSError):
+            fcntl.flock(self._processes, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if (self._read() or {}).get("id") == self._id:
+                self._path.unlink()
+
+    def elsewhere(self) -> str | None:
+        """Return the other machine that writes, or did so until it failed; None if there is none."""
+        holder = self._read()
+        return None if holder is None or holder.get("kernel") == self._machine.kernel else str(holder["host"])
+
+    def _read(self) -> dict[str, Any] | None:
+        with suppress(FileNotFoundError):
+            content = self._path.read_bytes()
+            try:
+                return {"host": "another machine", **json.loads(content)}
+            except (ValueError, TypeError):
+                return {"host": "another machine", "content": content}  # taken over unless its content changes
+        return None
+
+    def write_file(self) -> None:
+        """Write the file with this process's id and the time."""
+        now_s, temporary = self.clock(), self._path.with_name(f".{uuid.uuid4().hex}.machine.lock")
+        own = {"id": self._id, "host": self._machine.host, "kernel": self._machine.kernel, "at_s": time.time()}
+        temporary.write_text(json.dumps(own), encoding="utf-8")
+        temporary.replace(self._path)
+        self._seen_s = now_s  # the time before the write, because others may see the file from then on
+
+    def keep_alive(self) -> None:
+        """Rewrite the file from time to time until `end`."""
+        while not self._has_ended.wait(self.every_s):
+            self.why_lost(must_write=True)
+
+
+_lock = threading.RLock()
+_kept: dict[Path, Owner] = {}
+os.register_at_fork(after_in_child=_kept.clear)
+
+
+@contextmanager
+def only_machine(root: Path, tell: Tell | None = None) -> Iterator[None]:
+    """Write as a process of the only machine that writes this warehouse; its other processes may write too.
+
+    Raises:
+        WarehouseBusy: another machine writes; see `Owner.begin` for `tell`.
+    """
+    path = root.resolve()
+    with _lock:
+        if (owner := _kept.get(path)) is None:
+            owner = Owner(root)
+            try:
+                owner.begin(tell)
+            except OSError as error:
+                raise WarehouseError(f"{root}: cannot be written: {cause_of(error)}") from error
+            _kept[path] = owner
+        owner.n_users += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            owner.n_users -= 1
+            if owner.n_users == 0 and path in _kept:
+                _kept.pop(path).end()
+
+
+def refuse_if_lost() -> None:
+    """Refuse to write if another machine took over.
+
+    Raises:
+        WarehouseBusy: one has.
+    """
+    if why := why_lost():
+        raise WarehouseBusy(why)
+
+
+def why_lost() -> str | None:
+    """Return the reason why this process may write nothing more, in one line: another machine took over.
+
+    None if writing is allowed.
+    """
+    return next((why for owner in [*_kept.values()] if (why := owner.why_lost())), None)

@@ -24,7 +24,7 @@ from warehouse.build import build
 from warehouse.errors import WarehouseError, cause_of
 from warehouse.files import Unsound, is_whole, note, sync
 from warehouse.listing import FILE, LIST, Listing, Loss, Names, read_list, version_in, write_list
-from warehouse.owner import refuse_if_lost
+from warehouse.locks import refuse_if_lost
 from warehouse.parts import PartStore, Standing, moment_of, names_in
 from warehouse.reader import Reader, is_damaged, parts_of, published_parts
 from warehouse.rows import REMOVALS, decided, engine, quoted, standing_rows, view_parts

@@ -11,8 +11,7 @@ from warehouse.compaction import LARGE_ROWS, clean, compact
 from warehouse.errors import WarehouseOutdated
 from warehouse.files import Unsound, has_damage
 from warehouse.listing import DATABASE, FILE, Listing, Loss, begin, read_list, refuse_other_version, write_list
-from warehouse.locks import file_lock, is_held, life_sign
-from warehouse.owner import Owner, Tell, only_machine
+from warehouse.locks import Owner, Tell, file_lock, is_held, life_sign, only_machine
 from warehouse.parts import PartStore
 from warehouse.publish import damage_of, listing_of, publish
 from warehouse.reader import Reader, is_damaged, published_parts, stamp, stamp_of

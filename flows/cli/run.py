@@ -193,7 +193,7 @@ def aggregate(context: Context, replaces_owner: bool) -> int:
       prbench aggregate --take-over
     """
     if replaces_owner:
-        from warehouse.owner import Owner
+        from warehouse.locks import Owner
 
         Owner.takeover_after_s = 0.0
     return _stage(context, "aggregate")

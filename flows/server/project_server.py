@@ -25,7 +25,7 @@ from flows.server.server_process import ADDRESS, FRESH_S, HOST, USERS
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.rules.errors import UsageError
-from warehouse.owner import this_machine
+from warehouse.locks import this_machine
 
 FOLDER = "prefect"
 """The server's folder within the data folder."""

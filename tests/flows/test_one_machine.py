@@ -12,7 +12,7 @@ import pytest
 from tests.faults.server import FaultServer, HttpResponse, well_behaved
 from tests.flows.conftest import PROJECT, Command
 from tests.kit import Patch, until
-from warehouse.owner import Machine, Owner
+from warehouse.locks import Machine, Owner
 
 pytestmark = pytest.mark.slow
 FAST = {"every_s": 0.3, "takeover_after_s": 2.7, "settling_s": 2.1}
@@ -20,7 +20,7 @@ NODE7 = Machine("kernel of node7", "node7", 0.0)
 FASTER = f"""
 import sys
 from pathlib import Path
-from warehouse.owner import Machine, Owner
+from warehouse.locks import Machine, Owner
 
 for name, value in {FAST}.items():
     setattr(Owner, name, value)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.kit import Patch, row
 from warehouse import Warehouse, WarehouseBusy
-from warehouse.owner import Machine, Owner, why_lost
+from warehouse.locks import Machine, Owner, why_lost
 
 FILE = "machine.lock"
 
