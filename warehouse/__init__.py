@@ -6,9 +6,9 @@ Only DuckDB, Polars and PyArrow are used here, and nothing of the stages or flow
 from warehouse.columns import COLUMNS
 from warehouse.errors import WarehouseBusy, WarehouseError, WarehouseOutdated, nothing_in
 from warehouse.files import pop_notices, sync, write_atomically
-from warehouse.listing import DATABASE, FILE, refuse_other_version
 from warehouse.locks import file_lock, refuse_if_lost, why_lost
-from warehouse.publish import DAMAGED, lines_on
+from warehouse.parts import DATABASE, FILE, lines_on, refuse_other_version
+from warehouse.publish import DAMAGED
 from warehouse.reader import Reader, reporting_damage
 from warehouse.rows import is_removed, quoted, rests_on_response
 from warehouse.samples import sample_path

@@ -13,8 +13,7 @@ import sql
 from warehouse.columns import COLUMNS
 from warehouse.errors import WarehouseError, cause_of
 from warehouse.files import DIGEST_HEX, append_digest
-from warehouse.listing import Kind, Names, count_query
-from warehouse.parts import Standing, names_in
+from warehouse.parts import Kind, Names, Standing, count_query, names_in
 from warehouse.reader import PARTS, STAMP, stamp
 from warehouse.rows import ARRIVED, engine, holds, in_order, load, memory, quoted
 from warehouse.tables import TABLES

@@ -22,8 +22,7 @@ import pyarrow.parquet as pq
 import sql
 from warehouse.errors import WarehouseError, cause_of
 from warehouse.files import HASH_HEX, hash_of, is_whole, sync
-from warehouse.listing import write_list
-from warehouse.parts import PartStore, moment_of
+from warehouse.parts import PartStore, moment_of, write_list
 from warehouse.publish import listing_of
 from warehouse.rows import BY_MOMENT, REMOVALS, REPLACED, engine, is_removed, memory, note_replaced, quoted, view_parts
 from warehouse.tables import TABLES, StoredTable

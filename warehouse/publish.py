@@ -13,7 +13,7 @@ yet are restored from the ledger; rows that are in neither are counted as lost i
 import shutil
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,26 +23,14 @@ import pyarrow as pa
 from warehouse.build import build
 from warehouse.errors import WarehouseError, cause_of
 from warehouse.files import Unsound, is_whole, note, sync
-from warehouse.listing import FILE, LIST, Listing, Loss, Names, read_list, version_in, write_list
 from warehouse.locks import refuse_if_lost
-from warehouse.parts import PartStore, Standing, moment_of, names_in
+from warehouse.parts import FILE, LIST, Listing, Names, PartStore, Standing, names_in, read_list, version_in, write_list
 from warehouse.reader import Reader, is_damaged, parts_of, published_parts
 from warehouse.rows import REMOVALS, decided, engine, quoted, standing_rows, view_parts
 from warehouse.tables import TABLES, StoredTable
 
 DAMAGED = "damaged"
 """The folder in a warehouse to which damaged files are moved."""
-_MOST_NAMED = 10
-_WHAT_TO_DO = (
-    "the next `prbench run` restores lost rows whose replies are in the ledger; import lost imported rows again; no "
-    "call is repeated unless you ask: `prbench run --replace-lost` repeats the calls for rows still missing, "
-    "and ends this message; `prbench doctor` lists all lost rows"
-)
-
-
-def lines_on(losses: Sequence[Loss]) -> list[str]:
-    """Return lines on the losses, and on what to do."""
-    return [*(loss.line for loss in losses[:_MOST_NAMED]), _WHAT_TO_DO] if losses else []
 
 
 def aside(root: Path, path: Path, sub: str = "") -> str:
@@ -115,13 +103,13 @@ def restore_rows(store: PartStore, standing: Standing, gone: Names) -> None:
             lost, n_rows = sorted(part for table, part in gone if table == table_name), 0
             # By their moments, which merged parts have too.
             held = {part.partition("-")[0] for table, part in last.parts if table == table_name} if last else set()
-            left = [part for part in standing[table_name] if moment_of(part) in held]
+            left = [part for part in standing[table_name] if part.name.partition("-")[0] in held]
             for rows, is_decided in _lost_rows(connection, TABLES[table_name], left) if held else ():
                 # A decided row must precede those of later parts; any other row must follow those of earlier parts.
                 store.write_table(table_name, rows, lost[0 if is_decided else -1].partition("-")[0])
                 n_rows += rows.num_rows
             done = f"{n_rows} rows were restored from the last published database"
-            named = f"{', '.join(lost[:_MOST_NAMED])} ({len(lost)} in all)"
+            named = f"{', '.join(lost[:10])} ({len(lost)} in all)"
             note(f"{store.root / table_name}: damaged or missing: {named}; {done}")
 
 

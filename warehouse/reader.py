@@ -12,7 +12,7 @@ import duckdb
 import sql
 from warehouse.errors import WarehouseError, cause_of, nothing_in
 from warehouse.files import is_database_whole
-from warehouse.listing import Names
+from warehouse.parts import Names
 from warehouse.rows import memory, quieten, quoted
 from warehouse.tables import TABLES
 

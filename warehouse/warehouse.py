@@ -10,9 +10,8 @@ from urllib.parse import unquote
 from warehouse.compaction import LARGE_ROWS, clean, compact
 from warehouse.errors import WarehouseOutdated
 from warehouse.files import Unsound, has_damage
-from warehouse.listing import DATABASE, FILE, Listing, Loss, begin, read_list, refuse_other_version, write_list
 from warehouse.locks import Owner, Tell, file_lock, is_held, life_sign, only_machine
-from warehouse.parts import PartStore
+from warehouse.parts import DATABASE, FILE, Listing, Loss, PartStore, begin, read_list, refuse_other_version, write_list
 from warehouse.publish import damage_of, listing_of, publish
 from warehouse.reader import Reader, is_damaged, published_parts, stamp, stamp_of
 

@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import sql
 from tests.kit import Patch, rows_in
 from warehouse import Warehouse
-from warehouse.listing import begin
-from warehouse.parts import PartStore
+from warehouse.parts import PartStore, begin
 from warehouse.tables import TABLES
 
 Row = dict[str, Any]

@@ -14,8 +14,7 @@ from tests.kit import Patch, response, row
 from tests.warehouse.parts import published, put, standing, stored
 from warehouse import Warehouse, compaction
 from warehouse.compaction import compact
-from warehouse.listing import Listing, read_list, write_list
-from warehouse.parts import PartStore, moment_of, names_in
+from warehouse.parts import Listing, PartStore, moment_of, names_in, read_list, write_list
 from warehouse.publish import gone_from
 
 

@@ -17,7 +17,7 @@ from tests.warehouse.parts import DAMAGES, flip, rows_of, without_marts
 from warehouse import Warehouse, WarehouseError
 from warehouse.columns import COLUMNS
 from warehouse.files import is_database_whole, is_whole, pop_notices
-from warehouse.listing import VERSION, refuse_other_version
+from warehouse.parts import VERSION, refuse_other_version
 from warehouse.tables import TABLES
 
 pytestmark = pytest.mark.slow

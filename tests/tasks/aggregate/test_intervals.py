@@ -14,7 +14,7 @@ from tests.tasks.certify.checker import ALL, Figures
 from tests.warehouse.parts import forget_parts
 from warehouse import Reader, Warehouse
 from warehouse.files import has_damage, read_sealed, write_sealed
-from warehouse.listing import LIST
+from warehouse.parts import LIST
 
 pytestmark = pytest.mark.slow
 ENDS = ("ci_low", "ci_high", "met_ci_low", "met_ci_high", "raw_ci_low", "raw_ci_high")
