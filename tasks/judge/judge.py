@@ -1,20 +1,70 @@
-"""Judging call by call, by a cascade of two judges, and by provider batches."""
+"""Judging call by call, by a cascade of two judges (its rule escalates to the second), and by provider batches."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import sql
 from tasks.config.job import Job
-from tasks.judge.cascade import CascadeJudge
-from tasks.judge.criterion import CriterionJudge, CriterionToJudge, VerdictRows, by_response
+from tasks.judge.criterion import CriterionJudge, CriterionToJudge, Done, JudgedCriterion, VerdictRows, by_response
 from tasks.judge.groups import judge_of
+from tasks.rules.cascades.rules import When, reasons_to_escalate
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.run import missing_work
-from tasks.run.calls import run_all
+from tasks.run.calls import run_all, sum_usage
 from tasks.run.judge_configs import JudgeConfig, judge_configs, judge_target
 from tasks.run.missing_work import MissingVerdicts, WantedTasks
 from tasks.run.run_context import RunContext
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class CascadeJudge:
+    """A cascade that decides criteria: its first judge in each repetition that counts, then its second.
+
+    All calls for a criterion are made for the cascade's verdict, so that its row holds their cost. The reply to a call
+    that one of the judges has made for itself is taken from the ledger.
+    """
+
+    first: Sequence[CriterionJudge]
+    then: CriterionJudge
+    when: When
+
+    async def judge_response(self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done) -> None:
+        """Judge the criteria of one response by the first judge, then the escalated ones by the second judge.
+
+        The calls of one judge follow each other, so that its provider has the conversation cached.
+        """
+
+        async def judged_by(judge: CriterionJudge, some: Sequence[CriterionToJudge]) -> dict[str, JudgedCriterion]:
+            outcomes: list[JudgedCriterion] = []
+            if some:
+                await judge.judge_response(some, priority, outcomes.append)
+            return {each.criterion.criterion_id: each for each in outcomes}
+
+        first = [await judged_by(judge, criteria) for judge in self.first]
+        criteria = [row for row in criteria if row.is_missing]  # the first judge gets whole pieces
+        why = {row.criterion_id: self._reasons(row, [of[row.criterion_id] for of in first]) for row in criteria}
+        escalated = [row for row in criteria if why[row.criterion_id]]
+        then = await judged_by(self.then, [replace(row, call_index=n) for n, row in enumerate(escalated)])
+        for key, reasons in why.items():
+            judged = [of[key] for of in (*first, then) if key in of]
+            replies = [each.reply for each in judged if each.reply is not None]
+            if len(replies) < len(judged):  # one was not called: no decision
+                done(replace(judged[0], reply=None))
+                continue
+            at, by = (-1, self.then) if reasons else (0, self.first[0])
+            usage = sum_usage(replies, replies[at], with_tokens=True)
+            decision = {"decided_by": by.judge_config.judge.label, "escalated_because": reasons or None}
+            done(replace(judged[at], reply=usage, decision=decision))
+
+    def _reasons(self, criterion: CriterionToJudge, first: Sequence[JudgedCriterion]) -> list[str]:
+        """Return the reasons to call the second judge; none if the first has decided, or is not finished."""
+        if first[0].reply is None or any(each.reply is None for each in first):
+            return []
+        confidence = first[0].verdict.confidence if first[0].verdict else None
+        values = [each.verdict.value if each.verdict else None for each in first]
+        return reasons_to_escalate(self.when, values, confidence, vars(criterion))
 
 
 def plan_verdicts(job: Job) -> list[tuple[JudgeConfig, list[MissingVerdicts]]]:
