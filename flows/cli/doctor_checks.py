@@ -14,7 +14,7 @@ import duckdb
 
 from flows.server.project_server import check_server
 from tasks.config.job import Job
-from tasks.config.operations import Alerts, Receiver
+from tasks.config.settings import Alerts, Receiver
 from tasks.console import notice
 from tasks.llm.calls.gateway import probe
 from tasks.llm.embedded import weights_hash

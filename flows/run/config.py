@@ -15,8 +15,7 @@ from flows.run.arguments import Arguments
 from flows.run.validation import refuse_impossible, sound_settings
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.config.job import Job
-from tasks.config.operations import Nightly
-from tasks.config.settings import Settings
+from tasks.config.settings import Nightly, Settings
 from tasks.dataset.source import with_revision
 from tasks.rules.errors import UsageError, from_home
 from tasks.rules.identity import BASE_VINTAGE

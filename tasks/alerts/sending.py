@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 from tasks.alerts.findings import Alert, Message, alert_id
 from tasks.config.job import Job
-from tasks.config.operations import Alerts, Email, Receiver
+from tasks.config.settings import Alerts, Email, Receiver
 from tasks.console import rewrite_log_records
 from tasks.llm.environment import filled_in, safe
 from tasks.llm.transport import watched

@@ -19,7 +19,7 @@ from flows.nightly import as_night, run_night
 from flows.run.arguments import Arguments
 from flows.run.config import load_job, night_of, stop_time
 from tasks.config.job import Job
-from tasks.config.operations import Nightly
+from tasks.config.settings import Nightly
 from tasks.rules.errors import UsageError
 from tests.kit import Patch, Printed, at, job_on, prepared, rows_in
 from warehouse import Warehouse

@@ -11,7 +11,7 @@ import trustme
 
 from tasks.alerts import sending
 from tasks.alerts.findings import Alert
-from tasks.config.operations import Alerts
+from tasks.config.settings import Alerts
 from tests.kit import job_on
 from tests.tasks.alerts.servers import Hook
 

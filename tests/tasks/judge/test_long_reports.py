@@ -14,8 +14,7 @@ import pytest
 import tiktoken
 
 from tasks.config.job import Job
-from tasks.config.operations import Drift
-from tasks.config.settings import Limits
+from tasks.config.settings import Drift, Limits
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.imports.responses import import_responses
 from tasks.judge.criterion import JudgedCriterion, VerdictRows
