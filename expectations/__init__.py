@@ -1,1 +1,255 @@
-"""Data quality with Great Expectations: the expectations after each stage, and the runner."""
+"""Data quality with Great Expectations: the expectations after each stage, declared as data, and their runner.
+
+The runner checks frames of rows and names the rows that failed. It knows no benchmark and no stage. A frame has the
+checked columns and the column `key`, which names a row; it may have `task_id`, the row's task, and `note`, a
+description of the row. Importing Great Expectations takes seconds, so only the runner does it.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+SUITES = ("ingest", "sample", "judge")
+"""The stages with checks, in the order of the pipeline."""
+
+Severity = Literal["critical", "warning"]
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """A condition that every row of a table must meet.
+
+    Attributes:
+        suite: one of `SUITES`.
+        table: the checked rows, a query in `sql/checks.sql`.
+        check: the name in the configuration's `quality`; several expectations may share it.
+        meaning: the expectation as a sentence.
+        kind: the class in `great_expectations.expectations`.
+        severity: severity of a failing row; the README describes the consequences.
+        arguments: the arguments of the class.
+    """
+
+    suite: str
+    table: str
+    check: str
+    meaning: str
+    kind: str
+    severity: Severity
+    arguments: Mapping[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The expectation as in the column `checks.expectation`: the call that creates it."""
+        return f"{self.kind}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
+
+
+def expect(
+    suite: str, table: str, check: str, meaning: str, kind: str, *, severity: Severity = "critical", **arguments: Any
+) -> Expectation:
+    """Return an expectation; the arguments of its class are passed on unchanged."""
+    return Expectation(suite, table, check, meaning, kind, severity, arguments)
+
+
+IS_OK = {"type": "comparison", "column": {"name": "status"}, "operator": "==", "parameter": "ok"}
+_HAS_STATUS = {"type": "nullity", "column": {"name": "status"}, "is_null": False}
+IS_NOT_OK = {"type": "and", "conditions": [IS_OK | {"operator": "!="}, _HAS_STATUS]}
+"""Each is a `row_condition`: only these rows are checked."""
+
+Invariants = Mapping[str, Mapping[str, Any]]
+"""The declared checks of a benchmark: check -> its bounds."""
+
+_TABLES = ("criteria", "rubrics")
+_of_criteria, _of_rubrics = (partial(expect, "ingest", table) for table in _TABLES)
+
+_BLANK = "\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+r"""All white space. It is spelled out because the engines of regular expressions do not agree on what `\s` is."""
+
+_WITHOUT_BOUNDS = (
+    _of_criteria("weight_in_band", "a weight lies in the band of its class", "ExpectColumnValuesToBeInSet",
+                 severity="warning", column="distance_from_band", value_set=[0]),
+    _of_criteria("category_known", "a category belongs to the vocabulary of its field",
+                 "ExpectColumnValuesToNotBeNull", severity="warning", column="known_category"),
+    _of_criteria("unique_criterion_id", "a criterion id appears once in a task", "ExpectCompoundColumnsToBeUnique",
+                 column_list=["task_id", "criterion_id"]),
+    _of_criteria("title_once", "a criterion's title appears once in a task", "ExpectCompoundColumnsToBeUnique",
+                 severity="warning", column_list=["task_id", "title"]),
+    _of_criteria("title_not_empty", "a criterion's title is not empty", "ExpectColumnValuesToMatchRegex",
+                 column="title", regex=f"[^{_BLANK}]"),
+    _of_rubrics("positive_criterion", "a task has at least one positive criterion", "ExpectColumnValuesToBeBetween",
+                column="n_positive", min_value=0, strict_min=True),
+    _of_rubrics("labels_known", "the labels of a task are known", "ExpectColumnValuesToBeInSet",
+                severity="warning", column="n_unknown_labels", value_set=[0]),
+    _of_rubrics("unique_task_id", "a task id appears once in a split, with one content",
+                "ExpectColumnValuesToBeInSet", column="n_rows", value_set=[1]),
+    _of_rubrics("prompt_not_empty", "no user turn is empty", "ExpectColumnValuesToMatchRegex",
+                column="turn_pattern", regex="^[^e]+$"),
+)  # fmt: skip
+
+
+def weight_range(lowest: float, highest: float, *, is_whole: bool = False) -> Iterator[Expectation]:
+    """Yield the expectations that weights are numbers within the bounds, and not 0."""
+    weights = partial(_of_criteria, "weight_range")
+    meaning = f"weights are from {lowest:g} to {highest:g}"
+    yield weights(meaning, "ExpectColumnValuesToBeBetween", column="weight", min_value=lowest, max_value=highest)
+    yield weights("weights are numbers", "ExpectColumnValuesToNotBeNull", column="weight")
+    yield weights("weights are not 0", "ExpectColumnValuesToNotBeInSet", column="weight", value_set=[0])
+    if is_whole:
+        meaning = "weights are whole numbers"
+        yield weights(meaning, "ExpectColumnValuesToBeInSet", column="weight_fraction", value_set=[0])
+
+
+def weight_class_known(classes: list[str]) -> Iterator[Expectation]:
+    """Yield the expectation that stated weight classes are known."""
+    yield _of_criteria("weight_class_known", f"a weight class is one of the {len(classes)}",
+                       "ExpectColumnValuesToBeInSet", column="severity", value_set=classes)  # fmt: skip
+
+
+def criteria_per_task(fewest: int, most: int | None = None) -> Iterator[Expectation]:
+    """Yield the expectation that the number of criteria of a rubric is within the bounds."""
+    number = f"{fewest} or more" if most is None else f"{fewest} to {most}"
+    yield _of_rubrics("criteria_per_task", f"a task has {number} criteria", "ExpectColumnValuesToBeBetween",
+                      column="n_criteria", min_value=fewest, max_value=most)  # fmt: skip
+
+
+def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> Iterator[Expectation]:
+    """Yield the expectations of the turns: the conversation ends with the user.
+
+    With `alternate` the turns also alternate without a gap; with `are_stated` the row states the number of user turns.
+    """
+    turns = partial(_of_rubrics, "turns_contiguous")
+    pattern, meaning = r"[ue]$", "the conversation ends with the user"
+    if alternate:
+        pattern = r"^[ue](?:a[ue])*$"
+        meaning = "user and assistant turns alternate without a gap and end with the user"
+    yield turns(meaning, "ExpectColumnValuesToMatchRegex", column="turn_pattern", regex=pattern)
+    if are_stated:
+        meaning = "there are as many user turns as the row says"
+        yield turns(meaning, "ExpectColumnPairValuesToBeEqual", column_A="turns", column_B="n_user_turns")
+
+
+CHECKS: Mapping[str, Callable[..., Iterable[Expectation]]] = {
+    **{each.check: partial(lambda only, /: (only,), each) for each in _WITHOUT_BOUNDS},
+    **{check.__name__: check for check in (weight_range, weight_class_known, criteria_per_task, turns_contiguous)},
+}
+"""The checks that a benchmark can declare: name in the configuration's `quality` -> expectations from the bounds."""
+
+
+def all_expectations(invariants: Invariants) -> list[Expectation]:
+    """Return the expectations on a benchmark's data (by the checks that it declares), on responses and on verdicts.
+
+    Raises:
+        ValueError: bounds do not fit their check, or the benchmark's own check is incomplete.
+    """
+    expectations: list[Expectation] = []
+    for name, bounds in invariants.items():
+        if name not in CHECKS and "expectation" not in bounds:
+            raise ValueError(f"invariants: there is no check {name}; known are {', '.join(sorted(CHECKS))}")
+        try:
+            expectations += CHECKS[name](**bounds) if name in CHECKS else [_own(name, **bounds)]
+        except TypeError as error:
+            raise ValueError(f"invariants: {name}: {error}") from error
+    return [*expectations, *_OF_RESULTS]
+
+
+def _own(
+    check: str, *, table: str, expectation: str, meaning: str, severity: Severity = "critical", **arguments: Any
+) -> Expectation:
+    """Return a check that is not one of `CHECKS`: the benchmark declares its table and expectation."""
+    if table not in _TABLES or severity not in ("critical", "warning"):
+        raise ValueError(f"invariants: {check}: `table` is {' or '.join(_TABLES)}, `severity` is critical or warning")
+    return expect("ingest", table, check, meaning, expectation, severity=severity, **arguments)
+
+
+_of_responses, _of_verdicts = partial(expect, "sample", "responses"), partial(expect, "judge", "verdicts")
+
+_OF_RESULTS = (
+    _of_responses("response_not_empty", "no response is empty", "ExpectColumnValueLengthsToBeBetween",
+                  column="first_visible", min_value=1, row_condition=IS_OK),
+    _of_responses("response_status", "a response whose status is ok has a text", "ExpectColumnValuesToNotBeNull",
+                  column="first_character", row_condition=IS_OK),
+    _of_responses("response_status", "a response that failed has no text", "ExpectColumnValuesToBeNull",
+                  column="first_character", row_condition=IS_NOT_OK),
+    _of_verdicts("verdict_value", "met is 1, partial 0.5, unmet 0, and a failure has no value",
+                 "ExpectColumnPairValuesToBeEqual", column_A="value", column_B="value_of_status"),
+    _of_verdicts("verdict_has_response", "no verdict without its response",
+                 "ExpectColumnValuesToNotBeNull", column="response_trial"),
+    _of_verdicts("verdict_has_criterion", "no verdict without its criterion",
+                 "ExpectColumnValuesToNotBeNull", column="criterion_position"),
+    expect("judge", "judged_responses", "verdict_count", "a response that is judged has a verdict for each criterion",
+           "ExpectColumnValuesToBeInSet", severity="warning", column="n_missing", value_set=[0]),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FailedRow:
+    """A row that failed: its key, and its task and description, if its table has them."""
+
+    key: str
+    task_id: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ExpectationResult:
+    """The result of one expectation: the number of checked rows, and the failed rows."""
+
+    expectation: Expectation
+    n_evaluated: int
+    failures: tuple[FailedRow, ...]
+
+
+def run_suite(expectations: Sequence[Expectation], frame_of: Callable[[str], Any]) -> list[ExpectationResult]:
+    """Check all expectations and return a finding for each, in their order. Each table is read once.
+
+    Args:
+        expectations: what must hold.
+        frame_of: returns the rows of a table as a pandas frame.
+
+    Raises:
+        RuntimeError: an expectation could not be evaluated; it never counts as met.
+    """
+    results = [ExpectationResult(each, 0, ()) for each in expectations]
+    for table in dict.fromkeys(each.table for each in expectations):
+        wanted = {index: each for index, each in enumerate(expectations) if each.table == table}
+        frame = frame_of(table)
+        for result in [] if frame.empty else _validated(wanted, frame).results:
+            index = result.expectation_config.meta["place"]
+            results[index] = ExpectationResult(wanted[index], len(frame), _failures(wanted[index], result, frame))
+    return results
+
+
+def _validated(expectations: Mapping[int, Expectation], frame: Any) -> Any:
+    """Return the result of Great Expectations on the rows of one table."""
+    os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
+    import great_expectations as gx
+
+    # Great Expectations logs the path of its temporary folder.
+    logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = gx.data_context.types.base.ProgressBarsConfig(globally=False)
+    suite = gx.ExpectationSuite(name="suite")
+    for index, each in expectations.items():
+        kind = getattr(gx.expectations, each.kind, None)
+        if kind is None:
+            raise RuntimeError(f"{each.check}: Great Expectations has no {each.kind}")
+        suite.add_expectation(kind(**each.arguments, severity=each.severity, meta={"place": index}))
+    # Great Expectations hashes all its input, and texts take long.
+    batch = context.data_sources.pandas_default.read_dataframe(frame.drop(columns=["key", "note"], errors="ignore"))
+    return batch.validate(suite, result_format={"result_format": "COMPLETE"})
+
+
+def _failures(expectation: Expectation, result: Any, frame: Any) -> tuple[FailedRow, ...]:
+    """Return the rows that failed.
+
+    Great Expectations returns their positions, because it gets no columns that name them.
+    """
+    if result.exception_info.get("raised_exception"):
+        raise RuntimeError(f"{expectation.text}: {result.exception_info.get('exception_message')}")
+    positions = result.result.get("unexpected_index_list") or []
+    if bool(positions) == bool(result.success):
+        raise RuntimeError(f"{expectation.text}: failed without naming a row")
+    failing = frame.loc[positions, [name for name in ("key", "task_id", "note") if name in frame]].astype(str)
+    return tuple(FailedRow(**row) for row in failing.to_dict("records"))

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import sql
-from expectations.run import ExpectationResult, FailedRow, run_suite
-from expectations.suites import SUITES, Expectation, all_expectations
+from expectations import SUITES, Expectation, ExpectationResult, FailedRow, all_expectations, run_suite
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job

@@ -14,7 +14,7 @@ from itertools import count, islice
 from typing import Any
 from urllib.parse import urlencode
 
-from expectations.suites import all_expectations
+from expectations import all_expectations
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.compare.pairs import score_or

@@ -5,8 +5,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from expectations.run import ExpectationResult, FailedRow, run_suite
-from expectations.suites import IS_NOT_OK, IS_OK, Expectation, expect
+from expectations import IS_NOT_OK, IS_OK, Expectation, ExpectationResult, FailedRow, expect, run_suite
 
 KEYS = ("<b>one</b>", "two\n", "3", "")
 

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 import expectations
-from expectations.run import run_suite
-from expectations.suites import CHECKS, SUITES, all_expectations
+from expectations import CHECKS, SUITES, all_expectations, run_suite
 from tasks.benchmarks import benchmark_names, load_benchmark
 
 NAMES = {

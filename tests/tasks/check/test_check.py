@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import sql
-from expectations.run import run_suite
-from expectations.suites import all_expectations
+from expectations import all_expectations, run_suite
 from tasks.assemble import assemble
 from tasks.check import check
 from tasks.ingest import ingest
