@@ -28,8 +28,7 @@ from tasks.maintain.upkeep import tidy
 from tasks.plan.plan import ingest_and_check
 from tasks.run.missing_work import MissingVerdicts
 from tasks.run.run_context import RunContext, open_run_context
-from tasks.run.stages import STAGES
-from tasks.run.writing import StageReport
+from tasks.run.writing import STAGES, StageReport
 from tasks.sample import plan_samples, sample_cells
 
 _BATCHES_AT_ONCE = 4

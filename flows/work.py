@@ -26,8 +26,7 @@ from tasks.rules.text.numbers import coverage_text
 from tasks.run.calls import Analysis
 from tasks.run.coverage import coverage
 from tasks.run.missing_work import missing_splits, unworded_criteria, wanted_rubrics, wanted_tasks
-from tasks.run.stages import CALLED_KINDS, STAGES
-from tasks.run.writing import StageReport
+from tasks.run.writing import CALLED_KINDS, STAGES, StageReport
 from tasks.sample import plan_samples
 from warehouse import Reader, Warehouse, WarehouseError
 

@@ -51,7 +51,7 @@ def any_failed(reports: Iterable["StageReport"]) -> bool:
 def no_call_succeeded(reports: Iterable["StageReport"]) -> bool:
     """Return whether calls were made and none of them succeeded."""
     from tasks.llm.replies import PROVIDER_ERROR, REDIRECTED, TIMEOUT
-    from tasks.run.stages import STAGES
+    from tasks.run.writing import STAGES
 
     called = [report for report in reports if report.stage in STAGES]
     n_unanswered = sum(report.failures[each] for report in called for each in (PROVIDER_ERROR, REDIRECTED, TIMEOUT))

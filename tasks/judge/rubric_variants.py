@@ -18,8 +18,7 @@ from tasks.run.calls import read_reply, run_all
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import Conversation, UnwordedCriterion, WantedTasks
 from tasks.run.run_context import RunContext, open_run_context
-from tasks.run.stages import STAGES
-from tasks.run.writing import NO_CALL, PartWriter, StageReport, call_columns
+from tasks.run.writing import NO_CALL, STAGES, PartWriter, StageReport, call_columns
 from warehouse import Warehouse
 
 TEMPLATE = "augmented_v2"

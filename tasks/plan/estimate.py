@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tasks.llm.request import Prices, Target, cost_usd, count_tokens
-from tasks.run.stages import STAGES
+from tasks.run.writing import STAGES
 from warehouse import Reader
 
 MEASURED, COUNTED, ASSUMED, UNKNOWN = "measured", "counted", "assumed", "unknown"

@@ -26,8 +26,7 @@ from tasks.rules.errors import UsageError
 from tasks.rules.variants import AUGMENTED
 from tasks.run import missing_work
 from tasks.run.judge_configs import judge_configs, judge_target, target_of
-from tasks.run.stages import ANALYST_KINDS, CALLED_KINDS, JUDGE, MODEL, RUBRIC_WRITER, STAGES
-from tasks.run.writing import StageReport
+from tasks.run.writing import ANALYST_KINDS, CALLED_KINDS, JUDGE, MODEL, RUBRIC_WRITER, STAGES, StageReport
 from warehouse import Warehouse, WarehouseError, why_lost, write_atomically
 
 

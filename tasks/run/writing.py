@@ -1,11 +1,11 @@
-"""The output of a stage: rows, written in parts as they arrive, with the columns that a call fills; and its report."""
+"""The stages that make calls, and their output: rows, written in parts as they arrive, and the report of a stage."""
 
 import time
 from collections import Counter
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from tasks.config.job import Job
 from tasks.console import advance
@@ -13,6 +13,44 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import Reply
 from warehouse import DECIDED_STATUSES, Warehouse
+
+MODEL, JUDGE, RUBRIC_WRITER, ANNOTATOR, REVIEWER = "model", "judge", "rubric_writer", "annotator", "reviewer"
+CAPABILITY_MODEL, CAPABILITY_EMBEDDING = "capability_model", "capability_embedding"
+CALLED_KINDS = (MODEL, JUDGE, RUBRIC_WRITER)
+"""The kinds of models that a whole run calls."""
+ANALYST_KINDS = (ANNOTATOR, REVIEWER, CAPABILITY_MODEL, CAPABILITY_EMBEDDING)
+"""The kinds that analyses call; they are also keys of the settings."""
+
+
+class Stage(NamedTuple):
+    """A stage that makes calls.
+
+    `calls` are the kinds of models that it calls, `makes` are its results in words, `tables` are the tables of its
+    rows, each with the column of the called model (None: any). With `is_assumed` a plan assumes the length of calls
+    that were never measured.
+    """
+
+    calls: tuple[str, ...]
+    makes: str
+    tables: dict[str, str | None]
+    is_assumed: bool = True
+
+
+STAGES = {
+    "sample": Stage((MODEL,), "responses", {"responses": "model"}),
+    "judge": Stage((JUDGE,), "verdicts", {"verdicts": "judge"}),
+    "drift": Stage((JUDGE,), "control sets", {"control_verdicts": "judge"}, is_assumed=False),
+    "neighbours": Stage((JUDGE,), "verdicts in other arrangements", {"neighbour_verdicts": "judge"}),
+    "derive": Stage((RUBRIC_WRITER,), "rewritten criteria", {"criterion_variants": "model"}, is_assumed=False),
+    "annotate": Stage((ANNOTATOR,), "labels of tasks", {"task_annotations": None}),
+    "review": Stage((REVIEWER,), "reviews of criteria", {"model_reviews": None}),
+    "capabilities": Stage(
+        (CAPABILITY_MODEL, CAPABILITY_EMBEDDING),
+        "capabilities",
+        {"criterion_capabilities": None, "phrase_embeddings": None, "capability_names": None},
+    ),
+}
+"""By name. The calls of all stages except `sample` share the judges' limits."""
 
 _PART_ROWS = 2_000
 _PART_AGE_S = 60.0

@@ -13,7 +13,7 @@ from tasks.config.job import Job
 from tasks.rules.errors import UsageError
 from tasks.run.judge_configs import target_of
 from tasks.run.run_context import CALLED_KINDS, refuse_unready
-from tasks.run.stages import STAGES
+from tasks.run.writing import STAGES
 from tests.kit import Patch, admitted, criterion, job_on, response, written
 from warehouse import Warehouse, pop_notices
 
