@@ -301,10 +301,15 @@ class VerdictRows(PartWriter):
         table_name: str, own_columns: Mapping[str, Any],
     ) -> None:  # fmt: skip
         self._evidence = PartWriter(context.warehouse, "evidence", context.ledger)
-        super().__init__(context.warehouse, table_name, context.ledger, report, self._evidence)
+        super().__init__(context.warehouse, table_name, context.ledger, report)
         self.job, self.wanted, self.judge_config = job, wanted, judge_config
         self.report, self.own_columns = report, own_columns
         self.gateway = context.gateway(report.stage, judge_config.judge.label)
+
+    def flush(self) -> None:
+        """Write the collected evidence, then the verdicts, so that none is on disk without the evidence for it."""
+        self._evidence.flush()
+        super().flush()
 
     def write(self, judged: JudgedCriterion) -> None:
         """Write a verdict, or the failure that replaces it, and its evidence; without a call, count it as skipped."""

@@ -52,8 +52,6 @@ STAGES = {
 }
 """By name. The calls of all stages except `sample` share the judges' limits."""
 
-_PART_ROWS = 2_000
-_PART_AGE_S = 60.0
 NO_CALL = Reply("", attempts=0)
 """Stands for the reply of a row that needs no call."""
 
@@ -69,19 +67,14 @@ def call_columns(job: Job, reply: Reply) -> dict[str, Any]:
 
 
 class PartWriter:
-    """Collects finished rows of one table and writes them as parts: when there are many, when they get old, at the end.
+    """Collects finished rows of one table and writes them as parts: when there are 2,000, every minute, and at the end.
 
     They are also written when an interruption ends the block. When a failed row is on disk, its calls are spent: a
-    later try does not use them. `report` counts the rows. The rows of the writer `first` are always written before
-    them, so that no row is on disk without the rows that it depends on.
+    later try does not use them. `report` counts the rows.
     """
 
-    def __init__(
-        self, warehouse: Warehouse, table_name: str, ledger: Ledger, report: "StageReport | None" = None,
-        first: "PartWriter | None" = None,
-    ) -> None:  # fmt: skip
-        self._warehouse, self._table_name, self._ledger = warehouse, table_name, ledger
-        self._report, self._first = report, first
+    def __init__(self, warehouse: Warehouse, table: str, ledger: Ledger, report: "StageReport | None" = None) -> None:
+        self._warehouse, self._table, self._ledger, self._report = warehouse, table, ledger, report
         self._rows: list[Mapping[str, Any]] = []
         self._paid: list[tuple[str, int]] = []
         self._since_s = time.monotonic()
@@ -91,7 +84,7 @@ class PartWriter:
         self._rows.append(row)
         if row["status"] not in DECIDED_STATUSES:
             self._paid += reply.paid
-        if len(self._rows) >= _PART_ROWS or time.monotonic() - self._since_s > _PART_AGE_S:
+        if len(self._rows) >= 2_000 or time.monotonic() - self._since_s > 60:
             self.flush()
         if self._report is not None:
             self._report.count(row["status"], row["cost_usd"])
@@ -99,10 +92,8 @@ class PartWriter:
 
     def flush(self) -> None:
         """Write the collected rows."""
-        if self._first is not None:
-            self._first.flush()
         self._since_s = time.monotonic()
-        self._warehouse.write(self._table_name, self._rows)
+        self._warehouse.write(self._table, self._rows)
         # Clear them only now: rows that could not be written are tried again when the block ends.
         self._rows = []
         self._ledger.mark_used(self._paid)

@@ -18,15 +18,13 @@ from tasks.config.settings import Drift, Limits
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.imports.responses import import_responses
 from tasks.judge.criterion import JudgedCriterion, VerdictRows
-from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.replies import Reply
 from tasks.llm.request import Target, count_tokens
 from tasks.plan.estimate import Planned, total_of
 from tasks.plan.plan import plan
 from tasks.run.writing import PartWriter, StageReport
 from tests.faults.behaviours import criteria_of, criterion_of, prompt_of
 from tests.faults.server import FaultServer, HttpResponse, Request
-from tests.kit import endpoint, job_on, judged, prepared, row, rows_in, write_jsonl
+from tests.kit import endpoint, job_on, judged, prepared, rows_in, write_jsonl
 from tests.tasks.benchmarks.research import research_row
 from warehouse import Warehouse
 
@@ -272,16 +270,18 @@ def test_a_part_that_fails_is_the_verdict_s_failure_and_the_next_run_asks_for_it
     assert {"ok"} == {row["status"] for row in world.evidence("Says 7")}
 
 
-def test_no_verdict_is_on_disk_before_its_evidence(tmp_path: Path) -> None:
-    warehouse, ledger = Warehouse(tmp_path), Ledger(tmp_path / "ledger")
-    first = PartWriter(warehouse, "evidence", ledger)
-    writer = PartWriter(warehouse, "verdicts", ledger, first=first)
-    first.add(row("evidence", verdict_id="v", round=1, chunk_number=1, n_chunks=1), Reply("ok"))
-    writer.add(row("verdicts", verdict_id="v"), Reply("ok"))
-    assert [] == warehouse.store.standing("evidence")
-    writer.flush()
-    assert len(warehouse.store.standing("evidence")) == len(warehouse.store.standing("verdicts")) == 1
-    ledger.close()
+def test_no_verdict_is_on_disk_before_its_evidence(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    written, write = list[str](), Warehouse.write
+    job = world.job()
+
+    def noted(warehouse: Warehouse, table_name: str, rows: Any) -> str | None:
+        written.append(table_name)
+        return write(warehouse, table_name, rows)
+
+    monkeypatch.setattr(Warehouse, "write", noted)
+    judged(job)
+    assert ["evidence", "verdicts"] == written
+    assert [{"n": CRITERIA}] == world.rows("select count(distinct verdict_id) as n from evidence")
 
 
 def test_the_control_set_is_judged_part_by_part_too_and_its_evidence_kept(world: World) -> None:
