@@ -55,16 +55,13 @@ def complete_conversations(reader: Reader, wanted: WantedTasks, task_ids: Iterab
 
 def turns_to_assemble(reader: Reader, wanted: WantedTasks) -> list[dict[str, Any]]:
     """Return the user turns of the wanted tasks that have no messages yet."""
-    parameters = {**wanted.key, "tasks": list(wanted.task_ids)}
-    return reader.rows(sql.read("queries/assemble/turns_to_assemble"), parameters)
+    return reader.rows(sql.read("queries/assemble/turns_to_assemble"), {**wanted.key, "tasks": list(wanted.task_ids)})
 
 
 def conversations_of_turns(turns: Iterable[Mapping[str, Any]]) -> dict[str, Conversation]:
     """Return the conversations that consist of user turns, by task id."""
     built = {}
-    for task_id, of_task in groupby(turns, key=lambda turn: turn["task_id"]):
-        messages = build_messages(
-            [Turn(row["prompt"], tuple(row["reference_texts"]), row["response"]) for row in of_task]
-        )
+    for task_id, rows in groupby(turns, key=lambda turn: turn["task_id"]):
+        messages = build_messages([Turn(row["prompt"], tuple(row["reference_texts"]), row["response"]) for row in rows])
         built[task_id] = Conversation(conversation_id(messages), tuple(messages))
     return built

@@ -174,9 +174,8 @@ def compute(database: Path, models: list[sql.SqlModel], measures: Iterable[Mappi
         WarehouseError: nothing can be computed from the rows.
     """
     with opened(database) as connection:
-        given = pa.Table.from_pylist(list(measures), schema=TABLES["measures"].schema)
         try:
-            connection.register("given", given)
+            connection.register("given", pa.Table.from_pylist(list(measures), schema=TABLES["measures"].schema))
             connection.execute("insert into measures by name from given")
             connection.unregister("given")
             compute_models(connection, models)

@@ -148,10 +148,7 @@ def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> 
     """
     if not store.standing("responses"):
         return []
-    shown = "response_id, benchmark, model, task_id, trial, vintage, source, status, chars_alnum"
-    query = sql.template(
-        "warehouse/matching_responses", columns=shown, condition=condition, is_removed=is_removed(_VIEW)
-    )
+    query = sql.template("warehouse/matching_responses", condition=condition, is_removed=is_removed(_VIEW))
     with _stored_responses(store) as connection:
         rows: list[dict[str, Any]] = connection.sql(query, params=list(values)).to_arrow_table().to_pylist()
     return rows

@@ -62,7 +62,6 @@ def quoted(text: object) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
-BATCH = "import_batch"
 REMOVALS, BY_MOMENT = "removals", "created_at"
 REPLACED = "replaced_rows"
 """The table that lists the rows (`part`, `part_row`) that another row with the same key replaces."""
@@ -121,9 +120,8 @@ def view_parts(connection: duckdb.DuckDBPyConnection, table: StoredTable, paths:
     columns = ", ".join(f'"{column}"' for column in table.columns)
     connection.register(f"{name}_contract", table.schema.empty_table())
     has_key = " and ".join(f'"{column}" is not null' for column in table.key)
-    connection.execute(
-        sql.template("warehouse/rows_of_parts", view=name, columns=columns, files=files, has_key=has_key)
-    )
+    query = sql.template("warehouse/rows_of_parts", view=name, columns=columns, files=files, has_key=has_key)
+    connection.execute(query)
 
 
 ARRIVED = "new_parts"
@@ -160,11 +158,12 @@ def load(connection: duckdb.DuckDBPyConnection, table: StoredTable, paths: Seque
 
 def _not_retracted(connection: duckdb.DuckDBPyConnection, table: StoredTable, standing: Standing) -> str:
     """Return the condition that leaves out retracted imports, and rows about their responses."""
-    if (BATCH not in table.columns and table.name not in _ON_RESPONSES) or not holds(connection, RETRACTED):
+    if ("import_batch" not in table.columns and table.name not in _ON_RESPONSES) or not holds(connection, RETRACTED):
         return "true"
-    condition = f"({BATCH} is null or {BATCH} not in ({RETRACTED}))" if BATCH in table.columns else "true"
+    kept = f"(import_batch is null or import_batch not in ({RETRACTED}))"
+    condition = kept if "import_batch" in table.columns else "true"
     if table.name not in _ON_RESPONSES or not standing["responses"]:
         return condition
     view_parts(connection, TABLES["responses"], standing["responses"], "stored_responses")
-    connection.execute(sql.template("warehouse/withdrawn_responses", batch=BATCH, retracted=RETRACTED))
+    connection.execute(sql.template("warehouse/withdrawn_responses", retracted=RETRACTED))
     return f"{condition} and coalesce(response_id not in (from withdrawn), true)"

@@ -3,4 +3,4 @@
 create or replace temp table withdrawn as
 select distinct response_id
 from stored_responses
-where {batch} in ({retracted}) and response_id not in (select response_id from responses)
+where import_batch in ({retracted}) and response_id not in (select response_id from responses)

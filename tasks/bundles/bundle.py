@@ -212,8 +212,7 @@ def verified(location: Folder | Store, bundle: Bundle) -> Iterator[Path]:
         yield location.path
         return
     with TemporaryDirectory(prefix="prbench-") as temporary:
-        paths = {file.name: Path(temporary, file.name) for file in bundle.files}
-        fetch_bundle(location, bundle, paths)
+        fetch_bundle(location, bundle, {file.name: Path(temporary, file.name) for file in bundle.files})
         yield Path(temporary)
 
 

@@ -213,8 +213,6 @@ def kept_as(source: Path, target: Path) -> None:
 _KEYS = re.compile(r"[^@]*:[^@]*@|.*\?")
 """Matches a password (`key:secret@bucket`) or a possible signature (`?sig=...`)."""
 _LOCAL = ("file", "local")
-_PATTERN = re.compile(r"[*\[\]]")
-"""Characters that fsspec interprets as patterns of names when it removes files."""
 
 
 def open_location(given: str) -> Path | Store:
@@ -240,7 +238,7 @@ def open_location(given: str) -> Path | Store:
         raise UsageError(f"{given}: {scheme}:// is not known; name a folder, or an address such as s3://bucket/prefix")
     with in_one_line(given):
         filesystem, root = fsspec.url_to_fs(given)
-    if _PATTERN.search(root):
+    if {*root} & {*"*[]"}:  # fsspec interprets these as patterns of names when it removes files
         raise UsageError(f"{given}: *, [ and ] have a meaning in addresses; name a prefix without them")
     if not root.strip("/"):
         raise UsageError(f"{given}: has no bucket or folder; name one, such as {scheme}://bucket/prefix")

@@ -24,8 +24,6 @@ _RESERVED = frozenset({
     "fallbacks", "mock_response", "extra_headers", "caching", "drop_params",
 })  # fmt: skip
 """Parameters that the pipeline sets itself, or that would change a call without its knowledge."""
-_SCHEME = re.compile(r"(?:Bearer|Basic)\s", re.IGNORECASE)
-"""Prefixes of values that mark a header as a secret, whatever its name."""
 
 
 def secrets_in(address: str, name: str) -> Iterator[str]:
@@ -94,7 +92,9 @@ class Endpoint(Strict):
     def problems(self) -> Iterator[str]:
         """Yield secrets in stored settings, and parameters that cannot be sent."""
         paths = [literal_secret(getattr(self, kind, {}), kind) for kind in ("params", "fallback")]
-        named = {name for name, value in self.headers.items() if is_secret_name(name) or _SCHEME.match(value)}
+        # These values mark a header as a secret, whatever its name.
+        scheme = re.compile(r"(?:Bearer|Basic)\s", re.IGNORECASE)
+        named = {name for name, value in self.headers.items() if is_secret_name(name) or scheme.match(value)}
         paths += [f"headers.{name}" for name in sorted(named) if not is_reference(self.headers[name])]
         for path in filter(None, paths):
             yield f"`{path}` is a secret; put it in the environment and write ${{NAME}} here"

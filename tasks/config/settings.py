@@ -354,9 +354,6 @@ class Retention(Strict):
     prefect_days: Size | None = 30
 
 
-_Judges = Annotated[tuple[Judge, ...], AfterValidator(deciding)]
-
-
 class Settings(Strict):
     """The configuration.
 
@@ -374,7 +371,7 @@ class Settings(Strict):
     warehouse: str | None = Field(default=None, min_length=1)
     dataset: Dataset
     models: tuple[Model, ...] = ()
-    judges: _Judges = ()
+    judges: Annotated[tuple[Judge, ...], AfterValidator(deciding)] = ()
     rubric_writer: Endpoint | None = None
     annotator: Analysts = ()
     reviewer: Analysts = ()

@@ -1,6 +1,7 @@
 """The size of a judge's context, and the chunks in which a response that does not fit is searched."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -12,8 +13,6 @@ from tasks.run.judge_configs import JudgeConfig
 
 _AROUND_TOKENS = 64
 """More than any chat template is known to put around a prompt, its own system message included."""
-_FEWEST_TOKENS = 64
-"""A smaller chunk of a response is not worth a call."""
 _STEP_TOKENS = 256
 
 
@@ -54,9 +53,9 @@ class ContextFit:
         left = self._beside(common)
         return [self.count(each) <= left for each in criteria]
 
-    def holds(self, prompt: str) -> bool:
-        """Return whether a whole prompt fits."""
-        return self._surely_holds(prompt) or self._beside(prompt) >= 0
+    def holds(self, prompt: str, spare_tokens: int = 0) -> bool:
+        """Return whether a whole prompt fits, with `spare_tokens` more."""
+        return self._surely_holds(prompt, spare_tokens) or self._beside(prompt) >= spare_tokens
 
     def after_refusal(self, messages: Sequence[Message], text: str) -> "ContextFit":
         """Return a fit with half of the limit, because the judge refused a prompt with this response as too long."""
@@ -78,7 +77,7 @@ class ContextFit:
         """
         around = evidence_prompt(self.evidence_template, messages, "", text="", number=1, n_chunks=1, round_=round_)
         most = self._beside(around) - step_tokens
-        if most < _FEWEST_TOKENS:
+        if most < 64:  # a smaller chunk is not worth a call
             raise NoRoom(f"the request leaves no room for a chunk of the response ({most} tokens)")
         texts = cut(text, most, self.count)
         starts = accumulate(map(len, texts), initial=0)
@@ -93,19 +92,16 @@ class ContextFit:
         If the whole response fits, it is the only chunk.
         """
         step_tokens = self.step_of("usual")
-        common = judge_prompt(self.template, messages, text, "")
-        if self._surely_holds(common, step_tokens) or self._beside(common) >= step_tokens:
-            return [text]
-        try:
-            return [chunk.text for chunk in self.chunks_of(messages, text, step_tokens)]
-        except NoRoom:
-            return [text]
+        with suppress(NoRoom):
+            if not self.holds(judge_prompt(self.template, messages, text, ""), step_tokens):
+                return [chunk.text for chunk in self.chunks_of(messages, text, step_tokens)]
+        return [text]
 
     def count(self, text: str) -> int:
         """Return the number of tokens of a text."""
         return count_tokens(self.target, text)
 
-    def _surely_holds(self, text: str, spare_tokens: int = 0) -> bool:
+    def _surely_holds(self, text: str, spare_tokens: int) -> bool:
         """Return whether a prompt certainly fits with `spare_tokens` more tokens: no token is shorter than a byte.
 
         A context of unknown size is taken as large enough until the model refuses a prompt.

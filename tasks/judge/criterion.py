@@ -70,8 +70,8 @@ class JudgedCriterion:
     """A criterion with the outcome of its judging; `reply` is None before the last call, or if no call is made.
 
     `earlier_replies` are those of the calls before the last one, `evidence` is what was found in each chunk of this
-    round, and `searches` are all searched chunks with their replies and evidence. `decision` holds the columns of a
-    cascade; `in_call` those of a group: the number of criteria in the call, and the position of this one.
+    round, and `searches` are all searched chunks with their replies and evidence. `columns` are those of a cascade's
+    decision, and those of a group: the number of criteria in the call, and the position of this one.
     """
 
     criterion: CriterionToJudge
@@ -81,8 +81,7 @@ class JudgedCriterion:
     searches: list[tuple[Chunk, Reply, Evidence | None]] = field(default_factory=list)
     reply: Reply | None = None
     verdict: Verdict | None = None
-    decision: Mapping[str, Any] = field(default_factory=dict)
-    in_call: Mapping[str, int] = field(default_factory=dict)
+    columns: Mapping[str, Any] = field(default_factory=dict)
 
 
 Done = Callable[[JudgedCriterion], None]
@@ -131,8 +130,8 @@ class CriterionJudge:
         return replace(call, is_batched=call.is_batched and not (is_live and call.allows_live))
 
     def unjudged(self, row: CriterionToJudge, *earlier: Reply, **in_call: int) -> JudgedCriterion:
-        """Return a criterion before it is judged, with the id of its verdict; `in_call` as in `JudgedCriterion`."""
-        return JudgedCriterion(row, self.verdict_id(row), list(earlier), in_call=in_call)
+        """Return a criterion before it is judged, with the id of its verdict, and the columns of a group's call."""
+        return JudgedCriterion(row, self.verdict_id(row), list(earlier), columns=in_call)
 
     def are_whole(self, criteria: Sequence[CriterionToJudge]) -> list[bool]:
         """Return for each criterion of a response whether the judge's prompt can hold the whole response."""
@@ -154,11 +153,6 @@ class CriterionJudge:
     async def judge_response(self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done) -> None:
         """Judge criteria of one response; pass each to `done` as soon as it is decided, failed, or not called."""
         await ResponseJudge(self, priority, done).judge([self.unjudged(row) for row in criteria])
-
-
-_HINT = "if the judge's context has another size than assumed, set `context_tokens`"
-_WORTH_A_ROUND = 0.75
-"""A further round is worth its calls if it leaves at most this share of the evidence."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +197,8 @@ class ResponseJudge:
                 if judged.reply is not None:  # it has failed
                     break
                 notes = shown(judged.evidence, n_chunks, round_, is_indented=is_marked(self.by.judge_config.template))
-                if round_ > 1 and (after := fit.count(notes)) > _WORTH_A_ROUND * (before := fit.count(text)):
+                # A further round is worth its calls if it leaves at most 3/4 of the evidence.
+                if round_ > 1 and (after := fit.count(notes)) > 0.75 * (before := fit.count(text)):
                     self._fail(judged, f"the evidence is too long: round {round_} left {after} of {before} tokens")
                     break
                 text, fits = notes, fit.holds(self.by.prompt(notes, of))
@@ -241,8 +236,7 @@ class ResponseJudge:
             cut = fit.prompt_tokens, step_tokens, text
             try:
                 if cut not in self.chunks:
-                    chunks = await asyncio.to_thread(fit.chunks_of, of.messages, text, step_tokens, round_)
-                    self.chunks[cut] = chunks
+                    self.chunks[cut] = await asyncio.to_thread(fit.chunks_of, of.messages, text, step_tokens, round_)
             except NoRoom as reason:
                 self._fail(judged, str(reason))
                 return fit
@@ -281,7 +275,8 @@ class ResponseJudge:
         """Fail a criterion as too long; only the calls that were too long are spent, the others keep their replies."""
         paid = tuple(one for reply in judged.earlier_replies if reply.status == CONTEXT_LENGTH for one in reply.paid)
         last = judged.earlier_replies.pop() if judged.earlier_replies else Reply(CONTEXT_LENGTH, attempts=0)
-        self._finish(judged, replace(last, status=CONTEXT_LENGTH, error=f"{cause}; {_HINT}", paid=paid), None)
+        error = f"{cause}; if the judge's context has another size than assumed, set `context_tokens`"
+        self._finish(judged, replace(last, status=CONTEXT_LENGTH, error=error, paid=paid), None)
 
     def _finish(self, judged: JudgedCriterion, reply: Reply, verdict: Verdict | None) -> None:
         """Pass a finished criterion to `done`. A failure spends only its last reply: the others can be used again."""
@@ -329,7 +324,7 @@ class VerdictRows(PartWriter):
             self._evidence.add(evidence_row, chunk_reply)
         row = verdict_columns(
             self.job, self.wanted, self.judge_config, criterion, judged.verdict_id, reply, judged.verdict
-        ) | {**judged.decision, **judged.in_call, **self.own_columns}
+        ) | {**judged.columns, **self.own_columns}
         self.add(row, reply, criterion.model)
 
 

@@ -25,8 +25,6 @@ from tasks.rules.verdict import PARSE_ERROR, Verdict, VerdictError
 from tasks.run.calls import run_all, sum_usage
 from tasks.run.judge_configs import JudgeConfig, judge_target
 
-_MOST_REPLIES = 2
-"""A piece is called for once more if an entry cannot be read."""
 _TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens")
 _NANO = 1_000_000_000
 _ALONE = {"n_in_call": 1, "position_in_call": 1}
@@ -91,7 +89,8 @@ class GroupJudge(CriterionJudge):
         is_decided = not any(
             row.is_missing and isinstance(each.entry, VerdictError) for row, each in zip(piece, entries, strict=True)
         )
-        if is_decided or sum(entry.attempt > history.spent for entry in replies) >= _MOST_REPLIES:
+        # A piece is called for once more if an entry cannot be read.
+        if is_decided or sum(entry.attempt > history.spent for entry in replies) >= 2:
             return entries, None
         last = max([history.spent, *(entry.attempt for entry in replies)])
         is_batched = call.is_batched and not (replies and call.allows_live)

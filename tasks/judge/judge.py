@@ -56,7 +56,7 @@ class CascadeJudge:
             at, by = (-1, self.then) if reasons else (0, self.first[0])
             usage = sum_usage(replies, replies[at], with_tokens=True)
             decision = {"decided_by": by.judge_config.judge.label, "escalated_because": reasons or None}
-            done(replace(judged[at], reply=usage, decision=decision))
+            done(replace(judged[at], reply=usage, columns={**judged[at].columns, **decision}))
 
     def _reasons(self, criterion: CriterionToJudge, first: Sequence[JudgedCriterion]) -> list[str]:
         """Return the reasons to call the second judge; none if the first has decided, or is not finished."""

@@ -72,11 +72,10 @@ async def _augment(
         async def one(index: int, criterion: UnwordedCriterion) -> None:
             prompt = prompt_on(template, conversations[criterion.task_id].messages, criterion.criterion_text)
             call = Call(target, [{"role": "user", "content": prompt}], criterion.criterion_id, priority=(index,))
-            omits_tag = writer_model.omits_think_tag
-            read = partial(read_augmented, title=criterion.criterion_text, omits_think_tag=omits_tag)
+            title, omits_tag = criterion.criterion_text, writer_model.omits_think_tag
+            read = partial(read_augmented, title=title, omits_think_tag=omits_tag)
             reply, text = read_reply(await gateway.complete(call), read)
-            row = _row(job, wanted, AUGMENTED, criterion, text, reply) | identity
-            writer.add(row, reply, AUGMENTED)
+            writer.add(_row(job, wanted, AUGMENTED, criterion, text, reply) | identity, reply, AUGMENTED)
 
         await run_all(report.counted(one(index, criterion)) for index, criterion in enumerate(missing))
 

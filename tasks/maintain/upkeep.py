@@ -32,7 +32,6 @@ from warehouse.compaction import responses_where
 Row = dict[str, Any]
 _Key = tuple[Any, ...]
 _key = itemgetter(*SPEND_KEY)
-FIGURES = SPEND_COLUMNS[len(SPEND_KEY) :]
 
 
 def store_spend(job: Job) -> int:
@@ -54,21 +53,11 @@ def store_spend(job: Job) -> int:
     changed = [
         {**row, "created_at": datetime.now(UTC)}
         for key, row in spend.items()
-        if key not in published or any(row[name] != published[key][name] for name in FIGURES)
+        if key not in published or any(row[name] != published[key][name] for name in SPEND_COLUMNS)
     ]
     if changed:
         warehouse.write("spend", changed)
     return len(changed)
-
-
-def spend_of_all(job: Job) -> list[Row]:
-    """Return the spend of all runs, including running ones.
-
-    Raises:
-        PipelineError: the ledger cannot be read.
-    """
-    warehouse = Warehouse(job.warehouse)
-    return list(_spend(job, _published(warehouse) if warehouse.database.exists() else {}).values())
 
 
 def _published(warehouse: Warehouse) -> dict[_Key, Row]:
@@ -84,9 +73,6 @@ def _spend(job: Job, published: Mapping[_Key, Row]) -> dict[_Key, Row]:
     rows = () if Warehouse(job.warehouse).elsewhere() else spend_in(job.warehouse / LEDGER)
     known = {_key(row): row for row in rows}
     return known | {key: row for key, row in published.items() if row["calls"] > known.get(key, {"calls": -1})["calls"]}
-
-
-MOST_RUNS = 20
 
 
 def spent(job: Job, since: datetime | None = None) -> list[Row]:
@@ -125,14 +111,14 @@ def run_total(job: Job, run_id: str) -> Row:
 
 
 def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
-    """Return the latest runs, or all runs since a moment; if a process ended without an outcome, its run is `killed`.
+    """Return the latest 20 runs, or all since a moment; if a process ended without an outcome, its run is `killed`.
 
     Raises:
         WarehouseError: nothing is published.
         PipelineError: a file of the ledger cannot be read.
     """
     warehouse = Warehouse(job.warehouse)
-    rows = _cost_rows(job, "runs", {"since": since, "n_most": MOST_RUNS if since is None else None})
+    rows = _cost_rows(job, "runs", {"since": since, "n_most": 20 if since is None else None})
     for row in rows:
         if row["outcome"] == "running" and row["run_id"] not in warehouse.living_runs():
             row["outcome"] = "killed"
@@ -140,9 +126,10 @@ def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
 
 
 def _cost_rows(job: Job, query_name: str, given: Mapping[str, Any]) -> list[Row]:
-    """Return the rows of a query on costs, computed from the current spend."""
-    spend = [{name: row[name] for name in SPEND_COLUMNS} for row in spend_of_all(job)]
+    """Return the rows of a query on costs, computed from the current spend of all runs, including running ones."""
     warehouse = Warehouse(job.warehouse)
+    known = _spend(job, _published(warehouse) if warehouse.database.exists() else {})
+    spend = [{name: row[name] for name in SPEND_COLUMNS} for row in known.values()]
     if spend and not warehouse.database.exists():
         warehouse.publish()  # the database is lost, or the run was killed before it stored any row
     types = dict.fromkeys(SPEND_KEY, "VARCHAR") | {"cost_usd": "DOUBLE"}
@@ -263,8 +250,7 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
     if (days := job.settings.retention.replies_days) is not None:
         warehouse.publish()
         with warehouse.reader() as reader:
-            oldest_s = time.time() - days * 86_400.0
-            pruned = prune(job.warehouse / LEDGER, oldest_s, lambda cells: _stored(reader, cells))
+            pruned = prune(job.warehouse / LEDGER, time.time() - days * 86_400, lambda cells: _stored(reader, cells))
         report.notes.append(f"{pruned.entries} raw replies older than {days} days deleted ({_mb(pruned.freed_bytes)})")
         if pruned.is_in_use:
             report.notes.append("the ledger was not pruned, because a run is using it")

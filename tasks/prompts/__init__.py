@@ -44,13 +44,11 @@ def shipped_templates() -> list[str]:
     return [text for text in texts if not missing_placeholders(text, PLACEHOLDERS) and QUESTIONS not in text]
 
 
-_UNMARKED = {"evidence_v2": "evidence_v1"}
-"""The evidence template for judge templates without markers; both are part of a verdict's identity, so it stays."""
-
-
 def load_evidence_template(name: str, beside: str) -> str:
     """Return the evidence template `name` in the form that fits the text of a judge template (`beside`)."""
-    return _read(FOLDER / f"{name if is_marked(beside) else _UNMARKED.get(name, name)}.txt", evidence.PLACEHOLDERS)
+    # Judge templates without markers keep theirs: both are part of a verdict's identity.
+    fitting = "evidence_v1" if name == "evidence_v2" and not is_marked(beside) else name
+    return _read(FOLDER / f"{fitting}.txt", evidence.PLACEHOLDERS)
 
 
 def _read(path: Path, placeholders: Sequence[str]) -> str:

@@ -172,9 +172,8 @@ class Results(AbstractContextManager["Results"]):
         """
         from tasks.run.stored_data import on_stored_data
 
-        job = self._job.model_copy(
-            update={"named_models": tuple(models) or None, "named_judges": tuple(judges) or None}
-        )
+        named = {"named_models": tuple(models) or None, "named_judges": tuple(judges) or None}
+        job = self._job.model_copy(update=named)
         return on_stored_data(job, {"model": models, "judge": judges, "vintage": [each for each in vintages if each]})
 
 

@@ -14,9 +14,6 @@ from tasks.config.settings import Settings
 from tasks.rules.errors import UsageError
 from warehouse import DATABASE, Warehouse
 
-_SHOWN = 12
-"""Number of characters of a revision that messages show."""
-
 
 def opened(given: str, benchmark: str | None, revision: str | None) -> tuple[Job, ExitStack]:
     """Return a job on the data published at a location, and the resources to close.
@@ -64,7 +61,7 @@ def _chosen(
         row for row in stored
         if benchmark in {None, row["benchmark"]} and row["dataset_revision"].startswith(revision or "")
     ]  # fmt: skip
-    listed = ", ".join(f"{row['benchmark']} {row['dataset_revision'][:_SHOWN]}" for row in stored) or "nothing"
+    listed = ", ".join(f"{row['benchmark']} {row['dataset_revision'][:12]}" for row in stored) or "nothing"
     if not fitting:
         raise UsageError(f"{given}: has no such benchmark or revision; it has {listed}")
     if len({row["benchmark"] for row in fitting}) > 1:

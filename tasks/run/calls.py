@@ -26,7 +26,6 @@ from warehouse import Reader
 Parsed = TypeVar("Parsed")
 Result = TypeVar("Result")
 Parsed_co = TypeVar("Parsed_co", covariant=True)
-_QUOTED_CHARS = 300
 
 
 @dataclass(frozen=True)
@@ -69,8 +68,7 @@ def call_with(
     """Return the call of a judge or another analyst with a prompt."""
     wants_shape = target.can_follow_schema if caller.structured_output is None else caller.structured_output
     messages, shape = [{"role": "user", "content": prompt}], reply_spec.shape if wants_shape else None
-    is_batched = caller.mode == "batch"
-    return Call(target, messages, cell, shape, trial, vintage, priority, is_batched, caller.allow_live)
+    return Call(target, messages, cell, shape, trial, vintage, priority, caller.mode == "batch", caller.allow_live)
 
 
 async def run_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
@@ -87,7 +85,7 @@ def read_reply(reply: Reply, read: Callable[[str], Parsed]) -> tuple[Reply, Pars
     try:
         return reply, read(reply.text or "")
     except VerdictError as error:
-        cause = one_line(f"{error}; reply: {(reply.text or '')[:_QUOTED_CHARS]!r}")
+        cause = one_line(f"{error}; reply: {(reply.text or '')[:300]!r}")
         return replace(reply, status=PARSE_ERROR, error=cause), None
 
 

@@ -110,10 +110,8 @@ class _Matrix:
         job = self._job
         models = {each.label: (job.vintage_of(each), {model_hash(each), IMPORTED}) for each in job.settings.models}
         if not self._only_stored:
-            others = dict.fromkeys(imported_models(job, self._wanted, self._reader), (job.vintage, {IMPORTED}))
-            return others | models
-        stored = sorted(self._rows("stored_models"), key=lambda row: self._vintages.index(row["vintage"]))
-        for row in stored:
+            return dict.fromkeys(imported_models(job, self._wanted, self._reader), (job.vintage, {IMPORTED})) | models
+        for row in sorted(self._rows("stored_models"), key=lambda row: self._vintages.index(row["vintage"])):
             if job.named_models is None or row["model"] in job.named_models:
                 models.setdefault(row["model"], (row["vintage"], {row["model_config_hash"]}))
         return models

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tasks.benchmarks.base import Benchmark
@@ -53,11 +53,8 @@ def judge_target(judge: Judge) -> Target:
     identity = {**target.identity, **{name: value for name, value in own.items() if value is not None}}
     if judge.cascade is not None:
         (first, _), when = judge.cascade.members, judge.cascade.when.rule
-        conditions = {
-            name: value for name, value in asdict(when).items() if value not in (None, ()) and value is not False
-        }
         members = {"first": judge_target(first).config_hash, "repetitions": when.n_repetitions(first.trials)}
-        identity["cascade"] = {**members, "when": conditions}
+        identity["cascade"] = {**members, "when": when.given}
     return replace(target, identity=identity, wants_logprobs=judge.logprobs)
 
 

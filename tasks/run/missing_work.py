@@ -3,7 +3,7 @@
 A job with `stopping` wants less: tasks that none of its undecided comparisons needs are left out.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -57,15 +57,13 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
         UsageError: a named task is not among them.
     """
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
-    missing = missing_splits(job, reader)
-    if missing:
+    if missing := missing_splits(job, reader):
         raise PipelineError(
             f"{data.name}: split {missing[0]!r} of revision {data.revision[:12]} is not in the warehouse; "
             "run `prbench ingest` first"
         )
     parameters = {"benchmark": benchmark.name, "revision": data.revision, "splits": list(data.splits)}
-    rows = reader.rows(sql.read("queries/run/tasks_of_splits"), parameters)
-    admitted = [row["task_id"] for row in rows]
+    admitted = [row["task_id"] for row in reader.rows(sql.read("queries/run/tasks_of_splits"), parameters)]
     if job.named_tasks is not None:
         if unknown := sorted(set(job.named_tasks) - set(admitted)):
             raise UsageError(f"--task {unknown[0]}: not an admitted task of the chosen splits; see the table `tasks`")
@@ -95,9 +93,8 @@ def missing_responses(job: Job, wanted: WantedTasks, reader: Reader, model: Mode
     if model.is_imported:
         return []
     parameters = {
-        **wanted.key, "tasks": wanted.of_model(model.label), "trials": list(job.trials), "model": model.label,
-        "vintage": job.vintage_of(model), "model_config_hash": model_hash(model), "again": list(PASSING),
-        "retry_failed": job.retry_failed,
+        **wanted.key, **_retried(job), "tasks": wanted.of_model(model.label), "trials": list(job.trials),
+        "model": model.label, "vintage": job.vintage_of(model), "model_config_hash": model_hash(model),
     }  # fmt: skip
     rows = reader.rows(sql.read("queries/run/missing_responses"), parameters)
     return [(row["task_id"], row["trial"]) for row in rows]
@@ -120,31 +117,26 @@ def missing_verdicts(job: Job, wanted: WantedTasks, reader: Reader, judge_config
 
     Imported responses are judged too if their model is configured or named, or if no model is.
     """
-    named = job.named_models
+    named, models = job.named_models, job.settings.models
     values = {
-        **wanted.key,
-        **undecided(job, judge_config),
-        "tasks": list(wanted.task_ids),
-        "trials": list(job.trials),
-        "configured": [
-            f"{job.vintage_of(model)} {config_hash} {model.label}"
-            for model in job.settings.models
-            for config_hash in (model_hash(model), IMPORTED)
-        ],
-        "vintage": job.vintage,
-        "is_any_import": named is None and not job.settings.models,
-        "imported": list(named or ()),
+        **wanted.key, **undecided(job, judge_config), "tasks": list(wanted.task_ids), "trials": list(job.trials),
+        "vintage": job.vintage, "is_any_import": named is None and not models, "imported": list(named or ()),
+        "configured": [f"{job.vintage_of(model)} {config_hash} {model.label}"
+                       for model in models for config_hash in (model_hash(model), IMPORTED)],
         "left_out": [[label, task_id] for label, tasks in wanted.left_out.items() for task_id in sorted(tasks)],
-    }
+    }  # fmt: skip
     return [MissingVerdicts(**row) for row in reader.rows(sql.read("queries/run/responses_missing_verdicts"), values)]
 
 
 def undecided(job: Job, judge_config: JudgeConfig) -> dict[str, Any]:
     """Return the query parameters that define which criteria are undecided under a judge configuration."""
-    return {
-        **judge_config.columns, "rubric": judge_config.judge.rubric, "piece_size": judge_config.piece_size,
-        "again": list(PASSING), "retry_failed": job.retry_failed,
-    }  # fmt: skip
+    of_judge = {"rubric": judge_config.judge.rubric, "piece_size": judge_config.piece_size}
+    return {**judge_config.columns, **of_judge, **_retried(job)}
+
+
+def _retried(job: Job) -> dict[str, Any]:
+    """Return the query parameters that define which failed rows are missing work."""
+    return {"again": list(PASSING), "retry_failed": job.retry_failed}
 
 
 def wanted_rubrics(job: Job) -> list[str]:
@@ -163,10 +155,7 @@ class UnwordedCriterion(NamedTuple):
 
 def unworded_criteria(job: Job, wanted: WantedTasks, reader: Reader, rubric: str) -> list[UnwordedCriterion]:
     """Return the criteria of the wanted tasks without a wording in a rubric variant, in the rubric's order."""
-    values = {
-        **wanted.key, "rubric": rubric, "tasks": list(wanted.task_ids), "again": list(PASSING),
-        "retry_failed": job.retry_failed,
-    }  # fmt: skip
+    values = {**wanted.key, **_retried(job), "rubric": rubric, "tasks": list(wanted.task_ids)}
     return [UnwordedCriterion(**row) for row in reader.rows(sql.read("queries/run/missing_variants"), values)]
 
 
@@ -191,8 +180,7 @@ class Conversation:
 
 def conversations_of(reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]) -> dict[str, Conversation]:
     """Return the conversations of some tasks, by task id; tasks that are not assembled are left out."""
-    parameters = {**wanted.key, "tasks": sorted(set(task_ids))}
-    rows = reader.rows(sql.read("queries/run/conversations"), parameters)
+    rows = reader.rows(sql.read("queries/run/conversations"), {**wanted.key, "tasks": sorted(set(task_ids))})
     return {
         row["task_id"]: Conversation(row["conversation_id"], tuple(zip(row["roles"], row["texts"], strict=True)))
         for row in rows
@@ -272,10 +260,8 @@ class StoppingPlan:
         """Return the progress of each comparison, from its stored looks; a decision is final."""
         looks = reader.select("stopping_looks", order="block", stopping_id=self.stopping_id)
         last = {(row["model"], row["vintage"], row["compared_model"], row["compared_vintage"]): row for row in looks}
-        return [
-            Progress(each, last[each.key]["block"], last[each.key]["decision"]) if each.key in last else Progress(each)
-            for each in self.comparisons
-        ]
+        reached = [last.get(each.key, {"block": 0, "decision": OPEN}) for each in self.comparisons]
+        return [Progress(each, at["block"], at["decision"]) for each, at in zip(self.comparisons, reached, strict=True)]
 
 
 def stopping_plan(job: Job, wanted: WantedTasks, reader: Reader) -> StoppingPlan | None:
@@ -291,7 +277,7 @@ def stopping_plan(job: Job, wanted: WantedTasks, reader: Reader) -> StoppingPlan
         given = key | judged[0].columns | {"score": score}
         # Outside a night, no model is compared.
         nightly = [sides[model.label] for model in models if job.night and model.resample == "nightly"]
-        pairs = _with_earlier_nights(nightly, fields, f"{stopping.seed} {job.night}", given, reader)
+        pairs = list(_with_earlier_nights(nightly, fields, f"{stopping.seed} {job.night}", given, reader))
     else:
         order = tuple(task_order(fields, str(stopping.seed)))
         chosen = list(combinations(sides, 2)) if isinstance(stopping.pairs, str) else list(stopping.pairs)
@@ -325,22 +311,17 @@ def fields_of(key: Mapping[str, str], task_ids: Sequence[str], reader: Reader) -
     return {row["task_id"]: row["field"] or "" for row in rows}
 
 
-_Pair = tuple[ComparedModel, ComparedModel, tuple[str, ...]]
-
-
 def _with_earlier_nights(
     nightly: Sequence[ComparedModel], fields: Mapping[str, str], seed: str, given: Mapping[str, Any], reader: Reader
-) -> list[_Pair]:
-    """Return pairs of each nightly model and its own earlier values, on the tasks that have one."""
-    pairs: list[_Pair] = []
+) -> Iterator[tuple[ComparedModel, ComparedModel, tuple[str, ...]]]:
+    """Yield pairs of each nightly model and its own earlier values, on the tasks that have one."""
     for tonight in nightly:
         values = earlier_values(reader, given, tonight)
         have_one = {task_id: field for task_id, field in fields.items() if task_id in values}
         if have_one:
             # Each night draws an order of its own, so that over the nights all tasks are evaluated again.
             order = tuple(task_order(have_one, seed))
-            pairs.append((tonight, ComparedModel(tonight.model, tonight.config_hash, EARLIER), order))
-    return pairs
+            yield tonight, ComparedModel(tonight.model, tonight.config_hash, EARLIER), order
 
 
 def earlier_values(reader: Reader, given: Mapping[str, Any], tonight: ComparedModel) -> dict[str, float]:

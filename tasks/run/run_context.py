@@ -70,16 +70,11 @@ def _called(job: Job, chosen: Collection[Callee], kinds: Collection[str]) -> lis
         if missing_work.missing_splits(job, reader):
             return list(chosen)
         wanted, settings = missing_work.wanted_tasks(job, reader), job.settings
-        responses = {
-            each.label for each in settings.models if missing_work.missing_responses(job, wanted, reader, each)
-        }
-        rubrics = {
-            each
-            for each in missing_work.wanted_rubrics(job)
-            if missing_work.unworded_criteria(job, wanted, reader, each)
-        }
+        given = job, wanted, reader
+        responses = {each.label for each in settings.models if missing_work.missing_responses(*given, each)}
+        rubrics = {each for each in missing_work.wanted_rubrics(job) if missing_work.unworded_criteria(*given, each)}
         judged = judge_configs(job, wanted.benchmark) if any(each.kind == JUDGE for each in chosen) else []
-        verdicts = {each.judge.label for each in judged if missing_work.missing_verdicts(job, wanted, reader, each)}
+        verdicts = {each.judge.label for each in judged if missing_work.missing_verdicts(*given, each)}
     if (MODEL in kinds and responses) or (RUBRIC_WRITER in kinds and rubrics):  # which are then to be judged
         verdicts = {judge.label for judge in settings.judges}
     writers = {each.label for each in chosen if each.kind == RUBRIC_WRITER and AUGMENTED in rubrics}
@@ -103,8 +98,6 @@ def _states_file(folder: Path, run_id: str) -> Path:
 
 
 LEDGER = "ledger"
-_OWN_FILES = 128
-"""Files that a run has open beside its calls, with room to spare; models and judges share the rest."""
 
 
 class RunContext:
@@ -113,9 +106,10 @@ class RunContext:
     def __init__(self, job: Job) -> None:
         limits, stop_at_s = job.settings.limits, None if job.stop_at is None else job.stop_at.timestamp()
         self.budget = Budget(limits.max_usd, limits.max_tokens)
-        # No more calls at once than this process may have files open for; the limit was raised when it started.
+        # No more calls at once than this process may have files open for; the limit was raised when it started. A run
+        # has fewer than 128 files open beside its calls; models and judges share the rest.
         n_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        room = math.inf if n_files == resource.RLIM_INFINITY else max(1, (n_files - _OWN_FILES) // 2)
+        room = math.inf if n_files == resource.RLIM_INFINITY else max(1, (n_files - 128) // 2)
         sample, judge = (
             Limiter(int(min(room, of.concurrency or 1)), self.budget, of.rpm, of.tpm, limits.outage_s, stop_at_s)
             for of in map(limits.rates, ("sample", "judge"))
@@ -136,8 +130,7 @@ class RunContext:
         calls = job.settings.calls
         if calls.where != "here":
             n_senders = None if calls.senders == "auto" else calls.senders
-            targets = [callee.target for callee in callees(job)]
-            self.senders = SenderPool(calls.address, n_senders, targets)
+            self.senders = SenderPool(calls.address, n_senders, [callee.target for callee in callees(job)])
             self.senders.on_look = self._write_states
         self._job = job
         self._noticed: set[str] = set()

@@ -103,9 +103,7 @@ def _refuse_others(option: str, names: Sequence[str], known: Sequence[str]) -> N
             raise UsageError(f"--{option} {name}: not found{hint}")
 
 
-_STORED = {
-    "split": "split_members", "model": "responses", "vintage": "responses", "judge": "intermediate.model_runs",
-}  # fmt: skip
+_STORED = {"split": "split_members", "model": "responses", "vintage": "responses", "judge": "intermediate.model_runs"}
 """Option -> the relation with a column of its name, which holds the stored names."""
 
 

@@ -45,11 +45,10 @@ STAGES = {
     "annotate": Stage((ANNOTATOR,), "labels of tasks", {"task_annotations": None}),
     "review": Stage((REVIEWER,), "reviews of criteria", {"model_reviews": None}),
     "capabilities": Stage(
-        (CAPABILITY_MODEL, CAPABILITY_EMBEDDING),
-        "capabilities",
+        (CAPABILITY_MODEL, CAPABILITY_EMBEDDING), "capabilities",
         {"criterion_capabilities": None, "phrase_embeddings": None, "capability_names": None},
     ),
-}
+}  # fmt: skip
 """By name. The calls of all stages except `sample` share the judges' limits."""
 
 NO_CALL = Reply("", attempts=0)
@@ -135,8 +134,7 @@ class StageReport:
 
     def count(self, status: str, cost_usd: float | None) -> None:
         """Count one finished row."""
-        failures = Counter(() if status in DECIDED_STATUSES else (status,))
-        self.add(StageReport(self.stage, 1, failures, cost_usd))
+        self.add(StageReport(self.stage, 1, Counter(() if status in DECIDED_STATUSES else (status,)), cost_usd))
 
     async def counted(self, work: Awaitable[None]) -> None:
         """Wait for the work on a cell, and count it as skipped if its call is not made."""

@@ -15,7 +15,7 @@ from tasks.config.job import Job
 from tasks.exports.tables import export_tables
 from tasks.llm.ledger.ledger import Pruned
 from tasks.maintain.backup import backup, restore
-from tasks.maintain.upkeep import ResponseChoice, remove, spend_of_all, store_spend, tidy
+from tasks.maintain.upkeep import ResponseChoice, remove, run_cost, store_spend, tidy
 from tasks.rules.errors import UsageError
 from tests import kit
 from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
@@ -91,11 +91,11 @@ def test_spend_is_written_only_when_it_is_new_and_the_ledger_may_be_read(
     assert 2 == store_spend(job)
     assert [("killed", 2, 1.0), ("next", 1, 0.5)] == figures(job)
     record(job, "next", 2)
-    assert [2, 2] == [row["calls"] for row in spend_of_all(job)]
+    assert [2, 2] == [row["calls"] for run_id in ("killed", "next") for row in run_cost(job, run_id)]
     with monkeypatch.context() as patched:
         # Two machines that open the same ledger damage it.
         patched.setattr(Warehouse, "elsewhere", lambda _: "node7")
-        assert [2, 1] == [row["calls"] for row in spend_of_all(job)]
+        assert [2, 1] == [row["calls"] for run_id in ("killed", "next") for row in run_cost(job, run_id)]
         assert 0 == store_spend(job)
     shutil.rmtree(job.warehouse / "ledger")
     record(job, "killed", 3)
