@@ -3,9 +3,9 @@
 A revision is the hub's commit (a branch or tag is resolved to its commit first), or the hash of the content of files.
 It is stored on every row, so rows of different revisions are never mixed.
 
-Each hub commit has its own cache folder (`dataset/hub.py`) below the usual one, because offline, or if the hub is down,
-`datasets` loads the newest revision in its cache, whichever was requested. So a cache that other programs filled is not
-used offline.
+Each hub commit has its own cache folder (`dataset/source.py`) below the usual one, because offline, or if the hub is
+down, `datasets` loads the newest revision in its cache, whichever was requested. So a cache that other programs filled
+is not used offline.
 
 The scratchpad is not stored, so it cannot be sent to a model. The canary is stored in `split_members`, apart from all
 texts, and is in no export and no report.

@@ -1,4 +1,4 @@
-"""Runs calls of `tasks.dataset.hub` in a process with its own environment and prints how they ended.
+"""Runs calls of `tasks.dataset.source` in a process with its own environment and prints how they ended.
 
 The libraries read their settings when they are imported, so each environment needs a new process.
 `python -m tests.tasks.dataset.runner '[["load_split", "id", "revision", "split"], ...]'` prints a JSON list
@@ -11,22 +11,21 @@ from typing import Any
 
 from tasks.benchmarks import load_benchmark
 from tasks.config.settings import Dataset
-from tasks.dataset import hub
-from tasks.dataset.source import open_source
+from tasks.dataset import source
 
 
 def rows_of_file(dataset_id: str, revision: str, file: str) -> list[Any]:
     """The rows of a data set that is one file of a repository."""
     dataset = Dataset(id=dataset_id, revision=revision, files={"only": file})
-    return list(open_source(dataset, load_benchmark("healthbench")).rows("only"))
+    return list(source.open_source(dataset, load_benchmark("healthbench")).rows("only"))
 
 
 def outcome(function: str, *arguments: str) -> dict[str, Any]:
-    """Return the result of a call, or the text of its HubError and the type of the error behind it."""
+    """Return the result of a call, or the text of its SourceError and the type of the error behind it."""
     value, error, cause = None, None, None
     try:
-        value = rows_of_file(*arguments) if function == "rows_of_file" else getattr(hub, function)(*arguments)
-    except hub.HubError as failure:
+        value = rows_of_file(*arguments) if function == "rows_of_file" else getattr(source, function)(*arguments)
+    except source.SourceError as failure:
         error, cause = str(failure), type(failure.__cause__).__name__
     return {"value": value, "error": error, "cause": cause}
 
