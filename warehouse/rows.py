@@ -103,9 +103,8 @@ def note_replaced(
 
     Whole rows are not sorted, since they would not fit into memory.
     """
-    replaced = sql.template(
-        "warehouse/replaced_rows", key=", ".join(key), view=view, condition=condition, order=standing_order(table)
-    )
+    order = standing_order(table)
+    replaced = sql.template("warehouse/replaced_rows", key=", ".join(key), view=view, condition=condition, order=order)
     connection.execute(f"create or replace temp table {REPLACED} as {replaced}")
     return holds(connection, f"from {REPLACED}")
 

@@ -67,14 +67,10 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
     Raises:
         PipelineError: an expectation with the policy `fail` failed.
     """
-    benchmark = load_benchmark(job.settings.benchmark)
-    everything = expectations_of(benchmark)
-    policies = policies_of(job, everything)
-    expectations = [each for each in everything if each.suite in suites]
+    expectations, policies = _declared(job, suites)
     if not expectations:
         return StageReport("check")
-    warehouse = Warehouse(job.warehouse)
-    key = {"benchmark": benchmark.name, "dataset_revision": job.data.revision}
+    warehouse, key = Warehouse(job.warehouse), _key(job)
     with warehouse.reader() as reader:
         known = _known_findings(reader, key, expectations, policies) if reuse else None
         if known is not None:
@@ -110,11 +106,17 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
 
 def has_unchecked(job: Job, reader: Reader) -> bool:
     """Return whether the findings of the ingest suite are missing, or no longer valid."""
-    benchmark = load_benchmark(job.settings.benchmark)
-    everything = expectations_of(benchmark)
-    key = {"benchmark": benchmark.name, "dataset_revision": job.data.revision}
-    of_ingest = [each for each in everything if each.suite == "ingest"]
-    return _known_findings(reader, key, of_ingest, policies_of(job, everything)) is None
+    return _known_findings(reader, _key(job), *_declared(job, ["ingest"])) is None
+
+
+def _declared(job: Job, suites: Sequence[str]) -> tuple[list[Expectation], Policies]:
+    """Return the expectations in some suites, and the policies of all checks."""
+    everything = expectations_of(load_benchmark(job.settings.benchmark))
+    return [each for each in everything if each.suite in suites], policies_of(job, everything)
+
+
+def _key(job: Job) -> dict[str, str]:
+    return {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
 
 
 def _known_findings(

@@ -86,9 +86,8 @@ class GroupJudge(CriterionJudge):
         history = self.gateway.history(call)
         replies = [entry for entry in history.entries if entry.reply.status == OK]
         entries = self.entries_of(call, history, piece)
-        is_decided = not any(
-            row.is_missing and isinstance(each.entry, VerdictError) for row, each in zip(piece, entries, strict=True)
-        )
+        outcomes = zip(piece, entries, strict=True)
+        is_decided = not any(row.is_missing and isinstance(each.entry, VerdictError) for row, each in outcomes)
         # A piece is called for once more if an entry cannot be read.
         if is_decided or sum(entry.attempt > history.spent for entry in replies) >= 2:
             return entries, None
@@ -174,9 +173,8 @@ async def judge_of(
     """
     kind = CriterionJudge if judge_config.judge.piece_size is None else GroupJudge
     target = judge_target(judge_config.judge)
-    return kind(
-        gateway, target, judge_config, owner, await asyncio.to_thread(context_fit_of, judge_config, target), vintage
-    )
+    fit = await asyncio.to_thread(context_fit_of, judge_config, target)
+    return kind(gateway, target, judge_config, owner, fit, vintage)
 
 
 def pieces_of(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:

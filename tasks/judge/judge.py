@@ -128,10 +128,8 @@ async def judge_each_response(
     judge: CriterionJudge | CascadeJudge, criteria: Sequence[CriterionToJudge], rows: VerdictRows, batch_index: int = 0
 ) -> None:
     """Have a judge decide criteria, those of one response together, and write the verdicts."""
-    await run_all(
-        judge.judge_response(each, (batch_index, number), rows.write)
-        for number, each in enumerate(by_response(criteria))
-    )
+    responses = enumerate(by_response(criteria))
+    await run_all(judge.judge_response(each, (batch_index, number), rows.write) for number, each in responses)
 
 
 async def judge_by_provider_batches(

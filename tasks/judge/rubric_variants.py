@@ -30,13 +30,10 @@ async def derive(job: Job) -> StageReport:
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
-        missing = {
-            rubric: missing_work.unworded_criteria(job, wanted, reader, rubric)
-            for rubric in missing_work.wanted_rubrics(job)
-        }
-        conversations = missing_work.conversations_of(
-            reader, wanted, (each.task_id for each in missing.get(AUGMENTED, ()))
-        )
+        rubrics = missing_work.wanted_rubrics(job)
+        missing = {rubric: missing_work.unworded_criteria(job, wanted, reader, rubric) for rubric in rubrics}
+        task_ids = (each.task_id for each in missing.get(AUGMENTED, ()))
+        conversations = missing_work.conversations_of(reader, wanted, task_ids)
     rows = [
         _row(job, wanted, EXAMPLES_REMOVED, each, without_examples(each.criterion_text), NO_CALL)
         for each in missing.get(EXAMPLES_REMOVED, ())

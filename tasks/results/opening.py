@@ -1,7 +1,6 @@
 """Opening of the database at a location, with the choice of a benchmark and revision."""
 
 import tempfile
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -53,9 +52,7 @@ def _folder(given: str, closing: ExitStack) -> Path:
     return folder
 
 
-def _chosen(
-    given: str, stored: Sequence[dict[str, Any]], benchmark: str | None, revision: str | None
-) -> dict[str, Any]:
+def _chosen(given: str, stored: list[dict[str, Any]], benchmark: str | None, revision: str | None) -> dict[str, Any]:
     """Return the benchmark and revision to use: of those that match, the one with the most verdicts."""
     fitting = [
         row for row in stored

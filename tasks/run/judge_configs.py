@@ -134,9 +134,8 @@ def configs_of(judge: Judge, benchmark: Benchmark) -> list[JudgeConfig]:
     template = template_of(judge, benchmark)
     evidence = _evidence_template(template, benchmark)
     words = hash_of_template(template, benchmark)
-    return [
-        JudgeConfig(judge, config, template, words, grading, trial, evidence) for trial in range(1, judge.trials + 1)
-    ]
+    trials = range(1, judge.trials + 1)
+    return [JudgeConfig(judge, config, template, words, grading, trial, evidence) for trial in trials]
 
 
 def refuse_unlike_gradings(judge: Judge, benchmark: Benchmark) -> None:
