@@ -9,9 +9,8 @@ made later stay. A removed text may be too large to read, so its parts are rewri
 
 import itertools
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +42,8 @@ def compact(store: PartStore, *, large_rows: int = LARGE_ROWS) -> None:
         for table in TABLES.values():
             folder = store.root / table.name
             try:
-                runs = list(_runs(store.standing(table.name), large_rows))
-                _replace(store, table, runs, partial(merge, connection, table))
+                runs = _runs(store.standing(table.name), large_rows)
+                _replace(store, table, {merge(connection, table, folder, run): run for run in runs})
             except (OSError, pa.ArrowException, duckdb.Error) as error:
                 raise WarehouseError(f"{folder}: cannot be compacted: {cause_of(error)}") from error
 
@@ -68,16 +67,14 @@ def _runs(parts: Sequence[Path], large_rows: int) -> Iterator[list[Path]]:
     yield from [run] if len(run) > 1 else []
 
 
-def _replace(
-    store: PartStore, table: StoredTable, runs: Sequence[Sequence[Path]], write: Callable[[Path, Sequence[Path]], Path]
-) -> None:
-    """Write one new part for each run of parts, and delete the parts of the run.
+def _replace(store: PartStore, table: StoredTable, written: Mapping[Path, Sequence[Path]]) -> None:
+    """Delete the parts that new ones replace; `written` is new part -> the parts that it was made of.
 
     The list of expected parts names the new ones before the old ones are deleted, so that neither are missed after a
     kill. The caller holds the publish lock.
     """
-    new = {write(store.root / table.name, run) for run in runs}
-    old = {part for run in runs for part in run} - new
+    new = set(written)
+    old = {part for run in written.values() for part in run} - new
     if new:
         sync(store.root / table.name)
     if new and (listing := listing_of(store)):
@@ -171,4 +168,5 @@ def clean(store: PartStore) -> None:
         # A rewritten damaged part would carry the damage under a valid hash.
         if damaged := next((part for part in dirty if not is_whole(part)), None):
             raise WarehouseError(f"{damaged}: is damaged; `prbench aggregate` sets it aside and restores what it can")
-        _replace(store, table, [[part] for part in dirty], partial(_rewritten, connection, table))
+        folder = store.root / table.name
+        _replace(store, table, {_rewritten(connection, table, folder, [part]): [part] for part in dirty})

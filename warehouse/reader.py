@@ -185,8 +185,6 @@ def stamp() -> str:
 
 def stamp_of(reader: Reader) -> str | None:
     """Return the stamp that a database was published with; None if it has none."""
-    try:
-        value = reader.value(f"select stamp from {STAMP}")
-    except duckdb.CatalogException:
-        return None
-    return str(value)
+    with contextlib.suppress(duckdb.CatalogException):
+        return str(reader.value(f"select stamp from {STAMP}"))
+    return None

@@ -11,15 +11,12 @@ _BY_JUDGE = "judge judge_config_hash template_hash grading judge_trial"
 GIVEN = "probability confidence n_in_call position_in_call piece_hash"
 """Columns that only the verdicts of some judges fill."""
 _CRITERION = f"{_TASK} criterion_id criterion_hash"
-_JUDGED = (
-    "model trial vintage judge judge_config_hash served_model served_fingerprint template_hash grading judge_trial"
-)
+_SERVED = "served_model served_fingerprint template_hash"
+_JUDGED = f"model trial vintage judge judge_config_hash {_SERVED} grading judge_trial"
 _USAGE = "prompt_tokens cached_tokens completion_tokens"
-_WRITER = "model model_config_hash served_model served_fingerprint template_hash"
-_OUTCOME = (
-    "cost_usd input_usd_per_mtok cached_usd_per_mtok output_usd_per_mtok price_table latency_s attempts error run_id "
-    "created_at"
-)
+_WRITER = f"model model_config_hash {_SERVED}"
+_PRICES = "input_usd_per_mtok cached_usd_per_mtok output_usd_per_mtok price_table"
+_OUTCOME = f"cost_usd {_PRICES} latency_s attempts error run_id created_at"
 
 
 _DECISION = f"status value explanation {GIVEN} decided_by escalated_because {_USAGE} {_OUTCOME}"

@@ -60,9 +60,7 @@ async def _augment(
     writer_model = job.settings.rubric_writer
     assert writer_model is not None
     target, template = target_of(writer_model), load_template(TEMPLATE, TEMPLATE)
-    identity = {
-        "model": writer_model.label, "model_config_hash": target.config_hash, "template_hash": template_hash(template),
-    }  # fmt: skip
+    by_model = writer_model.label, target.config_hash, template_hash(template)
     gateway = context.gateway(report.stage, writer_model.label)
     with PartWriter(context.warehouse, "criterion_variants", context.ledger, report) as writer:
 
@@ -72,18 +70,18 @@ async def _augment(
             title, omits_tag = criterion.criterion_text, writer_model.omits_think_tag
             read = partial(read_augmented, title=title, omits_think_tag=omits_tag)
             reply, text = read_reply(await gateway.complete(call), read)
-            writer.add(_row(job, wanted, AUGMENTED, criterion, text, reply) | identity, reply, AUGMENTED)
+            writer.add(_row(job, wanted, AUGMENTED, criterion, text, reply, by_model), reply, AUGMENTED)
 
         await run_all(report.counted(one(index, criterion)) for index, criterion in enumerate(missing))
 
 
 def _row(
-    job: Job, wanted: WantedTasks, rubric: str, criterion: UnwordedCriterion, text: str | None,
-    reply: Reply,
+    job: Job, wanted: WantedTasks, rubric: str, criterion: UnwordedCriterion, text: str | None, reply: Reply,
+    by: Sequence[str | None] = (None, None, None),
 ) -> dict[str, Any]:  # fmt: skip
-    by_rule = {"model": None, "model_config_hash": None, "template_hash": None}
+    made_by = dict(zip(("model", "model_config_hash", "template_hash"), by, strict=True))
     return {
-        **wanted.key, **by_rule, **call_columns(job, reply), "task_id": criterion.task_id, "rubric": rubric,
+        **wanted.key, **made_by, **call_columns(job, reply), "task_id": criterion.task_id, "rubric": rubric,
         "criterion_id": None if text is None else digest("variant", rubric, criterion.criterion_id, text)[:16],
         "original_id": criterion.criterion_id, "original_hash": criterion.criterion_hash, "title": text,
         "content_hash": None if text is None else criterion_hash(text), "status": OK if text else reply.status,

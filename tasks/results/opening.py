@@ -54,10 +54,8 @@ def _folder(given: str, closing: ExitStack) -> Path:
 
 def _chosen(given: str, stored: list[dict[str, Any]], benchmark: str | None, revision: str | None) -> dict[str, Any]:
     """Return the benchmark and revision to use: of those that match, the one with the most verdicts."""
-    fitting = [
-        row for row in stored
-        if benchmark in {None, row["benchmark"]} and row["dataset_revision"].startswith(revision or "")
-    ]  # fmt: skip
+    fitting = [row for row in stored if row["dataset_revision"].startswith(revision or "")]
+    fitting = [row for row in fitting if benchmark in {None, row["benchmark"]}]
     listed = ", ".join(f"{row['benchmark']} {row['dataset_revision'][:12]}" for row in stored) or "nothing"
     if not fitting:
         raise UsageError(f"{given}: has no such benchmark or revision; it has {listed}")
