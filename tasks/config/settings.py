@@ -56,7 +56,6 @@ Conditions = dict[_Name, Annotated[dict[_Name, _Name], AfterValidator(_checked)]
 
 EVERY_PAIR: Literal["all"] = "all"
 EARLIER_NIGHTS: Literal["earlier_nights"] = "earlier_nights"
-Pairs = tuple[tuple[str, str], ...]
 
 
 class Stopping(Strict):
@@ -72,7 +71,7 @@ class Stopping(Strict):
 
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     least_difference: Annotated[float, Field(gt=0)] = 0.02
-    pairs: Literal["all", "earlier_nights"] | Pairs = EVERY_PAIR
+    pairs: Literal["all", "earlier_nights"] | tuple[tuple[str, str], ...] = EVERY_PAIR
     block: Annotated[int, Field(ge=1, strict=True)] = 20
     seed: Annotated[int, Field(ge=0, strict=True)] = 1
 
@@ -82,9 +81,6 @@ class Stopping(Strict):
         are_good = self.pairs and [len(pair) for pair in each_once] == [2] * len(self.pairs)
         if not isinstance(self.pairs, str) and not are_good:
             yield "`pairs` must be pairs of two different labels, each pair once"
-
-
-Policy = Literal["quarantine", "warn", "fail"]
 
 
 class Dataset(Strict):
@@ -167,7 +163,7 @@ class Calls(Strict):
 class Quality(Strict):
     """The policies of checks, by name, and the ids of accepted tasks, whose quarantine is known."""
 
-    policies: dict[str, Policy] = Field(default_factory=dict)
+    policies: dict[str, Literal["quarantine", "warn", "fail"]] = Field(default_factory=dict)
     accepted: tuple[str, ...] = ()
 
     @model_validator(mode="before")
@@ -197,20 +193,17 @@ class HardSubset(Strict):
     min_coverage: Annotated[float, Field(gt=0, le=1)] | None = None
 
 
-Clock = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
-"""A time of day, such as 06:30."""
-
-
 class Nightly(Strict):
     """The settings of nights: their start (`cron`, in the time zone), the end of their calls, and overlapping nights.
 
     If another night is still running, a night does nothing with `overlap: skip`, and waits for it with `queue`.
+    `stop_at` is a time of day, such as 06:30.
     """
 
     cron: str = "0 1 * * *"
     timezone: str = "UTC"
     overlap: Literal["skip", "queue"] = "skip"
-    stop_at: Clock | None = None
+    stop_at: Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")] | None = None
 
     def problems(self) -> Iterator[str]:
         """Yield an invalid cron line or time zone."""

@@ -11,7 +11,7 @@ import sql
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.console import progress
-from tasks.judge.criterion import CriterionToJudge, VerdictRows, verdict_columns, verdict_id_of
+from tasks.judge.criterion import CriterionToJudge, JudgedCriterion, VerdictRows, verdict_columns, verdict_id_of
 from tasks.judge.judge import judge_criteria
 from tasks.llm.replies import Reply
 from tasks.rules.identity import digest
@@ -207,9 +207,10 @@ async def _judge(job: Job, wanted: WantedTasks, context: RunContext, missing: _M
 
 
 def _lost_rows(job: Job, wanted: WantedTasks, missing: _Missing) -> list[dict[str, Any]]:
-    nothing, own = Reply(LOST, attempts=0, error=f"its {_GONE}"), {"set_id": missing.set_id, "judge_vintage": job.night}
-    config = missing.judge_config
-    return [verdict_columns(job, wanted, config, row, None, nothing, None) | own for row in missing.newly_lost]
+    own = {"set_id": missing.set_id, "judge_vintage": job.night, "verdict_id": None}
+    nothing = Reply(LOST, attempts=0, error=f"its {_GONE}")
+    lost = [JudgedCriterion(row, "", reply=nothing) for row in missing.newly_lost]
+    return [verdict_columns(job, wanted, missing.judge_config, each) | own for each in lost]
 
 
 def _report_missing(job: Job, report: StageReport, missing: Iterable[_Missing]) -> None:

@@ -311,7 +311,7 @@ class VerdictRows(PartWriter):
         if judged.reply is None:
             self.report.skipped += 1
             return
-        criterion, reply = judged.criterion, judged.reply
+        criterion = judged.criterion
         for chunk, chunk_reply, evidence in judged.searches:
             evidence_row = {
                 **self.wanted.key, **call_columns(self.job, chunk_reply), "response_id": criterion.response_id,
@@ -322,10 +322,8 @@ class VerdictRows(PartWriter):
                 "evidence": None if evidence is None else list(evidence),
             }  # fmt: skip
             self._evidence.add(evidence_row, chunk_reply)
-        row = verdict_columns(
-            self.job, self.wanted, self.judge_config, criterion, judged.verdict_id, reply, judged.verdict
-        ) | {**judged.columns, **self.own_columns}
-        self.add(row, reply, criterion.model)
+        row = {**verdict_columns(self.job, self.wanted, self.judge_config, judged), **self.own_columns}
+        self.add(row, judged.reply, criterion.model)
 
 
 def verdict_id_of(judge_config: JudgeConfig, criterion: CriterionToJudge, judge_vintage: str = BASE_VINTAGE) -> str:
@@ -336,16 +334,16 @@ def verdict_id_of(judge_config: JudgeConfig, criterion: CriterionToJudge, judge_
     )  # fmt: skip
 
 
-def verdict_columns(
-    job: Job, wanted: WantedTasks, judge_config: JudgeConfig, criterion: CriterionToJudge, identity: str | None,
-    reply: Reply, verdict: Verdict | None,
-) -> dict[str, Any]:  # fmt: skip
-    """Return the columns of a verdict, or of a failure."""
+def verdict_columns(job: Job, wanted: WantedTasks, config: JudgeConfig, judged: JudgedCriterion) -> dict[str, Any]:
+    """Return the columns of a verdict, or of a failure, on a criterion with a reply."""
+    criterion, reply = judged.criterion, judged.reply
+    assert reply is not None
     same = ("response_id", "task_id", "criterion_id", "criterion_hash", "model", "trial", "vintage")
     unknown = ("value", "explanation", "probability", "confidence")
     not_of_all = ("n_in_call", "position_in_call", "decided_by", "escalated_because")
     return {
-        **wanted.key, **judge_config.columns, **call_columns(job, reply), "status": reply.status,
+        **wanted.key, **config.columns, **call_columns(job, reply), "status": reply.status,
         **{name: getattr(criterion, name) for name in same}, **dict.fromkeys((*unknown, *not_of_all)),
-        **(asdict(verdict) if verdict else {}), "verdict_id": identity, "piece_hash": piece_hash(criterion.piece),
+        **(asdict(judged.verdict) if judged.verdict else {}), **judged.columns, "verdict_id": judged.verdict_id,
+        "piece_hash": piece_hash(criterion.piece),
     }  # fmt: skip
