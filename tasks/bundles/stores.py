@@ -210,8 +210,6 @@ def kept_as(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-_KEYS = re.compile(r"[^@]*:[^@]*@|.*\?")
-"""Matches a password (`key:secret@bucket`) or a possible signature (`?sig=...`)."""
 _LOCAL = ("file", "local")
 
 
@@ -229,7 +227,8 @@ def open_location(given: str) -> Path | Store:
             raise UsageError(f"{given}: an address has two slashes: {scheme}://{rest.lstrip('/')}; a folder, ./{given}")
         return Path(given)
     scheme = scheme.lower()
-    if _KEYS.match(rest) and scheme not in _LOCAL:
+    # A password (`key:secret@bucket`) or a possible signature (`?sig=...`).
+    if re.match(r"[^@]*:[^@]*@|.*\?", rest) and scheme not in _LOCAL:
         where = "environment, profile or role"
         raise UsageError(f"{scheme}://...: an address must hold no keys and no parameters; keys come from {where}")
     if scheme in _LOCAL:

@@ -328,10 +328,8 @@ class VerdictRows(PartWriter):
 
 def verdict_id_of(judge_config: JudgeConfig, criterion: CriterionToJudge, judge_vintage: str = BASE_VINTAGE) -> str:
     """Return the identity of a verdict under a judge configuration."""
-    return verdict_id(
-        criterion.response_id, criterion.response_text, criterion.criterion_id, criterion.criterion_hash,
-        *(*judge_config.columns.values(), judge_vintage, criterion.piece),
-    )  # fmt: skip
+    of = criterion.response_id, criterion.response_text, criterion.criterion_id, criterion.criterion_hash
+    return verdict_id(*of, *(*judge_config.columns.values(), judge_vintage, criterion.piece))
 
 
 def verdict_columns(job: Job, wanted: WantedTasks, config: JudgeConfig, judged: JudgedCriterion) -> dict[str, Any]:

@@ -45,11 +45,8 @@ def group_judges(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
     Raises:
         UsageError: there is none.
     """
-    chosen = [
-        each
-        for each in judge_configs(job, benchmark)
-        if each.judge_trial == 1 and each.cascade is None and (each.piece_size or 1) > 1
-    ]
+    plain = [each for each in judge_configs(job, benchmark) if each.judge_trial == 1 and each.cascade is None]
+    chosen = [each for each in plain if (each.piece_size or 1) > 1]
     if not chosen:
         raise UsageError("no such judge decides several criteria in one call; set `criteria_per_call`")
     return chosen

@@ -50,11 +50,7 @@ def store_spend(job: Job) -> int:
     except PipelineError:  # the ledger may be damaged, so it is repaired; a second failure is raised
         mend(job.warehouse / LEDGER)
         spend = _spend(job, published)
-    changed = [
-        {**row, "created_at": datetime.now(UTC)}
-        for key, row in spend.items()
-        if key not in published or any(row[name] != published[key][name] for name in SPEND_COLUMNS)
-    ]
+    changed = [{**row, "created_at": datetime.now(UTC)} for key, row in spend.items() if row != published.get(key)]
     if changed:
         warehouse.write("spend", changed)
     return len(changed)
@@ -62,7 +58,7 @@ def store_spend(job: Job) -> int:
 
 def _published(warehouse: Warehouse) -> dict[_Key, Row]:
     with warehouse.reader() as reader:
-        return {_key(row): row for row in reader.rows("select * from spend")}
+        return {_key(row): row for row in reader.select("spend", ", ".join(SPEND_COLUMNS))}
 
 
 def _spend(job: Job, published: Mapping[_Key, Row]) -> dict[_Key, Row]:
@@ -128,8 +124,7 @@ def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
 def _cost_rows(job: Job, query_name: str, given: Mapping[str, Any]) -> list[Row]:
     """Return the rows of a query on costs, computed from the current spend of all runs, including running ones."""
     warehouse = Warehouse(job.warehouse)
-    known = _spend(job, _published(warehouse) if warehouse.database.exists() else {})
-    spend = [{name: row[name] for name in SPEND_COLUMNS} for row in known.values()]
+    spend = list(_spend(job, _published(warehouse) if warehouse.database.exists() else {}).values())
     if spend and not warehouse.database.exists():
         warehouse.publish()  # the database is lost, or the run was killed before it stored any row
     types = dict.fromkeys(SPEND_KEY, "VARCHAR") | {"cost_usd": "DOUBLE"}

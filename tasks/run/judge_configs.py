@@ -93,10 +93,8 @@ class JudgeConfig:
     @property
     def columns(self) -> dict[str, Any]:
         """The columns that identify the judge configuration on a verdict."""
-        return {
-            "judge": self.judge.label, "judge_config_hash": self.judge_config_hash,
-            "template_hash": self.template_hash, "grading": self.grading, "judge_trial": self.judge_trial,
-        }  # fmt: skip
+        names = ("judge_config_hash", "template_hash", "grading", "judge_trial")
+        return {"judge": self.judge.label, **{name: getattr(self, name) for name in names}}
 
 
 def judge_configs(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:

@@ -284,10 +284,9 @@ def stopping_plan(job: Job, wanted: WantedTasks, reader: Reader) -> StoppingPlan
         pairs = [(sides[a], sides[b], order) for a, b in chosen if {a, b} <= sides.keys()]
     alpha = alpha_of_each(stopping.alpha, len(pairs))
     alternative: Claim = "dropped" if stopping.pairs == EARLIER_NIGHTS else "different"
+    least = stopping.least_difference
     comparisons = tuple(
-        PlannedComparison(
-            a, b, Rule(alternative, alpha, stopping.least_difference, block_ends(len(order), stopping.block)), order
-        )
+        PlannedComparison(a, b, Rule(alternative, alpha, least, block_ends(len(order), stopping.block)), order)
         for a, b, order in pairs
     )
     compared = [[vars(each.first), vars(each.second), each.order] for each in comparisons]
