@@ -113,8 +113,7 @@ def _load_parts(connection: duckdb.DuckDBPyConnection, standing: Standing, missi
     """Load the missing parts; return the name of each table that has any, with whether models read its new rows."""
     loaded = {}
     for table in in_order():
-        paths = [part for part in standing[table.name] if (table.name, part.name) in missing]
-        if paths:
+        if paths := [part for part in standing[table.name] if (table.name, part.name) in missing]:
             load(connection, table, paths, standing)
             if sum(path.stat().st_size for path in paths) > _SMALL_BYTES:
                 # Uncommitted rows stay in memory and leave none for the next table.

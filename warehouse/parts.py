@@ -87,9 +87,8 @@ def count_query() -> str:
 
 def write_list(parts_root: Path, listing: Listing) -> None:
     """Write the list, with a second copy of the version of the warehouse."""
-    by_table: dict[str, list[str]] = {}
-    for table, part in sorted(listing.parts):
-        by_table.setdefault(table, []).append(part)
+    tables = {table for table, _ in listing.parts}
+    by_table = {each: sorted(part for table, part in listing.parts if table == each) for each in tables}
     parts_root.mkdir(parents=True, exist_ok=True)
     rows = [[*kind, *numbers] for kind, numbers in listing.rows.items()]
     write_sealed(parts_root / LIST, {"parts": by_table, "kinds": rows, "version": VERSION})

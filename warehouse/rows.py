@@ -91,8 +91,7 @@ def standing_order(table: StoredTable) -> str:
 
 def standing_rows(table: StoredTable, view: str, columns: str) -> str:
     """Return the query for the current rows of a view of parts, one for each key."""
-    key = ", ".join(table.key)
-    rank = f"row_number() over (partition by {key} order by {standing_order(table)})"
+    rank = f"row_number() over (partition by {', '.join(table.key)} order by {standing_order(table)})"
     return f"select {columns} from {view} qualify {rank} = 1"
 
 

@@ -78,8 +78,7 @@ def missing(job: Job, reader: Reader) -> list[Arranged]:
                 for each in _arranged(criteria, name, judge_config, job)
             ]
             pieces = [piece for of in by_response(arranged) for piece in pieces_of(of)]
-            lacking = [each for piece in pieces if any(one.is_missing for one in piece) for each in piece]
-            if lacking:
+            if lacking := [each for piece in pieces if any(one.is_missing for one in piece) for each in piece]:
                 plans.append(Arranged(judge_config, name, lacking))
     return plans
 

@@ -167,8 +167,7 @@ def chosen(job: Job, choice: ResponseChoice) -> list[Row]:
         raise UsageError("name the responses to remove: their ids, or --model, --task, --trial, --longer-than")
     values = list(choice.conditions.values())
     rows = responses_where(Warehouse(job.warehouse).store, " and ".join(choice.conditions), values)
-    missing = sorted(set(choice.response_ids) - {row["response_id"] for row in rows})
-    if missing:
+    if missing := sorted(set(choice.response_ids) - {row["response_id"] for row in rows}):
         raise UsageError(f"{missing[0]}: no stored response has this id and matches the other options")
     return rows
 

@@ -53,7 +53,6 @@ def load_evidence_template(name: str, beside: str) -> str:
 
 def _read(path: Path, placeholders: Sequence[str]) -> str:
     text = path.read_text(encoding="utf-8")
-    missing = missing_placeholders(text, placeholders)
-    if missing:
+    if missing := missing_placeholders(text, placeholders):
         raise UsageError(f"template: {path} lacks {' and '.join(missing)}; it needs {' and '.join(placeholders)}")
     return text

@@ -316,8 +316,7 @@ def _with_earlier_nights(
     """Yield pairs of each nightly model and its own earlier values, on the tasks that have one."""
     for tonight in nightly:
         values = earlier_values(reader, given, tonight)
-        have_one = {task_id: field for task_id, field in fields.items() if task_id in values}
-        if have_one:
+        if have_one := {task_id: field for task_id, field in fields.items() if task_id in values}:
             # Each night draws an order of its own, so that over the nights all tasks are evaluated again.
             order = tuple(task_order(have_one, seed))
             yield tonight, ComparedModel(tonight.model, tonight.config_hash, EARLIER), order
