@@ -259,7 +259,8 @@ class StoppingPlan:
     def progress(self, reader: Reader) -> list[Progress]:
         """Return the progress of each comparison, from its stored looks; a decision is final."""
         looks = reader.select("stopping_looks", order="block", stopping_id=self.stopping_id)
-        last = {(row["model"], row["vintage"], row["compared_model"], row["compared_vintage"]): row for row in looks}
+        names = ("model", "vintage", "compared_model", "compared_vintage")
+        last = {tuple(row[name] for name in names): row for row in looks}
         reached = [last.get(each.key, {"block": 0, "decision": OPEN}) for each in self.comparisons]
         return [Progress(each, at["block"], at["decision"]) for each, at in zip(self.comparisons, reached, strict=True)]
 
