@@ -79,9 +79,9 @@ def _row(
     job: Job, wanted: WantedTasks, rubric: str, criterion: UnwordedCriterion, text: str | None, reply: Reply,
     by: Sequence[str | None] = (None, None, None),
 ) -> dict[str, Any]:  # fmt: skip
-    made_by = dict(zip(("model", "model_config_hash", "template_hash"), by, strict=True))
+    writer = dict(zip(("model", "model_config_hash", "template_hash"), by, strict=True))
     return {
-        **wanted.key, **made_by, **call_columns(job, reply), "task_id": criterion.task_id, "rubric": rubric,
+        **wanted.key, **writer, **call_columns(job, reply), "task_id": criterion.task_id, "rubric": rubric,
         "criterion_id": None if text is None else digest("variant", rubric, criterion.criterion_id, text)[:16],
         "original_id": criterion.criterion_id, "original_hash": criterion.criterion_hash, "title": text,
         "content_hash": None if text is None else criterion_hash(text), "status": OK if text else reply.status,
