@@ -19,11 +19,7 @@ from tasks.run.writing import StageReport
 from warehouse import write_atomically
 
 SUFFIXES = (".csv", ".xlsx")
-_OF_DATA = ("benchmark", "dataset_revision")
-"""Columns that come first, because a file must say which benchmark and revision it is about."""
 _MARTS = ("leaderboard", "severity_leaderboard", "breakdown_leaderboard")
-_WIDEST_PIXELS, _CREATED = 800, datetime(2026, 1, 1)
-"""The largest width of a column; the creation time of every file, fixed so that the same rows give the same bytes."""
 _OPTIONS = {
     "in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "remove_timezone": True,
     "default_date_format": "yyyy-mm-dd hh:mm:ss",
@@ -43,7 +39,8 @@ def write_board(job: Job, table: ResultTable, file: Path, name: str = "leaderboa
     refuse_other_suffix(file)
     if not table.rows:
         raise UsageError(f"{file}: no model has a verdict in this selection; see `prbench status`")
-    columns = [*_OF_DATA, *table.columns]
+    # A file must say which benchmark and revision it is about.
+    columns = ["benchmark", "dataset_revision", *table.columns]
     about = (job.settings.benchmark, job.data.revision)
     values = ([", ".join(map(str, v)) if isinstance(v, list | tuple) else v for v in row] for row in table.rows)
     rows = [dict(zip(columns, (*about, *row), strict=True)) for row in values]
@@ -63,7 +60,7 @@ def write_board(job: Job, table: ResultTable, file: Path, name: str = "leaderboa
 
             content = io.BytesIO()
             with xlsxwriter.Workbook(content, _OPTIONS) as workbook:
-                workbook.set_properties({"created": _CREATED})
+                workbook.set_properties({"created": datetime(2026, 1, 1)})  # the same rows give the same bytes
                 for title, _, cells in sheets:
                     _write_sheet(workbook, title, cells)
             write_atomically(file, content.getvalue())
@@ -91,6 +88,6 @@ def _write_sheet(workbook: Any, name: str, rows: Sequence[Mapping[str, Any]]) ->
         for column, value in enumerate(row.values()):
             # Marked as text, so that it never becomes a formula, even after it is edited.
             sheet.write(number, column, value, marked if isinstance(value, str) and may_run(value) else None)
-    sheet.autofit(_WIDEST_PIXELS)
+    sheet.autofit(800)
     sheet.freeze_panes(1, 0)
     sheet.autofilter(0, 0, len(rows), len(rows[0]) - 1)

@@ -19,8 +19,6 @@ from warehouse import Warehouse, sample_path
 
 USUAL = ("leaderboard", "tasks", "criteria", "messages", "responses", "verdicts", "scores")
 """The default tables; `load_dataset(FOLDER)` loads the first one."""
-SPLIT = "test"
-"""The split of every table: results are for evaluation, not for training."""
 _OF_SAMPLES, _UNKNOWN = "apache-2.0", "unknown"
 _ABOUT = """\
 # Results on {title}
@@ -76,14 +74,13 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
             arrow = {table.name: _copied(folder, written, table, licence) for table in written.tables}
             # This file makes the copies one `DatasetDict`.
             (folder / "dataset_dict.json").write_text(json.dumps({"splits": chosen}), encoding="utf-8")
-            # The hub and `datasets` read this header.
+            # The hub and `datasets` read this header. The split is `test`: results are not for training.
             header = {
-                "license": licence,
-                "pretty_name": f"Results on {benchmark.title}",
+                "license": licence, "pretty_name": f"Results on {benchmark.title}",
                 "tags": ["evaluation", "do-not-train", benchmark.name],
                 "configs": [
                     {"config_name": name, **({"default": True} if name == chosen[0] else {}),
-                     "data_files": [{"split": SPLIT, "path": f"{name}/*.parquet"}]}
+                     "data_files": [{"split": "test", "path": f"{name}/*.parquet"}]}
                     for name in chosen
                 ],
             }  # fmt: skip

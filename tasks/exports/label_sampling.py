@@ -23,8 +23,6 @@ from warehouse import Reader
 
 LEADERBOARD = "leaderboard"
 Row = dict[str, Any]
-AFTER = (50, 100, 200)
-"""Numbers of labels for which the width is forecast, besides that of the sheet."""
 
 
 class Purpose(NamedTuple):
@@ -110,16 +108,14 @@ def population_of(
         UsageError: no judge has a verdict on these responses, or the judge has none on a model to be compared.
     """
     names = None if job.named_judges is None else list(job.named_judges)
-    judge_configs = reader.rows(
-        sql.read("queries/exports/sampled_judge_configs"), {"response_ids": list(response_ids), "judges": names}
-    )
+    of_responses = {"response_ids": list(response_ids)}
+    judge_configs = reader.rows(sql.read("queries/exports/sampled_judge_configs"), of_responses | {"judges": names})
     judge_config = first_judge_config(job, wanted.benchmark, judge_configs)
     if judge_config is None:
         raise UsageError("--for: no judge has a verdict on these responses; run `prbench judge`, or leave --for out")
     frame = pl.DataFrame(reader.arrow(sql.read("queries/exports/drawn_population"), {
-        **wanted.key, "response_ids": list(response_ids), "judging_id": judge_config["judging_id"],
-        "steps": judge_config["steps"], "score": purpose.score, "breakdown": purpose.breakdown,
-        "label": purpose.label, "of_latest": of_latest,
+        **wanted.key, **of_responses, "judging_id": judge_config["judging_id"], "steps": judge_config["steps"],
+        "score": purpose.score, "breakdown": purpose.breakdown, "label": purpose.label, "of_latest": of_latest,
     }))  # fmt: skip
     if frame.is_empty():
         raise UsageError(f"--for {purpose.named}: no criterion of these responses counts for it")
@@ -169,9 +165,8 @@ def draw(
         "n_population": len(free), "n_drawn": len(sampled), "seed": seed,
         "import_batch": None, "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip
-    drawn = verdicts.with_columns(probability=pl.Series(probabilities)).filter(
-        pl.col("key").is_in(sampled) | pl.col("is_known")
-    )
+    is_listed = pl.col("key").is_in(sampled) | pl.col("is_known")
+    drawn = verdicts.with_columns(probability=pl.Series(probabilities)).filter(is_listed)
     columns = ("response_id", "criterion_id", "criterion_hash", "probability", "is_known")
     of_sheet = {**wanted.key, "sheet_id": sheet_id}
     return sheet, [of_sheet | row for row in drawn.select(*columns, task_id="task").to_dicts()]
@@ -193,7 +188,7 @@ def expected_widths(
     has_figures = len(known) == len(groups)
     width = float(np.mean(known)) if has_figures else None
     expected: list[Row] = [{"n_labels": 0, "width": width, "is_enough": has_figures}]
-    for n in sorted({*AFTER, n_rows}):
+    for n in sorted({50, 100, 200, n_rows}):
         labelled = population.free.with_columns(probability=pl.Series(population.probabilities(n)))
         widths = [_width(population, labelled, group, now.get(" ".join(group))) for group in groups]
         is_enough = n >= population.n_needed and population.least["n_tasks"] >= FEWEST_LABELLED_TASKS

@@ -28,8 +28,6 @@ from warehouse.rows import is_removed, rests_on_response
 NOT_EXPORTED = ("retractions", "removals")
 """Tables that are not exported: each warehouse decides on its own retractions and removals."""
 ROWS_A_FILE = 500_000
-_MEMORY = "1GB"
-_GROUP = 20_000
 # The canary is not exported: who has the data set can ingest it, and nobody else should get it along with texts.
 _OWN = {"split_members": "select * replace (null::varchar as canary)"}
 
@@ -108,7 +106,7 @@ def write_tables(
 
     Each table has its own folder below `root`, with at least one file, so that a pattern can name the files of a table.
     """
-    reader.value(f"set memory_limit = {quoted(_MEMORY)}")
+    reader.value("set memory_limit = '1GB'")
     tables, files = [], {}
     for name in names:
         query, columns = query_of(reader, name, benchmark, revision)
@@ -122,7 +120,7 @@ def write_tables(
         for number, piece in enumerate(pieces):
             paths.append(f"{root}{name}/part-{number}.parquet")
             path = folder / paths[-1]
-            copied = f"copy ({piece}) to {quoted(path)} (format parquet, compression zstd, row_group_size {_GROUP})"
+            copied = f"copy ({piece}) to {quoted(path)} (format parquet, compression zstd, row_group_size 20000)"
             n_rows += reader.value(copied)
             files[bundles.file_at(path, paths[-1])] = path
         tables.append(Exported(name, name not in TABLES, columns, n_rows, tuple(paths)))
@@ -169,7 +167,6 @@ def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
     )
 
 
-_ROWS_AT_ONCE = 10_000
 Export = tuple[Path, Sequence[Exported]]
 """An export: its folder, and those of its tables that warehouses store."""
 
@@ -236,7 +233,7 @@ def _new_rows(reader: Reader, path: Path, name: str, given: set[str]) -> Iterato
     """Yield the rows of a file that are imported, some thousand at a time; a column that the file lacks is NULL."""
     positions, start = reader.arrays(_positions(path, name, given))["position"], 0
     columns = TABLES[name].columns
-    for batch in parquet_batches(path, _ROWS_AT_ONCE, [column for column in columns if column in given]):
+    for batch in parquet_batches(path, 10_000, [column for column in columns if column in given]):
         here = positions[(positions >= start) & (positions < start + batch.num_rows)] - start
         if len(here):
             yield [{column: row.get(column) for column in columns} for row in batch.take(here).to_pylist()]

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -184,12 +185,9 @@ def import_responses(
         stored = files.stored_cells(reader, "responses")
     conversations = {row["task_id"]: row["conversation_id"] for row in tasks}
     files.refuse_not_ingested(job, conversations)
-    rows, folder, batch, n_left_out = offer_of(
-        source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations
-    )
-    given, skipped = files.of_what_is_here(
-        rows, lambda row: _cell(job, key, row, conversations), skip_unknown=skip_unknown
-    )
+    offer = offer_of(source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations)
+    rows, folder, batch, n_left_out = offer
+    given, skipped = files.of_what_is_here(rows, partial(_cell, job, key, conversations), skip_unknown=skip_unknown)
     # Imported documents are not converted again, because another library version may give another text.
     same = {identity for identity, row in stored.items() if row["import_batch"] == batch}
     new = [(o, cell) for o, cell in given if o.document is None or cell["response_id"] not in same]
@@ -207,7 +205,7 @@ def import_responses(
     return report
 
 
-def _cell(job: Job, key: Mapping[str, str], offered: Offered, conversations: Mapping[str, str]) -> Row:
+def _cell(job: Job, key: Mapping[str, str], conversations: Mapping[str, str], offered: Offered) -> Row:
     """Return all columns of the response of a row, except those of its text and the batch."""
     where, given, document = offered
     task_id, model = files.required_text(where, given, "task"), files.required_text(where, given, "model", "--as LABEL")

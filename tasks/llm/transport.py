@@ -38,11 +38,8 @@ def without_decisions(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body of a decision model without its decisions, with the total of tokens that LiteLLM needs."""
     usage = content.get("usage") or {}
     counts = {name: usage.get(name) or 0 for name in ("input_tokens", "output_tokens")}
-    return {
-        **content,
-        "answers": type(content["answers"])(),
-        "usage": {**usage, **counts, "total_tokens": sum(counts.values())},
-    }
+    usage = {**usage, **counts, "total_tokens": sum(counts.values())}
+    return {**content, "answers": type(content["answers"])(), "usage": usage}
 
 
 def _has_odd_reason(choice: Any) -> bool:
@@ -70,8 +67,6 @@ def is_count(value: Any) -> TypeGuard[int]:
 
 _TELLS_FIGURES = re.compile(rb'"usage"\s*:\s*[^n\s]|"finish_reason"\s*:\s*[^n\s]')
 """Marks a stream's event with a usage or a finish reason; in all other events both are null."""
-_MOST_LINES = 500_000
-"""Largest number of lines of a stream, two or three per event. LiteLLM keeps about 4 KB for each event."""
 
 
 class ReplyTooLarge(Exception):
@@ -152,7 +147,7 @@ class EventBody(Body):
     def _handed_on(self, piece: bytes) -> Sequence[bytes]:
         *ended, rest = piece.split(b"\n")
         self._n_lines += len(ended)
-        if self._n_lines > _MOST_LINES:
+        if self._n_lines > 500_000:  # two or three for each event, of which LiteLLM keeps about 4 KB
             raise ReplyTooLarge(self._most_bytes)
         if ended:
             ended[0], self._pieces = bytes(self._pieces) + ended[0], bytearray()
@@ -167,17 +162,8 @@ class EventBody(Body):
         return text[:5] + super()._cleaned(text[5:])
 
 
-def whole(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], Body]:
-    """Return a completion from a batch's file, cleaned, and its body as if it had come by a call."""
-    clean, body = cleaned(dict(content)), Body(0)
-    body.look_at(clean)
-    return clean, body
-
-
 MOST_BYTES = 32 << 20
 """Limit of one reply: 128,000 streamed tokens of 250 bytes each; in one piece, far more tokens."""
-_MOST_BYTES_A_RESULT = 32 << 10
-"""Additional limit of a batch's file for each of its calls: several times the size of a verdict."""
 
 
 class Redirected(PipelineError):
@@ -217,7 +203,8 @@ class Exchange:
         """Begin the next body, given its content type and content encoding from the headers."""
         encoding = encoding.strip().lower()
         if self.n_results is not None:
-            self.body = Body(MOST_BYTES + _MOST_BYTES_A_RESULT * self.n_results, encoding, may_be_cut=True)
+            # 32 KiB for each call of a batch are several times the size of a verdict.
+            self.body = Body(MOST_BYTES + (32 << 10) * self.n_results, encoding, may_be_cut=True)
             return
         self.body = (EventBody if kind.startswith("text/event-stream") else Body)(MOST_BYTES, encoding)
 
@@ -260,7 +247,7 @@ def _guard() -> None:
     import requests
 
     class HandedOn(_HandedOn, httpx.AsyncByteStream, httpx.SyncByteStream):
-        pass
+        """A body in the form that httpx requires."""
 
     _guard_httpx(httpx.AsyncClient, HandedOn)
     _guard_httpx(httpx.Client, HandedOn)
@@ -328,8 +315,7 @@ def _guard_httpx(client: Any, body: type[_HandedOn]) -> None:
 
     def watched_by(exchange: Exchange, response: Any) -> Any:
         response.headers.pop("content-length", None)
-        encoding = response.headers.pop("content-encoding", "")
-        exchange.begin(response.headers.get("content-type", "").lower(), encoding)
+        exchange.begin(response.headers.get("content-type", "").lower(), response.headers.pop("content-encoding", ""))
         response.stream = body(response.stream, exchange)
         return response
 

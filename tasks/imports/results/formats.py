@@ -205,9 +205,7 @@ _USAGE = {"prompt_tokens": "input_tokens", "cached_tokens": "input_cached_tokens
           "reasoning_tokens": "output_reasoning_tokens"}  # fmt: skip
 _SECTION = "<h3>Prompt conversation</h3>"
 _RESPONSE, _RESULTS, _GRADES = "<h3>Sampled message</h3>", "<h3>Results</h3>", "<p>Rubrics with grades: "
-_MESSAGE, _SPEAKER = '<div class="message ', '<div class="role">'
-_NUMBER = r"(-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)"
-_SCORE = re.compile(rf"<p>Score: {_NUMBER}</p>")
+_SCORE = re.compile(r"<p>Score: (-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)</p>")
 
 
 def is_simple(source: LogSource) -> bool:
@@ -276,8 +274,8 @@ def _of_report(path: Path, text: str) -> Iterator[LoggedResponse]:
 
 def _messages(part: str) -> Iterator[tuple[str, str]]:
     """Yield the role and exact text of each message; an HTML parser would drop a line feed before a text."""
-    for message in part.split(_MESSAGE)[1:]:
-        role, _, rest = message.partition(_SPEAKER)[2].partition("<pre>")
+    for message in part.split('<div class="message ')[1:]:
+        role, _, rest = message.partition('<div class="role">')[2].partition("<pre>")
         text, end, _ = rest.partition("</pre>")
         if end and role.strip():
             yield role.split(None, 1)[0].partition("<")[0], html.unescape(text)

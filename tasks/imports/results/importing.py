@@ -183,11 +183,10 @@ class LogImport:
 
     def _comparison(self) -> Iterator[str]:
         """Yield a line for each model, judge and score: the mean in the log, the mean here, and what differs."""
-        key = {"judge_config_hash": IMPORTED, "grading": self.grading}
+        response_ids = sorted({each.response["response_id"] for each in self.compared})
+        key = {"judge_config_hash": IMPORTED, "grading": self.grading, "response_id": response_ids}
         with Warehouse(self.job.warehouse).reader() as reader:
-            rows = reader.select(
-                "scores", **key, response_id=sorted({e.response["response_id"] for e in self.compared})
-            )
+            rows = reader.select("scores", **key)
         ours = {(r["response_id"], r["score_name"], r["judge"], r["judge_trial"]): r["value"] for r in rows}
         by_owner: dict[str, list[Compared]] = defaultdict(list)
         # A line names the judge if scores of several are compared, unless the harness combined them.

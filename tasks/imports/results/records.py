@@ -106,10 +106,8 @@ FAILURES = {REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY, TIMEOUT, PROVIDER_ERROR}
 _STOPPED = {"max_tokens": TRUNCATED, "content_filter": REFUSED, "model_length": CONTEXT_LENGTH}
 """Why a model stopped -> the failure that this is."""
 _HTTP = re.compile(r"\b(?:HTTP|status|code)\w*\W{0,4}([45]\d\d)\b|\b([45]\d\d) (?:Client|Server) Error", re.IGNORECASE)
-_TIMED_OUT = re.compile(r"time[ds]?[ _-]?out", re.IGNORECASE)
 _NO_REPLY = re.compile(
-    r"connection|overloaded|unavailable|rate[ _-]?limit|quota|too many requests|bad ?gateway|(?:server|api)[ _]?error",
-    re.IGNORECASE,
+    r"(?i)connection|overloaded|unavailable|rate[ _-]?limit|quota|too many requests|bad ?gateway|(server|api)[ _]?error"
 )
 _WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "c": 1.0, "i": 0.0, "p": 0.5, "correct": 1.0,
           "incorrect": 0.0, "pass": 1.0, "fail": 0.0, "✓": 1.0, "✗": 0.0,
@@ -158,7 +156,7 @@ def call_failure(cause: str | None) -> str | None:
     if status := _HTTP.search(cause or ""):
         code = int(status[1] or status[2])
         return TIMEOUT if code == 408 else failure_of_status(code, cause or "").status
-    if _TIMED_OUT.search(cause or ""):
+    if re.search(r"(?i)time[ds]?[ _-]?out", cause or ""):
         return TIMEOUT
     return PROVIDER_ERROR if _NO_REPLY.search(cause or "") else None
 
@@ -209,10 +207,6 @@ def first_text(item: Mapping[str, Any], names: Sequence[str]) -> str | None:
     return next((text for name in names if (text := as_text(item.get(name)))), None)
 
 
-_RESULTS = {"predictions", "reviews", "reports"}
-"""The folders in which EvalScope keeps results."""
-
-
 class LogSource:
     """A file or a folder to import, with its content.
 
@@ -261,7 +255,8 @@ def _results_in(folder: Path) -> Mapping[str, bytes]:
     contents, n_bytes = {}, 0
     for file in foreign_files.files_inside(folder):
         name = file.relative_to(folder).as_posix()
-        if name.endswith((".json", ".jsonl")) and _RESULTS & set(file.parts):
+        # EvalScope keeps results in these folders.
+        if name.endswith((".json", ".jsonl")) and {"predictions", "reviews", "reports"} & set(file.parts):
             with foreign_files.bounded(foreign_files.open_inside(folder, name), file) as opened:
                 contents[name] = opened.read()
             if (n_bytes := n_bytes + len(contents[name])) > foreign_files.MOST_BYTES:

@@ -4,12 +4,12 @@ import io
 import json
 import os
 import re
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tasks.llm.calls.gateway import chat_arguments
-from tasks.llm.environment import filled_in, safe
+from tasks.llm.environment import filled_in
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.replies import failure_of
 from tasks.llm.request import Messages, Target
@@ -18,21 +18,6 @@ from tasks.rules.errors import PipelineError
 
 _URL = "/v1/chat/completions"
 _SUBMISSION = "submission"
-_RUNNING = frozenset({"validating", "in_progress", "finalizing", "cancelling"})
-_UNPROCESSED = frozenset({"batch_expired", "batch_cancelled"})
-_LISTED = 100
-_CUSTOM_ID = re.compile(rb'"custom_id"\s*:\s*"(\w+)"')
-_HEAD_BYTES = 1000
-"""Number of bytes at the start of an unreadable line that are searched for the id of its request."""
-
-
-@dataclass(frozen=True)
-class BatchState:
-    """The state of a batch that has ended: how, and the ids of its result files."""
-
-    status: str
-    result_files: tuple[str, ...]
-    error: str | None = None
 
 
 class NotNow(PipelineError):
@@ -55,7 +40,7 @@ class BatchResult:
     def is_unprocessed(self) -> bool:
         """True if the batch ended before the request's turn."""
         error = self.body.get("error")
-        return isinstance(error, Mapping) and error.get("code") in _UNPROCESSED
+        return isinstance(error, Mapping) and error.get("code") in {"batch_expired", "batch_cancelled"}
 
 
 class BatchApi:
@@ -79,14 +64,10 @@ class BatchApi:
     async def submit(self, submission: str, lines: Iterable[str]) -> str:
         """Upload the requests, start the batch, and return its id."""
         content = ("\n".join(lines) + "\n").encode()
-        file = await self._request(
-            litellm().acreate_file(file=(f"{submission}.jsonl", content), purpose="batch", **self._common)
-        )
+        file = await self._request("acreate_file", file=(f"{submission}.jsonl", content), purpose="batch")
         batch = await self._request(
-            litellm().acreate_batch(
-                completion_window="24h", endpoint=_URL, input_file_id=file.id, metadata={_SUBMISSION: submission},
-                **self._common,
-            )
+            "acreate_batch", completion_window="24h", endpoint=_URL, input_file_id=file.id,
+            metadata={_SUBMISSION: submission},
         )  # fmt: skip
         return str(batch.id)
 
@@ -94,7 +75,7 @@ class BatchApi:
         """Return the id of a submission's batch, which may not be recorded here; None if the provider has none."""
         after = None
         while True:
-            page = await self._request(litellm().alist_batches(after=after, limit=_LISTED, **self._common))
+            page = await self._request("alist_batches", after=after, limit=100)
             for batch in page.data:
                 if (batch.metadata or {}).get(_SUBMISSION) == submission:
                     return str(batch.id)
@@ -102,15 +83,10 @@ class BatchApi:
                 return None
             after = page.data[-1].id
 
-    async def state(self, batch_id: str) -> BatchState | None:
-        """Return the state of a batch; None while it is running."""
-        batch = await self._request(litellm().aretrieve_batch(batch_id=batch_id, **self._common))
-        if batch.status in _RUNNING:
-            return None
-        files = tuple(str(file) for file in (batch.output_file_id, batch.error_file_id) if file)
-        errors = getattr(batch.errors, "data", None) or []
-        error = "; ".join(str(getattr(each, "message", each)) for each in errors) or None
-        return BatchState(str(batch.status), files, error and safe(error))
+    async def ended(self, batch_id: str) -> Any:
+        """Return a batch that has ended, as LiteLLM returns it; None while it is running."""
+        batch = await self._request("aretrieve_batch", batch_id=batch_id)
+        return None if batch.status in {"validating", "in_progress", "finalizing", "cancelling"} else batch
 
     async def results(self, batch_id: str, file_id: str, custom_ids: Iterable[str]) -> list[BatchResult]:
         """Return the results in one of a batch's files, for requests with these ids.
@@ -119,7 +95,7 @@ class BatchApi:
         """
         left, results = set(custom_ids), []
         exchange = Exchange(n_results=len(left))
-        content = await self._request(litellm().afile_content(file_id=file_id, **self._common), exchange)
+        content = await self._request("afile_content", exchange, file_id=file_id)
         is_cut = exchange.body.is_over
         for number, line in enumerate(io.BytesIO(content.content), start=1):
             if len(line) >= MOST_BYTES or (is_cut and not line.endswith(b"\n")):
@@ -137,7 +113,9 @@ class BatchApi:
         cut_off = sorted(left) if is_cut else ()
         return [*results, *(BatchResult(custom_id, 200, {}, ReplyTooLarge(MOST_BYTES)) for custom_id in cut_off)]
 
-    async def _request(self, request: Awaitable[Any], exchange: Exchange | None = None) -> Any:
+    async def _request(self, name: str, exchange: Exchange | None = None, **arguments: Any) -> Any:
+        """Call a function of LiteLLM for this endpoint."""
+        request = getattr(litellm(), name)(**arguments, **self._common)
         with watched(exchange) as under_way:
             try:
                 return await request
@@ -163,7 +141,7 @@ class BatchApi:
 
 
 def _unread(line: bytes, fault: ReplyTooLarge | ValueError) -> BatchResult:
-    match = _CUSTOM_ID.search(line, 0, _HEAD_BYTES)
+    match = re.search(rb'"custom_id"\s*:\s*"(\w+)"', line[:1000])
     return BatchResult("" if match is None else match[1].decode(), 200, {}, fault)
 
 

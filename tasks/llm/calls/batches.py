@@ -10,22 +10,21 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tasks.console import notice
-from tasks.llm.calls.batch_api import BatchApi, BatchResult, BatchState, NotNow
+from tasks.llm.calls.batch_api import BatchApi, BatchResult, NotNow
+from tasks.llm.environment import safe
 from tasks.llm.ledger.entries import ENDED, SUBMITTED, SUBMITTING, Entry, as_text, recorded
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import BudgetSpent, Limiter, Reservations, usage_of
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.replies import Reply, failure_of, failure_of_status, from_chat
 from tasks.llm.request import NOTHING, Call, Target, most_of, prices_of
-from tasks.llm.transport import whole
+from tasks.llm.transport import Body, cleaned
 from tasks.rules.errors import PipelineError
 
-_MOST_REQUESTS, _MOST_BYTES = 20_000, 100 << 20
-"""Half of OpenAI's limits for one batch."""
-_FIRST_POLL_S, _LONGEST_POLL_S = 0.5, 60.0
+_FIRST_POLL_S = 0.5
 
 
 class SubmittedCall(NamedTuple):
@@ -160,7 +159,7 @@ class Batching:
                 outcome.notes += running.values()
                 return calls
             await asyncio.sleep(min(poll_s, left_s))
-            poll_s = _FIRST_POLL_S if outcome.n_submitted > n_before else min(_LONGEST_POLL_S, 2 * poll_s)
+            poll_s = _FIRST_POLL_S if outcome.n_submitted > n_before else min(60.0, 2 * poll_s)
 
     async def _submit_alone(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Call]:
         """Find lost batches and submit missing calls, while no other process does so for this target.
@@ -225,21 +224,23 @@ class Batching:
         """Record the results of a batch if it has ended; return a note if it is still running."""
         goes_on = f"batch {submission.batch_id} is still running, with {len(submission.calls)} calls"
         try:
-            if (state := await self._api.state(str(submission.batch_id))) is None:
+            if (batch := await self._api.ended(str(submission.batch_id))) is None:
                 return goes_on
             with self._ledger.call_locks.holding(f"results of {submission.name}") as is_ours:
                 if not is_ours:  # another process is recording them now
                     return goes_on
                 if not self._submissions.has_ended(submission):
-                    await self._record(submission, state, outcome)
+                    await self._record(submission, batch, outcome)
         except NotNow as error:
             return f"{goes_on}, as far as is known ({error})"
         return None
 
-    async def _record(self, submission: Submission, state: BatchState, outcome: BatchOutcome) -> None:
+    async def _record(self, submission: Submission, batch: Any, outcome: BatchOutcome) -> None:
+        """Record the results of a batch that has ended."""
         by_key = {call.call_key: call for call in submission.calls}
-        batch_id, has_all = str(submission.batch_id), state.status == "completed"
-        results = [each for file in state.result_files for each in await self._api.results(batch_id, file, by_key)]
+        batch_id, has_all = str(submission.batch_id), batch.status == "completed"
+        files = [str(file) for file in (batch.output_file_id, batch.error_file_id) if file]
+        results = [each for file in files for each in await self._api.results(batch_id, file, by_key)]
         taken = [
             self._entry(by_key.pop(each.custom_id), each)
             for each in results
@@ -256,8 +257,10 @@ class Batching:
                 self._reservations.release(key, NOTHING)
         outcome.replies += [entry.reply for entry in taken]
         if by_key or not has_all:
-            ended = f"batch {batch_id} ended as {state.status}, {len(by_key)} of {len(submission.calls)} calls"
-            outcome.notes.append(f"{ended} have no result{f': {state.error}' if state.error else ''}")
+            ended = f"batch {batch_id} ended as {batch.status}, {len(by_key)} of {len(submission.calls)} calls"
+            errors = getattr(batch.errors, "data", None) or ()
+            error = safe("; ".join(str(getattr(each, "message", each)) for each in errors))
+            outcome.notes.append(f"{ended} have no result{f': {error}' if error else ''}")
 
     def _entry(self, call: SubmittedCall, result: BatchResult) -> Entry:
         """Return the ledger entry of a result."""
@@ -276,7 +279,7 @@ def _chunks(lines: Iterable[tuple[SubmittedCall, str]]) -> Iterator[list[tuple[S
     chunk: list[tuple[SubmittedCall, str]] = []
     size = 0
     for call, line in lines:
-        if len(chunk) >= _MOST_REQUESTS or size >= _MOST_BYTES:
+        if len(chunk) >= 20_000 or size >= 100 << 20:  # half of OpenAI's limits for one batch
             yield chunk
             chunk, size = [], 0
         chunk.append((call, line))
@@ -295,7 +298,8 @@ def _read(target: Target, result: BatchResult) -> Reply:
     if result.status != 200:
         return failure_of_status(result.status, as_text(result.body)).reply
     try:
-        content, body = whole(result.body)
+        content, body = cleaned(result.body), Body(0)
+        body.look_at(content)
         reply = from_chat(litellm().ModelResponse(**content), body)
     except Exception as error:  # noqa: BLE001 - a body that is not a completion becomes a failure with the cause
         return failure_of(error).reply

@@ -152,13 +152,9 @@ def _address(target: Target) -> dict[str, Any]:
     return {"model": target.name} | ({"api_base": filled_in(target.api_base)} if target.api_base else {})
 
 
-_MOST_S = 30.0
 _COSTLY = ("reasoning_effort", "thinking_budget_tokens", "web_search", "code_interpreter")
 """Parameters that could make the reply long or expensive."""
-FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.5, 60.0
-_BYTES_A_TOKEN = 4
-_LIKELY_REPLY_TOKENS = 500
-"""First estimates for tokens per minute; the reply corrects them."""
+FIRST_BACKOFF_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -221,12 +217,10 @@ class Gateway:
                 await asyncio.sleep(wait_s)
         return replies
 
-    def _history(self, call: Call, key: str) -> History:
-        return self.ledger.history(key).since(call.not_before_s).after(call.after_attempt)
-
-    def history(self, call: Call) -> History:
-        """Return the attempts of a call that the ledger holds."""
-        return self._history(call, call.key(call.parameters()))
+    def history(self, call: Call, key: str | None = None) -> History:
+        """Return the attempts of a call that the ledger holds; `key` is that of other parameters."""
+        history = self.ledger.history(key or call.key(call.parameters()))
+        return history.since(call.not_before_s).after(call.after_attempt)
 
     def _before(self, call: Call) -> tuple[Reply | None, list[Reply]]:
         """Return the reply in the ledger, if there is one, and the failed attempts.
@@ -236,7 +230,7 @@ class Gateway:
         history, last_resort = self.history(call), call.target.last_resort
         stored, failed = history.reply_for(call.cell), history.failed_for(call.cell)
         if stored is None and last_resort is not None:
-            resort = self._history(call, call.key(call.parameters(last_resort)))
+            resort = self.history(call, call.key(call.parameters(last_resort)))
             if resort.has_attempt_for(call.cell) and (last := resort.reply_for(call.cell)) is not None:
                 n_attempts = len(failed) + last.attempts
                 stored = replace(last, degraded=True, cost_usd=total_usd([*failed, last]), attempts=n_attempts)
@@ -249,13 +243,14 @@ class Gateway:
         while (reply := await self._locked_attempt(call, parameters, key)) is None:
             # Hold no admission while waiting, so that other calls of this run may start.
             await self.ledger.call_locks.released(key, self.limiter.stop_at_s)
-            if (reply := self._history(call, key).reply_for(call.cell)) is not None:
+            if (reply := self.history(call, key).reply_for(call.cell)) is not None:
                 break
         return replace(reply, degraded=last_resort is not None)
 
     async def _locked_attempt(self, call: Call, parameters: Mapping[str, Any], key: str) -> Reply | None:
         """Make an attempt and return its reply, or one that exists by now; None if the call is being made elsewhere."""
-        likely_tokens = most_prompt_tokens(call.messages, parameters) // _BYTES_A_TOKEN + _LIKELY_REPLY_TOKENS
+        # A first estimate for tokens per minute, which the reply corrects: four bytes a token, and a reply of 500.
+        likely_tokens = most_prompt_tokens(call.messages, parameters) // 4 + 500
         wanted = Admission(call.target.endpoint_name, call.priority, most_of(call, parameters), likely_tokens)
         admission = await self.limiter.acquire(wanted)
         reply: Reply | None = None
@@ -266,7 +261,7 @@ class Gateway:
                 if not is_locked:
                     return None
                 # During the wait, the same call may have been made for another cell or by another process.
-                history = self._history(call, key)
+                history = self.history(call, key)
                 if (stored := history.reply_for(call.cell)) is not None:
                     return stored
                 is_lost = True  # unless the sender returns
@@ -298,7 +293,7 @@ def _summed_up(replies: Sequence[Reply], n_attempts: int) -> Reply:
 
 def backoff_s(attempt: int) -> float:
     """Return a wait that doubles, with jitter: calls that failed together should not be retried together."""
-    return float(min(_LONGEST_BACKOFF_S, FIRST_BACKOFF_S * 2 ** (attempt - 1))) * random.uniform(0.5, 1.5)
+    return float(min(60.0, FIRST_BACKOFF_S * 2 ** (attempt - 1))) * random.uniform(0.5, 1.5)
 
 
 Probed = tuple[bool | None, str]
@@ -326,7 +321,7 @@ async def _reply_of(target: Target) -> Reply:
         bound: dict[str, Any] = {"questions": [{"type": "predicate", "name": "c1", "instructions": "Is this a word?"}]}
     else:
         bound = {} if kept.get("api") == EMBEDDING else {"max_tokens": 1}
-    call = Call(replace(target, timeout_s=min(target.timeout_s, _MOST_S)), [{"role": "user", "content": "Hi"}], "")
+    call = Call(replace(target, timeout_s=min(target.timeout_s, 30.0)), [{"role": "user", "content": "Hi"}], "")
     return await send(call, call.parameters(kept | bound))
 
 

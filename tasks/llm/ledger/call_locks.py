@@ -17,7 +17,6 @@ from pathlib import Path
 
 _FLOCK = struct.Struct("hhqqi0q")
 """`struct flock` of Linux: type, whence, start, length, process."""
-_FIRST_LOOK_S, _LONGEST_LOOK_S = 0.01, 0.25
 
 
 class CallLocks:
@@ -34,7 +33,8 @@ class CallLocks:
     @contextlib.contextmanager
     def holding(self, name: str) -> Iterator[bool]:
         """Lock a name until the block ends, if it is free; yield whether it was locked."""
-        offset = _offset_of(name)
+        # Below the largest offset of a file, so that the byte fits.
+        offset = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 2
         # The kernel would grant a lock again to the process that holds it.
         if offset in self._held or not self._set(fcntl.F_WRLCK, offset):
             yield False
@@ -61,16 +61,11 @@ class CallLocks:
 
     async def released(self, name: str, until_s: float | None = None) -> None:
         """Wait until no process holds the lock, or until a moment of wall-clock time."""
-        look_s = _FIRST_LOOK_S
+        look_s = 0.01
         while self.is_held(name) and (until_s is None or time.time() < until_s):
             await asyncio.sleep(look_s)
-            look_s = min(_LONGEST_LOOK_S, 1.5 * look_s)
+            look_s = min(0.25, 1.5 * look_s)
 
     def close(self) -> None:
         """Free all locks."""
         self._file.close()
-
-
-def _offset_of(name: str) -> int:
-    """Return an offset below the largest one of a file, so that the byte fits."""
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 2

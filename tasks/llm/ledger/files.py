@@ -24,7 +24,6 @@ _NOT_OF_THE_FILE = frozenset({
     sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM,
 })  # fmt: skip
 """Codes of errors that say nothing about a file's content."""
-_POLL_S = 0.05
 _FILE_PARTS = ("", "-wal", "-shm")
 """Suffixes that SQLite adds to the name of a file for its companions."""
 MOST_CHECKED_BYTES = 256 << 20
@@ -74,7 +73,7 @@ def in_use(folder: Path) -> TextIO:
             if path.exists() and not _repaired(path).exists():
                 return lock
             fcntl.flock(lock, fcntl.LOCK_UN)  # that process was killed before the end
-            time.sleep(_POLL_S)
+            time.sleep(0.05)
     except BaseException:
         lock.close()
         raise
@@ -162,11 +161,10 @@ def _lock_of(folder: Path) -> TextIO:
 
 
 def _try_lock(lock: TextIO, how: int) -> bool:
-    try:
+    with contextlib.suppress(BlockingIOError):
         fcntl.flock(lock, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        return True
+    return False
 
 
 def _connected(path: Path) -> sqlite3.Connection:
@@ -197,7 +195,8 @@ def _new_file(path: Path, as_: Path) -> Iterator[sqlite3.Connection]:
     file.
     """
     new = path.with_name(f"new-{path.name}")
-    _remove(new)
+    for part in _FILE_PARTS:
+        beside(new, part).unlink(missing_ok=True)
     with contextlib.closing(_connected(new)) as connection:
         connection.executescript(";".join(["begin", *TABLES.values(), f"pragma user_version = {VERSION}", "commit"]))
         yield connection
@@ -206,11 +205,6 @@ def _new_file(path: Path, as_: Path) -> Iterator[sqlite3.Connection]:
             raise sqlite3.OperationalError(f"the log of {new.name} is in use")
     new.rename(as_)
     _sync(path.parent)
-
-
-def _remove(path: Path) -> None:
-    for part in _FILE_PARTS:
-        beside(path, part).unlink(missing_ok=True)
 
 
 def _sync(folder: Path) -> None:
@@ -244,10 +238,9 @@ def _damage_in(path: Path) -> str | None:
             if n_read < n_logged:  # SQLite silently stops at the first damaged frame
                 aside = beside(_aside(path), "-wal")
                 shutil.copy(beside(path, "-wal"), aside)
-                notice(
-                    f"{path}: is damaged (its log of commits can be read up to {n_read} of {n_logged}); what came "
-                    f"later is lost, and its calls are made again; the damaged log is kept as {aside.name}"
-                )
+                lost = "what came later is lost, and its calls are made again"
+                damage = f"its log of commits can be read up to {n_read} of {n_logged}"
+                notice(f"{path}: is damaged ({damage}); {lost}; the damaged log is kept as {aside.name}")
             if path.stat().st_size <= MOST_CHECKED_BYTES or _suspected(path).exists():
                 verdict: str = connection.execute("pragma integrity_check(1)").fetchone()[0]
                 if verdict != "ok":

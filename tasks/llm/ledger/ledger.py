@@ -24,7 +24,6 @@ from tasks.llm.ledger.entries import ENDED, SPEND_COLUMNS, SPEND_KEY, SPENT, Ent
 from tasks.llm.replies import EMPTY
 from tasks.rules.errors import PipelineError
 
-_GROUP = 512
 _HISTORY = """
     select spent.attempt, logprobs.tokens, calls.rowid, calls.* from (select ? as wanted)
     left join calls on calls.call_key = wanted left join spent on spent.call_key = wanted
@@ -105,7 +104,7 @@ class Ledger:
 
     def _commit(self) -> None:
         """Commit all statements together that are queued by now; later calls of this function then find none."""
-        writes = [self._writes.popleft() for _ in range(min(_GROUP, len(self._writes)))]
+        writes = [self._writes.popleft() for _ in range(min(512, len(self._writes)))]
         error: PipelineError | None = None
         try:
             self.refuse_if_broken()

@@ -31,13 +31,6 @@ from tasks.llm.request import Call, Target
 from tasks.rules.errors import PipelineError, UsageError, install_extra
 
 LOCAL = "local"
-_CLIENT_PORT = 10001
-"""The port of `ray://HOST`, Ray's default."""
-_CONNECT_WITHIN_S = 10.0
-_N_TRIES = "3"
-"""Number of attempts to connect to a listening server: Ray prints a line for each refused token."""
-_LOCAL_STORE_BYTES = 128 << 20
-"""Memory for messages above 100 kB; by default Ray takes a third of the memory."""
 _SETTINGS = {
     # By default Ray starts each process through `uv run`, and uploads the current folder.
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
@@ -102,7 +95,8 @@ class Cluster:
         """
         _refuse_where_nothing_listens(address)
         if address != LOCAL:
-            os.environ.setdefault("RAY_gcs_server_port_wait_time_s", _N_TRIES)
+            # The number of attempts to connect to a listening server: Ray prints a line for each refused token.
+            os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "3")
         self._folder = ExitStack()
         options = self._folder.enter_context(_local_ray(n_cores)) if address == LOCAL else {"address": address}
         try:
@@ -159,8 +153,9 @@ def _local_ray(n_cores: int | None) -> Iterator[Mapping[str, Any]]:
         os.environ.pop("RAY_AUTH_MODE", None)  # so that Ray turns authentication on
         # Ray would store its own token in the home folder, readable for everybody.
         os.environ.update(_LOCAL_SETTINGS, RAY_AUTH_TOKEN_PATH=str(folder / _TOKEN))
+        # By default Ray takes a third of the memory for messages above 100 kB.
         yield {
-            "num_cpus": n_cores, "include_dashboard": False, "object_store_memory": _LOCAL_STORE_BYTES,
+            "num_cpus": n_cores, "include_dashboard": False, "object_store_memory": 128 << 20,
             "_temp_dir": str(folder / "s"), "_node_ip_address": "127.0.0.1",
         }  # fmt: skip
         shutil.rmtree(folder, ignore_errors=True)
@@ -185,14 +180,13 @@ def _refuse_where_nothing_listens(address: str) -> None:
     named = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
     try:
         url = urlsplit(named if "://" in named else f"//{named}")
-        port = url.port or (_CLIENT_PORT if url.scheme else None)
+        port = url.port or (10001 if url.scheme else None)  # Ray's default for `ray://HOST`
         if port is not None:  # other addresses start Ray here, or look for a cluster of this machine
-            socket.create_connection((url.hostname or "", port), _CONNECT_WITHIN_S).close()
+            socket.create_connection((url.hostname or "", port), 10.0).close()
     except (OSError, ValueError) as error:
         raise UsageError(f"calls.address: {address}: Ray is not there: {named}: {error}") from error
 
 
-_LIBRARIES = ("litellm", "openai", "httpx", "aiohttp", "pydantic", "ray")
 _CODE = Path(__file__).parents[2]
 
 
@@ -202,7 +196,7 @@ def versions() -> Mapping[str, str]:
     digest = hashlib.sha256()
     for path in sorted(_CODE.rglob("*.py")):
         digest.update(f"{path.relative_to(_CODE)}\0".encode() + path.read_bytes() + b"\0")
-    libraries = {name: version(name) for name in _LIBRARIES}
+    libraries = {name: version(name) for name in ("litellm", "openai", "httpx", "aiohttp", "pydantic", "ray")}
     return {"Python": platform.python_version(), **libraries, "prbench": digest.hexdigest()[:12]}
 
 

@@ -19,14 +19,6 @@ from tasks.llm.senders import cluster as on_ray
 from tasks.llm.senders.cluster import Cluster, Equipment, Node, SenderProcess
 from tasks.rules.errors import PipelineError
 
-_MESSAGE_AFTER_S = 0.002
-"""Time for which attempts are collected for one message; a message takes half a millisecond of the driver's core."""
-
-
-Sent = tuple[float, list[tuple[int, Reply]]]
-"""A message of a sender: the time of its own clock, and the replies to attempts by their numbers."""
-
-
 SenderState = Mapping[str, Any]
 """The state of a sender: its `node` and process (`pid`), and its calls in progress (`n_in_hand`)."""
 
@@ -35,9 +27,7 @@ class RemoteSender:
     """A process that makes attempts, on a node."""
 
     def __init__(self, process: Any, node: Node, equipment: Equipment) -> None:
-        self.node = node
-        self.pid = equipment.pid
-        self.lacking = equipment.lacking
+        self.node, self.pid, self.lacking = node, equipment.pid, equipment.lacking
         self._heard_at_s = equipment.at_s
         self._process = process
         self.in_hand: dict[int, asyncio.Future[Reply]] = {}
@@ -55,7 +45,8 @@ class RemoteSender:
         outcome: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self.in_hand[number] = outcome
         if not self._attempts:
-            asyncio.get_running_loop().call_later(_MESSAGE_AFTER_S, self._send)
+            # Attempts of 2 ms make one message, which takes half a millisecond of the driver's core.
+            asyncio.get_running_loop().call_later(0.002, self._send)
         self._attempts.append((number, call, parameters))
         try:
             async with asyncio.timeout(call.target.timeout_s + on_ray.SILENCE_S):
@@ -74,7 +65,7 @@ class RemoteSender:
         while True:
             # Waited for twice: the first wait may have passed while this process was stopped. Ray's
             # future is never cancelled: Ray's client (`ray://`) would then print a traceback.
-            sent: asyncio.Future[Sent] = asyncio.wrap_future(self._process.outcomes.remote().future())
+            sent: asyncio.Future[Any] = asyncio.wrap_future(self._process.outcomes.remote().future())
             # The error is read even if nobody waits for it.
             sent.add_done_callback(lambda each: each.cancelled() or each.exception())
             for _ in range(2):
