@@ -152,7 +152,7 @@ def _provider_key(monkeypatch: pytest.MonkeyPatch) -> None:
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the waits between attempts too short to notice."""
     monkeypatch.setattr("tasks.llm.calls.gateway.FIRST_BACKOFF_S", 0.01)
-    monkeypatch.setattr("tasks.llm.endpoint_health.FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("tasks.llm.limiter.FIRST_PAUSE_S", 0.01)
 
 
 @pytest.fixture

@@ -15,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.llm.calls.gateway import Gateway
-from tasks.llm.endpoint_health import EndpointHealth
 from tasks.llm.ledger.ledger import Ledger, spend_in
-from tasks.llm.limiter import Admission, Budget, Limiter, ModelStopped, NotCalled, TimeIsUp, TokenBucket
+from tasks.llm.limiter import Admission, Budget, EndpointHealth, Limiter, ModelStopped, NotCalled, TimeIsUp, TokenBucket
 from tasks.llm.replies import Failure, Kind, Reply
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
