@@ -32,7 +32,6 @@ TESTS = {
     "tasks/llm/limiter.py": "tests/tasks/llm/limits tests/tasks/llm/test_outcomes.py",
     "tasks/llm/ledger/ledger.py": "tests/tasks/llm/ledger",
     "tasks/llm/ledger/entries.py": "tests/tasks/llm/ledger",
-    "tasks/llm/ledger/call_locks.py": "tests/tasks/llm/ledger/test_claims.py",
     "tasks/llm/request.py": "tests/tasks/rules/test_identity.py tests/tasks/llm/ledger/test_ledger.py",
     "tasks/llm/replies.py": "tests/tasks/llm/transport",
     "sql/marts/": "", "sql/intermediate/": "",

@@ -1,4 +1,4 @@
-"""The ledger: every finished call is on disk before anything else sees it.
+"""The ledger: every finished call is on disk before anything else sees it; and the locks of calls.
 
 It is one SQLite file in WAL mode, which all processes of a warehouse share. Calls are keyed by `call_key` and attempt;
 they are durable when `record` returns. A separate thread commits all calls since the last commit together, so that one
@@ -7,9 +7,13 @@ they are durable when `record` returns. A separate thread commits all calls sinc
 
 import asyncio
 import contextlib
+import fcntl
+import hashlib
 import json
 import os
 import sqlite3
+import struct
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,10 +23,70 @@ from typing import Any
 
 from tasks.console import notice
 from tasks.llm.ledger import files
-from tasks.llm.ledger.call_locks import CallLocks
 from tasks.llm.ledger.entries import ENDED, SPEND_COLUMNS, SPEND_KEY, SPENT, Entry, History, Statement, recorded
 from tasks.llm.replies import EMPTY
 from tasks.rules.errors import PipelineError
+
+_FLOCK = struct.Struct("hhqqi0q")
+"""`struct flock` of Linux: type, whence, start, length, process."""
+
+
+class CallLocks:
+    """Call locks: one process of a warehouse makes a call, and the others wait for its reply.
+
+    A call lock is a lock on one byte of an empty file; the byte's offset is the hash of the name. The kernel frees a
+    lock when its holder ends, however it ends. The locks belong to the opened file and not to the process
+    (`F_OFD_SETLK`): POSIX locks of a process would not separate two runs in one process, and closing any file object on
+    that file would free all of them. Two names with the same hash only wait for each other.
+
+    Raises:
+        OSError: the file of the locks cannot be opened.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = (folder / "call-locks.lock").open("a+")
+        self._held: set[int] = set()
+
+    @contextlib.contextmanager
+    def holding(self, name: str) -> Iterator[bool]:
+        """Lock a name until the block ends, if it is free; yield whether it was locked."""
+        # Below the largest offset of a file, so that the byte fits.
+        offset = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 2
+        # The kernel would grant a lock again to the process that holds it.
+        if offset in self._held or not self._set(fcntl.F_WRLCK, offset):
+            yield False
+            return
+        self._held.add(offset)
+        try:
+            yield True
+        finally:
+            self._held.discard(offset)
+            if not self._file.closed:
+                self._set(fcntl.F_UNLCK, offset)
+
+    def _set(self, kind: int, offset: int) -> bool:
+        """Lock or free a byte of the file; return False if another process holds it."""
+        with contextlib.suppress(BlockingIOError):
+            fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _FLOCK.pack(kind, 0, offset, 1, 0))
+            return True
+        return False
+
+    def is_held(self, name: str) -> bool:
+        """Return whether any process, this one included, holds the lock."""
+        with self.holding(name) as is_free:
+            return not is_free
+
+    async def released(self, name: str, until_s: float | None = None) -> None:
+        """Wait until no process holds the lock, or until a moment of wall-clock time."""
+        look_s = 0.01
+        while self.is_held(name) and (until_s is None or time.time() < until_s):
+            await asyncio.sleep(look_s)
+            look_s = min(0.25, 1.5 * look_s)
+
+    def close(self) -> None:
+        """Free all locks."""
+        self._file.close()
+
 
 _HISTORY = """
     select spent.attempt, logprobs.tokens, calls.rowid, calls.* from (select ? as wanted)
