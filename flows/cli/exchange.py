@@ -348,6 +348,6 @@ def export_datasets(context: Context, folder: Path, tables: tuple[str, ...]) -> 
       prbench export datasets results/
       prbench export datasets results/ --table verdict_details --table leaderboard
     """
-    from tasks.exports.data_set import export_data_sets as written
+    from tasks.exports.result_files import export_data_sets as written
 
     return report_done(context, written(context.stored_job(checked=()), folder, tables))

@@ -195,7 +195,7 @@ def _write(context: Context, job: "Job", shows: "Figure", rows: "Rows", file_for
 
         polars.from_dicts(rows, infer_schema_length=None).write_parquet(output)
     elif file_format == "xlsx" or (file_format == "csv" and output is not None):
-        from tasks.exports.board_files import write_board
+        from tasks.exports.result_files import write_board
         from tasks.figures.queries import relation_of
         from tasks.rules.records import ResultTable
 
@@ -345,7 +345,7 @@ def leaderboard(context: Context, output: Path | None, is_debiased: bool, **own:
         parts = {"": "debiased_categories" if by else "debiased_scores"}
         return show_parts(context, context.stored_job(), parts, own)
     if output is not None:
-        from tasks.exports.board_files import refuse_other_suffix, write_board
+        from tasks.exports.result_files import refuse_other_suffix, write_board
 
         refuse_other_suffix(output)
     job = context.stored_job()

@@ -13,8 +13,7 @@ import yaml
 
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
-from tasks.exports.board_files import write_board
-from tasks.exports.data_set import USUAL, export_data_sets
+from tasks.exports.result_files import USUAL, export_data_sets, write_board
 from tasks.figures.leaderboard import leaderboard
 from tasks.ingest import ingest
 from tasks.rules.errors import UsageError

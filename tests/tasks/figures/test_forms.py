@@ -14,7 +14,7 @@ import openpyxl
 import pytest
 
 from flows.cli.output import show
-from tasks.exports.board_files import write_board
+from tasks.exports.result_files import write_board
 from tasks.figures.columns import MISSING, with_values
 from tasks.figures.rendering import as_csv, as_text
 from tasks.figures.scope import Scope
