@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import sql
 from tasks.benchmarks import benchmark_names, load_benchmark
@@ -46,8 +46,7 @@ class FigureDifference:
     recomputed: Any
 
 
-@dataclass(frozen=True)
-class BoardComparison:
+class BoardComparison(NamedTuple):
     """The number of rows and figures that were compared, and the figures that differ."""
 
     n_rows: int

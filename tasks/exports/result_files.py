@@ -18,7 +18,6 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.dataset.source import sample_of
 from tasks.exports import tables as exported
-from tasks.exports.tables import meaning_of_column
 from tasks.figures.columns import usual
 from tasks.figures.rendering import as_csv
 from tasks.rules.errors import UsageError, disk_errors
@@ -56,7 +55,7 @@ def write_board(job: Job, table: ResultTable, file: Path, name: str = "leaderboa
     values = ([", ".join(map(str, v)) if isinstance(v, list | tuple) else v for v in row] for row in table.rows)
     rows = [dict(zip(columns, (*about, *row), strict=True)) for row in values]
     known, marts = sql.schema()["meanings"], (relation, name, *_MARTS)
-    meanings = {each: known.get(each) or meaning_of_column(each, marts) or usual(each)[1] for each in columns}
+    meanings = {each: known.get(each) or exported.meaning_of_column(each, marts) or usual(each)[1] for each in columns}
     explained = [{"column": column, "meaning": meaning} for column, meaning in meanings.items()]
     beside = file.with_name(f"{file.stem}-columns.csv")
     sheets = ((name[:31], file, rows), ("columns", beside, explained))  # Excel allows names of 31 characters

@@ -27,7 +27,6 @@ Given = Mapping[str, Any]
 Row = dict[str, Any]
 Offered = TypeVar("Offered")
 Subject = TypeVar("Subject")
-BATCH_HEX = 16
 _TEXTS = ("response", "explanation")
 _MOST_TRIALS, _DIGITS = 10_000, re.compile("[0-9]{1,19}")
 
@@ -70,17 +69,22 @@ def key_of(job: Job) -> dict[str, str]:
     return {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
 
 
-def batch_of(file: Path, *options: str | None) -> str:
-    """Return the id of an import batch: a hash of the file and of the given options.
+def batch_of_file(file: Path, *options: str | None) -> str:
+    """Return the id of a batch from a file.
 
     Raises:
         OSError: it cannot be read.
     """
     with open_regular(file) as opened:
-        content = hashlib.sha256(opened.read())
+        return batch_of(opened.read(), *options)
+
+
+def batch_of(content: bytes, *options: str | None) -> str:
+    """Return the id of an import batch: a hash of its content and of the given options."""
+    hasher = hashlib.sha256(content)
     if any(option is not None for option in options):
-        content.update(repr(options).encode())
-    return content.hexdigest()[:BATCH_HEX]
+        hasher.update(repr(options).encode())
+    return hasher.hexdigest()[:16]
 
 
 def given_rows(file: Path, benchmark: Benchmark | None = None, **defaults: str | None) -> Iterator[tuple[str, Given]]:

@@ -100,7 +100,7 @@ def offer_of(
         raise UsageError(f"{option}: works only with a folder of documents, and {source} is not a folder")
     given = files.given_rows(source, benchmark, model=model)
     rows = [Offered(where, row, _document(source, where, row)) for where, row in given]
-    batch, documents = files.batch_of(source, model), _documents(rows)
+    batch, documents = files.batch_of_file(source, model), _documents(rows)
     if documents:
         batch = _batch([batch, *(_hash_of(source.parent, file) for file in documents)])
     return rows, source.parent, batch, 0
@@ -160,7 +160,7 @@ def _hash_of(folder: Path, file: Path) -> str:
 
 
 def _batch(parts: Sequence[str]) -> str:
-    return hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()[: files.BATCH_HEX]
+    return files.batch_of("\n".join(parts).encode(errors="surrogateescape"))
 
 
 def import_responses(

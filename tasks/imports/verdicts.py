@@ -6,10 +6,9 @@ The module also finds the criteria and the stored responses of imported rows.
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import sql
 from tasks.benchmarks import load_benchmark
@@ -28,8 +27,7 @@ from warehouse import Reader, Warehouse
 from warehouse.tables import GIVEN
 
 
-@dataclass(frozen=True)
-class Wording:
+class Wording(NamedTuple):
     """A criterion in one of its wordings."""
 
     task_id: str
@@ -163,7 +161,7 @@ def import_verdicts(
         ImportRefused: a row matches no stored response or criterion, has another text than the stored response, or a
             different decision is stored for it.
     """
-    batch = files.batch_of(file, "verdicts", task, model, judge, grading)
+    batch = files.batch_of_file(file, "verdicts", task, model, judge, grading)
     benchmark, key = load_benchmark(job.settings.benchmark), files.key_of(job)
     given = list(files.given_rows(file, benchmark, task=task, model=model, judge=judge, grading=grading))
     decided = [each for each in given if not skip_empty or _stated(each[1])]
@@ -348,7 +346,7 @@ def import_reviews(
         matched, notes = files.of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown)
         if n_empty := len(given) - len(decided):
             notes.append(f"{n_empty} rows without a decision skipped")
-        batch = files.batch_of(file, "reviews", reviewer)
+        batch = files.batch_of_file(file, "reviews", reviewer)
         cells = files.Cells("reviews", stored, batch)
         for (where, row), wording in matched:
             cells.put(where, _review_row({**common, "import_batch": batch}, sampled, where, row, wording))

@@ -188,11 +188,11 @@ class Exchange:
     fault: Redirected | ReplyTooLarge | None = None
     body: Body = field(default_factory=lambda: Body(0))
 
-    def refuse_redirect(self, status: int, address: str, location: str) -> None:
-        """Raise `Redirected` if the status is that of a redirect."""
-        self.status = status
+    def refuse_redirect(self, response: Any) -> None:
+        """Raise `Redirected` if the response, of any library, is a redirect."""
+        self.status = status = response.status if hasattr(response, "status") else response.status_code
         if 300 <= status < 400:
-            self.refuse(Redirected(status, address, location))
+            self.refuse(Redirected(status, str(response.url), response.headers.get("location", "")))
 
     def refuse(self, fault: Redirected | ReplyTooLarge) -> NoReturn:
         """End the exchange, and keep the error: libraries replace it by other errors."""
@@ -201,12 +201,10 @@ class Exchange:
 
     def begin(self, kind: str, encoding: str) -> None:
         """Begin the next body, given its content type and content encoding from the headers."""
-        encoding = encoding.strip().lower()
-        if self.n_results is not None:
-            # 32 KiB for each call of a batch are several times the size of a verdict.
-            self.body = Body(MOST_BYTES + (32 << 10) * self.n_results, encoding, may_be_cut=True)
-            return
-        self.body = (EventBody if kind.startswith("text/event-stream") else Body)(MOST_BYTES, encoding)
+        # 32 KiB for each call of a batch are several times the size of a verdict.
+        most_bytes, may_be_cut = MOST_BYTES + (32 << 10) * (self.n_results or 0), self.n_results is not None
+        form = EventBody if kind.startswith("text/event-stream") and not may_be_cut else Body
+        self.body = form(most_bytes, encoding.strip().lower(), may_be_cut=may_be_cut)
 
     def read(self, raw: bytes | None) -> Iterator[bytes]:
         """Yield the bytes to pass on for a piece from the connection; None means its end."""
@@ -270,10 +268,9 @@ def _guard() -> None:
 
 
 def _direct(exchange: Exchange, response: Any) -> Any:
-    """Return the response of any library, if it is not a redirect."""
-    status = response.status if hasattr(response, "status") else response.status_code
+    """Return a response, if it is not a redirect."""
     try:
-        exchange.refuse_redirect(status, str(response.url), response.headers.get("location", ""))
+        exchange.refuse_redirect(response)
     except Redirected:
         response.close()
         raise
@@ -325,7 +322,7 @@ def _guard_httpx(client: Any, body: type[_HandedOn]) -> None:
         request.headers["accept-encoding"] = "identity"
         response = await send(self, request)
         try:
-            exchange.refuse_redirect(response.status_code, str(request.url), response.headers.get("location", ""))
+            exchange.refuse_redirect(response)
         except Redirected:
             await response.aclose()
             raise

@@ -10,7 +10,6 @@ import html
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,8 +50,8 @@ def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> list[LoggedR
         for each in response.gradings:
             decisions = tuple((decision.criterion, decision.position, decision.value) for decision in each.decisions)
             again = number((task, trial, each.judge), part, decisions, each.judge_trial)
-            gradings.append(replace(each, judge_trial=again))
-        numbered.append(replace(response, trial=trial, gradings=gradings))
+            gradings.append(each._replace(judge_trial=again))
+        numbered.append(response._replace(trial=trial, gradings=gradings))
     return numbered
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text
@@ -53,7 +52,7 @@ def decisions_of(score: Row) -> Decisions | None:
     if marked := records.marked(as_text(score.get("explanation")) or "", {"✓": 1.0, "✗": 0.0}, "\n  ", _UNREADABLE):
         return marked, True
     items = [{"criterion_id": name, **item} for name, item in _by_criterion(score, metadata).items()]
-    return ([replace(_decision(item), is_guess=True) for item in items], _may_hide(items)) if items else None
+    return ([_decision(item)._replace(is_guess=True) for item in items], _may_hide(items)) if items else None
 
 
 def _by_criterion(score: Row, metadata: Row) -> Mapping[str, Row]:

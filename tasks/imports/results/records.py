@@ -7,17 +7,16 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
 from tasks.dataset import foreign_files
 from tasks.dataset.source import json_rows
-from tasks.imports.files import BATCH_HEX
+from tasks.imports.files import batch_of
 from tasks.imports.verdicts import as_value
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, REFUSED, TIMEOUT, TRUNCATED, failure_of_status
 from tasks.rules.conversation import Message
@@ -30,8 +29,7 @@ PRIMARY = "score"
 MIN_NORMALIZED = "min_normalized"
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """A decision on one criterion: its `value` is 1, 0.5 or 0, or None with the `status` of a failure.
 
     `criterion` is an id or a criterion's exact text. `text` is the text if the id may be one of the harness. If a log
@@ -47,14 +45,13 @@ class Decision:
     explanation: str | None = None
     error: str | None = None
     weight: float | None = None
-    usage: Mapping[str, Any] = field(default_factory=dict)
+    usage: Mapping[str, Any] = {}
     is_guess: bool = False
     text: str | None = None
     is_reordered: bool = False
 
 
-@dataclass(frozen=True)
-class Grading:
+class Grading(NamedTuple):
     """The decisions of a judge on a response, and the scores that the harness computed from them, under our names.
 
     `may_hide_failures`: true if the harness stores a failed judge call as a decision; None if unknown.
@@ -64,11 +61,10 @@ class Grading:
     decisions: Sequence[Decision]
     judge_trial: int = 1
     may_hide_failures: bool | None = None
-    own_scores: Mapping[str, float] = field(default_factory=dict)
+    own_scores: Mapping[str, float] = {}
 
 
-@dataclass(frozen=True)
-class LoggedResponse:
+class LoggedResponse(NamedTuple):
     """A model's response to a conversation, or its failure (`text` None, `status` and `error`).
 
     The conversation is `messages`, or `transcript`: one text of `role: content` turns that ends with the response.
@@ -87,14 +83,13 @@ class LoggedResponse:
     transcript: str | None = None
     status: str | None = None
     error: str | None = None
-    failure_texts: Mapping[str, str] = field(default_factory=dict)
-    usage: Mapping[str, Any] = field(default_factory=dict)
+    failure_texts: Mapping[str, str] = {}
+    usage: Mapping[str, Any] = {}
     group: str = ""
-    combined_scores: Mapping[str, float] = field(default_factory=dict)
+    combined_scores: Mapping[str, float] = {}
 
 
-@dataclass(frozen=True)
-class Log:
+class Log(NamedTuple):
     """The content of a log. `title` names the tool that wrote it."""
 
     title: str
@@ -243,12 +238,8 @@ class LogSource:
 
     def batch_with(self, *options: str | None) -> str:
         """Return the hash of all content and of the given options."""
-        hasher = hashlib.sha256(self.content)
-        for name, content in self.files.items():
-            hasher.update(f"\n{name}\n{hashlib.sha256(content).hexdigest()}".encode(errors="surrogateescape"))
-        if any(option is not None for option in options):
-            hasher.update(repr(options).encode())
-        return hasher.hexdigest()[:BATCH_HEX]
+        listed = (f"\n{name}\n{hashlib.sha256(content).hexdigest()}" for name, content in self.files.items())
+        return batch_of(self.content + "".join(listed).encode(errors="surrogateescape"), *options)
 
 
 def _results_in(folder: Path) -> Mapping[str, bytes]:

@@ -5,8 +5,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasks.llm.calls.gateway import chat_arguments
 from tasks.llm.environment import filled_in
@@ -24,8 +23,7 @@ class NotNow(PipelineError):
     """A temporary failure: the provider did not respond, or may accept the same request later."""
 
 
-@dataclass(frozen=True)
-class BatchResult:
+class BatchResult(NamedTuple):
     """The result of one request in a batch: an HTTP status and a body, or the error of its line.
 
     The id is empty if the line does not show it.

@@ -7,7 +7,7 @@ States are only added, never changed; the one that is furthest in their order is
 import asyncio
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -35,8 +35,7 @@ class SubmittedCall(NamedTuple):
     parameters: str
 
 
-@dataclass(frozen=True)
-class Submission:
+class Submission(NamedTuple):
     """A batch that has not ended; `batch_id` is None if it may not have been submitted."""
 
     name: str
@@ -274,18 +273,16 @@ class Batching:
         return min(wait_s, self._limiter.left_s)
 
 
-def _chunks(lines: Iterable[tuple[SubmittedCall, str]]) -> Iterator[list[tuple[SubmittedCall, str]]]:
-    """Yield the calls in groups that fit into one batch."""
-    chunk: list[tuple[SubmittedCall, str]] = []
-    size = 0
+def _chunks(lines: Iterable[tuple[SubmittedCall, str]]) -> list[list[tuple[SubmittedCall, str]]]:
+    """Return the calls in groups that fit into one batch."""
+    chunks, size = list[list[tuple[SubmittedCall, str]]](), 0
     for call, line in lines:
-        if len(chunk) >= 20_000 or size >= 100 << 20:  # half of OpenAI's limits for one batch
-            yield chunk
-            chunk, size = [], 0
-        chunk.append((call, line))
+        if not chunks or len(chunks[-1]) >= 20_000 or size >= 100 << 20:  # half of OpenAI's limits for one batch
+            chunks.append([])
+            size = 0
+        chunks[-1].append((call, line))
         size += len(line)
-    if chunk:
-        yield chunk
+    return chunks
 
 
 def _read(target: Target, result: BatchResult) -> Reply:

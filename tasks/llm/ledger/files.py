@@ -327,20 +327,19 @@ def _readable_rows(damaged: sqlite3.Connection, table: str, file: Path) -> Itera
         last, n_at_once = last + n_at_once, min(_AT_ONCE, 2 * n_at_once)
 
 
+_DELETIONS = "deletions"
+
+
 def deletion_mark(folder: Path) -> int:
     """Return the mark of deletions of a folder's ledger, which changes whenever replies are deleted; 0: never.
 
     It tells the report, which holds copies of replies, when to read them again, without a look into the ledger.
     """
-    file = _deletions(folder)
+    file = folder / _DELETIONS
     return file.stat().st_mtime_ns if file.exists() else 0
 
 
 def change_mark(folder: Path) -> None:
     """Change the mark of deletions, before a deletion is committed."""
-    _deletions(folder).touch()
-    os.utime(_deletions(folder), ns=(time.time_ns(),) * 2)  # `touch` alone is too coarse
-
-
-def _deletions(folder: Path) -> Path:
-    return folder / "deletions"
+    (folder / _DELETIONS).touch()
+    os.utime(folder / _DELETIONS, ns=(time.time_ns(),) * 2)  # `touch` alone is too coarse

@@ -17,9 +17,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasks.console import notice
 from tasks.llm.ledger import files
@@ -239,8 +238,7 @@ class LedgerReader:
         self._connection.close()
 
 
-@dataclass(frozen=True)
-class KeptReply:
+class KeptReply(NamedTuple):
     """A reply: the row that it was made for, its call, its time, and the call's parameters."""
 
     cell: str
@@ -288,8 +286,7 @@ Stored = Callable[[Sequence[str]], Mapping[str, bool]]
 """Takes cells and returns the ones with a stored row, each with a flag: true if the row is decided."""
 
 
-@dataclass(frozen=True)
-class Pruned:
+class Pruned(NamedTuple):
     """The result of pruning: deleted entries and freed bytes; nothing is deleted while the ledger is in use."""
 
     entries: int = 0

@@ -14,13 +14,12 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import gettempdir, mkdtemp
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from tasks.llm.calls.gateway import send
@@ -52,8 +51,7 @@ _SECRET = secrets.token_hex(32)
 """The token of the clusters that this process starts: Ray reads it once."""
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """A machine of the cluster: Ray's id, its name, and its number of processor cores."""
 
     node_id: str
@@ -205,8 +203,7 @@ SILENCE_S = 6 * LIFE_SIGN_EVERY_S
 """Silence after which the driver gives up on a sender: Ray needs a minute to detect a lost node."""
 
 
-@dataclass(frozen=True)
-class Equipment:
+class Equipment(NamedTuple):
     """A sender's process id, its versions, and for each endpoint the environment variables that its calls lack.
 
     `at_s` is the time of its own clock.
