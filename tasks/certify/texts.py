@@ -3,7 +3,6 @@
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -43,8 +42,7 @@ _NAMED = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Texts:
+class Texts(NamedTuple):
     """The result of comparing given texts with a certificate.
 
     Attributes:
@@ -74,8 +72,7 @@ class Texts:
         return lines
 
 
-@dataclass(frozen=True)
-class Ids:
+class Ids(NamedTuple):
     """The result of recomputing ids, which are hashes of data.
 
     Attributes:

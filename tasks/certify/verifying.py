@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -35,8 +34,7 @@ _UNLIKE = """
 """Selects a verdict whose value does not match its status; a failure has no value."""
 
 
-@dataclass(frozen=True)
-class FigureDifference:
+class FigureDifference(NamedTuple):
     """A certified figure that differs from the recomputed one; `column` is None if one side lacks the whole row."""
 
     leaderboard: str
@@ -99,8 +97,7 @@ def is_same(column: str, stated: Any, own: Any) -> bool:
     return type(stated) is type(own) and bool(stated == own)
 
 
-@dataclass(frozen=True)
-class Verification:
+class Verification(NamedTuple):
     """The result of verifying a certificate.
 
     Attributes:
@@ -117,9 +114,9 @@ class Verification:
     about: dict[str, Any]
     compared: dict[str, BoardComparison]
     ids: Ids
-    other_sql: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    texts: Texts | None = None
+    other_sql: list[str]
+    notes: list[str]
+    texts: Texts | None
 
     @property
     def differences(self) -> list[FigureDifference]:
@@ -150,8 +147,8 @@ class Verification:
             "leaderboards": {
                 name: {"rows": each.n_rows, "figures": each.n_figures, "differing": len(each.differences)}
                 for name, each in self.compared.items()
-            }, "differences": [asdict(each) for each in self.differences], "other_sql": self.other_sql,
-            "ids": asdict(self.ids), "notes": self.notes, "texts": None if self.texts is None else asdict(self.texts),
+            }, "differences": [each._asdict() for each in self.differences], "other_sql": self.other_sql,
+            "ids": self.ids._asdict(), "notes": self.notes, "texts": self.texts and self.texts._asdict(),
         }  # fmt: skip
 
     @property

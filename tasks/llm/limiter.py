@@ -42,10 +42,6 @@ class EndpointHealth:
         """Queue an item: the lowest priority number is first, then the earliest."""
         heapq.heappush(self.waiting, (priority, next(self._numbers), item))
 
-    def pop(self) -> Any:
-        """Return and remove the next item."""
-        return heapq.heappop(self.waiting)[-1]
-
     def wait_s(self, now_s: float) -> float | None:
         """Return the seconds until a call may start: 0 for now, None if that depends on another call's end."""
         if self.closed_until_s > now_s:
@@ -352,7 +348,7 @@ class Limiter:
     def _dispatch(self) -> None:
         """Admit all calls that may start, and set a timer for the next time when one may."""
         while (endpoint := self._next_endpoint()) is not None:
-            waiting: Admission = endpoint.pop()
+            waiting: Admission = heapq.heappop(endpoint.waiting)[-1]
             if waiting.granted.done():
                 continue  # its caller no longer waits
             if endpoint.stopped is not None:

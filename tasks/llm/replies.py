@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasks.llm.environment import redacted, safe
 from tasks.llm.request import DECISIONS, EMBEDDING, NO_PRICES, RESPONSES, Prices, cost_usd
@@ -224,8 +224,7 @@ class Kind(Enum):
     """Every request will fail: wrong key, unknown model, exhausted quota, an address that redirects."""
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(NamedTuple):
     """The reason why an attempt has no reply: the stored status and cause, and the wait that the server requests."""
 
     status: str
@@ -293,8 +292,8 @@ def failure_of(error: BaseException) -> Failure:
     # The complete messages of the error and its causes, and the codes that LiteLLM omits.
     codes = (getattr(cause, name, "") for cause in causes_of(error) for name in ("code", "type", "body"))
     message = " ".join([*map(str, causes_of(error)), *map(str, codes)])
-    about_key = _is_about_key(status, message)
-    return Failure(*_by_status(status, message), text, wait_s, is_unpaid=True, is_about_key=about_key)
+    of_status, about_key = _by_status(status, message), _is_about_key(status, message)
+    return Failure(*of_status, text, wait_s, is_unpaid=True, is_about_key=about_key)
 
 
 def failure_of_status(status: int, text: str) -> Failure:

@@ -7,7 +7,7 @@ import importlib.metadata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasks.llm import embedded
 from tasks.llm.litellm_setup import can_follow_schema, decision_providers, litellm
@@ -18,8 +18,7 @@ RESPONSES, EMBEDDING, DECISIONS = "responses", "embedding", "decisions"
 """The values of the parameter `api` for the responses API, the vector of a text, and decisions on a text."""
 
 
-@dataclass(frozen=True)
-class Prices:
+class Prices(NamedTuple):
     """The prices of tokens, in USD per million, and the table they are from; an unknown price is None."""
 
     input_usd_per_mtok: float | None = None
@@ -131,8 +130,7 @@ class Call:
         return call_key(self.target.name, self.target.endpoint, parameters, self.messages, self.trial, self.vintage)
 
 
-@dataclass(frozen=True)
-class Usage:
+class Usage(NamedTuple):
     """The usage of a call, or its highest possible usage; None if unknown."""
 
     usd: float | None = None
@@ -187,14 +185,12 @@ def cost_usd(
 
     Cached prompt tokens without a separate price cost as much as others.
     """
-    if prices.input_usd_per_mtok is None or prices.output_usd_per_mtok is None:
-        return None
-    if prompt_tokens is None or completion_tokens is None:
+    of_prompt, of_cached, of_reply, _ = prices
+    if of_prompt is None or of_reply is None or prompt_tokens is None or completion_tokens is None:
         return None
     cached = min(cached_tokens or 0, prompt_tokens)
-    cached_price = prices.input_usd_per_mtok if prices.cached_usd_per_mtok is None else prices.cached_usd_per_mtok
-    full = (prompt_tokens - cached) * prices.input_usd_per_mtok + completion_tokens * prices.output_usd_per_mtok
-    return (full + cached * cached_price) / _MTOK
+    full = (prompt_tokens - cached) * of_prompt + completion_tokens * of_reply
+    return (full + cached * (of_prompt if of_cached is None else of_cached)) / _MTOK
 
 
 def most_reply_tokens(target: Target, parameters: Mapping[str, Any]) -> int | None:

@@ -48,9 +48,7 @@ def _has_odd_reason(choice: Any) -> bool:
 
 def _usage(usage: Any) -> dict[str, Any]:
     """Return a report of usage with valid figures only; an empty one if a main figure is invalid."""
-    if not isinstance(usage, Mapping):
-        return {}
-    if not all(is_count(usage[name]) for name in _COUNTS if usage.get(name) is not None):
+    if not isinstance(usage, Mapping) or not all(is_count(usage[n]) for n in _COUNTS if usage.get(n) is not None):
         return {}
     return {
         name: _usage(value) if name.endswith("_details") and value is not None else value

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasks.llm.replies import OK, Logprobs, Reply
 from tasks.llm.request import Prices
@@ -127,8 +127,7 @@ def as_text(parameters: Any) -> str:
     return json.dumps(parameters, sort_keys=True, ensure_ascii=False)
 
 
-@dataclass(frozen=True)
-class History:
+class History(NamedTuple):
     """All attempts of one call, oldest first. Attempts up to number `spent` ended in a failed row.
 
     `late` are the numbers of the attempts that any process made since the run began. They count even if they are spent:
@@ -151,7 +150,7 @@ class History:
     def after(self, attempt: int) -> "History":
         """Return the entries after an attempt."""
         entries = tuple(entry for entry in self.entries if entry.attempt > attempt)
-        return replace(self, entries=entries, spent=max(self.spent, attempt))
+        return self._replace(entries=entries, spent=max(self.spent, attempt))
 
     @property
     def next_attempt(self) -> int:
