@@ -27,9 +27,7 @@ from warehouse import DATABASE, Reader
 Of = tuple[Any, ...]
 """A text's kind, then what identifies it: a task; a task and a position; or task, model, trial and vintage."""
 _RESPONSE = ("task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage")
-_VERDICT = (
-    "criterion_id", "criterion_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial",
-)  # fmt: skip
+_VERDICT = ("criterion_id", "criterion_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 """The content that the ids of responses and verdicts are made of, besides the data set and the response."""
 CONVERSATION, CRITERION, RESPONSE = "conversation", "criterion", "response"
 OF_RESPONSE = ("task_id", "model", "trial", "vintage")

@@ -164,9 +164,7 @@ def export_sampled_labelling(
         warehouse.publish()
     how = _write(file, wanted, rows, conversations)
     notes = [f"{sheet['design']}, in {file}", f"fill in {how}", _forecast(widths, population, sheet["n_drawn"])]
-    return LabellingReport(
-        "export", rows=len(rows), notes=notes, sheet_id=sheet["sheet_id"], expected_widths=widths
-    )  # fmt: skip
+    return LabellingReport("export", rows=len(rows), notes=notes, sheet_id=sheet["sheet_id"], expected_widths=widths)
 
 
 def _forecast(widths: Sequence[Row], population: label_sampling.Population, n_rows: int) -> str:

@@ -162,9 +162,7 @@ def meaning_of_table(name: str) -> str:
 def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
     """Return the meaning of a column in the first of these marts that describes it, else its general one, or None."""
     described = [sql.schema()["marts"].get(name, {}).get("columns", {}) for name in marts]
-    return next(
-        (str(columns[column]) for columns in described if column in columns), COLUMNS.get(column, (None, None))[1]
-    )
+    return next((str(of[column]) for of in described if column in of), COLUMNS.get(column, (None, None))[1])
 
 
 Export = tuple[Path, Sequence[Exported]]
@@ -253,9 +251,7 @@ def _positions(path: Path, name: str, given: set[str]) -> str:
     if rests_on_response(table) and {"response_id", "created_at"} <= given:
         stays_away.append(is_removed("given"))
     if name in {"refusals", "checks"}:
-        stays_away.append(
-            "(given.benchmark, given.dataset_revision) in (select (benchmark, dataset_revision) from checks)"
-        )
+        stays_away.append("(benchmark, dataset_revision) in (select (benchmark, dataset_revision) from checks)")
     has_key = " and ".join(f"given.{column} is not null" for column in table.key)
     return (
         "select file_row_number as position "

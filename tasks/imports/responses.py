@@ -217,9 +217,7 @@ def _cell(job: Job, key: Mapping[str, str], conversations: Mapping[str, str], of
     return response_cell(job, key, task_id, conversations[task_id], model, trial, vintage)
 
 
-def response_cell(
-    job: Job, key: Mapping[str, str], task_id: str, conversation: str, model: str, trial: int, vintage: str
-) -> Row:
+def response_cell(job: Job, key: Row, task_id: str, conversation: str, model: str, trial: int, vintage: str) -> Row:
     """Return all columns of an imported response, except those of its text and the batch."""
     benchmark, revision = key["benchmark"], key["dataset_revision"]
     return {

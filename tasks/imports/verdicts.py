@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import sql
 from tasks.benchmarks import load_benchmark
-from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_number, as_text
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
@@ -173,7 +172,7 @@ def import_verdicts(
         of_sheet: set[str] = set()
         for (where, row), wording in matched:
             response = key | responses.of(where, row, wording.task_id)
-            verdict = _verdict_row(job, benchmark, batch, where, row, response, wording)
+            verdict = _verdict_row(job, benchmark.grading, batch, where, row, response, wording)
             rows[identity := verdict["verdict_id"]] = cells.put(where, verdict)
             if is_random_sample or SHEET_COLUMN in row:
                 of_sheet.add(identity)
@@ -199,9 +198,8 @@ def import_verdicts(
     return report
 
 
-def _verdict_row(
-    job: Job, benchmark: Benchmark, batch: str, where: str, given: Given, response: Row, wording: Wording
-) -> Row:
+def _verdict_row(job: Job, grading: str, batch: str, where: str, given: Given, response: Row, wording: Wording) -> Row:
+    """Return a verdict; `grading` is the usual one of the benchmark."""
     judge_trial, judge = files.number_of(where, given, "judge_trial"), (files.text_in(given, "judge") or "").strip()
     stated = _stated(given)
     if not judge and SHEET_COLUMN in given and stated:
@@ -209,7 +207,7 @@ def _verdict_row(
         raise ImportRefused(f"{where}: `judge` is empty; enter the grader's name, or give it with --by NAME")
     # These words are only used in binary grading.
     is_yes_or_no = (as_text(given.get("criteria_met")) or "").strip().lower() in {"true", "false", "yes", "no"}
-    grading = as_text(given.get("grading")) or (BINARY if is_yes_or_no else benchmark.grading)
+    grading = as_text(given.get("grading")) or (BINARY if is_yes_or_no else grading)
     if grading not in GRADINGS:
         raise ImportRefused(f"{where}: `grading` is {grading!r}; it is {' or '.join(GRADINGS)}")
     confidence = as_number(given.get("confidence"))

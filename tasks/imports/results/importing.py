@@ -67,9 +67,8 @@ def import_results(
         try:
             log = format_of(source, format_name).read(source)
         except UNREADABLE as error:
-            raise ImportRefused(
-                f"{source.path}: cannot be read ({type(error).__name__}: {one_line(str(error))}); copy it again"
-            ) from error
+            cause = f"{type(error).__name__}: {one_line(str(error))}"
+            raise ImportRefused(f"{source.path}: cannot be read ({cause}); copy it again") from error
         judged_by = {each.judge for logged in log.responses for each in logged.gradings if each.decisions}
         models = labels_of(source.path, {logged.model for logged in log.responses}, model, "--as")
         judges = labels_of(source.path, judged_by, judge, "--by")
@@ -184,7 +183,7 @@ class LogImport:
     def _comparison(self) -> Iterator[str]:
         """Yield a line for each model, judge and score: the mean in the log, the mean here, and what differs."""
         response_ids = sorted({each.response["response_id"] for each in self.compared})
-        key = {"judge_config_hash": IMPORTED, "grading": self.grading, "response_id": response_ids}
+        key: dict[str, Any] = {"judge_config_hash": IMPORTED, "grading": self.grading, "response_id": response_ids}
         with Warehouse(self.job.warehouse).reader() as reader:
             rows = reader.select("scores", **key)
         ours = {(r["response_id"], r["score_name"], r["judge"], r["judge_trial"]): r["value"] for r in rows}

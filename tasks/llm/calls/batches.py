@@ -64,11 +64,6 @@ class Submissions:
             for name, batch_id, *_ in self._ledger.rows(query, endpoint)
         ]
 
-    def has_ended(self, submission: Submission) -> bool:
-        """Return whether any process has recorded the end of a batch."""
-        query = "select 1 from submission_states where submission = ? and state = ?"
-        return bool(self._ledger.rows(query, submission.name, ENDED))
-
     async def begin(self, endpoint: str, calls: Sequence[SubmittedCall]) -> Submission:
         """Record calls before their submission."""
         name = uuid.uuid4().hex
@@ -228,7 +223,7 @@ class Batching:
             with self._ledger.call_locks.holding(f"results of {submission.name}") as is_ours:
                 if not is_ours:  # another process is recording them now
                     return goes_on
-                if not self._submissions.has_ended(submission):
+                if submission.name in (each.name for each in self._submissions.open(self._target.endpoint_name)):
                     await self._record(submission, batch, outcome)
         except NotNow as error:
             return f"{goes_on}, as far as is known ({error})"
@@ -240,11 +235,8 @@ class Batching:
         batch_id, has_all = str(submission.batch_id), batch.status == "completed"
         files = [str(file) for file in (batch.output_file_id, batch.error_file_id) if file]
         results = [each for file in files for each in await self._api.results(batch_id, file, by_key)]
-        taken = [
-            self._entry(by_key.pop(each.custom_id), each)
-            for each in results
-            if each.custom_id in by_key and not each.is_unprocessed
-        ]
+        own = (each for each in results if each.custom_id in by_key and not each.is_unprocessed)
+        taken = [self._entry(by_key.pop(each.custom_id), each) for each in own]  # only the first of each call
         if has_all:  # lines without an id belong to the calls without a line
             unnamed = [each for each in results if not each.custom_id]
             taken += [self._entry(by_key.pop(key), each) for key, each in zip(list(by_key), unnamed, strict=False)]
