@@ -37,24 +37,6 @@ class NotNow(PipelineError):
     """A temporary failure: the provider did not respond, or may accept the same request later."""
 
 
-class BatchResult(NamedTuple):
-    """The result of one request in a batch: an HTTP status and a body, or the error of its line.
-
-    The id is empty if the line does not show it.
-    """
-
-    custom_id: str
-    status: int
-    body: Mapping[str, Any]
-    fault: ReplyTooLarge | ValueError | None = None
-
-    @property
-    def is_unprocessed(self) -> bool:
-        """True if the batch ended before the request's turn."""
-        error = self.body.get("error")
-        return isinstance(error, Mapping) and error.get("code") in {"batch_expired", "batch_cancelled"}
-
-
 class BatchApi:
     """The batch interface at a target's endpoint."""
 
@@ -100,30 +82,53 @@ class BatchApi:
         batch = await self._request("aretrieve_batch", batch_id=batch_id)
         return None if batch.status in {"validating", "in_progress", "finalizing", "cancelling"} else batch
 
-    async def results(self, batch_id: str, file_id: str, custom_ids: Iterable[str]) -> list[BatchResult]:
-        """Return the results in one of a batch's files, for requests with these ids.
+    async def replies(self, batch_id: str, file_id: str, custom_ids: Iterable[str]) -> list[tuple[str, Reply]]:
+        """Return the replies in one of a batch's files, for requests with these ids.
 
-        A result beyond the size limit, and all results after it, count as too large.
+        The id is empty if a line does not show it. A reply beyond the size limit, and all replies after it, count as
+        too large. Requests whose turn had not come when the batch ended have none.
         """
-        left, results = set(custom_ids), []
+        left, replies = set(custom_ids), list[tuple[str, Reply]]()
+        reply: Reply | None
         exchange = Exchange(n_results=len(left))
         content = await self._request("afile_content", exchange, file_id=file_id)
-        is_cut = exchange.body.is_over
+        is_cut, too_large = exchange.body.is_over, failure_of(ReplyTooLarge(MOST_BYTES)).reply
         for number, line in enumerate(io.BytesIO(content.content), start=1):
             if len(line) >= MOST_BYTES or (is_cut and not line.endswith(b"\n")):
-                result = _unread(line, ReplyTooLarge(MOST_BYTES))
+                custom_id, reply = _id_in(line), too_large
             elif line.strip():
                 try:
-                    result = _result(json.loads(line))
+                    custom_id, reply = self._read(json.loads(line))
                 except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
                     what = f"batch {batch_id}, {file_id}, line {number}: cannot be read ({type(error).__name__})"
-                    result = _unread(line, ValueError(what))
+                    custom_id, reply = _id_in(line), failure_of(ValueError(what)).reply
             else:
                 continue
-            left.discard(result.custom_id)
-            results.append(result)
-        cut_off = sorted(left) if is_cut else ()
-        return [*results, *(BatchResult(custom_id, 200, {}, ReplyTooLarge(MOST_BYTES)) for custom_id in cut_off)]
+            left.discard(custom_id)
+            if reply is not None:
+                replies.append((custom_id, reply))
+        return [*replies, *((custom_id, too_large) for custom_id in (sorted(left) if is_cut else ()))]
+
+    def _read(self, line: Mapping[str, Any]) -> tuple[str, Reply | None]:
+        """Return a request's id and its reply, with the prices of a batch; None if the batch ended before its turn.
+
+        A failure is also a reply, with its status and cause.
+        """
+        response = line.get("response") or {}
+        body = response.get("body") or {"error": line.get("error")}
+        body = body if isinstance(body, Mapping) else {"error": body}
+        custom_id, status, fault = str(line["custom_id"]), int(response.get("status_code") or 500), body.get("error")
+        if isinstance(fault, Mapping) and fault.get("code") in {"batch_expired", "batch_cancelled"}:
+            return custom_id, None
+        if status != 200:
+            return custom_id, failure_of_status(status, as_text(body)).reply
+        try:
+            content, received = cleaned(body), Body(0)
+            received.look_at(content)
+            reply = from_chat(litellm().ModelResponse(**content), received)
+        except Exception as error:  # noqa: BLE001 - a body that is not a completion becomes a failure with the cause
+            return custom_id, failure_of(error).reply
+        return custom_id, reply.priced(prices_of(self._target, of_batch=True))
 
     async def _request(self, name: str, exchange: Exchange | None = None, **arguments: Any) -> Any:
         """Call a function of LiteLLM for this endpoint."""
@@ -145,23 +150,16 @@ class BatchApi:
             key = {"api_key": filled_in(self._target.parameters["api_key"])}
         elif self._provider == "openai":
             key = {}
-        headers = {name: filled_in(value) for name, value in self._target.headers.items()}
         return {
             "custom_llm_provider": "openai", "timeout": self._target.timeout_s, "max_retries": 0,
-            **address, **key, **({"extra_headers": headers} if headers else {}),
+            **address, **key, **chat_arguments(self._target.sent_along),
         }  # fmt: skip
 
 
-def _unread(line: bytes, fault: ReplyTooLarge | ValueError) -> BatchResult:
+def _id_in(line: bytes) -> str:
+    """Return the id of the request of an unreadable line; empty if its beginning does not show it."""
     match = re.search(rb'"custom_id"\s*:\s*"(\w+)"', line[:1000])
-    return BatchResult("" if match is None else match[1].decode(), 200, {}, fault)
-
-
-def _result(line: Mapping[str, Any]) -> BatchResult:
-    response = line.get("response") or {}
-    body = response.get("body") or {"error": line.get("error")}
-    body = body if isinstance(body, Mapping) else {"error": body}
-    return BatchResult(str(line["custom_id"]), int(response.get("status_code") or 500), body)
+    return "" if match is None else match[1].decode()
 
 
 _FIRST_POLL_S = 0.5
@@ -374,12 +372,12 @@ class Batching:
         by_key = {call.call_key: call for call in submission.calls}
         batch_id, has_all = str(submission.batch_id), batch.status == "completed"
         files = [str(file) for file in (batch.output_file_id, batch.error_file_id) if file]
-        results = [each for file in files for each in await self._api.results(batch_id, file, by_key)]
-        own = (each for each in results if each.custom_id in by_key and not each.is_unprocessed)
-        taken = [self._entry(by_key.pop(each.custom_id), each) for each in own]  # only the first of each call
+        replies = [each for file in files for each in await self._api.replies(batch_id, file, by_key)]
+        # Only the first reply to each call.
+        taken = [self._entry(by_key.pop(custom_id), reply) for custom_id, reply in replies if custom_id in by_key]
         if has_all:  # lines without an id belong to the calls without a line
-            unnamed = [each for each in results if not each.custom_id]
-            taken += [self._entry(by_key.pop(key), each) for key, each in zip(list(by_key), unnamed, strict=False)]
+            unnamed = [reply for custom_id, reply in replies if not custom_id]
+            taken += [self._entry(by_key.pop(key), reply) for key, reply in zip(list(by_key), unnamed, strict=False)]
         await self._submissions.ended(submission, taken)
         for entry in taken:
             self._reservations.release(entry.call_key, usage_of(entry.reply))
@@ -393,9 +391,8 @@ class Batching:
             error = safe("; ".join(str(getattr(each, "message", each)) for each in errors))
             outcome.notes.append(f"{ended} have no result{f': {error}' if error else ''}")
 
-    def _entry(self, call: SubmittedCall, result: BatchResult) -> Entry:
-        """Return the ledger entry of a result."""
-        reply = _read(self._target, result)
+    def _entry(self, call: SubmittedCall, reply: Reply) -> Entry:
+        """Return the ledger entry of a reply."""
         return Entry(
             call.call_key, self._ledger.history(call.call_key).next_attempt, call.cell, self._run_id,
             self._target.name, self._target.endpoint, call.parameters, reply, reply.is_final, purpose=self._purpose,
@@ -415,21 +412,3 @@ def _chunks(lines: Iterable[tuple[SubmittedCall, str]]) -> list[list[tuple[Submi
         chunks[-1].append((call, line))
         size += len(line)
     return chunks
-
-
-def _read(target: Target, result: BatchResult) -> Reply:
-    """Return the reply in a result, with the prices of a batch.
-
-    A failure is also a reply, with its status and cause.
-    """
-    if result.fault is not None:
-        return failure_of(result.fault).reply
-    if result.status != 200:
-        return failure_of_status(result.status, as_text(result.body)).reply
-    try:
-        content, body = cleaned(result.body), Body(0)
-        body.look_at(content)
-        reply = from_chat(litellm().ModelResponse(**content), body)
-    except Exception as error:  # noqa: BLE001 - a body that is not a completion becomes a failure with the cause
-        return failure_of(error).reply
-    return reply.priced(prices_of(target, of_batch=True))

@@ -100,14 +100,9 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
 async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mapping[str, Any]) -> Any:
     library, address = litellm(), _address(target)
     make_known(address["model"])
-    common = {
-        **address,
-        # `send` limits the time of the whole reply; LiteLLM's own limit must only not be shorter.
-        "timeout": target.timeout_s + 5,
-        # Only the gateway retries; LiteLLM's own retries would be silent and long.
-        "max_retries": 0,
-        "num_retries": 0,
-    }
+    # `send` limits the time of the whole reply; LiteLLM's own limit must only not be shorter. Only the gateway retries;
+    # LiteLLM's own retries would be silent and long.
+    common = {**address, "timeout": target.timeout_s + 5, "max_retries": 0, "num_retries": 0}
     if parameters.get("api") == RESPONSES:
         return await library.aresponses(input=messages, **common, **response_arguments(parameters))
     if parameters.get("api") == EMBEDDING:

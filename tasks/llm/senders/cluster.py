@@ -30,22 +30,8 @@ from tasks.llm.request import Call, Target
 from tasks.rules.errors import PipelineError, UsageError, install_extra
 
 LOCAL = "local"
-_SETTINGS = {
-    # By default Ray starts each process through `uv run`, and uploads the current folder.
-    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
-    "RAY_USAGE_STATS_ENABLED": "0",
-    # By default each process warns about a future change of Ray.
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-}
-
 START_S = 900
 """Time limit for the start of a local Ray, and of a sender, whose imports take minutes on a busy machine."""
-_LOCAL_SETTINGS = {
-    # This setting and the loopback address bind every port to the loopback interface.
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-    "RAY_raylet_start_wait_time_s": str(START_S),
-    "RAY_gcs_server_port_wait_time_s": str(START_S),
-}
 _PREFIX, _TOKEN = "ray-", "token"
 _SECRET = secrets.token_hex(32)
 """The token of the clusters that this process starts: Ray reads it once."""
@@ -72,8 +58,10 @@ def refuse_without_ray() -> None:
 @cache
 def ray() -> Any:
     """Return the module `ray`; its import takes a second."""
-    for name, value in _SETTINGS.items():
-        os.environ.setdefault(name, value)
+    # By default Ray starts each process through `uv run` and uploads the current folder, it sends statistics of usage,
+    # and each process warns about a future change of Ray.
+    for name in ("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):
+        os.environ.setdefault(name, "0")
     import ray as library
 
     logging.getLogger("ray").setLevel(logging.ERROR)
@@ -149,8 +137,12 @@ def _local_ray(n_cores: int | None) -> Iterator[Mapping[str, Any]]:
         fcntl.flock(lock, fcntl.LOCK_SH)
         file.rename(folder / _TOKEN)
         os.environ.pop("RAY_AUTH_MODE", None)  # so that Ray turns authentication on
-        # Ray would store its own token in the home folder, readable for everybody.
-        os.environ.update(_LOCAL_SETTINGS, RAY_AUTH_TOKEN_PATH=str(folder / _TOKEN))
+        # Ray would store its own token in the home folder, readable for everybody. The setting with WINDOWS in its name
+        # and the loopback address bind every port to the loopback interface.
+        os.environ.update(
+            RAY_AUTH_TOKEN_PATH=str(folder / _TOKEN), RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0",
+            RAY_raylet_start_wait_time_s=str(START_S), RAY_gcs_server_port_wait_time_s=str(START_S),
+        )  # fmt: skip
         # By default Ray takes a third of the memory for messages above 100 kB.
         yield {
             "num_cpus": n_cores, "include_dashboard": False, "object_store_memory": 128 << 20,
@@ -218,11 +210,8 @@ class Equipment(NamedTuple):
     def other_versions(self) -> str:
         """The versions that differ here, such as `litellm 1.106.2 there, 1.106.0 here`; empty if none differ."""
         own, other = versions(), self.versions
-        return "; ".join(
-            f"{name} {other.get(name, 'missing')} there, {own.get(name, 'missing')} here"
-            for name in sorted(own.keys() | other.keys())
-            if own.get(name) != other.get(name)
-        )
+        differing = sorted(dict(own.items() ^ other.items()))
+        return "; ".join(f"{n} {other.get(n, 'missing')} there, {own.get(n, 'missing')} here" for n in differing)
 
 
 class SenderProcess:
