@@ -223,5 +223,4 @@ def _of_tables(where: str, tables: Mapping[str, Iterable[Row]]) -> Iterator[Give
         value = (row["criterion_id"], criterion_hash(row["title"]), row["category"], row["weight"], row["severity"])
         yield Given((CRITERION, row["task_id"], row["position"]), value, where)
     for row in tables["responses"]:
-        of = (RESPONSE, *(row[name] for name in OF_RESPONSE))
-        yield Given(of, _hash(row["text"]), where, row["text"])
+        yield Given((RESPONSE, *(row[name] for name in OF_RESPONSE)), _hash(row["text"]), where, row["text"])

@@ -70,9 +70,8 @@ def compare(leaderboard: str, certified: Path, recomputed: Path, *, is_same_sql:
             continue
         columns = [column for column in dict.fromkeys([*stated, *(own if is_same_sql else ())]) if column not in KEY]
         n_figures += len(columns)
-        for column in columns:
-            if not is_same(column, stated.get(column), own.get(column)):
-                differences.append(FigureDifference(leaderboard, about, column, stated.get(column), own.get(column)))
+        figures = [(column, stated.get(column), own.get(column)) for column in columns]
+        differences += [FigureDifference(leaderboard, about, *each) for each in figures if not is_same(*each)]
     return BoardComparison(len(certified_rows), n_figures, differences)
 
 

@@ -51,14 +51,11 @@ def refuse_target(file: Path) -> None:
         raise UsageError(f"{file}: already exists and may be filled in; choose another name")
 
 
-def readable(conversations: Mapping[str, Conversation]) -> dict[str, str]:
-    """Return each task's conversation as a text that fits into a cell; the middle of a longer text is left out."""
-    texts, half = {}, _CELL_CHARS // 2 - 50
-    for task_id, conversation in conversations.items():
-        text = "\n\n".join(map(": ".join, conversation.messages))
-        cut = f"{text[:half]}\n\n[... {len(text) - 2 * half} characters left out ...]\n\n{text[-half:]}"
-        texts[task_id] = text if len(text) <= _CELL_CHARS else cut
-    return texts
+def readable(conversation: Conversation) -> str:
+    """Return a conversation as a text that fits into a cell; the middle of a longer text is left out."""
+    text, half = "\n\n".join(map(": ".join, conversation.messages)), _CELL_CHARS // 2 - 50
+    cut = f"{text[:half]}\n\n[... {len(text) - 2 * half} characters left out ...]\n\n{text[-half:]}"
+    return text if len(text) <= _CELL_CHARS else cut
 
 
 def write_sheet(
@@ -69,7 +66,7 @@ def write_sheet(
     Raises:
         PipelineError: the file cannot be written.
     """
-    texts = readable(conversations)
+    texts = {task_id: readable(conversation) for task_id, conversation in conversations.items()}
     given = ({**row, SHEET_COLUMN: how, "conversation": texts[row["task"]]} for row in rows)
     cells = [{name: row.get(name) for name in columns} for row in given]
     # All cells are quoted, because some spreadsheets separate cells by semicolons; without a byte order mark they

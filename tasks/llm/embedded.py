@@ -89,8 +89,7 @@ async def decisions(text: str, questions: Sequence[Mapping[str, Any]]) -> Any:
                 "messages": [{"role": "user", "content": f"{text}\n\n{wanted}"}], "max_tokens": 1, "temperature": 0.0,
                 "logprobs": True, "top_logprobs": 20, "cache_prompt": True,
             }  # fmt: skip
-            http_response = await client.post(address, json=request)
-            reply = http_response.raise_for_status().json()
+            reply = (await client.post(address, json=request)).raise_for_status().json()
             tokens = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
             odds = [
                 sum(math.exp(top["logprob"]) for top in tokens if top["token"].strip().lower() == option) + 1e-9

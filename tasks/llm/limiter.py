@@ -295,9 +295,8 @@ class Limiter:
         if self.left_s <= 0:
             raise self._late()
         new = EndpointHealth(admission.endpoint, self.concurrency, self.outage_s, time.monotonic())
-        endpoint = self.endpoints.setdefault(admission.endpoint, new)
         admission.granted = asyncio.get_running_loop().create_future()
-        endpoint.push(admission.priority, admission)
+        self.endpoints.setdefault(admission.endpoint, new).push(admission.priority, admission)
         self._dispatch()
         try:
             async with asyncio.timeout(None if self.stop_at_s is None else self.left_s):
@@ -381,9 +380,8 @@ class Limiter:
         if self.budget.is_spent and with_waiting:
             return with_waiting[0]
         # If tokens are limited, the first reply shows the usage of a call before the next ones start.
-        is_unmeasured = self.tpm is not None and self.n_calls == 0
         in_hand = sum(endpoint.in_hand for endpoint in self.endpoints.values())
-        if in_hand >= (1 if is_unmeasured else self.concurrency):
+        if in_hand >= (1 if self.tpm is not None and self.n_calls == 0 else self.concurrency):
             return None
         now_s = time.monotonic()
         shared_s = max(self._requests.wait_s(now_s), self._tokens.wait_s(now_s))

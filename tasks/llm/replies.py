@@ -108,15 +108,15 @@ def _chat_outcome(choice: Any) -> tuple[str, str | None, str | None]:
     if choice.finish_reason == "content_filter":
         return REFUSED, None, "the provider's content filter stopped the reply"
     refusal = getattr(choice.message, "refusal", None) or (choice.message.provider_specific_fields or {}).get("refusal")
+    return _kept(choice.message.content, refusal)
+
+
+def _kept(text: str | None, refusal: Any = None) -> tuple[str, str | None, str | None]:
+    """Return the outcome of a reply's text, which may be stored: without our secrets, and not too large."""
     if refusal:
         return REFUSED, None, safe(str(refusal))
-    if not choice.message.content:
+    if not text:
         return EMPTY, None, "the reply has no text"
-    return _kept(choice.message.content)
-
-
-def _kept(text: str) -> tuple[str, str | None, str | None]:
-    """Return the outcome of a reply's text, which may be stored: without our secrets, and not too large."""
     text = redacted(storable(text), is_reply=True)
     if len(text.encode()) > MOST_TEXT_BYTES:
         return TOO_LARGE, None, f"the text of the reply is larger than {MOST_TEXT_BYTES >> 20} MiB"
@@ -144,10 +144,7 @@ def _response_outcome(response: Any, reason: str | None) -> tuple[str, str | Non
     messages = [item for item in response.output or () if _get(item, "type") == "message"]
     parts = [part for item in messages for part in _get(item, "content") or ()]
     refusal = next((_get(part, "refusal") for part in parts if _get(part, "type") == "refusal"), None)
-    if refusal:
-        return REFUSED, None, safe(str(refusal))
-    text = "".join(_get(part, "text") or "" for part in parts if _get(part, "type") == "output_text")
-    return _kept(text) if text else (EMPTY, None, "the reply has no text")
+    return _kept("".join(_get(part, "text") or "" for part in parts if _get(part, "type") == "output_text"), refusal)
 
 
 def from_embedding(result: Any, _: Body) -> Reply:

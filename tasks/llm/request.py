@@ -276,5 +276,4 @@ def most_prompt_tokens_of(
     wanted = requested_reply_tokens(target.parameters)
     longest = most_reply_tokens(target, target.parameters) or context
     reserved = min(longest, context // 4, 16_384) if wanted is None else min(wanted, context // 2)
-    shape = count_tokens(target, str(reply_format)) if reply_format else 0
-    return context - reserved - shape
+    return context - reserved - (count_tokens(target, str(reply_format)) if reply_format else 0)

@@ -252,8 +252,7 @@ def _guard() -> None:
     async def requested(self: Any, method: str, address: Any, **options: Any) -> Any:
         if (exchange := _CURRENT.get()) is None:
             return await request(self, method, address, **options)
-        response = await request(self, method, address, **{**options, "allow_redirects": False})
-        return _direct(exchange, response)
+        return _direct(exchange, await request(self, method, address, **{**options, "allow_redirects": False}))
 
     def sent(self: Any, request: Any, **options: Any) -> Any:
         if (exchange := _CURRENT.get()) is None:

@@ -281,8 +281,7 @@ def _messages(part: str) -> Iterator[tuple[str, str]]:
 
 
 def _grading(decisions: Sequence[Decision], score: float | None) -> Grading:
-    own = {} if score is None else {PRIMARY: score}
-    return Grading(None, decisions, may_hide_failures=False, own_scores=own)
+    return Grading(None, decisions, may_hide_failures=False, own_scores={} if score is None else {PRIMARY: score})
 
 
 def read_m42(source: LogSource) -> Log:

@@ -321,8 +321,8 @@ def _wording(
     name = next((name for name in names if criteria.called(task_id, name)), names[0])
     alike = criteria.called(task_id, name)
     if len(alike) > 1:
-        is_reordered, number = decision.is_reordered, seen[name]
-        alike = [_of_equal(where, decision, decisions, alike)] if is_reordered else alike[number - 1 : number]
+        n = seen[name]
+        alike = [_of_equal(where, decision, decisions, alike)] if decision.is_reordered else alike[n - 1 : n]
     if not alike:
         raise NotHere(f"{where}: task {task_id} has no criterion {name[:80]!r}")
     if decision.text is not None and criterion_hash(decision.text) != alike[0].content_hash:

@@ -157,8 +157,7 @@ _OURS = (records.PRIMARY, records.MIN_NORMALIZED)
 def is_inspect(source: LogSource) -> bool:
     """Return whether a file is a log of Inspect."""
     if source.is_zip:
-        names = set(Archive(source.path, source.content).names)
-        return bool({_HEADER, _START} & names)
+        return bool({_HEADER, _START} & set(Archive(source.path, source.content).names))
     return {"version", "eval", "status"} <= source.document.keys() and "model" in as_mapping(source.document["eval"])
 
 

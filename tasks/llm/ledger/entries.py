@@ -105,8 +105,7 @@ def checksum_of(values: Sequence[Any]) -> str:
     """Return the checksum of a row of the ledger (its values in the order of `COLUMNS`), which shows damage."""
     # SQLite has no NaN: it stores NULL.
     kept = [None if isinstance(value, float) and math.isnan(value) else value for value in values]
-    text = json.dumps(kept, default=repr)
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    return hashlib.blake2b(json.dumps(kept, default=repr).encode(), digest_size=8).hexdigest()
 
 
 def is_as_written(row: Sequence[Any]) -> bool:

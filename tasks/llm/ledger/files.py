@@ -62,7 +62,7 @@ def in_use(folder: Path) -> TextIO:
         OSError: the folder cannot be written.
         PipelineError: the disk refuses, or a file is of another version.
     """
-    lock, path = _lock_of(folder), ledger_path(folder)
+    lock, path = (folder / "calls.lock").open("a+"), ledger_path(folder)
     try:
         while True:
             if _try_lock(lock, fcntl.LOCK_EX):
@@ -86,7 +86,7 @@ def alone(folder: Path) -> Iterator[Path | None]:
     Raises:
         PipelineError: the disk refuses, or a file is of another version.
     """
-    with _lock_of(folder) as lock:
+    with (folder / "calls.lock").open("a+") as lock:
         if _try_lock(lock, fcntl.LOCK_EX):
             _prepare(ledger_path(folder))
             yield ledger_path(folder)
@@ -154,10 +154,6 @@ def _repaired(path: Path) -> Path:
 def _suspected(path: Path) -> Path:
     """Return the path of the file that marks a ledger as one whose reading has failed."""
     return path.with_suffix(".suspect")
-
-
-def _lock_of(folder: Path) -> TextIO:
-    return (folder / "calls.lock").open("a+")
 
 
 def _try_lock(lock: TextIO, how: int) -> bool:
