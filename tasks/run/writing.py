@@ -62,7 +62,7 @@ def call_columns(job: Job, reply: Reply) -> dict[str, Any]:
         "latency_s", "attempts", "error",
     )  # fmt: skip
     when = {"run_id": job.run_id, "created_at": datetime.now(UTC)}
-    return {name: getattr(reply, name) for name in own} | vars(reply.prices) | when
+    return {name: getattr(reply, name) for name in own} | reply.prices._asdict() | when
 
 
 class PartWriter:
