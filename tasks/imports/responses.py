@@ -205,7 +205,7 @@ def import_responses(
     return report
 
 
-def _cell(job: Job, key: Mapping[str, str], conversations: Mapping[str, str], offered: Offered) -> Row:
+def _cell(job: Job, key: Row, conversations: Mapping[str, str], offered: Offered) -> Row:
     """Return all columns of the response of a row, except those of its text and the batch."""
     where, given, document = offered
     task_id, model = files.required_text(where, given, "task"), files.required_text(where, given, "model", "--as LABEL")

@@ -182,13 +182,13 @@ class Submission(NamedTuple):
 
 
 class Submissions:
-    """The batches of a warehouse."""
+    """The batches of one model at one endpoint."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, ledger: Ledger, endpoint: str) -> None:
+        self._ledger, self._endpoint = ledger, endpoint
 
-    def open(self, endpoint: str) -> list[Submission]:
-        """Return the batches of one model at one endpoint that have not ended, the oldest first."""
+    def open(self) -> list[Submission]:
+        """Return the batches that have not ended, the oldest first."""
         # Ordered by progress, not by time: clocks may go backwards.
         query = f"""
             select submission, batch_id, at_s,
@@ -199,14 +199,14 @@ class Submissions:
         calls = "select call_key, cell, parameters from submitted_calls where submission = ? order by rowid"
         return [
             Submission(name, batch_id, tuple(SubmittedCall(*row) for row in self._ledger.rows(calls, name)))
-            for name, batch_id, *_ in self._ledger.rows(query, endpoint)
+            for name, batch_id, *_ in self._ledger.rows(query, self._endpoint)
         ]
 
-    async def begin(self, endpoint: str, calls: Sequence[SubmittedCall]) -> Submission:
+    async def begin(self, calls: Sequence[SubmittedCall]) -> Submission:
         """Record calls before their submission."""
         name = uuid.uuid4().hex
         await self._ledger.write(
-            ("insert into submissions values (?, ?)", [(name, endpoint)]),
+            ("insert into submissions values (?, ?)", [(name, self._endpoint)]),
             ("insert into submitted_calls values (?, ?, ?, ?)", [(name, *call) for call in calls]),
             _state(name, SUBMITTING, None),
         )  # fmt: skip
@@ -245,7 +245,7 @@ class Batching:
         self._target, self._ledger, self._limiter, self._budget = target, ledger, limiter, limiter.budget
         self._reservations = Reservations(self._budget)
         self._api = BatchApi(target)
-        self._submissions = Submissions(ledger)
+        self._submissions = Submissions(ledger, target.endpoint_name)
         self._run_id, self._purpose = run_id, purpose
 
     async def submit_and_collect(self, calls: Sequence[Call], wait_s: float) -> BatchOutcome:
@@ -282,13 +282,12 @@ class Batching:
         until_s, poll_s = time.monotonic() + self._left_s(wait_s), _FIRST_POLL_S
         while True:
             n_before, calls = outcome.n_submitted, await self._submit_alone(calls, outcome)
-            open_ = self._submissions.open(self._target.endpoint_name)
-            running = {each.name: note for each in open_ if (note := await self._poll(each, outcome)) is not None}
+            running = list(filter(None, [await self._poll(each, outcome) for each in self._submissions.open()]))
             if not running:
                 self._reservations.count_as_used()  # of calls without a result, or collected elsewhere
             left_s = until_s - time.monotonic()
             if left_s <= 0 or not (running or (calls and not self._budget.is_spent)):
-                outcome.notes += running.values()
+                outcome.notes += running
                 return calls
             await asyncio.sleep(min(poll_s, left_s))
             poll_s = _FIRST_POLL_S if outcome.n_submitted > n_before else min(60.0, 2 * poll_s)
@@ -317,7 +316,7 @@ class Batching:
 
     async def _find_lost(self) -> None:
         """Record batches whose submission was not recorded because of a crash."""
-        for submission in self._submissions.open(self._target.endpoint_name):
+        for submission in self._submissions.open():
             if submission.batch_id is None:
                 batch_id = await self._api.find(submission.name)
                 if batch_id is None:
@@ -328,7 +327,7 @@ class Batching:
     async def _submit(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Call]:
         """Submit the calls without a reply or a batch; return those that do not fit into the budget."""
         held_back: list[Call] = []
-        away = {call.call_key for open_ in self._submissions.open(self._target.endpoint_name) for call in open_.calls}
+        away = {call.call_key for open_ in self._submissions.open() for call in open_.calls}
         lines: dict[str, tuple[SubmittedCall, str]] = {}
         for call in calls:
             parameters = call.parameters()
@@ -346,7 +345,7 @@ class Batching:
             else:
                 held_back.append(call)
         for chunk in _chunks(lines.values()):
-            submission = await self._submissions.begin(self._target.endpoint_name, [call for call, _ in chunk])
+            submission = await self._submissions.begin([call for call, _ in chunk])
             batch_id = await self._api.submit(submission.name, [line for _, line in chunk])
             await self._submissions.submitted(submission, batch_id)
             outcome.n_submitted += len(chunk)
@@ -361,7 +360,7 @@ class Batching:
             with self._ledger.call_locks.holding(f"results of {submission.name}") as is_ours:
                 if not is_ours:  # another process is recording them now
                     return goes_on
-                if submission.name in (each.name for each in self._submissions.open(self._target.endpoint_name)):
+                if submission.name in (each.name for each in self._submissions.open()):
                     await self._record(submission, batch, outcome)
         except NotNow as error:
             return f"{goes_on}, as far as is known ({error})"

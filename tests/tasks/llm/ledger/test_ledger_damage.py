@@ -66,8 +66,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     async def submit() -> None:
         with closing(Ledger(folder)) as ledger:
-            submission = await Submissions(ledger).begin("an endpoint", [SubmittedCall("key", "cell", "{}")])
-            await Submissions(ledger).submitted(submission, "batch-1")
+            submission = await Submissions(ledger, "an endpoint").begin([SubmittedCall("key", "cell", "{}")])
+            await Submissions(ledger, "an endpoint").submitted(submission, "batch-1")
 
     asyncio.run(submit())
     return folder / "calls.sqlite"
