@@ -50,7 +50,6 @@ _OF_CRITERION = (
     "criterion_id", "title", "category", "severity", "weight", "status", "value", "explanation", "error", "cost_usd",
     "may_hide_failures",
 )  # fmt: skip
-Usage = dict[str, Any]
 
 
 def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageReport:
@@ -290,7 +289,7 @@ def _text(text: str) -> str:
     return re.sub(r"([\\`*_\[\]|~$])", r"\\\1", " ".join(text.split()))
 
 
-def _usage_of(row: Row) -> Usage:
+def _usage_of(row: Row) -> Document:
     """Return the usage of one call, as Inspect's `ModelUsage`; only the cost if the provider reported no tokens.
 
     `input_tokens` excludes tokens from the provider's cache, which are in `input_tokens_cache_read`.
@@ -302,9 +301,9 @@ def _usage_of(row: Row) -> Usage:
     })  # fmt: skip
 
 
-def _usages(usages: Iterable[tuple[str, Usage]]) -> dict[str, Usage]:
+def _usages(usages: Iterable[tuple[str, Document]]) -> dict[str, Document]:
     """Return the sums of usages by name, without names that have no tokens; one unknown cost makes a sum unknown."""
-    sums: dict[str, Usage] = {}
+    sums: dict[str, Document] = {}
     for name, usage in usages:
         before = sums.get(name, {"total_cost": 0.0})
         costs = before["total_cost"], usage["total_cost"]

@@ -78,9 +78,8 @@ def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
     """
     query = "select table_name as name from information_schema.tables where table_schema = 'main'"
     known = {row["name"] for row in reader.rows(query)} - set(NOT_EXPORTED)
-    unknown = next((name for name in names if name not in known), None)
-    if unknown is not None:
-        raise UsageError(f"--table {unknown}: no such table; `prbench sql --describe` lists all")
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(f"--table {unknown[0]}: no such table; `prbench sql --describe` lists all")
     return list(dict.fromkeys(names))
 
 

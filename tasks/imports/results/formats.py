@@ -17,13 +17,11 @@ from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_wh
 from tasks.dataset.source import json_rows
 from tasks.imports.files import ImportRefused, number_of
 from tasks.imports.results import records
-from tasks.imports.results.inspect_log import is_inspect, read_inspect
+from tasks.imports.results.inspect_log import Row, is_inspect, read_inspect
 from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Decision, Grading, Log, LoggedResponse, LogSource
 from tasks.llm.replies import PROVIDER_ERROR
 from tasks.rules.errors import UsageError
 from tasks.rules.verdict import PARSE_ERROR
-
-Row = Mapping[str, Any]
 
 
 def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> list[LoggedResponse]:
