@@ -27,10 +27,9 @@ _UNREADABLE = ("Invalid grading response format", "Could not parse grading respo
 _BY_CRITERION = ("criteria", "verdicts", "decisions", "grades", "results", "met", "criteria_met")
 """If there are several mappings of booleans, the one with such a name has the decisions."""
 Row = Mapping[str, Any]
-Decisions = tuple[list[Decision], bool | None]
 
 
-def decisions_of(score: Row) -> Decisions | None:
+def decisions_of(score: Row) -> tuple[list[Decision], bool | None] | None:
     """Return the decisions in a score, and whether the scorer may hide failures (None: unknown).
 
     The result is None if the score has no decisions. They may be a list of objects in the metadata, a list `grades` in

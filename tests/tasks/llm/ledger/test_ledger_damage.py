@@ -200,7 +200,7 @@ def test_open_batches_and_spent_failures_and_sums_outlive_damage(damaged: str, c
     destroy(copy, root_of(copy, damaged))
     assert "damaged" in repaired(copy, capsys)[1]
     with closing(Ledger(copy.parent)) as ledger:
-        (open_,) = Submissions(ledger).open("an endpoint")
+        (open_,) = Submissions(ledger, "an endpoint").open()
         assert ("batch-1", ["key"]) == (open_.batch_id, [call.call_key for call in open_.calls])
         assert 4 == ledger.history("a failed one").next_attempt
     assert [(N_CALLS, "unknown")] == [(row["calls"], row["purpose"]) for row in spend_in(copy.parent)]
@@ -252,7 +252,7 @@ def test_damage_in_a_run_is_repaired_by_the_next(whole: Path, copy: Path, monkey
 
 async def test_what_is_written_in_one_transaction_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
-    submissions = Submissions(ledger)
+    submissions = Submissions(ledger, "an endpoint")
 
     def values() -> Any:
         yield "half", "an endpoint"
@@ -261,9 +261,9 @@ async def test_what_is_written_in_one_transaction_is_there_as_a_whole_or_not_at_
     half: Statement = ("insert into submissions values (?, ?)", values())
     with pytest.raises(PipelineError, match="cut off"):
         await ledger.write(half)
-    assert [] == submissions.open("an endpoint")
+    assert [] == submissions.open()
     with pytest.raises(PipelineError):  # after a failed write nothing more is written
-        await submissions.begin("an endpoint", [])
+        await submissions.begin([])
     ledger.close()
 
 
