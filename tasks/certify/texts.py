@@ -165,17 +165,16 @@ def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
         PipelineError: it cannot be read.
         OSError: it does not exist.
     """
+    key = {"benchmark": benchmark, "dataset_revision": revision}
     if (path / DATABASE).is_file():
         with Reader(path / DATABASE) as reader:
-            key = {"benchmark": benchmark, "dataset_revision": revision}
             return _of_tables(str(path), {name: reader.select(name, **key) for name in _STORED})
     if (path / "manifest.json").is_file():
         tables: dict[str, list[Row]] = {name: [] for name in _STORED}
         with opened_export(path) as (folder, exported):
             for table in (each for each in exported if each.name in tables):
                 rows = (row for file in table.files for row in read_rows(folder / file))
-                of_data = (row for row in rows if row["benchmark"] == benchmark)
-                tables[table.name] += [row for row in of_data if row["dataset_revision"] == revision]
+                tables[table.name] += [row for row in rows if key.items() <= row.items()]
         return _of_tables(str(path), tables)
     adapter = load_benchmark(benchmark)
     is_rows = path.suffix in SUFFIXES and path.is_file()

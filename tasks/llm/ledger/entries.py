@@ -19,9 +19,8 @@ _REPLY = (
     "text", "finish_reason", "served_model", "served_fingerprint", "prompt_tokens", "cached_tokens",
     "completion_tokens", "reasoning_tokens", "cost_usd", "latency_s", "error",
 )  # fmt: skip
-_PRICES = ("input_usd_per_mtok", "cached_usd_per_mtok", "output_usd_per_mtok", "price_table")
 _OWN = ("call_key", "attempt", "cell", "run_id", "finished_at_s", "model", "endpoint", "parameters")
-COLUMNS = (*_OWN, "status", "is_final", *_REPLY, *_PRICES)
+COLUMNS = (*_OWN, "status", "is_final", *_REPLY, *Prices._fields)
 SPEND_KEY = ("run_id", "day", "purpose", "called_model")
 _COUNTS = ("calls", "failed_calls", "unpriced_calls", "prompt_tokens", "cached_tokens", "completion_tokens")
 SPEND_COLUMNS = (*SPEND_KEY, *_COUNTS, "cost_usd")
@@ -83,7 +82,7 @@ class Entry:
         """The entry's values in the order of `COLUMNS`."""
         return (
             *(getattr(self, name) for name in _OWN), self.reply.status, int(self.is_final),
-            *(getattr(self.reply, name) for name in _REPLY), *(getattr(self.reply.prices, name) for name in _PRICES),
+            *(getattr(self.reply, name) for name in _REPLY), *self.reply.prices,
         )  # fmt: skip
 
     @classmethod
@@ -95,7 +94,7 @@ class Entry:
         if not is_as_written(row):
             return None
         named = dict(zip(COLUMNS, row, strict=False))
-        prices = Prices(**{name: named[name] for name in _PRICES})
+        prices = Prices(**{name: named[name] for name in Prices._fields})
         of_reply = {name: named[name] for name in _REPLY}
         reply = Reply(named["status"], **of_reply, prices=prices, logprobs=_logprobs_of(logprobs))
         return cls(**{name: named[name] for name in _OWN}, reply=reply, is_final=bool(named["is_final"]))
