@@ -146,17 +146,18 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
 
     exported.refuse_filled(folder)
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
+    key = {"benchmark": benchmark.name, "dataset_revision": data.revision}
     licence, licence_note = _licence_of(job, benchmark)
     with Warehouse(job.warehouse).reader() as reader:
         requested = exported.chosen_tables(reader, names or USUAL)
         # `load_dataset` cannot load a table without rows.
-        queries = [exported.query_of(reader, name, benchmark.name, data.revision)[0] for name in requested]
+        queries = [exported.query_of(reader, name, key)[0] for name in requested]
         chosen = [name for name, query in zip(requested, queries, strict=True) if reader.rows(f"{query} true limit 1")]
         if not chosen:
             raise UsageError(f"{folder}: no row of {benchmark.name} in these tables; see `prbench status`")
         with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            written = exported.write_tables(reader, folder, chosen, benchmark.name, data.revision)
+            written = exported.write_tables(reader, folder, chosen, key)
             arrow = {table.name: _copied(folder, written, table, licence) for table in written.tables}
             # This file makes the copies one `DatasetDict`.
             (folder / "dataset_dict.json").write_text(json.dumps({"splits": chosen}), encoding="utf-8")

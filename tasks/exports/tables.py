@@ -6,7 +6,7 @@ change; the pointer names the publication when it is complete.
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -83,32 +83,29 @@ def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def query_of(reader: Reader, name: str, benchmark: str | None, revision: str | None) -> tuple[str, dict[str, str]]:
+def query_of(reader: Reader, name: str, key: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     """Return the query for the exported rows of a table or view, to be completed by a condition, and its column types.
 
-    Only tables with a column for the benchmark or the revision are narrowed to it.
+    `key` is the key of a data set, or only its benchmark; tables with these columns are narrowed to it.
     """
     query = f"{_OWN.get(name, 'select *')} from {name} where "
     columns = {row["column_name"]: row["column_type"] for row in reader.rows(f"describe {query} true")}
-    for column, wanted in (("benchmark", benchmark), ("dataset_revision", revision)):
-        if wanted is not None and column in columns:
-            query += f"{column} = {quoted(wanted)} and "
+    query += "".join(f"{column} = {quoted(wanted)} and " for column, wanted in key.items() if column in columns)
     # Unfinished runs are not exported.
     return query + ("outcome <> 'running' and " if name == "runs" else ""), columns
 
 
 def write_tables(
-    reader: Reader, folder: Path, names: Sequence[str], benchmark: str | None = None, revision: str | None = None,
-    *, root: str = "",
-) -> TableFiles:  # fmt: skip
-    """Write tables and views to a folder: all rows, or those of a benchmark or of a revision of its data set.
+    reader: Reader, folder: Path, names: Sequence[str], key: Mapping[str, str], root: str = ""
+) -> TableFiles:
+    """Write tables and views to a folder: all rows, or those with the `key` of a data set, or with its benchmark.
 
     Each table has its own folder below `root`, with at least one file, so that a pattern can name the files of a table.
     """
     reader.value("set memory_limit = '1GB'")
     tables, files = [], {}
     for name in names:
-        query, columns = query_of(reader, name, benchmark, revision)
+        query, columns = query_of(reader, name, key)
         pieces = [f"{query} true"]
         # Stored tables are written in pieces, by row numbers; a view is written as one file.
         if name in TABLES:
@@ -145,7 +142,7 @@ def export_tables(
         location = Folder(target) if isinstance(target, Path) else target
         here = nullcontext(target) if isinstance(target, Path) else TemporaryDirectory(prefix="prbench-")
         with disk_errors(target), here as folder:
-            written = write_tables(reader, Path(folder), chosen, benchmark)
+            written = write_tables(reader, Path(folder), chosen, {"benchmark": benchmark} if benchmark else {})
             bundles.write_bundle(location, "export", written.files, written.meta)
     filled = counted(sum(table.n_rows > 0 for table in written.tables), "table")
     note = f"{counted(written.n_rows, 'row')} of {filled} in {target} ({written.n_bytes() / 1e6:.1f} MB)"
@@ -307,7 +304,7 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder 
     name = f"{bundles.FOLDER}/{published_at:%Y%m%dT%H%M%SZ}-{content[:8]}"
     with Reader(database) as reader:
         public = [*(name for name in TABLES if name not in NOT_EXPORTED), *sql.schema()["marts"]]
-        tables = write_tables(reader, stage, public, root="tables/")
+        tables = write_tables(reader, stage, public, {}, "tables/")
         state_of = reader.value("select max(coalesce(ended_at, started_at)) from runs")
     meta = {"state_of": state_of and state_of.isoformat(), "warehouse_version": refuse_other_version(warehouse.root)}
     target, meta = location.below(name), tables.meta | meta

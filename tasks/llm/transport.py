@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, NoReturn, TypeGuard
+from typing import Any, TypeGuard
 from urllib.parse import urljoin, urlsplit
 
 from tasks.rules.errors import PipelineError
@@ -178,7 +178,8 @@ class Redirected(PipelineError):
 class Exchange:
     """One call over HTTP: its limits, and what a library may hide of it.
 
-    `n_results` is the number of calls with a line in a batch's file. `status` is that of the last response.
+    `n_results` is the number of calls with a line in a batch's file. `status` is that of the last response. `fault` is
+    the error that ended it: libraries replace it by other errors.
     """
 
     n_results: int | None = None
@@ -190,12 +191,8 @@ class Exchange:
         """Raise `Redirected` if the response, of any library, is a redirect."""
         self.status = status = response.status if hasattr(response, "status") else response.status_code
         if 300 <= status < 400:
-            self.refuse(Redirected(status, str(response.url), response.headers.get("location", "")))
-
-    def refuse(self, fault: Redirected | ReplyTooLarge) -> NoReturn:
-        """End the exchange, and keep the error: libraries replace it by other errors."""
-        self.fault = fault
-        raise fault
+            self.fault = Redirected(status, str(response.url), response.headers.get("location", ""))
+            raise self.fault
 
     def begin(self, kind: str, encoding: str) -> None:
         """Begin the next body, given its content type and content encoding from the headers."""
@@ -209,7 +206,8 @@ class Exchange:
         try:
             yield from [self.body.end()] if raw is None else self.body.feed(raw)
         except ReplyTooLarge as fault:
-            self.refuse(fault)
+            self.fault = fault
+            raise
 
 
 def _host(address: str, location: str = "") -> str:
