@@ -6,7 +6,7 @@ change; the pointer names the publication when it is complete.
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -83,7 +83,7 @@ def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def query_of(reader: Reader, name: str, key: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+def query_of(reader: Reader, name: str, key: dict[str, str]) -> tuple[str, dict[str, str]]:
     """Return the query for the exported rows of a table or view, to be completed by a condition, and its column types.
 
     `key` is the key of a data set, or only its benchmark; tables with these columns are narrowed to it.
@@ -95,9 +95,7 @@ def query_of(reader: Reader, name: str, key: Mapping[str, str]) -> tuple[str, di
     return query + ("outcome <> 'running' and " if name == "runs" else ""), columns
 
 
-def write_tables(
-    reader: Reader, folder: Path, names: Sequence[str], key: Mapping[str, str], root: str = ""
-) -> TableFiles:
+def write_tables(reader: Reader, folder: Path, names: Sequence[str], key: dict[str, str], root: str = "") -> TableFiles:
     """Write tables and views to a folder: all rows, or those with the `key` of a data set, or with its benchmark.
 
     Each table has its own folder below `root`, with at least one file, so that a pattern can name the files of a table.
