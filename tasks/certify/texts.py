@@ -133,8 +133,7 @@ def check_ids(folder: Path, benchmark: str, revision: str, texts: Mapping[str, s
             differing.append(f"{named} does not have the id of its task, conversation, model, trial and vintage")
     n_checked, n_unchecked = 0, 0
     for row in rows_of(folder / member_of("verdicts")):
-        text = texts.get(hashes.get(row["response_id"], ""))
-        if text is None:
+        if (text := texts.get(hashes.get(row["response_id"], ""))) is None:
             n_unchecked += 1
             continue
         n_checked += 1

@@ -240,11 +240,9 @@ def _refuse_odd(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
     for table, key in certifying.KEYS.items():
         if reader.rows(f"select 1 from {table} group by {', '.join(key)} having count(*) > 1 limit 1"):
             raise ValueError(f"two rows of {table} have the same {', '.join(key)}")
-    name = manifest["benchmark"]
-    if name not in benchmark_names():
+    if (name := manifest["benchmark"]) not in benchmark_names():
         return [f"The benchmark {name} is not known here, so weights were not checked"]
-    bounds = load_benchmark(name).invariants.get("weight_range")
-    if bounds is None:
+    if (bounds := load_benchmark(name).invariants.get("weight_range")) is None:
         return []
     of_admitted = "from criteria join tasks using (task_id) where is_admitted and weight not between ? and ?"
     n_odd = reader.value(f"select count(*) {of_admitted}", [bounds["lowest"], bounds["highest"]])

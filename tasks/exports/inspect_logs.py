@@ -71,8 +71,7 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
             **wanted.key, "vintage": vintage, "task_ids": list(wanted.task_ids),
             "models": list(job.named_models or ()), "judges": list(job.named_judges or ()),
         }  # fmt: skip
-        model_runs = reader.rows(sql.read("queries/exports/inspect_model_runs"), chosen)
-        if not model_runs:
+        if not (model_runs := reader.rows(sql.read("queries/exports/inspect_model_runs"), chosen)):
             raise UsageError(f"{folder}: no model has a verdict in this selection; see `prbench status`")
         with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)

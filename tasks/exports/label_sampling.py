@@ -110,8 +110,7 @@ def population_of(
     names = None if job.named_judges is None else list(job.named_judges)
     of_responses = {"response_ids": list(response_ids)}
     judge_configs = reader.rows(sql.read("queries/exports/sampled_judge_configs"), of_responses | {"judges": names})
-    judge_config = first_judge_config(job, wanted.benchmark, judge_configs)
-    if judge_config is None:
+    if (judge_config := first_judge_config(job, wanted.benchmark, judge_configs)) is None:
         raise UsageError("--for: no judge has a verdict on these responses; run `prbench judge`, or leave --for out")
     frame = pl.DataFrame(reader.arrow(sql.read("queries/exports/drawn_population"), {
         **wanted.key, **of_responses, "judging_id": judge_config["judging_id"], "steps": judge_config["steps"],

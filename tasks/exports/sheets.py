@@ -261,8 +261,7 @@ def export_review(
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
         key = {**wanted.key, "task_ids": list(wanted.task_ids)}
-        population = reader.rows(sql.read("queries/exports/review_population"), key)
-        if not population:
+        if not (population := reader.rows(sql.read("queries/exports/review_population"), key)):
             raise UsageError("no admitted task with a criterion in the chosen splits; see `prbench check`")
         design, sampled = _sample(population, n_criteria, n_tasks, by, seed)
         listed = sorted((row["task"], row["criterion"], row["criterion_hash"]) for row in population)

@@ -202,8 +202,7 @@ def import_tables(job: Job, export: Export) -> StageReport:
     with warehouse.reader() as reader:
         # Checks come last, because a data-set revision counts as checked as soon as its checks are stored.
         for exported in sorted(given, key=lambda table: table.name == "checks"):
-            name = exported.name
-            if name not in TABLES or name in NOT_EXPORTED:
+            if (name := exported.name) not in TABLES or name in NOT_EXPORTED:
                 report.warnings.append(f"{name}: not imported: unknown table")
                 continue
             if lacking := {*TABLES[name].key} - exported.columns.keys():

@@ -158,8 +158,7 @@ def text_in(row: Given, name: str) -> str | None:
 
 def required_text(where: str, row: Given, name: str, option: str = "") -> str:
     """Return a required text of a row; the error message names the option that sets it for all rows."""
-    text = text_in(row, name)
-    if text is None:
+    if (text := text_in(row, name)) is None:
         how = f" ({option} gives it to all rows)" if option else ""
         raise ImportRefused(f"{where}: `{name}` is missing; add it{how}")
     return text
@@ -241,8 +240,7 @@ class Cells:
         kind, columns, named = self._kind[:-1], CONTENT[self._kind][0].split(), CONTENT[self._kind][1]
         identity, content = row[f"{kind}_id"], row[columns[0]]
         self.given.add(identity)
-        before = self._known.get(identity)
-        if before is not None and before[columns[0]] is not None:
+        if (before := self._known.get(identity)) is not None and before[columns[0]] is not None:
             is_other = any(row[column] != before[column] for column in columns)
             if is_other and not (content is None and self._gives_way):
                 is_own = before["import_batch"] == self._batch

@@ -65,8 +65,7 @@ def _refuse_damaged(pdf: PDF) -> None:
     """Refuse a file with a missing part, because the rest would look like a whole report."""
     if any(isinstance(index, PDFXRefFallback) for index in pdf.doc.xrefs):
         raise DocumentRefused("damaged (its index is broken, so parts may be missing); save it again")
-    n_stated = resolve1(resolve1(pdf.doc.catalog["Pages"])["Count"])
-    if n_stated != len(pdf.pages):
+    if (n_stated := resolve1(resolve1(pdf.doc.catalog["Pages"])["Count"])) != len(pdf.pages):
         raise DocumentRefused(f"damaged ({len(pdf.pages)} of {n_stated} pages can be read); save it again")
     for page in pdf.pages:
         for stream in map(resolve1, page.page_obj.contents):

@@ -113,8 +113,7 @@ def _documents(rows: Sequence[Offered]) -> list[Path]:
 
 def _document(source: Path, where: str, row: Given) -> Path | None:
     """Return the document that a row names, relative to the folder of the row's file."""
-    name = files.text_in(row, "file")
-    if name is None:
+    if (name := files.text_in(row, "file")) is None:
         return None
     if files.text_in(row, "response"):
         raise ImportRefused(f"{where}: has both `response` and `file`; remove one")

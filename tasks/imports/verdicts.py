@@ -75,8 +75,7 @@ class Criteria:
             NotHere: the task does not exist, or has no such criterion.
             ImportRefused: the task has several such criteria.
         """
-        task_id = files.required_text(where, given, "task", "--task ID")
-        if task_id not in self._tasks:
+        if (task_id := files.required_text(where, given, "task", "--task ID")) not in self._tasks:
             raise NotHere(f"{where}: task {task_id!r} is not in revision {self._revision[:12]}")
         named = files.required_text(where, given, "criterion")
         wordings = self.called(task_id, named)
@@ -368,8 +367,7 @@ def _review_row(common: Row, sampled: Set[tuple[str, ...]], where: str, given: G
     if sample and (sample, wording.task_id, wording.criterion_id) not in sampled:
         raise ImportRefused(f"{where}: {subject} is not in sample {sample[:40]!r}; correct what was changed here")
     decision = files.required_text(where, given, "decision").strip()
-    value = _DECISIONS.get(decision.lower())
-    if value is None:
+    if (value := _DECISIONS.get(decision.lower())) is None:
         raise ImportRefused(f"{where}: `decision` is {decision[:40]!r}; enter {' or '.join(_DECISIONS)}")
     reviewer, reason = files.required_text(where, given, "reviewer", "--by NAME").strip(), _entered(given, "reason")
     if not value and reason is None:

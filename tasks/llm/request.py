@@ -270,8 +270,7 @@ def most_prompt_tokens_of(
     model's longest reply, at most a quarter of the context or 16,384 tokens. None if the context is unknown.
     """
     known = embedded.CONTEXT_TOKENS if target.is_embedded else _table_entry(target.name).get("max_input_tokens")
-    context = int(context_tokens or known or 0)
-    if not context:
+    if not (context := int(context_tokens or known or 0)):
         return None
     wanted = requested_reply_tokens(target.parameters)
     longest = most_reply_tokens(target, target.parameters) or context

@@ -115,8 +115,7 @@ def _gradings(where: str, score: Row, rubric: Sequence[Any]) -> tuple[Sequence[G
     """Return the decisions of each judge and repetition, and the combined scores if there are several judges."""
     by_judge: dict[tuple[str, int], dict[int, Decision]] = defaultdict(dict)
     for attempt in map(as_mapping, as_list(as_mapping(score.get("metadata")).get("judge_attempts"))):
-        case = (as_text(attempt.get("case_id")) or "").removeprefix("rubric_")
-        if not case.isdecimal():
+        if not (case := (as_text(attempt.get("case_id")) or "").removeprefix("rubric_")).isdecimal():
             continue
         position = int(case)
         judge = (as_text(attempt.get("judge_id")) or "", number_of(where, attempt, "repeat_id", first=0))
@@ -190,8 +189,7 @@ def _grades(where: str, output: Mapping[str, Any]) -> Sequence[Decision]:
         raise ImportRefused(f"{where}: has {len(texts)} rubric_texts, {len(grades)} grades and {len(weights)} weights")
     decisions = []
     for text, grade, weight in zip(texts, grades, weights, strict=True):
-        value = {"true": 1.0, "false": 0.0}.get(str(grade).strip().lower())
-        if value is None:
+        if (value := {"true": 1.0, "false": 0.0}.get(str(grade).strip().lower())) is None:
             raise ImportRefused(f"{where}: a grade is {grade!r}; it is true or false")
         decisions.append(Decision(as_text(text), value, weight=as_number(weight)))
     return decisions

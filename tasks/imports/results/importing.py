@@ -312,8 +312,7 @@ def _wording(
     seen: Mapping[str | None, int],
 ) -> Wording:  # fmt: skip
     """Return the criterion of a decision; `seen` has the number of decisions so far with each name."""
-    names = [name for name in (decision.criterion, decision.text) if name]
-    if not names:
+    if not (names := [name for name in (decision.criterion, decision.text) if name]):
         rubric = criteria.in_order[task_id]
         if len(rubric) != len(decisions) or decision.position is None:
             raise NotHere(f"{where}: the log has {len(decisions)} grades, and the rubric {len(rubric)} criteria")

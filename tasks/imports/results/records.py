@@ -126,8 +126,7 @@ def messages_of(given: Any) -> list[Message]:
 
 def text_of(output: Mapping[str, Any]) -> str | None:
     """Return a model's text without its reasoning; None if there is no output."""
-    choices = as_list(output.get("choices"))
-    if not choices:
+    if not (choices := as_list(output.get("choices"))):
         return as_text(output.get("completion")) or None
     return plain(as_mapping(as_mapping(choices[0]).get("message")).get("content"))
 
@@ -135,8 +134,7 @@ def text_of(output: Mapping[str, Any]) -> str | None:
 def finished(output: Mapping[str, Any], text: str | None, error: Any = None) -> tuple[str | None, str | None]:
     """Return the failure of an output with its cause, if it failed: an error, no text, or a text that was cut off."""
     choice = as_mapping(next(iter(as_list(output.get("choices"))), None))
-    reason = as_text(choice.get("stop_reason"))
-    if reason in _STOPPED:
+    if (reason := as_text(choice.get("stop_reason"))) in _STOPPED:
         return _STOPPED[reason], f"stopped: {reason}"
     cause = as_text(error or output.get("error"))
     if text is not None and not (cause and is_blank(text)):

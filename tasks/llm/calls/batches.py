@@ -318,8 +318,7 @@ class Batching:
         """Record batches whose submission was not recorded because of a crash."""
         for submission in self._submissions.open():
             if submission.batch_id is None:
-                batch_id = await self._api.find(submission.name)
-                if batch_id is None:
+                if (batch_id := await self._api.find(submission.name)) is None:
                     await self._submissions.ended(submission)
                 else:
                     await self._submissions.submitted(submission, batch_id)

@@ -85,8 +85,7 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
             if exchange.fault is not None:
                 raise exchange.fault  # noqa: TRY301 - a library swallowed it as the end of a reply
         except Exception as error:  # noqa: BLE001 - every failure of a call becomes a reply with the cause
-            failure = failure_of(exchange.fault or error)
-            if failure.is_about_key:
+            if (failure := failure_of(exchange.fault or error)).is_about_key:
                 failure = failure._replace(error=f"{failure.error}; check the key: {key_state(target)}")
             cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
             return replace(failure.reply, latency_s=time.monotonic() - started_s, error=cause)

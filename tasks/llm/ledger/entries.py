@@ -169,8 +169,7 @@ class History(NamedTuple):
 
         The cost is on the row that the call was made for; for any other row the reply is free.
         """
-        final = [entry for entry in self._open if entry.is_final]
-        if not final:
+        if not (final := [entry for entry in self._open if entry.is_final]):
             return None
         best = max(final, key=lambda entry: (entry.reply.status == OK, entry.attempt))
         reply = replace(best.reply, attempts=len(self._open), paid=((best.call_key, best.attempt),))

@@ -365,8 +365,7 @@ def _delete(folder: Path, connection: sqlite3.Connection, query: str, values: Se
     """Delete replies with their log-probabilities, change the mark of deletions, and return the number of replies."""
     connection.execute("begin immediate")
     with connection:
-        n_removed = max(0, connection.executemany(query, values).rowcount)
-        if n_removed:
+        if n_removed := max(0, connection.executemany(query, values).rowcount):
             connection.execute(
                 "delete from logprobs where not exists (select 1 from calls "
                 "where calls.call_key = logprobs.call_key and calls.attempt = logprobs.attempt)"

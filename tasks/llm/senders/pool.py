@@ -74,8 +74,7 @@ class RemoteSender:
                 raise TimeoutError
             self._heard_at_s, outcomes = sent.result()
             for number, reply in outcomes:
-                outcome = self.in_hand.get(number)
-                if outcome is not None and not outcome.done():
+                if (outcome := self.in_hand.get(number)) is not None and not outcome.done():
                     outcome.set_result(reply)
             if outcomes:
                 on_reply()
@@ -217,8 +216,7 @@ class SenderPool:
         """Start a sender, and use it until it is gone."""
         process, sender = cluster.started(SenderProcess, node), None
         try:
-            equipment = await _equipment_of(process, self._targets)
-            if equipment.other_versions:
+            if (equipment := await _equipment_of(process, self._targets)).other_versions:
                 self._refuse(node, f"it runs other versions: {equipment.other_versions}")
                 return
             sender = RemoteSender(process, node, equipment)
