@@ -86,8 +86,7 @@ def figures_of(page: Page, scope: Scope, site: Site) -> list[PageFigure]:
             for figure in figures
         ]
     own = [page.own(breakdown) for breakdown in scope.own_breakdowns] if page.own else []
-    page_figures = (page_figure(figure, scope, site) for figure in (*figures, *own))
-    return [each for each in page_figures if each is not None]
+    return [each for figure in (*figures, *own) if (each := page_figure(figure, scope, site))]
 
 
 def page_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
@@ -96,14 +95,14 @@ def page_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
     Return None if the figure is left out because it is optional and has no rows. In a report of some splits, a figure
     that is pooled over all tasks only states that it is not shown.
     """
-    if scope.narrowed_to and figure.reach == "pooled":
-        empty = f"Measured over all splits at once, but this report shows only {scope.narrowed_to}."
-        return served(replace(figure, empty=empty), (), scope.benchmark)
     query = scope.query_of(figure)
     columns, values = scope.reader.table(query)
     rows: Rows = [dict(zip(columns, row, strict=True)) for row in values]
     if not figure.empty and not rows:
         return None
+    if scope.narrowed_to and figure.reach == "pooled":
+        empty = f"Measured over all splits at once, but this report shows only {scope.narrowed_to}."
+        return served(replace(figure, empty=empty), (), scope.benchmark)
     site.write(f"figures/{figure.name}.csv", as_csv(columns, rows))
     site.write(f"figures/{figure.name}.sql", f"{query};\n")
     shown = served(figure, rows, scope.benchmark)

@@ -97,7 +97,9 @@ def test_every_link_to_a_task_leads_to_one_that_the_report_has(finance: Path) ->
     assert set(links) <= known
 
 
-def test_each_page_says_which_splits_it_is_of_and_figures_of_more_say_so_or_are_left_out(finance: Path) -> None:
+def test_each_page_says_which_splits_it_is_of_and_figures_of_more_say_so_or_are_left_out(
+    finance: Path, world_site: Path
+) -> None:
     written = [page for page in PAGES if (finance / f"{page.name}.html").exists()]
     texts = [(finance / f"{page.name}.html").read_text(encoding="utf-8") for page in written]
     pooled = [figure for page in written for figure in page.figures if figure.reach == "pooled"]
@@ -106,7 +108,9 @@ def test_each_page_says_which_splits_it_is_of_and_figures_of_more_say_so_or_are_
     assert all("only split finance" in text for text in texts)
     assert not [figure.name for figure in pooled if list((finance / "figures").glob(f"{figure.name}.*"))]
     sentence = "Measured over all splits at once, but this report shows only split finance."
-    assert len(pooled) == "".join(texts).count(sentence)
+    # A figure that is left out of the report of all splits, because it has no rows, is left out here too.
+    listed = [figure for figure in pooled if (world_site / f"figures/{figure.name}.csv").exists()]
+    assert len(pooled) > len(listed) == "".join(texts).count(sentence)
     shown = [name for name in WHOLE if numbers(finance, name)]
     assert "".join(texts).count("This covers the whole warehouse, not only split finance.") >= len(shown) > 0
 
