@@ -91,7 +91,7 @@ def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, label
         return f"{100 * (value - low) / (high - low):.2f}%"
 
     axis = ticks(low, high)
-    heading = _svg("", 14, [_LABEL.format(at(value), number(value, "z.6g")) for value in axis])
+    heading = _svg("", 14, [_LABEL.format(at(value), number(value, "z.6g")) for value in axis], "Drawn interval")
     boards = [(split, _lines(of_split, beside, at, axis)) for split, of_split, beside in splits]
     columns = [*_COLUMNS[:3], Column("drawn", heading), *_COLUMNS[3:]]
     if not any(row["is_below_bar"] for row in rows):
@@ -157,10 +157,12 @@ def _leader(split: str, rows: Rows) -> str:
     best = min(row["rank"] for row in rows)
     first = [row for row in rows if row["rank"] == best]
     tied = [row["model"] for row in rows if row["rank"] != best and row["rank_low"] == 1]
-    alone = "the only model" if len(rows) == 1 else "no other model is tied"
-    ties = f"tied with {some(tied, _NAMED)}" if tied else alone
-    names = some((row["model"] for row in first), _NAMED)
-    return f"{names} {'leads' if len(first) == 1 else 'lead'} on {split} with {number(first[0]['mean_score'])} ({ties})"
+    ties = f"tied with {some(tied, _NAMED)}" if tied else "no other model is tied" if rows[1:] else "the only model"
+    names, verb = some((row["model"] for row in first), _NAMED), "leads" if len(first) == 1 else "lead"
+    # Ranks may compare fewer tasks than scores, so the leader's score is not always the highest.
+    ahead = first[0]["mean_score"] - max((row["mean_score"] for row in rows if row["rank"] != best), default=math.inf)
+    lead = f", ahead by {number(ahead)}" if ahead > 0 else ""
+    return f"{names} {verb} on {split} with {number(first[0]['mean_score'])}{lead} ({ties})"
 
 
 def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:
@@ -203,9 +205,9 @@ _INTERVAL = Markup('<line x1="{}" x2="{}" y1="10" y2="10"/>')
 _DOT = Markup('<circle cx="{}" cy="10" r="4"/>')
 
 
-def _svg(kind: str, height: int, parts: Iterable[Markup]) -> Markup:
-    drawing = Markup('<svg class="{}" aria-hidden="true" height="{}" width="100%">{}</svg>')
-    return drawing.format(kind, height, Markup("").join(parts))
+def _svg(kind: str, height: int, parts: Iterable[Markup], name: str) -> Markup:
+    drawing = Markup('<svg class="{}" role="img" aria-label="{}" height="{}" width="100%">{}</svg>')
+    return drawing.format(kind, name, height, Markup("").join(parts))
 
 
 def _lines(rows: Rows, references: Sequence[Reference], at: Callable[[float], str], axis: Iterable[float]) -> Rows:
@@ -221,12 +223,12 @@ def _drawn(row: Row, at: Callable[[float], str], axis: Iterable[float]) -> Row:
     """Return the columns of a line that are made of others."""
     kind = "quoted" if isinstance(row["model"], Markup) else "tied" if row["rank_low"] == 1 else ""
     low, high, mean, best, worst = (row[name] for name in ("ci_low", "ci_high", "mean_score", "rank_low", "rank_high"))
-    is_known = low is not None and mean is not None
+    interval = None if low is None or mean is None else f"{number(low)} to {number(high)}"
     parts = [_GRID.format(at(value)) for value in axis]
-    parts += [_INTERVAL.format(at(low), at(high))] if is_known else []
+    parts += [_INTERVAL.format(at(low), at(high))] if interval else []
     parts += [_DOT.format(at(mean))] if mean is not None else []
     return {
-        "drawn": _svg(kind, 20, parts),
-        "interval": f"{number(low)} to {number(high)}" if is_known else None,
+        "drawn": _svg(kind, 20, parts, interval or "no interval"),
+        "interval": interval,
         "ranks": best if best == worst else f"{best}–{worst}",
     }

@@ -26,8 +26,11 @@ HARD = [row("bob", 1, split="hard"), row("cy", 1, split="mine", is_own_hard=True
 
 
 @pytest.mark.parametrize(("rows", "sentence"), [
-    ([row("ada", 1), row("bob", 2, rank_low=1), row("cy", 3)], "ada leads on finance with 0.900 (tied with bob)."),
-    ([row("ada", 1), row("bob", 2)], "ada leads on finance with 0.900 (no other model is tied)."),
+    ([row("ada", 1), row("bob", 2, rank_low=1), row("cy", 3)],
+     "ada leads on finance with 0.900, ahead by 0.100 (tied with bob)."),
+    ([row("ada", 1), row("bob", 3)], "ada leads on finance with 0.900, ahead by 0.200 (no other model is tied)."),
+    # Ranked on fewer tasks than it has a score on.
+    ([row("ada", 1), row("bob", 2, mean_score=0.95)], "ada leads on finance with 0.900 (no other model is tied)."),
     ([row("ada", 1), row("bob", 1)], "ada, bob lead on finance with 0.900 (no other model is tied)."),
     # Hard splits and own selections are left out if there is a full split.
     ([row("ada", 1), *HARD], "ada leads on finance with 0.900 (the only model)."),
@@ -98,7 +101,9 @@ def test_a_score_of_the_paper_stands_between_the_models_without_a_rank() -> None
     names = [(1, "ada"), (None, "somebody <small>paper</small>"), (2, "<b>")]
     assert names == [(line["rank"], line["model"]) for line in lines]
     assert ["99.9%", "–", "99.9%"] == re.findall(r'<td headers="board-coverage".*?>(.*?)</td>', html)
-    assert ["tied", "quoted", ""] == re.findall(r'<td headers="board-drawn".*?><svg class="(.*?)"', html)
+    drawn = re.findall(r'<td headers="board-drawn".*?><svg class="(.*?)" role="img" aria-label="(.*?)"', html)
+    interval = "0.300 to 0.500"
+    assert [("tied", interval), ("quoted", "no interval"), ("", interval)] == drawn
     assert "the paper's own scores (table 1)" in ranking.notes[-1]
     assert "<b>" not in html
     assert "&lt;b&gt;" in html
