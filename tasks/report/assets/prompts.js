@@ -59,8 +59,10 @@ const prompts = {
     const { templates, reminders } = await prbench.load(index.templates);
     const template = new Map(Object.entries(templates)).get(judge_config.template);
     const isInChunks = verdict.chunks?.length || verdict.status === "context_length";
-    const isKnown = template && task.is_sent && !verdict.is_older && !isInChunks && globalThis.crypto?.subtle;
-    const why = "The prompt is not kept: its template or conversation changed, or the response was judged in chunks.";
+    const isKept = template && task.is_sent && !verdict.is_older && !isInChunks;
+    const isKnown = isKept && globalThis.crypto?.subtle;
+    const why = isKept ? "The browser makes prompts only on pages that come from disk, from this machine or by https."
+      : "The prompt is not kept: its template or conversation changed, or the response was judged in chunks.";
     const wording = verdict.wording ?? criterion.title;
     const prompt = isKnown ? await this.of(template, task.conversation, side.response.text, wording) : null;
     const key = [judge_config.key, side.trial, verdict.position, ...(verdict.is_older ? ["older"] : [])].join(" ");

@@ -108,6 +108,15 @@ def test_a_page_says_what_became_of_prompt_and_reply(visit: Visit, model: str, s
     assert text in visit.page.locator(selector).first.inner_text()
 
 
+def test_without_digests_the_page_does_not_say_that_the_prompt_is_lost(visit: Visit) -> None:
+    # As on a page that another host serves over plain http.
+    visit.page.add_init_script("Object.defineProperty(crypto, 'subtle', {value: undefined})")
+    visit.open(f"task.html#task={task_key('t1')}")
+    visit.page.locator(".exchange summary").first.click()
+
+    assert visit.page.locator(".exchange .empty").first.inner_text().startswith("The browser makes prompts only on")
+
+
 def test_the_question_is_there_before_it_is_assembled(visit: Visit) -> None:
     visit.open(f"task.html#task={task_key('t2')}")
     turns = visit.page.locator("#conversation .turn")
