@@ -75,11 +75,12 @@ const tables = {
       const titles = [group, own].filter(Boolean).map((each) => each.textContent);
       const column = {
         title: own.textContent, titleDownload: titles.join(" "), field: own.id, hozAlign: align, headerHozAlign: align,
-        maxInitialWidth: innerWidth < 640 ? 150 : 380, formatter: (each) => each.getValue(),
+        maxInitialWidth: innerWidth < 640 ? 150 : 380, minWidth: group?.colSpan === 1 ? 10 * titles[0].length : 40,
+        formatter: (each) => each.getValue(),
       };
       if (!group) grouped.push(column);
       else if (grouped.at(-1)?.id === group.id) grouped.at(-1).columns.push(column);
-      else grouped.push({ title: group.textContent, id: group.id, headerHozAlign: "center", columns: [column] });
+      else grouped.push({ title: group.textContent, id: group.id, columns: [column] });
     }
     return grouped;
   },
@@ -87,8 +88,7 @@ const tables = {
   row: (row) => Object.fromEntries([...row.cells].map((cell) =>
     [cell.headers.split(" ").at(-1), make("span", {}, [...cell.childNodes])])),
 
-  grids: [],
-  without: { model: [], judge_config: [] },
+  grids: [], without: { model: [], judge_config: [] },
 
   async enhance(table) {
     const rows = [...table.tBodies[0].rows];
@@ -123,7 +123,7 @@ const tables = {
       each.hidden = names.includes(of(each));
     });
     hide("main [data-judge_config]", without.judge_config, (each) => each.dataset.judge_config);
-    hide(".boards tbody tr", without.model, (row) => row.cells[1].textContent);
+    hide(".boards tbody tr", without.model, (row) => row.querySelector("[headers$='-model']").textContent);
   },
 };
 

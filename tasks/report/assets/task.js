@@ -44,7 +44,7 @@ const responses = {
   ])),
 
   // Returns the score and the points by each judge; with undecided criteria they are ranges.
-  scores: ({ section, response }) => section.points.filter((row) => row.response_id === response.response_id).map((row) => {
+  scores: (side) => side.section.points.filter((row) => row.response_id === side.response.response_id).map((row) => {
     const { label } = page.shown.index.judge_configs.find(({ key }) => key === row.judge_config);
     const range = (name, write) => (row.value !== null ? write(row[name])
       : [row[`${name}_lower`], row[`${name}_upper`]].map((end) => write(end)).join(" to "));

@@ -85,7 +85,8 @@ const explorer = {
 
   columns() {
     const isWide = !matchMedia("(max-width: 45rem)").matches;
-    const number = { hozAlign: "right", visible: isWide, width: 100, headerSortStartingDir: "desc" };
+    const right = { hozAlign: "right", headerHozAlign: "right", headerSortStartingDir: "desc" };
+    const number = { ...right, visible: isWide, width: 100 };
     const score = { ...number, formatter: (cell) => written.score(cell.getValue(), 2) };
     return [
       { title: "Task", field: "ordinal", frozen: true, minWidth: isWide ? 240 : 150, widthGrow: 1,
@@ -95,10 +96,8 @@ const explorer = {
       { title: "Turns", field: "turns", ...number },
       { title: "Criteria", field: "n_criteria", ...number },
       ...(this.models[1] ? ["Mean", "Spread"] : []).map((title) => ({ title, field: title.toLowerCase(), ...score })),
-      ...this.models.map(({ key, label }) => ({
-        title: label, field: key, width: 68, minWidth: 68, headerVertical: "flip", hozAlign: "right", cssClass: "score",
-        headerSortStartingDir: "desc", formatter: (cell) => this.score(cell),
-      })),
+      ...this.models.map(({ key: field, label: title }) => ({ ...right, title, field, width: 68, minWidth: 68,
+        headerVertical: "flip", cssClass: "score", formatter: (cell) => this.score(cell) })),
     ];
   },
 

@@ -18,6 +18,8 @@ const search = {
     ], this.criteria, () => prbench.draw((isCurrent) => this.choose(isCurrent)));
     this.grid = tables.make(byId("verdicts"), "Verdicts", this.columns(), {
       layout: "fitColumns", responsiveLayout: "collapse", maxHeight: "max(24rem, calc(100vh - 5rem))",
+      responsiveLayoutCollapseFormatter: (cells) => make("div", { class: "about", role: "gridcell" },
+        cells.map(({ title, value }) => make("div", {}, make("small", {}, title), value))),
     });
     await this.grid.built;
     tables.tools(this.grid, "verdicts");
