@@ -47,7 +47,7 @@ def own_counts(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
         f"The share of each split's {what} with each label; those with several labels count under each.",
         columns(f"split label n_{what} share", label=heading),
         charts.bars(
-            "split", name="label", value="share", name_title=heading, least=(0, 0), wrapped=True,
+            "split", name="label", value="share", name_title=heading,
             is_upright=breakdown.kind in {"turns", *_COUNTED},
         ),
         query="data/label_counts",

@@ -83,7 +83,7 @@ _TOPICS = Figure(
     "Which topics are hard",
     "The selected share of each topic's tasks, among tasks that could have been selected. Small topics vary a lot.",
     columns("field topic selected_share n_selected n_chosen_from mean_score", mean_score="Mean score"),
-    charts.bars("field", name="topic", value="selected_share", wrapped=True),
+    charts.bars("field", name="topic", value="selected_share"),
     breakdown="topic",
 )  # fmt: skip
 _OVERLAPS = Figure(

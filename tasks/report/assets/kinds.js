@@ -20,13 +20,16 @@ const encode = {
   // has the same colour and shape on a whole page.
   legend: (field, values) => encode.word(field, {
     scale: { domain: field === "model" ? encode.models() : values },
-    legend: { orient: "top", labelLimit: 220, symbolOpacity: 1, values },
+    legend: { orient: "top", symbolOpacity: 1, values },
   }),
+
+  // Returns the format of the values of a column of money.
+  format: (column) => (column.endsWith("usd") ? "$,.3~r" : undefined),
 
   // Returns the tooltips of columns with their titles.
   tips: (rows, titles, format = ",.3~f") => Object.entries(titles).map(([field, title]) =>
     (rows.some((row) => typeof row[field] === "string") ? encode.word(field, { title })
-      : encode.number(field, { title, format }))),
+      : encode.number(field, { title, format: encode.format(field) ?? format }))),
 
   // Returns the columns of an interval's ends: with the prefix `ends`, else the value's own, else the row's.
   ends([row], value, ends) {
@@ -47,10 +50,13 @@ const encode = {
     // The first line would be centred on the mark, so each further line raises the label by half a line.
     const lifted = [2, 3, 4].map((n) => ({ test: `length(${lines}) === ${n}`, value: (-11 * (n - 1)) / 2 }));
     return {
-      labelExpr: lines, labelLimit: 150, labelLineHeight: 11, labelOffset: { condition: lifted, value: 0 },
+      labelExpr: lines, labelLimit: 180, labelLineHeight: 11, labelOffset: { condition: lifted, value: 0 },
       ticks: false, labelPadding: 5, // So that a mark at the end of the axis does not cover the label.
     };
   },
+
+  // Returns the height of each name on such an axis.
+  step: (all) => 12 * Math.max(2, ...all.map((each) => `${each}`.replace(/(.{18,}?) /g, "$1\n").split("\n").length)),
 };
 
 const kinds = {
@@ -67,8 +73,7 @@ const kinds = {
     const padding = (zero || from_zero) && domain[0] === 0 ? 0 : 8;
     const scale = { domain, zero: false, ...(least ? {} : { nice: false, padding }) };
     const along = { title, scale, axis: percent ? { format: ".0%" } : undefined };
-    const sort = is_sorted ? [...labels].sort() : labels;
-    const base = { y: word(label, { sort, axis: name ? encode.wrapped() : { labelLimit: 180 } }) };
+    const base = { y: word(label, { sort: is_sorted ? [...labels].sort() : labels, axis: encode.wrapped() }) };
     if (name) Object.assign(base, { yOffset: word(name, { sort: names }), color: legend(name, names) });
     const tips = { [label]: label, ...(name && { [name]: name }), [value]: title, [low]: "from", [high]: "to" };
     const tooltip = encode.tips(rows, tips, percent ? ".1%" : undefined);
@@ -79,40 +84,39 @@ const kinds = {
     const rule = { ...base, x: number(low, { scale }), x2: { field: high } };
     const nothing = layer({ type: "rule", strokeDash: [4, 3], color: "gray" }, { x: { datum: 0, scale } });
     return {
-      height: labels.length * (name ? Math.max(24, unique(rows, name).length * 13) : 22),
+      height: labels.length * Math.max(encode.step(labels), name ? unique(rows, name).length * 13 : 0),
       layer: [...(zero ? [nothing] : []), layer({ type: "rule", strokeWidth: name ? 1.5 : 2 }, rule),
         layer({ type: "point", filled: false, size: name ? 45 : 70, strokeWidth: 1.5, opacity: 1 }, marks)],
     };
   },
 
   // A bar for each name: horizontal, or upright for names with an order of their own, such as numbers. `whole` is for
-  // values that are counts, `wrapped` for names that may be long.
-  bars({ rows, name, value, title, name_title, colour, is_upright, percent, least, whole, wrapped, all }) {
-    const names = encode.unique(rows, name);
-    const upright = { labelAngle: 0, labelOverlap: "greedy" };
-    const along = is_upright ? upright : wrapped ? encode.wrapped() : { labelLimit: 180 };
-    const format = percent ? { format: ".0%" } : whole ? { format: ",d", tickMinStep: 1 } : undefined;
-    const scale = least ? { domain: encode.range(all, [value], least) } : undefined;
+  // values that are counts. The charts of a figure share an axis, except those with parts by `colour`.
+  bars({ rows, name, value, title, name_title, colour, is_upright, percent, whole, peers }) {
+    const [names, titled] = [encode.unique(rows, name), is_upright ? name_title : null];
+    const along = is_upright ? { labelAngle: 0, labelOverlap: "greedy" } : encode.wrapped();
+    const format = percent ? ".0%" : whole ? ",d" : encode.format(value);
+    const scale = colour ? undefined : { domain: encode.range(peers, [value], 0), nice: true };
     const [one, other] = [
-      { field: name, type: is_upright ? "ordinal" : "nominal", title: name_title ?? null, sort: names, axis: along },
-      encode.number(value, { title, axis: format, scale }),
+      { field: name, type: is_upright ? "ordinal" : "nominal", title: titled ?? null, sort: names, axis: along },
+      encode.number(value, { title, scale, axis: { format, tickMinStep: whole ? 1 : undefined } }),
     ];
     const tips = { ...(colour && { [colour]: colour }), [name]: name_title ?? name, [value]: title };
     const tooltip = encode.tips(rows, tips, percent ? ".1%" : undefined);
     const color = colour ? encode.legend(colour) : undefined;
     return {
-      height: is_upright ? 180 : names.length * (wrapped ? 36 : 22), mark: { type: "bar" },
+      height: is_upright ? 180 : names.length * encode.step(names), mark: { type: "bar" },
       encoding: { tooltip, color, ...(is_upright ? { x: one, y: other } : { y: one, x: other }) },
     };
   },
 
   // A named point for each row, with a vertical interval; with `usd`, x is US dollars on a logarithmic scale.
-  scatter({ rows, x, y, x_title, y_title, name = "model", usd }) {
+  scatter({ rows, peers, x, y, x_title, y_title, name = "model", usd }) {
     const { number, layer } = encode;
     const [low, high] = encode.ends(rows, y);
     const scale = { padding: 30, nice: false, ...(usd ? { type: "log" } : { zero: false }) };
     const axis = { tickCount: 5, ...(usd ? { format: "$,.2~r", grid: false } : {}) };
-    const up = { scale: { domain: encode.range(rows, [y, low, high]), nice: true, zero: false } };
+    const up = { scale: { domain: encode.range(peers, [y, low, high]), nice: true, zero: false } };
     const base = { x: number(x, { title: x_title, scale, axis }), y: number(y, { title: y_title, ...up }) };
     const tooltip = encode.tips(rows, { [name]: name, [x]: x_title, [y]: y_title });
     return {
@@ -135,6 +139,7 @@ const kinds = {
     const known = `datum['${value}']`;
     const star = marked ? ` + (datum['${marked}'] ? '*' : '')` : "";
     const form = `${diverging ? "+" : ""}${percent ? ".0%" : ".2f"}`;
+    const written = `replace(format(${known}, '${form}'), regexp('^[+−](?=[0.%]+$)'), '')`; // 0 has no sign.
     const slanted = { labelAngle: 40, labelAlign: "right", labelBaseline: "bottom" };
     const top = { orient: "top", labelLimit: 110, ticks: false, domain: false, ...slanted };
     const names = unique(rows, y);
@@ -149,8 +154,8 @@ const kinds = {
     const color = { expr: `${Boolean(diverging)} && ${known} < 0 ? 'var(--heat-minus)' : 'var(--heat-high)'` };
     // A cell that is too narrow for its number shows only its colour.
     const fontSize = { expr: "clamp(bandwidth('x') / 3.4, 7, 11)" };
-    const opacity = { expr: "bandwidth('x') < 22 ? 0 : 1" };
-    const shown = { calculate: `isValid(${known}) ? format(${known}, '${form}')${star} : ''`, as: "shown" };
+    const opacity = { expr: `bandwidth('x') < ${diverging ? 26 : 22} ? 0 : 1` };
+    const shown = { calculate: `isValid(${known}) ? ${written}${star} : ''`, as: "shown" };
     return {
       height: names.length * 30, layer: [
         layer({ type: "rect", color }, cells),
@@ -195,19 +200,20 @@ const kinds = {
     };
   },
 
-  // A share in each night, and steps from night to night (`lines`: columns): solid, dashed and dotted. Alarms are red.
+  // A share in each night, with the limits of the night (`lines`: columns): solid, dashed, dotted. Alarms are red.
   control({ rows, x, value, title, lines, marked, tips }) {
     const { number, layer } = encode;
     const scale = { domain: [encode.range(rows, [value, ...lines])[0], 1], nice: true, zero: false };
     const base = { x: { field: x, type: "ordinal", title: null, axis: { labelAngle: -40, labelOverlap: "greedy" } } };
     const along = (column) => ({ ...base, y: number(column, { title, scale, axis: { format: ".0%" } }) });
+    const ofNight = { x: { ...base.x, bandPosition: 0 }, x2: { field: x, bandPosition: 1 } };
     const marks = ([one, other]) => ({ condition: { test: `datum['${marked}']`, value: one }, value: other });
     const alarm = { shape: marks(["triangle-down", "circle"]), color: marks(["var(--bad)", "var(--series-1)"]) };
-    const stepped = { type: "line", interpolate: "step", color: "gray" };
+    const rule = [[1, 0], [6, 3], [2, 2]].map((strokeDash) => ({ type: "rule", color: "gray", size: 2, strokeDash }));
     const dots = { ...along(value), ...alarm, tooltip: encode.tips(rows, tips, ".1%") };
     return {
       height: 240, layer: [
-        ...lines.map((column, i) => layer({ ...stepped, strokeDash: [[1, 0], [6, 3], [2, 2]][i] }, along(column))),
+        ...lines.map((column, i) => layer(rule[i], { ...along(column), ...ofNight })),
         layer({ type: "line" }, along(value)), layer({ type: "point", filled: true, size: 90, opacity: 1 }, dots),
       ],
     };

@@ -1,5 +1,6 @@
 """Every page of the report in a real browser: it opens without errors or foreign requests, and can be used."""
 
+import re
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from tests.tasks.report.drilldown.drilled import numbers
 pytestmark = pytest.mark.slow
 NAMES = [f"{page.name}.html" for page in (*PAGES, *NAVIGATED, TASK)]
 OTHERS = [f"{name}.html" for name in ("index", "categories", "data", "verdicts")]
-IN_THE_DARK = [("world_site", name) for name in ("index.html", "tasks.html", "task.html")]
+IN_THE_DARK = [("world_site", name) for name in ("index.html", "tasks.html", "task.html", "verdicts.html")]
 _BROKEN = (
     "[...document.querySelectorAll('.sources a, .date')].filter((one) => one.getClientRects().length > 1)"
     ".map((one) => one.textContent)"
@@ -24,6 +25,16 @@ _TICKS = """
     [...document.querySelectorAll('#severities .plot:not([hidden])')].map((plot) =>
       [...plot.querySelectorAll('.role-axis-label text')].map((each) => each.textContent)
         .filter((text) => text.endsWith('%')).join(' '))
+"""
+_ONE_NIGHT = """
+    async () => {
+      const script = document.querySelector('#judge_drift .chart script');
+      const chart = JSON.parse(script.textContent);
+      script.textContent = JSON.stringify({ ...chart, rows: chart.rows.slice(1, 2) });
+      await charts.drawAll(charts.without);
+      const limits = document.querySelectorAll('#judge_drift .mark-rule.role-mark line');
+      return [...limits].map((each) => each.getBoundingClientRect().width > 100);
+    }
 """
 _INK = "getComputedStyle(document.querySelector('.chart svg text')).fill"
 _CHARTS = "document.querySelectorAll('.plot:not([hidden]) .chart').length"
@@ -119,6 +130,30 @@ def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(browse
 
         _open_leaderboard(visit)
         assert {"birch-2", "elm-chat"} == set(_column(visit, "leaderboard", "leaderboard-model"))
+        assert [] == visit.faults
+
+
+def test_a_board_without_ranks_shows_the_chosen_models_and_names_their_intervals(
+    browser: Browser, world_site: Path
+) -> None:
+    with visiting(browser, world_site, PHONE) as visit:
+        visit.open("index.html")
+        visit.value("document.querySelectorAll('.boards tr > :first-child').forEach((each) => each.remove())")
+        visit.page.locator("#choice summary").click()
+        visit.page.get_by_role("button", name="none").click()
+        visit.page.locator("#choice").get_by_label("birch-2").check()
+        rows = visit.page.locator(".boards:visible table").first.locator("tbody tr:visible")
+
+        assert 1 == rows.count()
+        assert "birch-2" == rows.locator("td:visible").first.inner_text()
+        assert 3 == rows.locator("td:visible").count()
+        assert re.fullmatch(r"0\.\d+ to 0\.\d+", rows.get_by_role("img").get_attribute("aria-label") or "")
+
+
+def test_a_single_night_has_visible_limits(browser: Browser, world_site: Path) -> None:
+    with visiting(browser, world_site) as visit:
+        visit.open("judges.html")
+        assert [True] * 3 == visit.value(_ONE_NIGHT)
         assert [] == visit.faults
 
 
