@@ -9,10 +9,9 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from tasks.rules.cascades.rules import When
-from tasks.rules.groups import MOST_QUESTIONS
 from tasks.rules.identity import IMPORTED
 from tasks.rules.text.secrecy import REFERENCE, is_reference, is_secret_name, literal_secret
-from tasks.rules.verdict import TERNARY
+from tasks.rules.verdict import MOST_QUESTIONS, TERNARY
 
 BATCH_PREFIXES = ("openai/", "hosted_vllm/")
 """Routes whose endpoints support OpenAI's batch interface."""

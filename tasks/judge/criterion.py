@@ -19,9 +19,17 @@ from tasks.llm.replies import CONTEXT_LENGTH, OK, Reply
 from tasks.llm.request import Call, Target
 from tasks.rules.conversation import Message, group_prompt, is_marked, judge_prompt
 from tasks.rules.evidence import REMINDER, NoRoom, evidence_format, evidence_prompt, parse_evidence, shown
-from tasks.rules.groups import GROUP_REMINDER, group_format, parse_only
 from tasks.rules.identity import BASE_VINTAGE, piece_hash, verdict_id
-from tasks.rules.verdict import Verdict, confidence_of, parse_verdict, reminder, reply_format
+from tasks.rules.verdict import (
+    GROUP_REMINDER,
+    Verdict,
+    confidence_of,
+    group_format,
+    parse_only,
+    parse_verdict,
+    reminder,
+    reply_format,
+)
 from tasks.run.calls import ReplySpec, call_and_parse, call_with, run_all, sum_usage
 from tasks.run.judge_configs import JudgeConfig
 from tasks.run.missing_work import WantedTasks

@@ -17,7 +17,7 @@ from tasks.llm.ledger.entries import Entry, History
 from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, Paid, Reply
 from tasks.llm.request import Call
-from tasks.rules import groups
+from tasks.rules import verdict
 from tasks.rules.conversation import decision_input, group_prompt
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.characters import one_line
@@ -35,7 +35,7 @@ _ALONE = {"n_in_call": 1, "position_in_call": 1}
 class PieceEntry:
     """What the attempts of a piece's call gave for a criterion: its entry, and the replies with its share of usage."""
 
-    entry: groups.Entry
+    entry: verdict.Entry
     replies: list[Reply] = field(default_factory=list)
 
     def summed(self, deciding: Reply) -> Reply:
@@ -72,7 +72,7 @@ class GroupJudge(CriterionJudge):
         cell, target, messages = self.verdict_id(piece[0]), self.target, piece[0].messages
         if config.judge.is_decision_model:
             text, questions = decision_input(config.template, messages, response, texts)
-            content, wanted = [{"role": "user", "content": text}], groups.questions_on(questions, config.grading)
+            content, wanted = [{"role": "user", "content": text}], verdict.questions_on(questions, config.grading)
             return Call(target, content, cell, trial=config.judge_trial, vintage=self.vintage, questions=wanted)
         prompt = group_prompt(config.template, messages, response, texts)
         if self.fit is not None and not self.fit.holds(prompt):
@@ -154,12 +154,12 @@ class GroupJudge(CriterionJudge):
                 each.entry = read[n]
         return entries
 
-    def _parse(self, text: str, n_criteria: int) -> Sequence[groups.Entry]:
+    def _parse(self, text: str, n_criteria: int) -> Sequence[verdict.Entry]:
         judge, grading = self.judge_config.judge, self.judge_config.grading
         try:
             if judge.is_decision_model:
-                return groups.parse_decisions(text, n_criteria, grading, judge.least_probability)
-            return groups.parse_group(text, n_criteria, grading, omits_think_tag=judge.omits_think_tag)
+                return verdict.parse_decisions(text, n_criteria, grading, judge.least_probability)
+            return verdict.parse_group(text, n_criteria, grading, omits_think_tag=judge.omits_think_tag)
         except VerdictError as error:
             return [error] * n_criteria
 
@@ -193,7 +193,7 @@ def _shares(attempt: Entry, n_shares: int, cell: str) -> list[Reply]:
         used = {name: value or 0 for name, value in used.items()}
     used["cost_nano"] = None if reply.cost_usd is None else round(reply.cost_usd * _NANO)
     of_each = [
-        [None] * n_shares if value is None else groups.shares(value * factor, n_shares) for value in used.values()
+        [None] * n_shares if value is None else verdict.shares(value * factor, n_shares) for value in used.values()
     ]
     return [
         replace(

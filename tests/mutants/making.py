@@ -21,7 +21,7 @@ TESTS = {
     "tasks/rules/stopping.py": "tests/tasks/rules/stopping",
     "tasks/rules/cascades/": "tests/tasks/rules/cascades",
     "tasks/rules/text/": "tests/tasks/rules/text tests/tasks/rules/test_verdict.py",
-    "tasks/rules/verdict.py": "tests/tasks/rules/test_verdict.py",
+    "tasks/rules/verdict.py": "tests/tasks/rules/test_verdict.py tests/tasks/rules/test_groups.py",
     "tasks/rules/identity.py": "tests/tasks/rules/test_identity.py",
     "tasks/rules/records.py": "tests/tasks/rules/test_identity.py tests/tasks/benchmarks",
     "tasks/rules/conversation.py": "tests/tasks/rules/test_conversation.py tests/tasks/rules/test_quoting.py "

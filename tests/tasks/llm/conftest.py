@@ -18,7 +18,7 @@ from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call, Target
-from tasks.rules.groups import questions_on
+from tasks.rules.verdict import questions_on
 from tests.faults import behaviours
 from tests.faults.server import FaultServer, HttpResponse
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.groups import parse_decisions, parse_group, parse_only, shares
-from tasks.rules.verdict import WORDS, VerdictError
+from tasks.rules.verdict import WORDS, VerdictError, parse_decisions, parse_group, parse_only, shares
 
 GOOD = [{"number": n, "explanation": "so", "criteria_met": n != 2} for n in (1, 2, 3)]
 DECIDED = [{"type": "predicate", "name": f"c{n}", "probability": p} for n, p in ((1, 0.9), (2, 0.1), (3, 0.5))]
