@@ -20,16 +20,7 @@ from tasks.llm.request import Call, Target
 from tasks.rules.conversation import Message, group_prompt, is_marked, judge_prompt
 from tasks.rules.evidence import REMINDER, NoRoom, evidence_format, evidence_prompt, parse_evidence, shown
 from tasks.rules.identity import BASE_VINTAGE, piece_hash, verdict_id
-from tasks.rules.verdict import (
-    GROUP_REMINDER,
-    Verdict,
-    confidence_of,
-    group_format,
-    parse_only,
-    parse_verdict,
-    reminder,
-    reply_format,
-)
+from tasks.rules.verdict import Verdict, confidence_of, parse_only, parse_verdict, reminder, reply_format
 from tasks.run.calls import ReplySpec, call_and_parse, call_with, run_all, sum_usage
 from tasks.run.judge_configs import JudgeConfig
 from tasks.run.missing_work import WantedTasks
@@ -120,9 +111,9 @@ class CriterionJudge:
         """The required form of the judge's reply: a verdict on a criterion."""
         grading, judge = self.judge_config.grading, self.judge_config.judge
         is_group, omits_tag = judge.piece_size is not None, judge.omits_think_tag
-        shape = (group_format if is_group else reply_format)(judge.explanation_chars, grading)
+        shape = reply_format(judge.explanation_chars, grading, is_group=is_group)
         read = partial(parse_only if is_group else parse_verdict, grading=grading, omits_think_tag=omits_tag)
-        return ReplySpec(read, shape, GROUP_REMINDER if is_group else reminder(grading))
+        return ReplySpec(read, shape, reminder(grading, is_group=is_group))
 
     def verdict_id(self, row: CriterionToJudge) -> str:
         """Return the identity of the judge's verdict on a criterion."""

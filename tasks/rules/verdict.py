@@ -41,11 +41,18 @@ _SPACE = " \t\r\n"
 _FENCED = re.compile(r"\A```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```\Z", re.DOTALL | re.IGNORECASE)
 
 
-def reply_format(explanation_chars: int | None, grading: str = BINARY) -> dict[str, Any]:
-    """Return the structured output to request from a judge, with a bounded explanation if a bound is given."""
+def reply_format(explanation_chars: int | None, grading: str = BINARY, *, is_group: bool = False) -> dict[str, Any]:
+    """Return the structured output to request from a judge, with a bounded explanation if a bound is given.
+
+    For several criteria it is a list of that for one, with a number.
+    """
     bound = {} if explanation_chars is None else {"maxLength": explanation_chars}
     key, decision = _DECISIONS[grading]
-    return strict_format("verdict", {"explanation": {"type": "string", **bound}, key: decision})
+    one = {"explanation": {"type": "string", **bound}, key: decision}
+    if not is_group:
+        return strict_format("verdict", one)
+    entry = object_of({"number": {"type": "integer"}, **one})
+    return strict_format(ENTRIES, {ENTRIES: {"type": "array", "items": entry}})
 
 
 def strict_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,8 +86,10 @@ class Verdict:
     confidence: float | None = None
 
 
-def reminder(grading: str) -> str:
-    """Return the message that is sent once after a reply that is not a verdict."""
+def reminder(grading: str, *, is_group: bool = False) -> str:
+    """Return the message that is sent once after a reply that is not a verdict, or not a list of verdicts."""
+    if is_group:
+        return "Reply again with only the JSON array, with one object for each criterion."
     decision = {
         BINARY: '"criteria_met": true or false',
         TERNARY: '"verdict": "satisfied", "partially satisfied" or "not satisfied"',
@@ -212,18 +221,10 @@ MOST_QUESTIONS = 128
 """The number of questions that LiteLLM allows in one request to a decision model."""
 ENTRIES = "verdicts"
 """The key of the entries where a reply must be an object, as structured output requires."""
-GROUP_REMINDER = "Reply again with only the JSON array, with one object for each criterion."
 Entry = Verdict | VerdictError
 """The part of a reply about one criterion, as it was read."""
 _ROUNDED = 0.05
 """The most by which rounded probabilities of the three values may miss a sum of 1."""
-
-
-def group_format(explanation_chars: int | None, grading: str) -> dict[str, Any]:
-    """Return the structured output to request for several criteria: a list of that for one, with a number."""
-    one = reply_format(explanation_chars, grading)["json_schema"]["schema"]["properties"]
-    entry = object_of({"number": {"type": "integer"}, **one})
-    return strict_format(ENTRIES, {ENTRIES: {"type": "array", "items": entry}})
 
 
 def _loaded(text: str) -> Any:
