@@ -7,8 +7,8 @@ from statistics import fmean
 import pytest
 from sklearn.metrics import cohen_kappa_score, f1_score
 
-from tasks.figures.people import against_people
 from tasks.figures.queries import filled
+from tasks.figures.shown.judges import against_people
 from tests.kit import REVISION, Fill, Rows, admitted, criterion, response, verdict
 
 N_TASKS, N_CRITERIA = 60, 2
