@@ -16,7 +16,7 @@ from tasks.figures.columns import Row, Rows, columns
 from tasks.figures.figure import Figure, Page, pooled
 from tasks.figures.shown.corrections import DECISIONS
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
-from tasks.rules.statistics.intervals import few_to_rest_on, known
+from tasks.rules.statistics.intervals import few_to_rest_on, known, means
 
 _OF_PEOPLE = {"kappa": kappa, "macro_f1": macro_f1, "agreement": raw_agreement}
 _LABELS = 3
@@ -56,8 +56,8 @@ def _figures(counts: Rows) -> dict[str, Any]:
     return measured | {
         "macro_f1_task_mean": float(of_tasks.mean()),
         "macro_f1_task_mean_absent_as_0": float((of_tasks * n_used / counts[0]["n_classes"]).mean()),
-        **{f"{name}_pair_mean": _mean(measure(pairs)) for name, measure in _OF_PEOPLE.items()}, "n_people": len(people),
-        "n_pairs": len(pairs), "n_tasks": len(tasks), "n": int(pooled.sum()),
+        **{f"{name}_pair_mean": known(means(measure(pairs))) for name, measure in _OF_PEOPLE.items()},
+        "n_people": len(people), "n_pairs": len(pairs), "n_tasks": len(tasks), "n": int(pooled.sum()),
         "is_small": bool(few_to_rest_on(raw_agreement(tasks)[:, None])[0]),
     }  # fmt: skip
 
@@ -70,12 +70,6 @@ def _tables(counts: Rows, *names: str) -> NDArray[np.float64]:
     for key, row in zip(keys, counts, strict=True):
         tables[indices[key], int(2 * row["a"]), int(2 * row["b"])] += row["n"]
     return tables
-
-
-def _mean(values: NDArray[np.float64]) -> float | None:
-    """Return the mean of the defined values."""
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if len(defined) else None
 
 
 _MOST_PAIRS = 3
