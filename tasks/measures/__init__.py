@@ -1,10 +1,8 @@
 """Measures: values that are computed outside SQL and stored with an interval, in one table and by one loop."""
 
-from tasks.measures import agreement, debiased, scores
-from tasks.measures.calibration import SUMS, calibration_of, change_of
+from tasks.measures import agreement, scores
 from tasks.measures.measure import Measure, Row, renew
-from tasks.rules.statistics import debiased as labels
-from tasks.rules.statistics import intervals
+from tasks.rules.statistics import debiased, intervals
 from tasks.rules.statistics.agreement import VOTES_METHOD
 from tasks.rules.statistics.calibration import METHOD as CALIBRATION_METHOD
 
@@ -72,13 +70,13 @@ MEASURES = (
     ),
     Measure(
         "brier", "intermediate.calibration_figures", "intermediate.calibration_bins",
-        f"{_TASK}, bin, {', '.join(f'calibration_bins.{name}' for name in SUMS)}", calibration_of, CALIBRATION_METHOD,
-        key="benchmark, dataset_revision, judge, reference, breakdown, label",
+        f"{_TASK}, bin, {', '.join(f'calibration_bins.{name}' for name in agreement.SUMS)}", agreement.calibration_of,
+        CALIBRATION_METHOD, key="benchmark, dataset_revision, judge, reference, breakdown, label",
         group_by=(*_GRADERS, "judge", "reference"),
     ),
     Measure(
         "change", "intermediate.neighbour_figures", "intermediate.neighbour_changes",
-        f"{_TASK}, neighbour_changes.n, sum_change", change_of, intervals.METHOD,
+        f"{_TASK}, neighbour_changes.n, sum_change", agreement.change_of, intervals.METHOD,
         key=f"{_JUDGED}, arrangement, compared_with, measure_of, breakdown, label",
     ),
     CONDITION,
@@ -89,12 +87,12 @@ MEASURES = (
         key="benchmark, dataset_revision, source, reviewer, review_check, outcome",
     ),
     Measure(
-        "debiased", "intermediate.debiased_figures", "intermediate.debiased_values", _DEBIASED, debiased.debiased_score,
-        labels.METHOD, condition="n_labels > 0",
+        "debiased", "intermediate.debiased_figures", "intermediate.debiased_values", _DEBIASED, scores.debiased_score,
+        debiased.METHOD, condition="n_labels > 0",
     ),
     Measure(
         "debiased", "intermediate.debiased_pairs", "intermediate.debiased_values", _DEBIASED,
-        debiased.debiased_differences, labels.METHOD,
+        scores.debiased_differences, debiased.METHOD,
         group_by=("task_set_id", "breakdown", "label", "score_name"), of=("figure_a", "figure_b"),
     ),
 )  # fmt: skip

@@ -1,4 +1,7 @@
-"""Measures of agreement between graders and between reviewers, effective votes, and the predictions of checks."""
+"""Measures of graders and reviewers: their agreement, effective votes, and what checks predict.
+
+Also of single judges: calibration of their probabilities, and changes of verdicts by other criteria in a call.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -7,26 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.measures.measure import Columns, MeasureResult, Results, Row
-from tasks.rules.statistics.agreement import (
-    Measure,
-    agreement_intervals,
-    check_auc,
-    effective_votes,
-    failing_rate,
-    kappa,
-    krippendorff_alpha,
-    label_agreement,
-    macro_f1,
-    odds_ratio,
-    passing_rate,
-    rate_difference,
-    raw_agreement,
-)
+from tasks.rules.statistics import agreement, calibration
+from tasks.rules.statistics.agreement import Measure, kappa, macro_f1, raw_agreement
+from tasks.rules.statistics.calibration import brier, reliability, resolution, uncertainty
 from tasks.rules.statistics.intervals import FEW_OTHERS, FEWEST_OTHERS, SMALL, draws, few_to_rest_on, ratio_intervals
 
 METHOD = "expanded-percentile-1"
 _DECISIONS = ("unmet", "partial", "met")
-_PREDICTION = {"difference": rate_difference, "odds_ratio": odds_ratio, "auc": check_auc}
+_PREDICTION = {"difference": agreement.rate_difference, "odds_ratio": agreement.odds_ratio, "auc": agreement.check_auc}
 _CELLS = ("fail_disagree", "fail_agree", "pass_disagree", "pass_agree")
 _MOMENTS = ("n", "sum_a", "sum_b", "sum_aa", "sum_bb", "sum_ab")
 _UNLABELLED = (
@@ -50,7 +41,7 @@ def set_reliability(figures: Sequence[Row], values: Columns) -> Iterator[Results
         for b, other in enumerate(_DECISIONS[a:], a):
             if (name := f"{one}_{other}") in values:
                 tables[task, values["figure"], a, b] = tables[task, values["figure"], b, a] = values[name]
-    return _measured(tables, {"alpha": krippendorff_alpha})
+    return _measured(tables, {"alpha": agreement.krippendorff_alpha})
 
 
 def _empty(figures: Sequence[Row], values: Columns) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -64,7 +55,7 @@ def _measured(tables: NDArray[np.float64], measures: Mapping[str, Measure]) -> I
     # Most graders are binary; an unused third decision would more than double the work.
     used = np.flatnonzero(tables.any(axis=(0, 1, 3)) | tables.any(axis=(0, 1, 2)))
     tables = tables[:, :, used][:, :, :, used]
-    intervals = agreement_intervals(tables, *measures.values(), sampled=draws(len(tables)))
+    intervals = agreement.agreement_intervals(tables, *measures.values(), sampled=draws(len(tables)))
     pooled = [measure(tables.sum(axis=0)) for measure in measures.values()]
     for index in range(tables.shape[1]):
         yield {
@@ -81,7 +72,7 @@ def labels_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Result
     tasks, task = np.unique(values["task"], return_inverse=True)
     given, expected = np.zeros((2, len(tasks), len(figures)), dtype=np.bool_)
     given[task, values["figure"]], expected[task, values["figure"]] = values["is_annotated"], values["is_compared"]
-    results = label_agreement(given, expected, [row["label"] for row in figures])
+    results = agreement.label_agreement(given, expected, [row["label"] for row in figures])
     for row in figures:
         measured = results[row["label"]].items()
         yield {name: MeasureResult(value, low, high, n=n) for name, (value, low, high, n) in measured}
@@ -94,8 +85,8 @@ def votes_of_set(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     pairs = np.zeros((len(tasks), 1, len(members), len(members), len(_MOMENTS)))
     pairs[task, 0, *indices.reshape(2, -1)] = np.stack([values[name] for name in _MOMENTS], axis=-1)
     moments = pairs[:, :, *np.triu_indices(len(members), 1)]
-    rule = partial(effective_votes, n_voters=len(members))
-    ((low, high),) = agreement_intervals(moments, rule, sampled=draws(len(tasks)))[0].tolist()
+    rule = partial(agreement.effective_votes, n_voters=len(members))
+    ((low, high),) = agreement.agreement_intervals(moments, rule, sampled=draws(len(tasks)))[0].tolist()
     n = int(moments[..., 0].sum(axis=0).max())
     note = None if values["is_labelled"].all() else _UNLABELLED
     value = float(rule(moments.sum(axis=0))[0])
@@ -126,7 +117,38 @@ def check_prediction(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     n_tasks = min((tables[:, 0, row].sum(axis=-1) > 0).sum() for row in (0, 1))
     is_enough = n_tasks >= FEWEST_OTHERS and total[0].sum(axis=0).min() >= FEWEST_OTHERS
     is_small = bool(len(tables) < SMALL or n_tasks < FEW_OTHERS or total.min() < FEWEST_OTHERS)
-    rates = {"failing_rate": failing_rate, "passing_rate": passing_rate}
+    rates = {"failing_rate": agreement.failing_rate, "passing_rate": agreement.passing_rate}
     results = {name: MeasureResult(float(rate(total)[0]) if is_enough else None, is_small=is_small)
              for name, rate in rates.items()}  # fmt: skip
     yield results | dict(next(_measured(tables, _PREDICTION)) if is_enough else {})
+
+
+SUMS = ("n", "sum_p", "sum_y", "sum_pp", "sum_py", "sum_yy")
+
+
+def calibration_of(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
+    """Yield the Brier score with its parts and the calibration error of a judge's probabilities under each label."""
+    tasks, task = np.unique(values["task"], return_inverse=True)
+    sums = np.zeros((len(tasks), len(figures), calibration.BINS, len(SUMS)))
+    sums[task, values["figure"], values["bin"]] = np.stack([values[name] for name in SUMS], axis=-1)
+    ends = ratio_intervals(*calibration.squared_errors(sums)).tolist()
+    for index in range(len(figures)):
+        own = sums[sums[:, index, :, 0].any(axis=1), index]
+        total, n = own.sum(axis=0), int(own[..., 0].sum())
+        error, low, high = calibration.corrected_error(own, draws(len(own))).tolist()
+        is_small = len(own) < SMALL
+        parts = {"reliability": reliability, "resolution": resolution, "uncertainty": uncertainty}
+        yield {
+            "brier": MeasureResult(float(brier(total)), ends[index][0], ends[index][1], n=n, is_small=is_small),
+            **{name: MeasureResult(float(part(total))) for name, part in parts.items()},
+            "plain_error": MeasureResult(float(calibration.calibration_error(total))),
+            "calibration_error": MeasureResult(error, low, high, n=n, is_small=is_small),
+        }
+
+
+def change_of(_: Sequence[Row], values: Columns) -> Iterator[Results]:
+    """Yield the mean change of paired verdicts from one arrangement to another, with its interval over tasks."""
+    changes, n = (values[name][:, None].astype(np.float64) for name in ("sum_change", "n"))
+    ((low, high),) = ratio_intervals(changes, n).tolist()
+    is_small = bool(few_to_rest_on(changes / n)[0])
+    yield {"change": MeasureResult(float(changes.sum() / n.sum()), low, high, n=int(n.sum()), is_small=is_small)}

@@ -1,19 +1,16 @@
-"""Intervals of leaderboards, and tests of differences between conditions."""
+"""Intervals of leaderboards, tests of differences between conditions, and scores corrected by people's labels."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tasks.measures.measure import Columns, MeasureResult, Results, Row
+from tasks.rules.statistics import debiased
 from tasks.rules.statistics.comparison import paired_difference
-from tasks.rules.statistics.intervals import (
-    Draws,
-    Floats,
-    draws,
-    few_to_rest_on,
-    ratio_intervals,
-    repeated_interval,
-)
+from tasks.rules.statistics.intervals import Draws, Floats, draws, few_to_rest_on, ratio_intervals, repeated_interval
 
 
 def score_intervals(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
@@ -61,3 +58,88 @@ def condition_test(_: Sequence[Row], values: Columns) -> Iterator[Results]:
         ),
         "smallest_detectable": MeasureResult(paired.smallest_detectable),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """A figure: tasks, the judge's values, values corrected with and without the judge, or why there are none."""
+
+    tasks: NDArray[Any]
+    judged: Floats
+    estimates: tuple[debiased.Corrected, ...]
+    no_figure: str | None
+
+
+def debiased_score(_: Sequence[Row], values: Columns) -> Iterator[Results]:
+    """Yield a score corrected by labels."""
+    figure = _figure(values)
+    estimates = [] if figure.no_figure else [debiased.estimate(each) for each in figure.estimates]
+    results = _results(figure.judged, figure.no_figure, estimates)
+    if figure.estimates:
+        results["effective_labels"] = MeasureResult(figure.estimates[0].effective_labels)
+        if not figure.no_figure:
+            results["judge_power"] = MeasureResult(figure.estimates[0].power)
+    yield results
+
+
+def debiased_differences(pairs: Sequence[Row], values: Columns) -> Iterator[Results]:
+    """Yield the difference of two models corrected by labels, second minus first, for each pair of a ranking."""
+    ids = list(dict.fromkeys(row[name] for row in pairs for name in ("figure_a", "figure_b")))
+    ends = np.searchsorted(values["figure"], range(len(ids) + 1))
+    figures = {
+        name: _figure({column: each[ends[index] : ends[index + 1]] for column, each in values.items()})
+        for index, name in enumerate(ids)
+    }
+    for pair in pairs:
+        first, second = figures[pair["figure_a"]], figures[pair["figure_b"]]
+        common, a, b = np.intersect1d(first.tasks, second.tasks, return_indices=True)
+        reason = first.no_figure or second.no_figure or (None if len(common) > 1 else "no task in common")
+        estimates = [
+            debiased.estimated_difference(one, other, (a, b))
+            for one, other in zip(first.estimates, second.estimates, strict=False)
+            if reason is None
+        ]
+        yield _results(second.judged[b] - first.judged[a], reason, estimates)
+
+
+def _figure(values: Columns) -> _Figure:
+    names, first, task = np.unique(values["task"], return_index=True, return_inverse=True)
+    known = debiased.KnownTasks(
+        *(values[name][first].astype(float) for name in ("known_offset", "positive", "negative", "judged"))
+    )
+    if reason := _refused({name: column[0] for name, column in values.items()}):
+        return _Figure(names, known.judged, (), reason)
+    has_label = ~np.ma.getmaskarray(values["contribution"])
+    labels = debiased.Labels(
+        task[has_label],
+        *(np.asarray(values[name][has_label], dtype=float)
+          for name in ("contribution", "label_value", "judge_value", "factor")),
+    )  # fmt: skip
+    estimates = tuple(debiased.corrected(known, labels, uses_judge=uses_judge) for uses_judge in (True, False))
+    return _Figure(names, known.judged, estimates, debiased.too_few(estimates[0]))
+
+
+def _refused(row: Row) -> str | None:
+    """Return the reason why a figure has no debiased score, if its counts give one."""
+    if row["without_labels"] and row["without_labels"] is not np.ma.masked:
+        return str(row["without_labels"])
+    if row["n_tasks_uncovered"]:
+        return f"no sheet covers {row['n_tasks_uncovered']} of its {row['n_tasks']} tasks"
+    if row["n_labels"] < debiased.FEWEST_LABELS:
+        return f"too few labels: {row['n_labels']}, not {debiased.FEWEST_LABELS}"
+    if row["n_tasks_labelled"] < debiased.FEWEST_LABELLED_TASKS:
+        return f"too few tasks with labels: {row['n_tasks_labelled']}, not {debiased.FEWEST_LABELLED_TASKS}"
+    return None
+
+
+def _results(
+    judged: Floats, no_figure: str | None, estimates: Sequence[debiased.DebiasedEstimate]
+) -> dict[str, MeasureResult]:
+    """Return the judge's own figure and its corrections by labels."""
+    results = {"judge_score": MeasureResult(float(np.mean(judged)) if len(judged) else None)}
+    results["debiased"] = MeasureResult(n=len(judged), note=no_figure)
+    if not no_figure:
+        corrected, alone = estimates
+        results["debiased"] = MeasureResult(corrected.mean, corrected.low, corrected.high, n=len(judged))
+        results["labels_alone"] = MeasureResult(alone.mean, alone.low, alone.high)
+    return results

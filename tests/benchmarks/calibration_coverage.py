@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.measures.calibration import SUMS, calibration_of, change_of
+from tasks.measures.agreement import SUMS, calibration_of, change_of
 from tasks.rules.statistics.calibration import BINS, brier, calibration_error
 from tests.benchmarks.figures import arguments, markdown
 
