@@ -17,17 +17,8 @@ from tasks.config.job import Job
 from tasks.config.models import Model
 from tasks.rules.statistics.intervals import Floats, known
 from tasks.rules.stopping import OPEN, unbiased_means
-from tasks.run.missing_work import (
-    EARLIER,
-    ComparedModel,
-    PlannedComparison,
-    Progress,
-    StoppingPlan,
-    WantedTasks,
-    earlier_values,
-    fields_of,
-    left_out_of,
-)
+from tasks.run import missing_work
+from tasks.run.missing_work import EARLIER, ComparedModel, PlannedComparison, Progress, StoppingPlan, WantedTasks
 from warehouse import Reader, Warehouse
 
 
@@ -85,7 +76,7 @@ def looks_after(
 ) -> dict[tuple[str, ...], dict[str, Any] | None]:
     """Return the rows of `stopping_looks` for a block, by comparison; None for one that lacks values of a side."""
     values = _values_of(wanted, plan, block.comparisons, reader)
-    fields = fields_of(wanted.key, wanted.task_ids, reader)
+    fields = missing_work.fields_of(wanted.key, wanted.task_ids, reader)
     rows: dict[tuple[str, ...], dict[str, Any] | None] = dict.fromkeys(each.key for each in block.comparisons)
     here = {model.label for model in job.settings.models}
     for comparison in block.comparisons:
@@ -111,7 +102,7 @@ def _values_of(
         values[row["model"], row["vintage"]][row["task_id"]] = row["value"]
     for each in comparisons:
         if each.second.vintage == EARLIER:
-            values[each.second.model, EARLIER] = earlier_values(reader, given, each.first)
+            values[each.second.model, EARLIER] = missing_work.earlier_values(reader, given, each.first)
     return values
 
 
@@ -186,7 +177,7 @@ def store_scores(
 ) -> int:
     """Store the scores of models that were evaluated on a random part of the tasks; return the number of rows."""
     rows: list[dict[str, Any]] = []
-    for label in left_out_of(progress):
+    for label in missing_work.left_out_of(progress):
         last = max((each for each in progress if label in each.comparison.labels), key=lambda each: each.n_tasks)
         rows += _rows_of(wanted, plan, label, last, reader)
     created = {"run_id": job.run_id, "created_at": datetime.now(UTC)}
@@ -206,7 +197,7 @@ def _rows_of(
         return []
     columns = np.column_stack([_in_order(values, evaluated) for values in by_figure.values()])
     first, second = _sides_of(_values_of(wanted, plan, [comparison], reader), comparison, evaluated)
-    strata = _strata_of(fields_of(wanted.key, wanted.task_ids, reader), evaluated)
+    strata = _strata_of(missing_work.fields_of(wanted.key, wanted.task_ids, reader), evaluated)
     unbiased = unbiased_means(first - second, columns, strata, comparison.rule)
     ends = replace(comparison.rule, alpha=_LEVEL_ALPHA).ends_at(columns)
     return [
