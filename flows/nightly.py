@@ -13,9 +13,8 @@ from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOP
 from flows.stopping import last_looks
 from tasks.alerts.findings import COMPARED, Alert, alerts_of_reports, drifts, drops, failure, skipped, stopping_drops
 from tasks.alerts.sending import Delivery, deliver, delivered, ping, store
-from tasks.compare.differences import compare
+from tasks.compare.differences import compare, rows_of
 from tasks.compare.pairs import comparison_of
-from tasks.compare.rows import rows_of
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.drift import drifted

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tasks.benchmarks import load_benchmark
-from tasks.compare.differences import compare
+from tasks.compare.differences import apart, compare, rows_of, with_verdicts
 from tasks.compare.pairs import Kind, Side, comparable, comparison_of
-from tasks.compare.rows import apart, rows_of, with_verdicts
 from tasks.config.job import Job
 from tasks.figures.columns import Column, columns
 from tasks.figures.figure import Figure

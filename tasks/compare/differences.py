@@ -1,15 +1,23 @@
-"""The differences between paired model runs: task by task, with the mean, its interval and its test."""
+"""The differences between paired model runs: task by task, with the mean, its interval and its test.
+
+They and the verdicts behind them also become sentences, and rows of figures (`tasks.figures.shown.comparisons`).
+"""
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from typing import Any
 
 import polars as pl
 
 import sql
-from tasks.compare.pairs import Comparison, Kind, ModelRunPair, Side, pairs
+from tasks.compare.pairs import DIFFERING, Comparison, Kind, ModelRunPair, Side, pairs
 from tasks.rules.errors import PipelineError
-from tasks.rules.statistics.comparison import PairedDifference, holm, is_significant, paired_difference
+from tasks.rules.statistics import comparison as rules
+from tasks.rules.statistics.intervals import FEWEST_OTHERS
+from tasks.rules.text.numbers import counted
 from warehouse import Reader
 
 
@@ -33,13 +41,13 @@ class ScoreDifference:
     n_wanted: int
     first_mean: float
     second_mean: float
-    paired: PairedDifference
+    paired: rules.PairedDifference
     p_adjusted: float | None = None
 
     @property
     def is_significant(self) -> bool | None:
         """Whether `p_adjusted` is at most 5 %; None without a p-value."""
-        return is_significant(self.p_adjusted)
+        return rules.is_significant(self.p_adjusted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +98,7 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
     if not differences:
         raise PipelineError(f"nothing to compare: {empty[0].removesuffix('.')}")
     # Holm's correction covers all differences of the comparison.
-    adjusted = holm([difference.paired.p_value for difference in differences])
+    adjusted = rules.holm([difference.paired.p_value for difference in differences])
     corrected = tuple(
         replace(difference, p_adjusted=p_value) for difference, p_value in zip(differences, adjusted, strict=True)
     )
@@ -118,6 +126,211 @@ def _difference(pair: ModelRunPair, split: str, wanted: pl.DataFrame) -> ScoreDi
         return None
     tasks = complete.select("task_id", first_score="value", second_score="value_second")
     means = [math.fsum(tasks[side]) / len(tasks) for side in ("first_score", "second_score")]
-    paired = paired_difference(tasks["first_score"].to_numpy(), tasks["second_score"].to_numpy())
+    paired = rules.paired_difference(tasks["first_score"].to_numpy(), tasks["second_score"].to_numpy())
     both_responded = wanted.filter("has_response", "has_response_second")["task_id"]
     return ScoreDifference(pair, split, tasks, both_responded, len(wanted), means[0], means[1], paired)
+
+
+_CONTEXT = {
+    "model": "model", "judge": "judge", "judge_trial": "judge trial", "template_hash": "template", "vintage": "vintage",
+    "dataset_revision": "revision",
+}  # fmt: skip
+"""Attribute of a model run -> its name for people."""
+_DECISIONS = {1.0: "met", 0.5: "partly met", 0.0: "not met"}
+
+
+def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
+    """Return a difference as a sentence."""
+    first, second = (short(result.kind, side) for side in difference.pair.sides)
+    where, gap = f"on {difference.split}{where_in(result, difference)}", difference.paired.difference or 0.0
+    n_tasks, n_differing = difference.paired.n_tasks, n_unequal(difference)
+    if not n_differing:
+        return f"{second} and {first} have the same score {where}: no task differs ({counted(n_tasks, 'task')})"
+    size = f"{figure(abs(gap))} {'lower' if gap < 0 else 'higher'}"
+    if difference.p_adjusted is None:
+        few = counted(n_tasks, "task") if n_tasks <= FEWEST_OTHERS else f"{n_differing} of {n_tasks} tasks differ"
+        return f"{second} is {size} than {first} {where}, but this cannot be tested: only {few}"
+    n_tested = sum(each.p_adjusted is not None for each in result.differences)
+    corrected, alone = (f" corrected for {n_tested} comparisons", "uncorrected ") if n_tested > 1 else ("", "")
+    low, high, why = difference.paired.ci_low, difference.paired.ci_high, why_no_interval(difference)
+    interval = f"no interval, since {why}" if why else f"{alone}95 % interval {low:+z.3f} to {high:+z.3f}"
+    p_value = "p < 0.001" if difference.p_adjusted < 0.001 else f"p = {difference.p_adjusted:.3f}"
+    evidence = f"{interval}, {p_value}{corrected}"
+    if difference.is_significant:
+        return f"{second} is {size} than {first} {where} ({evidence}): significant"
+    no_difference = f"No significant difference between {first} and {second} {where} ({second} is {size}; {evidence})"
+    smallest = difference.paired.smallest_detectable
+    if smallest is None:
+        return no_difference
+    return f"{no_difference}; {alone}smallest detectable difference {figure(smallest)} (with a power of 80 %)"
+
+
+def n_unequal(difference: ScoreDifference) -> int:
+    """Return the number of tasks with different scores on the two sides."""
+    first, second = (difference.tasks[side].to_numpy() for side in ("first_score", "second_score"))
+    return int((rules.task_differences(first, second) != 0).sum())
+
+
+def why_no_interval(difference: ScoreDifference) -> str | None:
+    """Return the reason why a difference has no interval; None if it has one."""
+    paired = difference.paired
+    if paired.ci_low is not None:
+        return None
+    if paired.p_value is not None:
+        return "nearly all tasks change alike"
+    return "too few tasks differ" if n_unequal(difference) else "no task differs"
+
+
+def notes_on_all(result: ComparisonResult) -> list[str]:
+    """Return the notes on all differences together, beginning with those on intervals and p-values."""
+    notes = []
+    if any(each.paired.p_value is None for each in result.differences):
+        notes.append(f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ.")
+    if len(result.differences) > 1:
+        notes.append(
+            "Intervals, p and smallest detectable differences are for each comparison alone; “p corrected” "
+            "takes all of them into account (Holm)."
+        )
+    return [*notes, *result.notes]
+
+
+def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[str]:
+    """Yield notes on criteria that could not be compared, and on the part of a difference that flips do not explain."""
+    causes = {
+        "undecided on one side": "n_undecided", "decided, but in incomplete tasks": "n_left_out",
+        "in the rubric of one side only": "n_in_one",
+    }  # fmt: skip
+    if listed := [f"{counts[column]} {cause}" for cause, column in causes.items() if counts[column]]:
+        missing = f"{counts['n_criteria'] - counts['n_compared']} of {counts['n_criteria']} criteria"
+        yield f"{missing} could not be compared: {', '.join(listed)}."
+    explained, total = (f"{value:+.3f}" for value in (counts["explained"], difference))
+    if explained != total:
+        yield f"The flips explain {explained} of {total}; the rest is due to rubrics that changed between the two."
+
+
+def where_in(result: ComparisonResult, difference: ScoreDifference) -> str:
+    """Return the attributes that vary between differences or between two sides, as the end of a phrase.
+
+    The compared attribute is left out; two values of one difference have an arrow between them.
+    """
+    own = None if result.kind == "run" else DIFFERING[result.kind][0]
+    of_all = {name: {_values(each.pair, name) for each in result.differences} for name in _CONTEXT if name != own}
+    varying = [name for name, values in of_all.items() if len(values) > 1 or len(next(iter(values))) > 1]
+    return "".join(f", {_CONTEXT[name]} {' → '.join(_values(difference.pair, name))}" for name in varying)
+
+
+def _values(pair: ModelRunPair, name: str) -> tuple[str, ...]:
+    most = 12 if name in {"template_hash", "dataset_revision"} else None
+    return tuple(dict.fromkeys(str(getattr(side.model_run, name))[:most] for side in pair.sides))
+
+
+def decision(by_trial: Sequence[float]) -> str:
+    """Return the decision on a criterion: one word if all trials agree, else the number of trials that met it."""
+    counts = Counter(by_trial)
+    if len(counts) == 1:
+        return _DECISIONS[by_trial[0]]
+    met = [f"{_DECISIONS[value]} in {counts[value]}" for value in (1.0, 0.5) if counts[value]]
+    return f"{' and '.join(met)} of {counted(len(by_trial), 'trial')}"
+
+
+def figure(size: float) -> str:
+    """Return a size with three decimals, or with one digit if it would round to 0."""
+    return f"{size:.3f}" if size >= 0.0005 or size == 0 else f"{size:.1g}"
+
+
+Row = dict[str, Any]
+
+
+def rows_of(result: ComparisonResult) -> list[Row]:
+    """Return a row for each difference, in the order of the result."""
+    return [
+        _labels(result, each) | {
+            "score": result.score, "first_mean": each.first_mean, "second_mean": each.second_mean,
+            **asdict(each.paired), "no_interval": why_no_interval(each), "n_tasks_wanted": each.n_wanted,
+            "p_adjusted": each.p_adjusted, "is_significant": each.is_significant, "sentence": sentence(result, each),
+            "notes": list(each.pair.notes), "notes_on_all": notes_on_all(result),
+            **{
+                f"{prefix}_{name}": value
+                for prefix, side in zip(("first", "second"), each.pair.sides, strict=True)
+                for name, value in asdict(side.model_run).items()
+                if name != "model_run_id"
+            },
+        }
+        for each in result.differences
+    ]  # fmt: skip
+
+
+def with_verdicts(row: Row, verdicts: Row) -> Row:
+    """Return the row of a difference with the counts of its verdicts, as `apart` returns them."""
+    return row | verdicts | {"notes": [*row["notes"], *notes_on_verdicts(verdicts, row["difference"])]}
+
+
+def apart(
+    reader: Reader, result: ComparisonResult, differences: Iterable[ScoreDifference], n_flips: int | None = None
+) -> dict[str, list[Row]]:
+    """Return the verdicts behind differences.
+
+    They are counted as `verdicts`, and listed as `categories`, `tasks` and `flips`, each with the largest loss first.
+
+    A flip is a criterion that both sides decided differently; values are means over complete trials, and `effect` is
+    the change of the task's score. `n_flips` limits the listed flips of each difference.
+
+    `n_compared` is the number of compared criteria: those in both rubrics, of tasks that are complete on both sides.
+    `explained` is the part of the difference that flips explain: all of it, unless the rubrics differ.
+    """
+    parts: dict[str, list[Row]] = {"verdicts": [], "categories": [], "tasks": [], "flips": []}
+    # Differences of one pair follow each other.
+    for pair, of_pair in groupby(differences, key=lambda each: each.pair):
+        first, second = (side.model_run.model_run_id for side in pair.sides)
+        parameters = {"first": first, "second": second, "score": result.score}
+        cells = pl.DataFrame(reader.arrow(sql.read("queries/compare/flips"), parameters))
+        for difference in of_pair:
+            labels = _labels(result, difference)
+            for name, rows in _parts(difference, cells, n_flips).items():
+                parts[name] += [labels | row for row in rows]
+    return parts
+
+
+def _labels(result: ComparisonResult, difference: ScoreDifference) -> Row:
+    """Return the labels that distinguish a difference from the others.
+
+    `where` holds the attributes that both sides share and that vary between differences.
+    """
+    first, second = (short(result.kind, side) for side in difference.pair.sides)
+    where = where_in(result, difference).removeprefix(", ") or None
+    return {"kind": result.kind, "first": first, "second": second, "where": where, "split": difference.split}
+
+
+_SIGNS = ((pl.col("effect") > 0).sum().alias("n_gained"), (pl.col("effect") < 0).sum().alias("n_lost"))
+"""The number of flips that raise or lower the score."""
+
+
+def _parts(difference: ScoreDifference, cells: pl.DataFrame, n_flips: int | None) -> dict[str, list[Row]]:
+    tasks = difference.tasks
+    both_responded = cells.filter(pl.col("task_id").is_in(difference.both_responded.implode()))
+    shared = both_responded.filter("is_in_both")
+    decided = shared.drop_nulls(["first_value", "second_value"])
+    compared = decided.join(tasks, on="task_id", how="semi", maintain_order="left")
+    flips = compared.filter(pl.col("first_value") != pl.col("second_value"))
+    categories = compared.group_by("category").agg(
+        pl.len().alias("n_criteria"), *_SIGNS, (pl.col("effect").sum() / len(tasks)).alias("contribution")
+    )
+    of_tasks = tasks.join(flips.group_by("task_id").agg(_SIGNS), on="task_id", how="left").with_columns(
+        pl.col("n_gained", "n_lost").fill_null(0), difference=pl.col("second_score") - pl.col("first_score")
+    )
+    verdicts = {
+        "n_flips": len(flips), "n_flips_lost": flips.select(_SIGNS)["n_lost"].item(), "n_criteria": len(both_responded),
+        "n_compared": len(compared), "n_undecided": len(shared) - len(decided),
+        "n_left_out": len(decided) - len(compared), "n_in_one": len(both_responded) - len(shared),
+        "explained": flips["effect"].sum() / len(tasks),
+    }  # fmt: skip
+    shown = flips.drop("is_in_both").head(len(flips) if n_flips is None else n_flips).to_dicts()
+    return {
+        "verdicts": [verdicts],
+        "categories": categories.sort("contribution", "category").to_dicts() if len(flips) else [],
+        "tasks": of_tasks.sort("difference", "task_id").to_dicts(),
+        "flips": [
+            flip | {f"{side}_decision": decision(flip[f"{side}_by_trial"]) for side in ("first", "second")}
+            for flip in shown
+        ],
+    }

@@ -137,9 +137,8 @@ class Results(AbstractContextManager["Results"]):
         """
         import pyarrow as pa
 
-        from tasks.compare.differences import compare
+        from tasks.compare.differences import compare, rows_of
         from tasks.compare.pairs import comparison_of
-        from tasks.compare.rows import rows_of
 
         if len(names) < 2:
             raise UsageError("diff: give at least two names to compare, such as two models")

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from itertools import groupby, islice
 from typing import Any
 
-from tasks.compare.differences import compare
+from tasks.compare.differences import apart, compare, rows_of, with_verdicts
 from tasks.compare.pairs import comparison_of
-from tasks.compare.rows import apart, rows_of, with_verdicts
 from tasks.figures.columns import Row, Rows, columns
 from tasks.figures.figure import Figure, Page
 from tasks.figures.scope import Scope

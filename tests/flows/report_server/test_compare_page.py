@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flows.report_server.compare_page import compare_page
-from tasks.compare.rows import apart, rows_of, with_verdicts
+from tasks.compare.differences import apart, rows_of, with_verdicts
 from tasks.config.job import DataRevision, Job
 from tasks.figures.rendering import as_text
 from tasks.figures.shown.comparisons import COMPARE, DIFF

@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import Any
 
 from tasks.compare.differences import ComparisonResult, compare
+from tasks.compare.differences import apart as taken_apart
 from tasks.compare.pairs import Comparison
-from tasks.compare.rows import apart as taken_apart
 from tests.kit import REVISION, Row, Rows, admitted, criterion, response, verdict
 from warehouse import Reader
 

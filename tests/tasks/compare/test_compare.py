@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import sql
-from tasks.compare.rows import decision
+from tasks.compare.differences import decision
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import REVISION, Fill, Rows, admitted, at, criterion, reading, response, row, verdict
 from tests.tasks.compare import comparisons
