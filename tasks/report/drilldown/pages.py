@@ -12,8 +12,7 @@ from typing import Any
 from tasks.figures.figure import Page
 from tasks.figures.scope import Scope, task_key
 from tasks.prompts import shipped_templates
-from tasks.report.drilldown.blocks import INDEX, write_blocks, write_data
-from tasks.report.drilldown.subjects import STATUSES, UNKNOWN, Block, Row, Subjects, subjects_of
+from tasks.report.drilldown.blocks import STATUSES, Block, Row, Subjects, subjects_of, write_blocks, write_data
 from tasks.report.rendering.site import Site, render
 from tasks.rules.identity import IMPORTED
 from tasks.rules.verdict import BINARY, TERNARY, reminder
@@ -98,7 +97,7 @@ def _write_lists(subjects: Subjects, tasks: Tasks, site: Site) -> None:
         ],
         "entries": _entries(subjects, [*tasks], blocks, marks),
     }  # fmt: skip
-    write_data(site, index, INDEX)
+    write_data(site, index, "index")
 
 
 def _entries(
@@ -145,7 +144,7 @@ def _about(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
             for each in scope.own_breakdowns
             if each not in same
         ],
-        "statuses": {mark: status for status, mark in STATUSES.items()} | {UNKNOWN: "unknown"},
+        "statuses": {mark: status for status, mark in STATUSES.items()},
         "main": next((each["key"] for each in subjects.judge_configs if each["judge_config"] == scope.main), None),
         "tasks": [
             {name: value for name, value in task.items() if name not in _RUBRIC}
