@@ -19,7 +19,7 @@ from tasks.figures.figure import Page, score_word
 from tasks.figures.queries import filled
 from tasks.figures.scope import Scope, open_scope
 from tasks.figures.shown import COMPARE, PAGES
-from tasks.figures.shown.capabilities import CAPABILITIES, SCORE_COLUMNS, trees
+from tasks.figures.shown.categories import CAPABILITIES, SCORE_COLUMNS, trees
 from tasks.figures.shown.overview import OVERVIEW
 from tasks.report.drilldown.pages import NAVIGATED, write_drilldown
 from tasks.report.rendering.notices import facts, notices

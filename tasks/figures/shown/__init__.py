@@ -1,4 +1,4 @@
-"""All figures by name, and the report's pages in the order of its navigation; each page is a module."""
+"""All figures by name, and the report's pages in the order of its navigation."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -6,28 +6,14 @@ from typing import Any
 import yaml
 
 from tasks.figures.figure import Figure, Page
-from tasks.figures.shown import (
-    capabilities,
-    categories,
-    comparisons,
-    conditions,
-    corrections,
-    data,
-    hard,
-    history,
-    judges,
-    lengths,
-    operations,
-    overview,
-    reviews,
-)  # fmt: skip
+from tasks.figures.shown import categories, comparisons, corrections, data, judges, lengths, operations, overview
 from tasks.rules.errors import UsageError
 from tasks.rules.text.characters import did_you_mean
 
 PAGES: Sequence[Page] = (
-    overview.OVERVIEW, categories.CATEGORIES, capabilities.CAPABILITIES, lengths.LENGTHS, conditions.CONDITIONS,
-    conditions.STOPPING, data.DATA, reviews.ANNOTATIONS, judges.JUDGES, corrections.DEBIASED, corrections.CASCADES,
-    reviews.REVIEWS, history.HISTORY, hard.HARD,
+    overview.OVERVIEW, categories.CATEGORIES, categories.CAPABILITIES, lengths.LENGTHS, comparisons.CONDITIONS,
+    comparisons.STOPPING, data.DATA, data.ANNOTATIONS, judges.JUDGES, corrections.DEBIASED, corrections.CASCADES,
+    data.REVIEWS, operations.HISTORY, overview.HARD,
 )  # fmt: skip
 COMPARE = comparisons.COMPARE
 LIVE = Page(
@@ -40,7 +26,7 @@ FIGURES: Mapping[str, Figure] = {
     for figure in (
         *(figure for page in PAGES for figure in page.figures),
         *COMPARE.figures, *operations.FIGURES, judges.PEOPLE, judges.CRITERIA, lengths.LENGTHS_AND_SCORES,
-        reviews.FAILURES, corrections.DIFFERENCES, corrections.CASCADE, capabilities.CANDIDATES, capabilities.EXAMPLES,
+        data.REVIEW_FAILURES, corrections.DIFFERENCES, corrections.CASCADE, categories.CANDIDATES, categories.EXAMPLES,
     )
 }  # fmt: skip
 

@@ -1,10 +1,10 @@
-"""The page of data: tasks, rubrics, weights, and the results of checks."""
+"""The pages of data: tasks, rubrics, weights and results of checks; labels of tasks; reviews of criteria."""
 
 from datetime import UTC
 
 from tasks.figures import charts
 from tasks.figures.columns import Rows, columns
-from tasks.figures.figure import Breakdown, Figure, Page
+from tasks.figures.figure import Breakdown, Figure, Page, pooled
 from tasks.rules.text.numbers import counted
 
 _MOST_REFUSALS = 200
@@ -94,3 +94,137 @@ DATA = Page(
     ),
     own=own_counts,
 )  # fmt: skip
+
+
+_PAIR = "kind annotator compared_with label"
+_TRUST = (
+    "Lines are 95 % intervals, none where fewer than 5 tasks differ. A hollow dot rests on fewer than 50 tasks. "
+    "Agreement with released labels shows how far annotated labels can be trusted for tasks without released ones."
+)
+
+
+_MEASURES = "precision± recall± f1± jaccard± n_annotated n_compared_with n_both n_tasks"
+
+
+_BY_KIND = charts.intervals("kind", label="label", value="f1", hollow="is_small", name="comparison", least=(0, 1))
+"""Under each label or average, a dot with its interval for each comparison."""
+
+
+ANNOTATIONS = Page(
+    "annotations",
+    "Annotations",
+    "The labels that models gave tasks (prbench annotate), and their agreement with released ones and each other.",
+    pooled(
+        Figure(
+            "annotators",
+            "Annotators",
+            "Tasks that each annotator labelled. Breakdowns use these labels for tasks without a released one.",
+            columns("kind annotator n_tasks n_annotations n_failed n_released n_used cost_usd", kind="Kind of label"),
+        ),
+        Figure(
+            "annotation_agreement",
+            "Agreement on average",
+            f"F1 of the annotator's labels beside the released ones, or beside another annotator's. {_TRUST}",
+            columns(_PAIR, _MEASURES, kind="Kind of label", label="Average"),
+            _BY_KIND,
+            query="annotations/agreement",
+            given={"is_average": True},
+        ),
+        Figure(
+            "annotation_labels",
+            "Agreement on each label",
+            f"The same for each label. {_TRUST}",
+            columns(_PAIR, _MEASURES, kind="Kind of label", label="Label"),
+            _BY_KIND,
+            query="annotations/agreement",
+            given={"is_average": False},
+        ),
+    ),
+    has_judge=False,
+    needs="task_annotations",
+)
+
+
+_MOST_LISTED = 100
+
+
+_AGREEMENT = Figure(
+    "review_agreement",
+    "Agreement of people with criteria",
+    "The share of criteria that people call well-constructed, accurate and relevant to the task, estimated for all "
+    "criteria that the samples were drawn from: a criterion counts by one over its probability of being sampled, and "
+    "with several reviewers by the share of them who agree. A hollow dot is based on few tasks.",
+    columns(
+        "breakdown label agreeing_share is_small ci~ unweighted_share n_criteria n_reviews n_tasks n_population",
+        ci=("share", "95 % interval"),
+    ),
+    charts.intervals(
+        "breakdown", rows=lambda rows: [row for row in rows if row["population_id"] == rows[0]["population_id"]],
+        label="label", value="agreeing_share", hollow="is_small", least=(0.8, 1),
+    ),
+    empty="No person has reviewed a sampled criterion. prbench export review writes a sheet.",
+    measured=("is_small",),
+)  # fmt: skip
+_REVIEWERS = Figure(
+    "reviewer_agreement",
+    "Agreement of reviewers",
+    "The share of equal decisions in a check, by reviewers of the same criteria: two of them, or all of them.",
+    columns("review_check reviewer_a reviewer_b agreement± kappa± alpha± n n_tasks", alpha="Krippendorff's alpha"),
+    relation="reviewer_agreement",
+    order="review_check <> 'agree', review_check, reviewer_b is not null, reviewer_a, reviewer_b",
+)  # fmt: skip
+_CHECKS = Figure(
+    "review_checks",
+    "Criteria that pass",
+    "The share of reviewed criteria that pass each check of each reviewer. Models check whether a criterion is atomic "
+    "(asks for one thing), objective, self-contained, consistent with its rubric, and not given away by the request.",
+    columns("reviewer kind review_check pass_share n_criteria n_tasks n_trials", n_trials="Repetitions"),
+    charts.heat(
+        what="Checks by models", rows=lambda rows: [row for row in rows if row["kind"] == "model"], x="review_check",
+        y="reviewer", value="pass_share", domain=(0, 1), across=True, tips="n_criteria",
+    ),
+)  # fmt: skip
+_PREDICTIONS = Figure(
+    "review_predictions",
+    "What checks predict",
+    "How often graders disagree on criteria that fail a check, minus how often on those that pass it; the same for "
+    "people who disagree with a criterion. An AUC of 0.5 is chance. Lines are 95 % intervals over tasks, each by "
+    "itself: of many checks some exclude 0 by chance. A hollow dot is based on few tasks or few criteria.",
+    columns(
+        "outcome reviewer review_check failing_rate passing_rate difference is_small difference_ci~ odds_ratio± auc± "
+        "n_criteria n_failing n_tasks", outcome="Disagreement of",
+    ),
+    charts.intervals(
+        "outcome", known="difference", label="review_check", value="difference", name="reviewer", hollow="is_small",
+        is_sorted=True, least=(0, 0),
+    ),
+    relation="review_predictions",
+    order="outcome, reviewer, auc desc nulls last, review_check",
+    measured=("is_small",),
+)  # fmt: skip
+_OBJECTIONS = Figure(
+    "review_objections",
+    "Criteria with objections",
+    "Criteria that a person disagrees with or that fail a check, with the reasons and findings from verdicts: always "
+    "met, never met, graders disagree, or suspect (its points correlate negatively with the rest of its task).",
+    columns("task_id title severity reviewer review_check explanation better_wording findings"),
+    given={"n_criteria": None},
+    listed=lambda rows: rows[:_MOST_LISTED],
+)
+
+REVIEW_FAILURES = Figure(
+    "review_failures",
+    "Failed reviews",
+    "Reviews by models that failed, by cause.",
+    columns("reviewer status n", n="Reviews"),
+)
+"""The other figures of `prbench reviews`."""
+
+REVIEWS = Page(
+    "reviews",
+    "Reviews",
+    "The quality of the rubrics: people's agreement with criteria, and criteria that fail the checks of models.",
+    pooled(_AGREEMENT, _REVIEWERS, _CHECKS, _PREDICTIONS, _OBJECTIONS),
+    has_judge=False,
+    needs="criterion_reviews",
+)
