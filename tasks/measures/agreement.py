@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tasks.measures.measure import Columns, MeasureResult, Results, Row
 from tasks.rules.statistics import agreement, calibration
-from tasks.rules.statistics.agreement import Measure, kappa, macro_f1, raw_agreement
+from tasks.rules.statistics.agreement import Measure, agreement_intervals, kappa, macro_f1, raw_agreement
 from tasks.rules.statistics.calibration import brier, reliability, resolution, uncertainty
 from tasks.rules.statistics.intervals import FEW_OTHERS, FEWEST_OTHERS, SMALL, draws, few_to_rest_on, ratio_intervals
 
@@ -55,7 +55,7 @@ def _measured(tables: NDArray[np.float64], measures: Mapping[str, Measure]) -> I
     # Most graders are binary; an unused third decision would more than double the work.
     used = np.flatnonzero(tables.any(axis=(0, 1, 3)) | tables.any(axis=(0, 1, 2)))
     tables = tables[:, :, used][:, :, :, used]
-    intervals = agreement.agreement_intervals(tables, *measures.values(), sampled=draws(len(tables)))
+    intervals = agreement_intervals(tables, *measures.values(), sampled=draws(len(tables)))
     pooled = [measure(tables.sum(axis=0)) for measure in measures.values()]
     for index in range(tables.shape[1]):
         yield {
@@ -86,7 +86,7 @@ def votes_of_set(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     pairs[task, 0, *indices.reshape(2, -1)] = np.stack([values[name] for name in _MOMENTS], axis=-1)
     moments = pairs[:, :, *np.triu_indices(len(members), 1)]
     rule = partial(agreement.effective_votes, n_voters=len(members))
-    ((low, high),) = agreement.agreement_intervals(moments, rule, sampled=draws(len(tasks)))[0].tolist()
+    ((low, high),) = agreement_intervals(moments, rule, sampled=draws(len(tasks)))[0].tolist()
     n = int(moments[..., 0].sum(axis=0).max())
     note = None if values["is_labelled"].all() else _UNLABELLED
     value = float(rule(moments.sum(axis=0))[0])
