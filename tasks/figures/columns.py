@@ -70,6 +70,10 @@ def columns(*parts: str, **headings: str | tuple[Kind, str]) -> tuple[Column, ..
             else:
                 kind, own = _INTERVAL if name.endswith("~") else _usual()[stem]
                 heading = given or own
+            if kind == "few":
+                last = max(i for i, each in enumerate(parsed) if not each.name.endswith(("_low", "_high")))
+                parsed[last] = replace(parsed[last], few=name)
+                continue
             parsed += _columns_of(name, kind, heading, group)
     return tuple(parsed)
 
@@ -100,17 +104,8 @@ def usual(name: str) -> tuple[Kind, str]:
 
 
 def with_values(shown: Sequence[Column], rows: Rows) -> list[Column]:
-    """Return the columns for people that have a value in any row; all columns if there is none."""
-    marked: list[Column] = []
-    for column in shown:
-        if column.kind != "few":
-            marked.append(column)
-            continue
-        value = next(
-            index for index, each in reversed([*enumerate(marked)]) if not each.name.endswith(("_low", "_high"))
-        )
-        marked[value] = replace(marked[value], few=column.name)
-    return [column for column in marked if any(row.get(column.name) is not None for row in rows)] or marked
+    """Return the columns that have a value in any row; all columns if there is none."""
+    return [column for column in shown if any(row.get(column.name) is not None for row in rows)] or [*shown]
 
 
 def small_notes(shown: Sequence[Column], rows: Rows) -> list[str]:
