@@ -142,8 +142,15 @@ class Scope:
 
     @cached_property
     def given_members(self) -> dict[str, Any]:
-        """The parameters that select the tasks, models and judges of the report."""
-        return _members(self.job, self.benchmark, self.revision)
+        """The data set; the requested splits, models and judges (empty: all); and all hard splits."""
+        return {
+            "benchmark": self.benchmark.name,
+            "revision": self.revision,
+            "splits": list(self.job.settings.dataset.splits),
+            "hard_splits": sorted(self.benchmark.hard_splits.values()),
+            "models": list(self.job.named_models or ()),
+            "judges": list(self.job.named_judges or ()),
+        }
 
     @cached_property
     def selections(self) -> tuple[Mapping[str, Any], ...]:
@@ -237,14 +244,14 @@ def open_scope(
 
     The latest vintage is the latest that the main judge configuration judged; other graders may have only earlier ones.
     """
-    benchmark, data = load_benchmark(job.settings.benchmark), job.data
+    benchmark, revision = load_benchmark(job.settings.benchmark), job.data.revision
     score_or(benchmark.primary_score, score, benchmark)  # refuses an unknown one
-    given = _members(job, benchmark, data.revision) | {"vintage": vintage}
-    judged = labelled_judge_configs(reader.rows(filled("scope/judge_configs", given)))
     scope = Scope(
-        job, benchmark, data.revision, reader, (), tuple(judged), tuple(changes), tuple(living), vintage, is_hard,
-        score, *steps,
-    )  # fmt: skip
+        job, benchmark, revision, reader, (), (), tuple(changes), tuple(living), vintage, is_hard, score, *steps
+    )
+    given = scope.given_members | {"vintage": vintage}
+    judged = labelled_judge_configs(reader.rows(filled("scope/judge_configs", given)))
+    scope = replace(scope, judge_configs=tuple(judged))
     given |= {"shown_judge_configs": Rows.of(judged, (*JUDGE_CONFIG, "judge_config")), "main": scope.main}
     entries = reader.rows(filled("scope/entries", given))
     labels = (("vintage", "{}"), ("model_config_hash", "{:.8}"))
@@ -266,18 +273,6 @@ def labelled_judge_configs(judge_configs: Iterable[Mapping[str, Any]]) -> list[d
         ("judge_trial", "#{}"), ("grading", "{}"), ("template_hash", "template {:.8}"),
         ("judge_config_hash", "configuration {:.8}"),
     ))  # fmt: skip
-
-
-def _members(job: Job, benchmark: Benchmark, revision: str) -> dict[str, Any]:
-    """Return the data set; the requested splits, models and judges (empty: all); and all hard splits."""
-    return {
-        "benchmark": benchmark.name,
-        "revision": revision,
-        "splits": list(job.settings.dataset.splits),
-        "hard_splits": sorted(benchmark.hard_splits.values()),
-        "models": list(job.named_models or ()),
-        "judges": list(job.named_judges or ()),
-    }
 
 
 def with_labels(
