@@ -27,8 +27,7 @@ from tasks.llm.request import Target, most_reply_tokens, prices_of, requested_re
 from tasks.plan import estimate
 from tasks.plan.estimate import PerCall, Planned
 from tasks.prompts import FOLDER
-from tasks.rules.cascades.rules import reasons_to_escalate
-from tasks.rules.conversation import GROUP, missing_placeholders
+from tasks.rules.cascades.rules import When, reasons_to_escalate
 from tasks.rules.variants import AUGMENTED
 from tasks.run import missing_work
 from tasks.run.calls import Analysis, Item
@@ -297,7 +296,7 @@ def judges_to_call(
     cascade = judge_config.cascade
     if cascade is None:
         return [JudgeCalls(judge_config)]
-    share, basis = _share(reader, wanted, judge_config)
+    share, basis = _share(reader, wanted, judge_config, cascade.first, cascade.when)
     label = judge_config.judge.label
     given = {
         **judge_config.columns, "rubric": judge_config.judge.rubric, "again": list(missing_work.PASSING),
@@ -319,22 +318,22 @@ def judges_to_call(
     ]
 
 
-def _share(reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig) -> tuple[float, str]:
+def _share(
+    reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig, repetitions: Sequence[JudgeConfig], when: When
+) -> tuple[float, str]:
     """Return the share of criteria that are escalated, and its source."""
     counts = "count(*) as n_verdicts, count(escalated_because) as n_escalated"
     (stored,) = reader.select("verdicts", counts, **wanted.key, **_identity(judge_config))
     if stored["n_verdicts"]:
         return stored["n_escalated"] / stored["n_verdicts"], "as in its stored verdicts"
-    cascade = judge_config.cascade
-    assert cascade is not None
-    first = cascade.first[0]
+    first = repetitions[0]
     given = {
         **wanted.key, "judge_config_hash": first.judge_config_hash, "template_hash": first.template_hash,
-        "n_repetitions": len(cascade.first),
+        "n_repetitions": len(repetitions),
     }  # fmt: skip
     rows = reader.rows(sql.read("queries/plan/first_verdicts"), given)
     if rows:
-        reasons = [reasons_to_escalate(cascade.when, row["first_values"], row["confidence"], row) for row in rows]
+        reasons = [reasons_to_escalate(when, row["first_values"], row["confidence"], row) for row in rows]
         return sum(map(bool, reasons)) / len(rows), f"by its rule on the stored verdicts of {first.judge.label}"
     return 1.0, "assumed, because no stored verdict shows the share"
 
@@ -344,8 +343,7 @@ def judged_before(reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig
     rows = reader.rows(sql.read("queries/plan/decided_before"), {**wanted.key, **judge_config.columns})
     if not rows:
         return ""
-    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.txt"))}
-    shipped = {name: text for name, text in texts.items() if GROUP in text or not missing_placeholders(text)}
+    shipped = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.txt")}
     names = {hash_of_template(text, wanted.benchmark): name for name, text in shipped.items()}
     name = names.get(rows[0]["template_hash"])
     which = f"template {name} (`template: {name}` goes on with it)" if name else "another template"
