@@ -103,9 +103,9 @@ def show_columns(columns: "Sequence[Column]", rows: "Rows", title: str | None = 
     if not rows:
         return
     judges = {row["judge_config"] for row in rows} if "judge_config" in rows[0] else set()
-    table = as_text([each for each in columns if each.name != "judge_config" or len(judges) > 1], rows)
+    titles, cells, right = as_text([each for each in columns if each.name != "judge_config" or len(judges) > 1], rows)
     boards = [(row.get("judge_config"), row.get("split")) for row in rows]
-    show_table(table.headings, table.cells, title=title, right=table.are_numbers, groups=boards)
+    show_table(titles, cells, title=title, right=right, groups=boards)
     if len(judges) == 1:
         click.echo(f"Judge: {judges.pop()}")
 
@@ -205,8 +205,8 @@ def _write(context: Context, job: "Job", shows: "Figure", rows: "Rows", file_for
     elif file_format == "csv":
         click.echo(as_csv(list(rows[0]), rows), nl=False)
     elif file_format == "markdown":
-        table_ = as_text(shows.columns, rows)
-        show(table_.headings, table_.cells, file_format, output)
+        titles, cells, _ = as_text(shows.columns, rows)
+        show(titles, cells, file_format, output)
     else:
         show(list(rows[0]), [list(row.values()) for row in rows], file_format, output)
 

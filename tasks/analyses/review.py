@@ -32,12 +32,6 @@ REMINDER = (
 )
 
 
-def reply_shape() -> Mapping[str, Any]:
-    """Return the structured output to request from a reviewer."""
-    finding = object_of({"reason": {"type": "string"}, "passes": {"type": "boolean"}})
-    return strict_format("review", dict.fromkeys(CHECKS, finding))
-
-
 def read_findings(reply: str, *, omits_think_tag: bool = False) -> list[dict[str, Any]]:
     """Return the findings in a reply (`name`, `passes`, `reason`), one for each check in the order of `CHECKS`.
 
@@ -92,7 +86,9 @@ def review_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
         rubrics[row["task_id"]].append(row)
     conversations, template = assembled(reader, wanted), load_analysis_template(TEMPLATE)
     common = {**wanted.key, **provenance("reviewer", analyst, template_hash(template))}
-    reply_spec = ReplySpec(partial(_columns, omits_think_tag=analyst.omits_think_tag), reply_shape(), REMINDER)
+    finding = object_of({"reason": {"type": "string"}, "passes": {"type": "boolean"}})
+    shape = strict_format("review", dict.fromkeys(CHECKS, finding))
+    reply_spec = ReplySpec(partial(_columns, omits_think_tag=analyst.omits_think_tag), shape, REMINDER)
     items = []
     for task_id, rubric in rubrics.items():
         conversation = conversations[task_id]

@@ -16,10 +16,6 @@ from tasks.rules.errors import UsageError
 from tasks.rules.records import ResultTable
 from warehouse import Reader, Warehouse
 
-_OF_RUBRICS = {"category", "severity"}
-"""Breakdowns by labels that every rubric has; for others, the stored labels show whether they are of criteria or of
-tasks."""
-
 
 def leaderboard(
     job: Job, *, vintage: str | None = None, score: str | None = None, by: str | None = None, is_hard: bool = False,
@@ -62,8 +58,7 @@ def chosen(scope: Scope, by: str | None, *, is_severity: bool = False) -> tuple[
         if not benchmark.severities:
             raise UsageError(f"--risk: {benchmark.name} has no weight classes, so no criterion is marked as critical")
         return CRITICAL, {}
-    key = {"benchmark": benchmark.name, "dataset_revision": scope.revision, "kind": breakdown}
-    of_criteria = breakdown in _OF_RUBRICS or bool(scope.reader.select("criterion_labels", "distinct kind", **key))
+    of_criteria = scope.kinds.get(breakdown, False)
     return LEADERBOARD, {"breakdown": breakdown, "of_criteria": of_criteria, "is_hard": scope.is_hard}
 
 

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,17 +14,8 @@ _ENDS = (("low", "high"), ("lower", "upper"))
 """Pairs of suffixes: two columns whose names differ only in these share a cell in a terminal."""
 
 
-@dataclass(frozen=True)
-class TextTable:
-    """Headings, cells, and flags of numeric columns."""
-
-    headings: list[str]
-    cells: list[list[str]]
-    are_numbers: list[bool]
-
-
-def as_text(columns: Sequence[Column], rows: Rows) -> TextTable:
-    """Return the table of a figure for a terminal; its values look as on a page.
+def as_text(columns: Sequence[Column], rows: Rows) -> tuple[list[str], list[list[str]], list[bool]]:
+    """Return the headings and cells of a figure for a terminal, which look as on a page, and flags of numeric columns.
 
     The two ends of an interval share a cell, together with the value before them if it has the same group heading.
     """
@@ -38,11 +28,9 @@ def as_text(columns: Sequence[Column], rows: Rows) -> TextTable:
         if len(parts) > 1 and len(parts[-2]) == 1 and column.group and parts[-2][0].group == column.group:
             interval = parts.pop()
             parts[-1] += interval
-    return TextTable(
-        [_heading(part) for part in parts],
-        [[_cell(part, row) for part in parts] for row in rows],
-        [all(is_number(column, rows) for column in part) for part in parts],
-    )
+    cells = [[_cell(part, row) for part in parts] for row in rows]
+    are_numbers = [all(is_number(column, rows) for column in part) for part in parts]
+    return [_heading(part) for part in parts], cells, are_numbers
 
 
 def _heading(part: Sequence[Column]) -> str:

@@ -165,9 +165,9 @@ class Scope:
         return f"split{'s' if len(splits) > 1 else ''} {', '.join(splits)}" if left_out["n_tasks"] else ""
 
     @cached_property
-    def kinds(self) -> set[str]:
-        """The kinds of labels that tasks or criteria have here."""
-        return {row["kind"] for row in self._kinds}
+    def kinds(self) -> dict[str, bool]:
+        """The kinds of labels that tasks or criteria have here -> whether criteria have them."""
+        return {row["kind"]: row["of_criteria"] for row in self._kinds}
 
     @cached_property
     def annotated(self) -> dict[str, str]:

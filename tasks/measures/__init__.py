@@ -6,7 +6,6 @@ from tasks.rules.statistics import debiased, intervals
 from tasks.rules.statistics.agreement import VOTES_METHOD
 from tasks.rules.statistics.calibration import METHOD as CALIBRATION_METHOD
 
-_RANKED = ("task_set_id", "breakdown", "label")
 _GRADERS = ("benchmark", "dataset_revision")
 _JUDGED = "benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading, judge_trial"
 _CHECK = "benchmark, dataset_revision, review_check"
@@ -20,7 +19,7 @@ _DEBIASED = (
 
 SCORE = Measure(
     "score", "intermediate.mean_scores", "intermediate.figure_values", "task, n_tasks_of_set, value, n_met, n_judged",
-    scores.score_intervals, intervals.METHOD, group_by=_RANKED,
+    scores.score_intervals, intervals.METHOD, group_by=("task_set_id", "breakdown", "label"),
 )  # fmt: skip
 TRIALS = Measure(
     "trials", "intermediate.mean_scores", "intermediate.trial_means", "trial, mean_score", scores.trial_means,

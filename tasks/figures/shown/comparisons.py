@@ -131,13 +131,11 @@ FLIPS = Figure(
     listed=_detailed,
     **_COMMON,
 )
-FLIPPED = (CATEGORIES, TASKS, FLIPS)
-
 COMPARE = Page(
     "compare",
     "Compare",
     "Two models, vintages (such as two nights), runs or judges, paired by task, with every verdict that changed.",
-    (DIFF, *FLIPPED),
+    (DIFF, CATEGORIES, TASKS, FLIPS),
     template="compare.html",
 )
 """In a folder of files the page only says how to open it."""
