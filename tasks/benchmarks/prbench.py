@@ -190,15 +190,6 @@ def _criterion(position: int, item: Any) -> Criterion:
     return criterion_from(criterion_id, position, title, stored, category=category, severity=severity)
 
 
-INVARIANTS: Mapping[str, Mapping[str, Any]] = {
-    **USUAL_INVARIANTS,
-    "weight_range": {"lowest": -10, "highest": 10, "is_whole": True},
-    "criteria_per_task": {"fewest": 10, "most": 30},
-    "weight_class_known": {"classes": list(SEVERITIES)},
-    "weight_in_band": {},
-    "turns_contiguous": {"alternate": True, "are_stated": True},
-}
-
 SCORES = (
     ScoreDefinition("score", 0.0, 1.0, 0.0, clips_mean=True, is_primary=True),
     ScoreDefinition("min_normalized", -1.0, 1.0, -1.0, clips_mean=False, is_primary=False),
@@ -248,7 +239,14 @@ BENCHMARK = Benchmark(
     title="PRBench: professional reasoning in finance and law",
     columns=COLUMNS,
     parse_row=parse_row,
-    invariants=INVARIANTS,
+    invariants={
+        **USUAL_INVARIANTS,
+        "weight_range": {"lowest": -10, "highest": 10, "is_whole": True},
+        "criteria_per_task": {"fewest": 10, "most": 30},
+        "weight_class_known": {"classes": list(SEVERITIES)},
+        "weight_in_band": {},
+        "turns_contiguous": {"alternate": True, "are_stated": True},
+    },
     scores=SCORES,
     gradings={"binary": "binary_v2"},
     default_dataset_id="ScaleAI/PRBench",

@@ -126,13 +126,13 @@ def formula(score: ScoreDefinition) -> str:
 
 def _sum(*terms: tuple[float, str]) -> str:
     """Return the sum of the terms whose factor is not 0, in parentheses if there are several."""
-    shown = [(factor, name) for factor, name in terms if factor]
     parts = [
         f"{'−' if factor < 0 else '+'} {'' if abs(factor) == 1 else f'{abs(factor):g} × '}{name}"
-        for factor, name in shown
+        for factor, name in terms
+        if factor
     ]
     text = " ".join(parts).removeprefix("+ ")
-    return f"({text})" if len(shown) > 1 else text
+    return f"({text})" if len(parts) > 1 else text
 
 
 def words(benchmark: Benchmark) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """The leaderboards of a job: their figures and rows."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from tasks.figures.shown.categories import CRITICAL
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.rules.errors import UsageError
 from tasks.rules.records import ResultTable
-from warehouse import Reader, Warehouse
+from warehouse import Warehouse
 
 
 def leaderboard(
@@ -72,13 +71,7 @@ def _on_selection(scope: Scope, selection: str) -> ResultTable:
     if not matches or (len(matches) > 1 and selection != "latest"):
         what = f"fits {len(matches)} selections" if matches else "is not a selection"
         raise UsageError(f"--selection {selection}: {what} of this data set; there are {', '.join(known) or 'none'}")
-    given = {name: scope.values[name] for name in ("splits", "models", "judges", "vintage", "score")}
-    labels = {tuple(each[name] for name in JUDGE_CONFIG): each["judge_config"] for each in scope.judge_configs}
-    board = [
-        {"judge_config": labels.get(tuple(row[name] for name in JUDGE_CONFIG), row["judge"]), **row}
-        for row in _scores_on(scope.reader, {**given, "selections": matches}, scope.values["bar"])
-    ]
-    return ResultTable([*_COLUMNS], [tuple(row[name] for name in _COLUMNS) for row in board])
+    return ResultTable([*_COLUMNS], [tuple(row[name] for name in _COLUMNS) for row in _scores_on(scope, matches)])
 
 
 _COLUMNS = (
@@ -89,30 +82,32 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _scores_on(reader: Reader, parameters: dict[str, Any], bar: float) -> list[dict[str, Any]]:
+def _scores_on(scope: Scope, selections: list[str]) -> list[dict[str, Any]]:
     """Return, for each split and model run, its mean score over the tasks of the selections, with the interval.
 
-    The best are first; there are no ranks, because models may have different tasks. `parameters` are those of the query
-    `scores` in `sql/queries/hard_subset.sql`; `bar` is the coverage below which a figure is marked.
+    The best are first; there are no ranks, because models may have different tasks.
     """
-    from tasks.rules.statistics.intervals import few_to_rest_on, mean_intervals
+    from tasks.rules.statistics.intervals import few_to_rest_on, known, mean_intervals
 
-    given = {name: parameters[name] for name in ("selections", "score")}
+    given = {"selections": selections, "score": scope.values["score"]}
     values = {
         (row["split"], row["model_run_id"]): np.array(row["task_values"], dtype=np.float64)
-        for row in reader.rows(sql.read("queries/hard_subset/values"), given)
+        for row in scope.reader.rows(sql.read("queries/hard_subset/values"), given)
     }
+    parameters = given | {name: scope.values[name] for name in ("splits", "models", "judges", "vintage")}
+    labels = {tuple(each[name] for name in JUDGE_CONFIG): each["judge_config"] for each in scope.judge_configs}
     rows = []
     # The equations of leaderboards (`intermediate/scores/mean_scores.sql`), on the selections' tasks of each split.
-    for score in reader.rows(sql.read("queries/hard_subset/scores"), parameters):
+    for score in scope.reader.rows(sql.read("queries/hard_subset/scores"), parameters):
         own = values.get((score["split"], score["model_run_id"]), np.empty(0))[:, None]
-        low, high = (None if math.isnan(end) else float(end) for end in mean_intervals(own)[0])
+        low, high = map(known, mean_intervals(own)[0])
         rows.append(score | {
             "raw_ci_low": low, "raw_ci_high": high,
             # The ends are clipped like the mean.
             "ci_low": None if low is None else max(low, score["mean_floor"]),
             "ci_high": None if high is None else max(high, score["mean_floor"]),
-            "is_small": bool(few_to_rest_on(own)[0]), "is_below_bar": score["coverage"] < bar, **given,
-            "score_name": given["score"],
+            "is_small": bool(few_to_rest_on(own)[0]), "is_below_bar": score["coverage"] < scope.values["bar"],
+            "score_name": given["score"], "selections": selections,
+            "judge_config": labels.get(tuple(score[name] for name in JUDGE_CONFIG), score["judge"]),
         })  # fmt: skip
     return rows

@@ -197,8 +197,7 @@ def trees(scope: Scope) -> list[dict[str, Any]]:
     criteria: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in scope.rows_of(_SCORES):
         scores[row["node_id"]].append(row)
-    query = scope.filled("capabilities/criteria", {"most_criteria": MOST_CRITERIA})
-    for row in scope.reader.rows(query):
+    for row in scope.rows("capabilities/criteria", {"most_criteria": MOST_CRITERIA}):
         address = task_address(row["task_id"], criterion_id=row["criterion_id"])
         criteria[row["node_id"]].append({**row, "address": address})
     nodes: dict[str, dict[str, Any]] = {}

@@ -54,7 +54,7 @@ def write_drilldown(scope: Scope, site: Site, common: Mapping[str, Any], also: S
         task_id: dict(zip(("conversation", "criteria", "is_sent"), map(json.loads, members), strict=True))
         for task_id, *members in subjects.rows("drilldown/rubrics")
     }
-    rows = scope.reader.rows(scope.filled("drilldown/tasks", {"n_characters": _OPENING_CHARACTERS}))
+    rows = scope.rows("drilldown/tasks", {"n_characters": _OPENING_CHARACTERS})
     _write_lists(subjects, {row["task_id"]: row | rubrics[row["task_id"]] for row in rows}, site)
     for page in (TASK, TASKS, VERDICTS):
         site.write(f"{page.name}.html", render(page.template, report=common, page=page, title=page.title))
