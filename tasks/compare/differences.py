@@ -26,28 +26,20 @@ class ScoreDifference:
     """The second side's score minus the first side's on a set of tasks, before any clipping.
 
     Attributes:
+        wanted: the tasks that both sides could have; `has_response` and `has_response_second` are true of those with a
+            response on this side, complete or not.
         tasks: the compared tasks, which have a complete trial on both sides: `task_id`, `first_score` and
             `second_score`, where a score is the mean over the complete trials of that side.
-        both_responded: the tasks with a response on both sides, complete or not.
-        n_wanted: the number of tasks that both sides could have.
         p_adjusted: the p-value, corrected for the number of differences in the result. Interval and smallest detectable
             difference are not corrected.
     """
 
     pair: ModelRunPair
     split: str
+    wanted: pl.DataFrame
     tasks: pl.DataFrame
-    both_responded: pl.Series
-    n_wanted: int
-    first_mean: float
-    second_mean: float
     paired: rules.PairedDifference
     p_adjusted: float | None = None
-
-    @property
-    def is_significant(self) -> bool | None:
-        """Whether `p_adjusted` is at most 5 %; None without a p-value."""
-        return rules.is_significant(self.p_adjusted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +117,8 @@ def _difference(pair: ModelRunPair, split: str, wanted: pl.DataFrame) -> ScoreDi
     if complete.is_empty():
         return None
     tasks = complete.select("task_id", first_score="value", second_score="value_second")
-    means = [math.fsum(tasks[side]) / len(tasks) for side in ("first_score", "second_score")]
     paired = rules.paired_difference(tasks["first_score"].to_numpy(), tasks["second_score"].to_numpy())
-    both_responded = wanted.filter("has_response", "has_response_second")["task_id"]
-    return ScoreDifference(pair, split, tasks, both_responded, len(wanted), means[0], means[1], paired)
+    return ScoreDifference(pair, split, wanted, tasks, paired)
 
 
 _CONTEXT = {
@@ -156,7 +146,7 @@ def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
     interval = f"no interval, since {why}" if why else f"{alone}95 % interval {low:+z.3f} to {high:+z.3f}"
     p_value = "p < 0.001" if difference.p_adjusted < 0.001 else f"p = {difference.p_adjusted:.3f}"
     evidence = f"{interval}, {p_value}{corrected}"
-    if difference.is_significant:
+    if rules.is_significant(difference.p_adjusted):
         return f"{second} is {size} than {first} {where} ({evidence}): significant"
     no_difference = f"No significant difference between {first} and {second} {where} ({second} is {size}; {evidence})"
     smallest = difference.paired.smallest_detectable
@@ -245,10 +235,11 @@ def rows_of(result: ComparisonResult) -> list[Row]:
     """Return a row for each difference, in the order of the result."""
     return [
         _labels(result, each) | {
-            "score": result.score, "first_mean": each.first_mean, "second_mean": each.second_mean,
-            **asdict(each.paired), "no_interval": why_no_interval(each), "n_tasks_wanted": each.n_wanted,
-            "p_adjusted": each.p_adjusted, "is_significant": each.is_significant, "sentence": sentence(result, each),
-            "notes": list(each.pair.notes), "notes_on_all": notes_on_all(result),
+            "score": result.score,
+            **{f"{at}_mean": math.fsum(each.tasks[f"{at}_score"]) / len(each.tasks) for at in ("first", "second")},
+            **asdict(each.paired), "no_interval": why_no_interval(each), "n_tasks_wanted": len(each.wanted),
+            "p_adjusted": each.p_adjusted, "is_significant": rules.is_significant(each.p_adjusted),
+            "sentence": sentence(result, each), "notes": list(each.pair.notes), "notes_on_all": notes_on_all(result),
             **{
                 f"{prefix}_{name}": value
                 for prefix, side in zip(("first", "second"), each.pair.sides, strict=True)
@@ -307,7 +298,8 @@ _SIGNS = ((pl.col("effect") > 0).sum().alias("n_gained"), (pl.col("effect") < 0)
 
 def _parts(difference: ScoreDifference, cells: pl.DataFrame, n_flips: int | None) -> dict[str, list[Row]]:
     tasks = difference.tasks
-    both_responded = cells.filter(pl.col("task_id").is_in(difference.both_responded.implode()))
+    responded = difference.wanted.filter("has_response", "has_response_second")["task_id"]
+    both_responded = cells.filter(pl.col("task_id").is_in(responded.implode()))
     shared = both_responded.filter("is_in_both")
     decided = shared.drop_nulls(["first_value", "second_value"])
     compared = decided.join(tasks, on="task_id", how="semi", maintain_order="left")

@@ -88,14 +88,8 @@ class Side:
 class ModelRunPair:
     """Two model runs that differ only in the compared property."""
 
-    first: Side
-    second: Side
+    sides: tuple[Side, Side]
     notes: tuple[str, ...] = ()
-
-    @property
-    def sides(self) -> tuple[Side, Side]:
-        """The first and the second side."""
-        return self.first, self.second
 
 
 def score_or(fitting: ScoreDefinition, score: str | None, benchmark: Benchmark) -> ScoreDefinition:
@@ -247,7 +241,7 @@ def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> Iterat
             # Two pipeline runs on the same responses share their verdicts, because a verdict is stored once.
             for a, b in product(group, others):
                 if a.model_run.model_run_id != b.model_run.model_run_id:
-                    yield ModelRunPair(a, b)
+                    yield ModelRunPair((a, b))
         elif others:
             # Prefer pairs of judges with the same template, in which only the judges differ.
             by_template, with_template = (_grouped(sides, "template_hash") for sides in (group, others))
@@ -262,7 +256,7 @@ def _latest(first: Sequence[Side], second: Sequence[Side]) -> ModelRunPair:
     newest = attrgetter(*(f"model_run.{name}" for name in names))
     several = [sides for sides in (first, second) if len(sides) > 1]
     notes = tuple(f"{sides[0].name} has {len(sides)} configurations; the latest counts." for sides in several)
-    return ModelRunPair(max(first, key=newest), max(second, key=newest), notes)
+    return ModelRunPair((max(first, key=newest), max(second, key=newest)), notes)
 
 
 def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> str:

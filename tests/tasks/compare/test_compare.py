@@ -25,12 +25,12 @@ def test_models_differ_by_their_verdicts_and_a_planted_regression_stands_in_its_
     of_b, of_c = result.differences
     flips, _ = apart(reader, result)
     lost = [Fraction(-6, 20), Fraction(-2, 10), Fraction(-7, 15), Fraction(-10, 9)]
-    assert ("model", "finance", 4, 4) == (result.kind, of_c.split, of_c.paired.n_tasks, of_c.n_wanted)
-    assert pytest.approx(1.0) == of_c.first_mean
-    assert pytest.approx(1 + float(mean(changes(ALL_MET, MIXED)))) == of_c.second_mean
+    assert ("model", "finance", 4, 4) == (result.kind, of_c.split, of_c.paired.n_tasks, len(of_c.wanted))
+    assert pytest.approx(1.0) == of_c.tasks["first_score"].mean()
+    assert pytest.approx(1 + float(mean(changes(ALL_MET, MIXED)))) == of_c.tasks["second_score"].mean()
     assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == of_c.paired.difference
     # Four tasks are too few for an interval or a test.
-    assert (None, None, None) == (of_c.paired.ci_low, of_c.paired.p_value, of_c.is_significant)
+    assert (None, None, None) == (of_c.paired.ci_low, of_c.paired.p_value, of_c.p_adjusted)
     assert [*RUBRICS] == [*of_c.tasks["task_id"]]
     assert [("Risk", 0, 4), ("Accuracy", 0, 0), ("Clarity", 0, 0)] == [
         (c["category"], c["n_gained"], c["n_lost"]) for c in flips["categories"]
@@ -55,7 +55,7 @@ def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(publi
     [difference], [flips] = result.differences, apart(reader, result)
     complete = ("t1", "t2", "t4")
     of_complete = changes({t: ALL_MET[t] for t in complete}, {t: WORSE_IN_RISK[t] for t in complete})
-    assert (3, 4) == (difference.paired.n_tasks, difference.n_wanted)
+    assert (3, 4) == (difference.paired.n_tasks, len(difference.wanted))
     assert pytest.approx(float(mean(of_complete))) == difference.paired.difference
     # t3 has an undecided criterion and two decided ones.
     assert (11, 8, 1, 2) == tuple(flips[name] for name in ("n_criteria", "n_compared", "n_undecided", "n_left_out"))
@@ -141,14 +141,14 @@ def test_models_are_compared_under_one_judging_and_in_one_vintage_only(sittings:
         with pytest.raises(PipelineError, match=r"nothing to compare: only-base and .* share no combination") as error:
             ask(sittings, "only-base", other)
         assert 1 == error.value.exit_code
-    assert ["base", "later"] == [d.pair.first.model_run.vintage for d in ask(sittings, "a", "b").differences]
+    assert ["base", "later"] == [d.pair.sides[0].model_run.vintage for d in ask(sittings, "a", "b").differences]
     [later] = ask(sittings, "a", "b", vintage="later").differences
     assert pytest.approx(float(mean(changes(MIXED, WORSE_IN_RISK)))) == later.paired.difference
 
 
 def test_of_a_model_that_was_configured_again_the_latest_responses_count(sittings: Reader) -> None:
     [difference] = ask(sittings, "a", "twice").differences
-    assert "new" == difference.pair.second.model_run.model_config_hash
+    assert "new" == difference.pair.sides[1].model_run.model_config_hash
     assert 0 == difference.paired.difference
     assert any("twice has 2 configurations" in note for note in difference.pair.notes)
 
@@ -169,7 +169,7 @@ def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_
     shared, human = result.differences
     assert "judge" == result.kind
     assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == shared.paired.difference
-    assert "shared" == shared.pair.second.model_run.template_hash
+    assert "shared" == shared.pair.sides[1].model_run.template_hash
     assert pytest.approx(float(mean(changes(ALL_MET, WORSE_IN_RISK)))) == human.paired.difference
     # All verdicts are on the same responses; each side has those of its judge.
     of_shared, of_human = apart(reader, result)
@@ -182,7 +182,7 @@ def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill) 
     reader = published(tasks_of(RUBRICS), judged(ALL_MET, "a", template_hash="0123456789"), *of_other)
     result = ask(reader, "0123456789", "0123450")
     [difference] = result.differences
-    assert ("template", "0123450000") == (result.kind, difference.pair.second.name)
+    assert ("template", "0123450000") == (result.kind, difference.pair.sides[1].name)
     assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == difference.paired.difference
     for name, message in (("012345", "012345: 2 templates match"), ("01234", "of one kind")):
         with pytest.raises(UsageError, match=message):
@@ -194,7 +194,7 @@ def test_a_name_that_could_be_two_things_asks_for_of(published: Fill) -> None:
                        judged(MIXED, "base", of_response={"vintage": "later"}))  # fmt: skip
     with pytest.raises(UsageError, match="base and later: could be model or vintage; say which with --of"):
         ask(reader, "base", "later")
-    assert "base" == ask(reader, "base", "later", kind="vintage").differences[0].pair.first.model_run.model
+    assert "base" == ask(reader, "base", "later", kind="vintage").differences[0].pair.sides[0].model_run.model
 
 
 def test_a_name_in_full_is_meant_before_one_that_only_begins_so(sittings: Reader) -> None:
@@ -217,7 +217,7 @@ def test_revisions_are_compared_by_content_on_the_tasks_of_both(published: Fill)
     reader = published(tasks_of(rubrics, revision=old), of_new, before, now)
     result = ask(reader, "aaaaaa", "bbbbbb", revision=None)
     [difference], [flips] = result.differences, apart(reader, result)
-    assert ("revision", old, 1) == (result.kind, difference.pair.first.name, difference.paired.n_tasks)
+    assert ("revision", old, 1) == (result.kind, difference.pair.sides[0].name, difference.paired.n_tasks)
     # Before (10 + 6) of 20, now (14 + 6) of 30.
     assert pytest.approx(float(Fraction(20, 30) - Fraction(16, 20))) == difference.paired.difference
     # Old point 0 (weight 10) is lost, old point 2 (now 14) is gained.
@@ -233,7 +233,7 @@ def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(sittings: R
     [difference], [flips] = result.differences, apart(sittings, result)
     both = ("t2", "t3")
     of_both = changes({t: ALL_MET[t] for t in both}, {t: MIXED[t] for t in both})
-    assert ("run", ["t2", "t3"], 2) == (result.kind, [*difference.tasks["task_id"]], difference.n_wanted)
+    assert ("run", ["t2", "t3"], 2) == (result.kind, [*difference.tasks["task_id"]], len(difference.wanted))
     assert pytest.approx(float(mean(of_both))) == difference.paired.difference
     assert {"t3"} == {flip["task_id"] for flip in flips["flips"]}
     with pytest.raises(PipelineError, match="nothing to compare: finance: no task is complete for both"):
