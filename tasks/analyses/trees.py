@@ -8,7 +8,7 @@ One tree is stored for each field; it is rebuilt if its criteria or their phrase
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -19,17 +19,14 @@ from numpy.typing import NDArray
 
 from tasks.analyses.phrases import naming_of, stored_phrases
 from tasks.config.job import Job
-from tasks.config.models import Analyst
 from tasks.llm.replies import OK
 from tasks.rules.identity import digest
-from tasks.rules.statistics.weaknesses import leaves_under
+from tasks.rules.statistics.intervals import Floats
+from tasks.rules.statistics.weaknesses import Ints, leaves_under
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import wanted_tasks
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 METHOD = "k-means-1"
 """The name of the method, stored with trees; increase the number if the same phrases would give another tree."""
@@ -158,7 +155,6 @@ def _split(points: Floats, counts: Ints, fewest: int, k: int) -> tuple[float, In
     return float(silhouette_score(points[sampled], labels[sampled])), labels
 
 
-TFIDF = "tfidf"
 Row = dict[str, Any]
 
 
@@ -169,9 +165,12 @@ def trees_to_grow(job: Job, reader: Reader) -> Iterator[tuple[Row, list[Row], li
     """
     key = wanted_tasks(job, reader).key
     stored = {row["field"]: row["tree_id"] for row in reader.select("capability_trees", **key)}
-    vectors, label, by = None, TFIDF, TFIDF
+    vectors, label, by = None, "tfidf", "tfidf"
     for embedding in job.settings.capability_embedding:  # one at most
-        vectors, label, by = _vectors(reader, key, embedding), embedding.label, target_of(embedding).config_hash
+        label, by = embedding.label, target_of(embedding).config_hash
+        of_model = {**key, "model_config_hash": by, "status": OK}
+        embedded = reader.select("phrase_embeddings", "phrase, vector", order="phrase", **of_model)
+        vectors = {row["phrase"]: row["vector"] for row in embedded}
     for field, rows in groupby(stored_phrases(job, reader, key), key=lambda row: row["field"]):
         members = [row for row in rows if vectors is None or row["phrase"] in vectors]
         content = [[row[name] for name in (*_CRITERION, "phrase")] for row in members]
@@ -193,12 +192,6 @@ def grow(job: Job) -> StageReport:
         report.notes.append(f"{row['field']}: a tree of {len(members)} criteria")
     warehouse.publish()
     return report
-
-
-def _vectors(reader: Reader, key: Mapping[str, str], embedding: Analyst) -> dict[str, list[float]]:
-    provenance = {"model_config_hash": target_of(embedding).config_hash, "status": OK}
-    rows = reader.select("phrase_embeddings", "phrase, vector", order="phrase", **key, **provenance)
-    return {row["phrase"]: row["vector"] for row in rows}
 
 
 def _store(warehouse: Warehouse, row_of_tree: Row, tree: Tree, members: Sequence[Row]) -> None:
