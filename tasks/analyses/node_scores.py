@@ -184,8 +184,7 @@ def _weakness_row(tree: Grown, contrast: Contrast, candidate: TestedNode, result
     both = ~np.isnan(own - beside)
     return {
         "tree_id": tree.tree_id, "node_id": tree.node_ids[node],
-        "value": float(own[both].mean()) if both.any() else None,
-        "compared_value": float(beside[both].mean()) if both.any() else None,
+        "value": known(intervals.means(own[both])), "compared_value": known(intervals.means(beside[both])),
         "gap": measured.difference, "gap_ci_low": measured.ci_low, "gap_ci_high": measured.ci_high,
         "is_small": measured.is_small, "n_tasks": measured.n_tasks, "p_confirmed": result.p_value,
         "is_confirmed": result.is_weak, "found_gap": selection.difference, "n_tasks_found": selection.n_tasks,

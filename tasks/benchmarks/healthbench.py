@@ -30,14 +30,10 @@ def parse_row(row: Row) -> Task:
         RowError: the row has no id, or a message has another role than user or assistant.
     """
     labels = _labels(row.get("example_tags"))
-    return task_from(
-        as_text(row.get("prompt_id")),
-        _conversation(as_list(row.get("prompt"))),
-        _criteria(as_list(row.get("rubrics"))),
-        field=next((label for kind, label in labels if kind == "theme"), None),
-        labels=labels,
-        canary=as_text(row.get("canary")),
-    )
+    theme = next((label for kind, label in labels if kind == "theme"), None)
+    turns, criteria = _conversation(as_list(row.get("prompt"))), _criteria(as_list(row.get("rubrics")))
+    task_id, canary = (as_text(row.get(name)) for name in ("prompt_id", "canary"))
+    return task_from(task_id, turns, criteria, field=theme, labels=labels, canary=canary)
 
 
 def _conversation(messages: Sequence[Any]) -> tuple[Turn, ...]:

@@ -71,14 +71,10 @@ def parse_row(row: Row) -> Task:
     """
     domain = as_text(row.get("domain"))
     labels = tuple((kind, label) for kind in ("domain", *LEVELS) if (label := as_text(row.get(kind))) is not None)
-    return task_from(
-        next(filter(None, (as_text(row.get(name)) for name in ID_COLUMNS)), None),
-        (Turn(as_text(row.get("prompt")), (), None),),
-        tuple(_criterion(i, as_mapping(item)) for i, item in enumerate(as_list(row.get("rubrics")))),
-        field=domain,
-        labels=labels,
-        canary=as_text(row.get("canary")),
-    )
+    task_id = next(filter(None, (as_text(row.get(name)) for name in ID_COLUMNS)), None)
+    turn = Turn(as_text(row.get("prompt")), (), None)
+    criteria = tuple(_criterion(i, as_mapping(item)) for i, item in enumerate(as_list(row.get("rubrics"))))
+    return task_from(task_id, (turn,), criteria, field=domain, labels=labels, canary=as_text(row.get("canary")))
 
 
 def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:

@@ -316,7 +316,7 @@ def _parts(difference: ScoreDifference, cells: pl.DataFrame, n_flips: int | None
         "n_left_out": len(decided) - len(compared), "n_in_one": len(both_responded) - len(shared),
         "explained": flips["effect"].sum() / len(tasks),
     }  # fmt: skip
-    shown = flips.drop("is_in_both").head(len(flips) if n_flips is None else n_flips).to_dicts()
+    shown = flips.drop("is_in_both")[:n_flips].to_dicts()
     return {
         "verdicts": [verdicts],
         "categories": categories.sort("contribution", "category").to_dicts() if len(flips) else [],

@@ -65,16 +65,11 @@ def paired_difference(
     resampled = intervals.studentised(values, np.ones_like(values), np.array([differing]), sampled)
     low, high = (float(end[0]) for end in resampled.ends(level))
     low = 0.0 if 0.0 < low <= intervals.TOUCHES * abs(mean) else low
-    return PairedDifference(
-        n_tasks=n,
-        difference=mean,
-        ci_low=low if turn > 0 else -high,
-        ci_high=high if turn > 0 else -low,
-        p_value=max(float(resampled.p_values()[0]), 1.0 / (1 + resamples)),
-        smallest_detectable=_smallest_detectable(values[:, 0], differing, 1.0 - level),
-        n_differing=differing,
-        is_small=bool(intervals.few_to_rest_on(values)[0]),
-    )
+    low, high = (low, high) if turn > 0 else (-high, -low)
+    p_value = max(float(resampled.p_values()[0]), 1.0 / (1 + resamples))
+    smallest = _smallest_detectable(values[:, 0], differing, 1.0 - level)
+    is_small = bool(intervals.few_to_rest_on(values)[0])
+    return PairedDifference(n, mean, low, high, p_value, smallest, differing, is_small)
 
 
 def task_differences(first: Floats, second: Floats) -> Floats:

@@ -130,14 +130,9 @@ def corrected(known: KnownTasks, labels: Labels, *, uses_judge: bool = True) -> 
         predicted + np.bincount(labels.task, labels.factor * labels.contribution * each, len(predicted))
         for each in (residual, careful)
     )
-    return Corrected(
-        values=values,
-        spread=spread,
-        extra_variance=_extra_variance(careful, importance),
-        effective_labels=_effective(importance),
-        degrees=max(1.0, _effective(np.bincount(labels.task, importance).astype(np.float64)) - design.shape[1]),
-        power=power,
-    )
+    degrees = max(1.0, _effective(np.bincount(labels.task, importance).astype(np.float64)) - design.shape[1])
+    extra_variance = _extra_variance(careful, importance)
+    return Corrected(values, spread, extra_variance, _effective(importance), degrees, power)
 
 
 def too_few(estimated: Corrected) -> str | None:

@@ -153,13 +153,8 @@ def studentised(
     standard = excess / np.where(spread > 0.0, spread, 1.0)
     steps = _steps(standard.astype(np.float32), denominators.astype(np.float32), weights)
     steps.sort(axis=1)
-    return Studentised(
-        ratio=ratio,
-        error=spread / total,
-        n_counted=(denominators > 0).sum(axis=0).astype(np.float64),
-        n_differing=n_differing.astype(np.float64),
-        steps=steps,
-    )
+    n_counted = (denominators > 0).sum(axis=0).astype(np.float64)
+    return Studentised(ratio, spread / total, n_counted, n_differing.astype(np.float64), steps)
 
 
 def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
