@@ -87,9 +87,7 @@ def _worst(rows: Rows) -> list[Row]:
 
 _FLIPS = "Flips: n_gained n_lost"
 _GAINS = {"n_gained": "raise the score", "n_lost": "lower the score"}
-_COMMON: dict[str, Any] = {
-    "given": {"names": (), "of": None, "n_flips": 10}, "empty": "No criterion flipped.",
-}  # fmt: skip
+_COMMON: dict[str, Any] = {"given": {"names": (), "of": None, "n_flips": 10}, "empty": "No criterion flipped."}
 DIFF = Figure(
     "diff",
     "Differences",

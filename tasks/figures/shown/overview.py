@@ -144,10 +144,7 @@ _BORDER = Figure(
     "The border",
     "The selected tasks next to the border and the next ones outside. Where bars are short, their order means little.",
     _TASK,
-    charts.bars(
-        "field", rows=around_border, known="from_border", name="task_id",
-        value="from_border", colour="side",
-    ),
+    charts.bars("field", rows=around_border, known="from_border", name="task_id", value="from_border", colour="side"),
     query="hard/tasks",
     listed=around_border,
 )  # fmt: skip
