@@ -54,48 +54,50 @@ def write_drilldown(scope: Scope, site: Site, common: Mapping[str, Any], also: S
         task_id: dict(zip(("conversation", "criteria", "is_sent"), map(json.loads, members), strict=True))
         for task_id, *members in subjects.rows("drilldown/rubrics")
     }
-    rows = scope.rows("drilldown/tasks", {"n_characters": _OPENING_CHARACTERS})
-    _write_lists(subjects, {row["task_id"]: row | rubrics[row["task_id"]] for row in rows}, site)
+    tasks = scope.rows("drilldown/tasks", {"n_characters": _OPENING_CHARACTERS})
+    _write_lists(subjects, tasks, {task["task_id"]: rubrics[task["task_id"]] for task in tasks}, site)
     for page in (TASK, TASKS, VERDICTS):
         site.write(f"{page.name}.html", render(page.template, report=common, page=page, title=page.title))
 
 
-Tasks = Mapping[str, Mapping[str, Any]]
-"""Task id -> its columns in the index, its `conversation` and `criteria`, and `is_sent`: true if the conversation is
+Rubrics = Mapping[str, Mapping[str, Any]]
+"""Task id, in the order of the tasks -> its `conversation` and `criteria`, and `is_sent`: true if the conversation is
 assembled."""
 _OPENING_CHARACTERS = 200
 _DECIMALS = 5
 _REMINDERS = {"2": reminder(BINARY), "3": reminder(TERNARY)}
 """Number of values of a grading -> the reminder that its judges get."""
-_RUBRIC = ("conversation", "criteria", "is_sent")
 _CRITERION = ("title", "weight", "category", "severity", "labels", "criterion_id", "key")
 
 
-def _write_lists(subjects: Subjects, tasks: Tasks, site: Site) -> None:
-    """Write all lists, each named by a hash of its content; the index is last, because it names the others."""
+def _write_lists(subjects: Subjects, tasks: Sequence[Row], rubrics: Rubrics, site: Site) -> None:
+    """Write all lists, each named by a hash of its content; the index is last, because it names the others.
+
+    `tasks` have their columns in the index.
+    """
     blocks = write_blocks(subjects, site)
-    scores = {key: write_data(site, values) for key, values in _scores(subjects, [*tasks]).items()}
-    marks = {key: write_data(site, values) for key, values in _marks(subjects, tasks).items()}
-    rubrics: dict[int, dict[str, Any]] = defaultdict(dict)
-    for task_id, task in tasks.items():
-        rubrics[task["block"]][task_key(task_id)] = {name: task[name] for name in _RUBRIC}
-    criteria = [criterion for task in tasks.values() for criterion in task["criteria"]]
+    scores = {key: write_data(site, values) for key, values in _scores(subjects, [*rubrics]).items()}
+    marks = {key: write_data(site, values) for key, values in _marks(subjects, rubrics).items()}
+    by_block: dict[int, dict[str, Any]] = defaultdict(dict)
+    for task in tasks:
+        by_block[task["block"]][task_key(task["task_id"])] = rubrics[task["task_id"]]
+    criteria = [criterion for rubric in rubrics.values() for criterion in rubric["criteria"]]
     # Pages fill in templates themselves (`assets/prompts.js`), so no prompts are stored.
     used, benchmark = {each["template_hash"] for each in subjects.judge_configs}, subjects.scope.benchmark
     single = (each.template for each in judge_configs(subjects.scope.job, benchmark) if each.piece_size is None)
     texts = (*shipped_templates(), *single)
     templates = {key: text for text in texts if (key := hash_of_template(text, benchmark)) in used}
-    index = _about(subjects, tasks) | {
+    index = _about(subjects, tasks, rubrics) | {
         "criteria": write_data(site, {name: [each[name] for each in criteria] for name in _CRITERION}),
         "templates": write_data(site, {"templates": templates, "reminders": _REMINDERS}),
-        "rubrics": {number: write_data(site, of_block) for number, of_block in rubrics.items()},
+        "rubrics": {number: write_data(site, of_block) for number, of_block in by_block.items()},
         "judge_configs": [
             {"key": each["key"], "label": each["judge_config"], "scale": each["scale"], "reads": each["reads"],
              "template": each["template_hash"], "is_imported": each["judge_config_hash"] == IMPORTED,
              "scores": scores[each["key"]]}
             for each in subjects.judge_configs
         ],
-        "entries": _entries(subjects, [*tasks], blocks, marks),
+        "entries": _entries(subjects, [*rubrics], blocks, marks),
     }  # fmt: skip
     write_data(site, index, "index")
 
@@ -123,7 +125,7 @@ def _entries(
     ]  # fmt: skip
 
 
-def _about(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
+def _about(subjects: Subjects, tasks: Sequence[Row], rubrics: Rubrics) -> dict[str, Any]:
     """Return the tasks and labels of the index.
 
     If the labels of a kind always equal the field, the kind is left out, and the field gets its title.
@@ -132,24 +134,18 @@ def _about(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
     same = [
         each for each in scope.own_breakdowns
         if not each.of_criteria and all(
-            [of["label"] for of in task["labels"] if of["kind"] == each.kind] == [task["field"]]
-            for task in tasks.values()
+            [of["label"] for of in task["labels"] if of["kind"] == each.kind] == [task["field"]] for task in tasks
         )
     ]  # fmt: skip
     return {
         "field_title": same[0].title if same else "Field",
         "category_title": scope.category_title or "Category",
-        "breakdowns": [
-            {"kind": each.kind, "title": each.title, "of_criteria": each.of_criteria}
-            for each in scope.own_breakdowns
-            if each not in same
-        ],
+        "breakdowns": [vars(each) for each in scope.own_breakdowns if each not in same],
         "statuses": {mark: status for status, mark in STATUSES.items()},
         "main": next((each["key"] for each in subjects.judge_configs if each["judge_config"] == scope.main), None),
         "tasks": [
-            {name: value for name, value in task.items() if name not in _RUBRIC}
-            | {"key": task_key(task_id), "n_criteria": len(task["criteria"])}
-            for task_id, task in tasks.items()
+            {**task, "key": task_key(task["task_id"]), "n_criteria": len(rubrics[task["task_id"]]["criteria"])}
+            for task in tasks
         ],
     }
 
@@ -169,21 +165,21 @@ def _scores(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, 
     return scores
 
 
-def _marks(subjects: Subjects, tasks: Tasks) -> dict[str, dict[str, dict[str, str]]]:
+def _marks(subjects: Subjects, rubrics: Rubrics) -> dict[str, dict[str, dict[str, str]]]:
     """Return the status of every criterion of every response.
 
     Entry -> judge configuration -> trial -> a letter for each criterion.
     """
-    rubrics = {task_id: [row["position"] for row in task["criteria"]] for task_id, task in tasks.items()}
+    positions_of = {task_id: [row["position"] for row in rubric["criteria"]] for task_id, rubric in rubrics.items()}
     marked_tasks: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
     for entry, judge_config, trial, task_id, marks, positions in subjects.rows("drilldown/marks"):
-        rubric = rubrics.get(task_id, [])
+        rubric = positions_of.get(task_id, [])
         # In the order of the rubric; a criterion without a verdict is not judged.
         by_position = dict(zip(positions or rubric, marks, strict=False))
         of_task = "".join(by_position.get(at, STATUSES["not_judged"]) for at in rubric)
         marked_tasks[entry, judge_config, trial][task_id] = of_task
     result: dict[str, dict[str, dict[str, str]]] = {entry["key"]: defaultdict(dict) for entry in subjects.entries}
-    blanks = {task_id: STATUSES["not_judged"] * len(rubric) for task_id, rubric in rubrics.items()}
+    blanks = {task_id: STATUSES["not_judged"] * len(rubric) for task_id, rubric in positions_of.items()}
     for (entry, judge_config, trial), of_tasks in sorted(marked_tasks.items()):
         marked = (of_tasks.get(task_id, blank) for task_id, blank in blanks.items())
         result[entry][judge_config][str(trial)] = "".join(marked)
