@@ -83,10 +83,9 @@ def changed_limits(job: Job, wanted: WantedTasks, reader: Reader) -> list[dict[s
         nights = reader.select("intermediate.control_nights", "set_id, night, n_decided, n_agreeing", set_id=set_id)
         for night in nights:
             is_earlier = night["night"] in stored and night["night"] != job.night
-            now = {"min_agreement": job.settings.drift.min_agreement}
-            night["min_agreement"] = (stored[night["night"]] if is_earlier else now)["min_agreement"]
-        expected = [{**row, "method": METHOD} for row in limits(nights)]
-        changed += [row for row in expected if not row.items() <= stored.get(row["night"], {}).items()]
+            bar = stored[night["night"]]["min_agreement"] if is_earlier else job.settings.drift.min_agreement
+            night |= {"min_agreement": bar, "method": METHOD}
+        changed += [row for row in limits(nights) if not row.items() <= stored.get(row["night"], {}).items()]
     return [{**row, "created_at": datetime.now(UTC)} for row in changed]
 
 
