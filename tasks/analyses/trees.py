@@ -39,8 +39,6 @@ MOST_LEAVES = 200
 MORE_BRANCHES = 5
 """Number of candidates for a node's number of children; the one with the best silhouette is used."""
 _DIMENSIONS = 100
-_SILHOUETTE_SAMPLE = 1_000
-_STARTS = 4
 _SEED = 20251114
 _CRITERION = ("task_id", "criterion_id", "criterion_hash")
 _DIGITS = 6
@@ -142,14 +140,14 @@ def _split(points: Floats, counts: Ints, fewest: int, k: int) -> tuple[float, In
     from sklearn.cluster import KMeans
     from sklearn.metrics import silhouette_score
 
-    fitted = KMeans(k, n_init=_STARTS, random_state=_SEED).fit(points, sample_weight=counts)
+    fitted = KMeans(k, n_init=4, random_state=_SEED).fit(points, sample_weight=counts)
     sizes = np.bincount(fitted.labels_, counts, minlength=k)
     kept = np.flatnonzero(sizes >= fewest)
     if len(kept) < 2:
         return -math.inf, fitted.labels_
     distances = np.linalg.norm(fitted.cluster_centers_[:, None] - fitted.cluster_centers_[kept][None], axis=2)
     labels = kept[distances.argmin(axis=1)][fitted.labels_]
-    sampled = np.random.default_rng(_SEED).permutation(len(points))[:_SILHOUETTE_SAMPLE]
+    sampled = np.random.default_rng(_SEED).permutation(len(points))[:1_000]
     if not 1 < len(np.unique(labels[sampled])) < len(sampled):
         return -1.0, labels
     return float(silhouette_score(points[sampled], labels[sampled])), labels

@@ -16,8 +16,6 @@ from tasks.rules.text.characters import one_line
 FOLDER = Path(__file__).parent
 OWN_FOLDERS = "PRBENCH_BENCHMARKS"
 """The environment variable that names folders of further benchmarks; all processes of a run need it."""
-_SHARED = {"base", "rows"}
-"""Modules of this folder that are not benchmarks."""
 
 
 def benchmark_names() -> list[str]:
@@ -80,4 +78,5 @@ def _folders() -> dict[str, Path]:
             if name in folders:
                 raise UsageError(f"{folder / name}.py: there is a {name} already; give it another name")
             folders[name] = folder
-    return {name: folder for name, folder in folders.items() if name not in _SHARED}
+    # The modules of the folder that are not benchmarks are left out.
+    return {name: folder for name, folder in folders.items() if name not in {"base", "rows"}}

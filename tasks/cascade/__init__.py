@@ -95,7 +95,8 @@ def _mean_usd(rows: Sequence[Row]) -> float | None:
 def _pair(verdicts: pl.DataFrame, costs: Costs, notes: tuple[str, ...]) -> StoredPair:
     kept = verdicts.drop_nulls("strong_value")
     n_second = int(kept["has_second"].sum())
-    has_repetitions = n_second >= _FEWEST_REPEATED * max(1, len(kept))
+    # Disagreement is tried if at least half of the criteria have a second verdict of the cheap judge.
+    has_repetitions = n_second >= 0.5 * max(1, len(kept))
     is_binary = kept["strong_value"].is_in([0.0, 1.0]).all()
     facts = Facts(
         kept.select("first_value", "second_value").to_numpy(), kept["weight"].to_numpy(),
@@ -130,8 +131,6 @@ def _paired(kept: pl.DataFrame, facts: Facts) -> PairedVerdicts:
 
 FEWEST_TASKS = 4
 """With fewer tasks, a half would have one task or none."""
-_FEWEST_REPEATED = 0.5
-"""Smallest share of criteria with a second verdict of the cheap judge at which disagreement is tried."""
 
 
 @dataclass(frozen=True)

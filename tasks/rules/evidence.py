@@ -15,9 +15,6 @@ from tasks.rules.verdict import VerdictError, json_object, strict_format
 PLACEHOLDERS = ("<<conversation>>", "<<place>>", "<<part>>", "<<rubric_item>>")
 """The placeholders that an evidence template must contain."""
 REMINDER = 'Reply again with only the JSON object: {"evidence": ["...", "..."]}, or {"evidence": []} for nothing.'
-_MOST_STATEMENTS = 100
-_MOST_STATEMENT_CHARS = 2_000
-"""Far more than the evidence of a chunk on one criterion; the bounds prevent a reply that never ends."""
 
 _IN_REPORT = "Part {part} of {n_parts} of the report"
 _IN_NOTES = (
@@ -44,7 +41,8 @@ def evidence_prompt(
 
 def evidence_format(*, is_bounded: bool) -> dict[str, Any]:
     """Return the JSON schema of the reply, with or without bounds for the length and number of statements."""
-    bound, number = ({"maxLength": _MOST_STATEMENT_CHARS}, {"maxItems": _MOST_STATEMENTS}) if is_bounded else ({}, {})
+    # Far more than the evidence of a chunk on one criterion; the bounds prevent a reply that never ends.
+    bound, number = ({"maxLength": 2_000}, {"maxItems": 100}) if is_bounded else ({}, {})
     statements = {"type": "array", "items": {"type": "string", **bound}, **number}
     return strict_format("evidence", {"evidence": statements})
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from tasks.rules.statistics.intervals import RESAMPLES, SEED, Floats
 
-_TIE_DIGITS = 12
-
 
 class HardSubsetError(ValueError):
     """The subset cannot be selected; the message says why."""
@@ -53,15 +51,13 @@ def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> list[Sel
         raise HardSubsetError(f"{size} tasks are wanted, and {len(scores)} are complete for every model")
     means = {task: math.fsum(values) / len(values) for task, values in scores.items()}
     # A model's score of a task is a mean over trials, so equal scores may differ in the last digits.
-    hardest = sorted(means, key=lambda task: (round(means[task], _TIE_DIGITS), task))[:size]
+    hardest = sorted(means, key=lambda task: (round(means[task], 12), task))[:size]
     return [Selected(task, rank, means[task]) for rank, task in enumerate(hardest, start=1)]
 
 
 BORDER = (0.05, 0.95)
 """A task whose probability of selection is in this range (ends included) is on the border."""
 _SAMPLED_AT_A_TIME = 1_000
-_TIE = 1e-12
-"""Amount that a position in the order adds to a mean: far more than rounding, far less than a difference of scores."""
 
 
 def inclusion_probabilities(values: Floats, size: int, *, resamples: int = RESAMPLES) -> Floats:
@@ -89,7 +85,7 @@ def inclusion_probabilities(values: Floats, size: int, *, resamples: int = RESAM
     """
     n_tasks, is_trial = len(values), ~np.isnan(values[0])
     # Columns are a model's trials, model by model; the means of all tasks are one product with a panel's weights.
-    columns = (values[:, is_trial] + _TIE * np.arange(n_tasks)[:, None]).T
+    columns = (values[:, is_trial] + 1e-12 * np.arange(n_tasks)[:, None]).T
     generator = np.random.default_rng(SEED)
     times = np.zeros(n_tasks, dtype=np.int64)
     for start in range(0, resamples, _SAMPLED_AT_A_TIME):

@@ -50,8 +50,6 @@ def block_ends(n_tasks: int, block: int) -> list[int]:
 
 METHOD = "sequence-2"
 """The name of the interval method, part of a look's identity; increase the number when the method changes."""
-_SKEW_FACTOR = 4.0
-"""Factor on the sample's skewness, which is too small if a long tail is missed; enough for lognormal differences."""
 _RARE = 0.75
 """The largest unobserved rare difference that is allowed for, where a perfect score is 1."""
 
@@ -65,7 +63,8 @@ def sequence_ends(values: Floats, square: float, unseen: float = 0.0) -> Floats:
     to z^2 there is no interval. If differences are symmetric around 0, as those of a model with itself, the tails of
     the sum, given their sizes, are never heavier than those of a normal. An end that is too short because of skewness
     is extended by the first term of its expansion (Hall, "On the removal of skewness by transformation", 1992), t *
-    skewness / (3 sqrt(n)), with four times the skewness of the sample, which is too small.
+    skewness / (3 sqrt(n)), with four times the skewness of the sample, which is too small if a long tail is missed;
+    four times is enough for lognormal differences.
 
     `unseen` is the largest amount by which unobserved kinds of differences may reduce the sum over tasks. If a share p
     of all tasks has a kind of difference, n tasks all lack it with probability (1 - p)^n, which is below alpha if p is
@@ -89,7 +88,7 @@ def sequence_ends(values: Floats, square: float, unseen: float = 0.0) -> Floats:
         skewness = (centred**3).sum(axis=0) / n_tasks / (squares / n_tasks) ** 1.5
         skewness *= np.sqrt(n_tasks * (n_tasks - 1.0)) / (n_tasks - 2.0)
         reach = np.sqrt(square * (differing - 1.0) / (differing - square))
-        skewed = _SKEW_FACTOR * skewness * reach / (3.0 * np.sqrt(n_tasks))
+        skewed = 4.0 * skewness * reach / (3.0 * np.sqrt(n_tasks))
         low = mean - np.maximum(error * reach * np.maximum(1.0, 1.0 - skewed), unseen / n_tasks)
         high = mean + np.maximum(error * reach * np.maximum(1.0, 1.0 + skewed), unseen / n_tasks)
     return np.where((differing > square)[:, None], np.column_stack([low, high]), np.nan)
@@ -99,12 +98,7 @@ FEWEST_TASKS = 20
 """Smallest number of tasks at a look."""
 _MOST_LOOKS = 120
 """Largest number of looks for raising the level; with more, the unchanged mixture is used, which is always valid."""
-_STEPS = 40
-_LEAST_STEP = 0.01
-"""Smallest distance between the last two looks, as a share of the tasks; otherwise the earlier one is left out."""
 _MOST_NODES = 400
-_NODES_OF_STEP = 1.5
-"""Smallest number of nodes per standard deviation of the finest step; two thirds of this number lose precision."""
 
 
 def mixture(n_tasks: Floats, alpha: float, n_planned: int) -> Floats:
@@ -124,10 +118,10 @@ def thresholds(ends: Sequence[int], alpha: float) -> dict[int, float]:
 
     The mixture is valid for looks after every task, for ever. Here the looks are few and known before the start, so its
     level is raised until the probability that a normal mean crosses it at any look is alpha. If the last two looks are
-    close to each other, only the last is used.
+    less than 1 % of the tasks apart, only the last is used.
     """
     looks = tuple(end for end in ends if end >= FEWEST_TASKS)
-    if len(looks) > 1 and looks[-1] - looks[-2] < _LEAST_STEP * looks[-1]:
+    if len(looks) > 1 and looks[-1] - looks[-2] < 0.01 * looks[-1]:
         looks = (*looks[:-2], looks[-1])
     return dict(zip(looks, _calibrated(looks, alpha), strict=True))
 
@@ -139,8 +133,9 @@ def _calibrated(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
     tasks, n_planned = np.array(looks, dtype=np.float64), looks[-1]
     low, high = math.log(alpha), math.log(0.9)
     finest = _finest(*_scaled(tasks, mixture(tasks, alpha, n_planned)))
-    is_exact = len(looks) <= _MOST_LOOKS and _NODES_OF_STEP * finest <= _MOST_NODES
-    for _ in range(_STEPS if is_exact else 0):
+    # With fewer than 1.5 nodes for a standard deviation of the finest step, precision is lost.
+    is_exact = len(looks) <= _MOST_LOOKS and 1.5 * finest <= _MOST_NODES
+    for _ in range(40 if is_exact else 0):
         middle = (low + high) / 2.0
         is_safe = crossing_chance(tasks, mixture(tasks, math.exp(middle), n_planned)) <= alpha
         low, high = (middle, high) if is_safe else (low, middle)
@@ -236,9 +231,8 @@ def alpha_of_each(alpha: float, n_comparisons: int) -> float:
 
 ORDERS = 1_000
 SEED = 20251114
-_MOST_TRIES = 20
-"""Factor on the number of orders to try; with fewer than `_FEWEST` possible orders there is no estimate."""
 _FEWEST = 20
+"""With fewer possible orders there is no estimate."""
 
 
 def unbiased_means(differences: Floats, figures: Floats, strata: Floats, rule: Rule, orders: int = ORDERS) -> Floats:
@@ -261,7 +255,7 @@ def unbiased_means(differences: Floats, figures: Floats, strata: Floats, rule: R
         return means(figures[:first])
     generator = np.random.default_rng(SEED)
     sums, n_possible = np.zeros(figures.shape[1]), 0
-    for _ in range(_MOST_TRIES):
+    for _ in range(20):
         possible = _orders(strata, orders, generator)
         for end in looks:  # keep orders in which no earlier look would have settled the comparison
             possible = possible[~rule.are_decided(differences[possible[:, :end]].T)]

@@ -159,8 +159,6 @@ def describe(row: Mapping[str, Any]) -> str:
     )
 
 
-_LEVEL_ALPHA = 0.05
-"""A model's own score has a 95 % interval, like all scores on leaderboards."""
 _FIGURE = (
     "split", "model", "model_config_hash", "vintage", "judge", "judge_config_hash", "template_hash", "grading",
     "judge_trial", "score_name",
@@ -199,7 +197,7 @@ def _rows_of(
     first, second = _sides_of(_values_of(wanted, plan, [comparison], reader), comparison, evaluated)
     strata = _strata_of(missing_work.fields_of(wanted.key, wanted.task_ids, reader), evaluated)
     unbiased = unbiased_means(first - second, columns, strata, comparison.rule)
-    ends = replace(comparison.rule, alpha=_LEVEL_ALPHA).ends_at(columns)
+    ends = replace(comparison.rule, alpha=0.05).ends_at(columns)  # like all scores on leaderboards
     return [
         {
             **wanted.key, **dict(zip(_FIGURE, figure, strict=True)), "stopping_id": plan.stopping_id,

@@ -139,8 +139,6 @@ CATEGORIES = Page(
 )  # fmt: skip
 
 
-MOST_CRITERIA = 25
-"""Largest number of criteria that a leaf lists; the table `capability_members` has all."""
 _SCORE = "value is_small ci_low ci_high n_tasks n_criteria n_decided"
 _WEAKNESSES = Figure(
     "weaknesses",
@@ -197,7 +195,8 @@ def trees(scope: Scope) -> list[dict[str, Any]]:
     criteria: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in scope.rows_of(_SCORES):
         scores[row["node_id"]].append(row)
-    for row in scope.rows("capabilities/criteria", {"most_criteria": MOST_CRITERIA}):
+    # The criteria that a leaf lists; the table `capability_members` has all.
+    for row in scope.rows("capabilities/criteria", {"most_criteria": 25}):
         address = task_address(row["task_id"], criterion_id=row["criterion_id"])
         criteria[row["node_id"]].append({**row, "address": address})
     nodes: dict[str, dict[str, Any]] = {}

@@ -7,9 +7,6 @@ from tasks.figures.columns import Rows, columns
 from tasks.figures.figure import Breakdown, Figure, Page, pooled
 from tasks.rules.text.numbers import counted
 
-_MOST_REFUSALS = 200
-"""Largest number of rows in the table; further rows usually have the same cause."""
-
 
 def _summary(rows: Rows) -> list[str]:
     n_failed = sum(row["outcome"] == "failed" for row in rows)
@@ -34,7 +31,7 @@ REFUSALS = Figure(
     "Refused tasks",
     "Tasks that failed a check with the policy quarantine or fail. They are not sampled and have no scores.",
     columns("check_name task_id splits policy detail", task_id=("text", "Task")),
-    listed=lambda rows: rows[:_MOST_REFUSALS],
+    listed=lambda rows: rows[:200],  # further rows usually have the same cause
 )
 
 
@@ -145,9 +142,6 @@ ANNOTATIONS = Page(
 )
 
 
-_MOST_LISTED = 100
-
-
 _AGREEMENT = Figure(
     "review_agreement",
     "Agreement of people with criteria",
@@ -209,7 +203,7 @@ _OBJECTIONS = Figure(
     "met, never met, graders disagree, or suspect (its points correlate negatively with the rest of its task).",
     columns("task_id title severity reviewer review_check explanation better_wording findings"),
     given={"n_criteria": None},
-    listed=lambda rows: rows[:_MOST_LISTED],
+    listed=lambda rows: rows[:100],
 )
 
 REVIEW_FAILURES = Figure(

@@ -72,8 +72,6 @@ def _tables(counts: Rows, *names: str) -> NDArray[np.float64]:
     return tables
 
 
-_MOST_PAIRS = 3
-"""Largest number of pairs of graders in charts; more could not be distinguished."""
 _DECISIONS = ("met", "partly met", "not met")
 
 
@@ -82,7 +80,8 @@ def _paired(rows: Rows) -> list[Row]:
 
 
 def _first_pairs(rows: Rows) -> list[Row]:
-    charted = names_in_order(rows, "pair")[:_MOST_PAIRS]
+    """Return the rows of the first three pairs of graders; in a chart more could not be distinguished."""
+    charted = names_in_order(rows, "pair")[:3]
     return [row for row in rows if row["pair"] in charted]
 
 

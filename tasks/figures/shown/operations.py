@@ -20,15 +20,11 @@ from tasks.maintain.upkeep import disk_use, latest_runs, spent
 from tasks.rules.errors import UsageError
 from tasks.run.coverage import CoverageCell, coverage
 
-_MOST_POINTS = 10
-"""Largest number of vintages of a model in the table; the CSV has all."""
-_MOST_RUNS = 200
-
 
 def latest_points(rows: Rows) -> Rows:
-    """Return the latest vintages of each model on each split under each judge."""
+    """Return the ten latest vintages of each model on each split under each judge, for the table; the CSV has all."""
     by_line = groupby(rows, itemgetter("split", "judged_by", "label"))
-    return [row for _, of_line in by_line for row in [*of_line][-_MOST_POINTS:]]
+    return [row for _, of_line in by_line for row in [*of_line][-10:]]
 
 
 _HISTORY = Figure(
@@ -70,7 +66,7 @@ _RUNS = Figure(
     "All runs but the one that writes the report, latest first, and how each ended: below_bar means done, but with "
     "data quality or coverage below the minimum. The cost leaves out calls of unknown price.",
     columns("started_at night command outcome responses verdicts calls cost_usd unpriced_calls minutes run_id"),
-    listed=lambda rows: rows[:_MOST_RUNS],
+    listed=lambda rows: rows[:200],
     reach="warehouse",
 )
 

@@ -28,8 +28,6 @@ _CLEANER = nh3.Cleaner(
     link_rel="noopener noreferrer nofollow",
     set_tag_attribute_values={"a": {"target": "_blank"}},
 )  # fmt: skip
-_HEADING_LEVELS_ABOVE = 3
-"""Number of heading levels that the page itself uses; a response's headings are put below them."""
 _NESTING = re.compile(r"<(/?)(?:blockquote|ul|ol)\b")
 _HEADING = re.compile(r"<(/?)h([1-6])>")
 
@@ -49,7 +47,8 @@ def as_html(text: str) -> str | None:
     if len(html) > _MOST_HTML or _depth(html) > _MOST_DEPTH:
         return None
     clean = _CLEANER.clean(html)
-    lowered = _HEADING.sub(lambda match: f"<{match[1]}h{min(6, int(match[2]) + _HEADING_LEVELS_ABOVE)}>", clean)
+    # A response's headings are put below the three levels that the page itself uses.
+    lowered = _HEADING.sub(lambda match: f"<{match[1]}h{min(6, int(match[2]) + 3)}>", clean)
     return lowered.replace(_LESS, "&lt;").replace(_BANG, "!")
 
 

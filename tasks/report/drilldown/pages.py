@@ -54,7 +54,7 @@ def write_drilldown(scope: Scope, site: Site, common: Mapping[str, Any], also: S
         task_id: dict(zip(("conversation", "criteria", "is_sent"), map(json.loads, members), strict=True))
         for task_id, *members in subjects.rows("drilldown/rubrics")
     }
-    tasks = scope.rows("drilldown/tasks", {"n_characters": _OPENING_CHARACTERS})
+    tasks = scope.rows("drilldown/tasks", {"n_characters": 200})
     _write_lists(subjects, tasks, {task["task_id"]: rubrics[task["task_id"]] for task in tasks}, site)
     for page in (TASK, TASKS, VERDICTS):
         site.write(f"{page.name}.html", render(page.template, report=common, page=page, title=page.title))
@@ -63,8 +63,6 @@ def write_drilldown(scope: Scope, site: Site, common: Mapping[str, Any], also: S
 Rubrics = Mapping[str, Mapping[str, Any]]
 """Task id, in the order of the tasks -> its `conversation` and `criteria`, and `is_sent`: true if the conversation is
 assembled."""
-_OPENING_CHARACTERS = 200
-_DECIMALS = 5
 _REMINDERS = {"2": reminder(BINARY), "3": reminder(TERNARY)}
 """Number of values of a grading -> the reminder that its judges get."""
 _CRITERION = ("title", "weight", "category", "severity", "labels", "criterion_id", "key")
@@ -160,7 +158,7 @@ def _scores(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, 
     for judge_config, entry, task_id, value, *bounds in subjects.rows("drilldown/scores"):
         if task_id in indices:
             known = (value,) if value is not None else (None, *bounds)
-            rounded = [None if each is None else round(each, _DECIMALS) for each in known]
+            rounded = [None if each is None else round(each, 5) for each in known]
             scores[judge_config][entry][indices[task_id]] = rounded
     return scores
 

@@ -22,9 +22,6 @@ from tasks.run.judge_configs import judge_target
 
 _NAMED = 3
 """Largest number of models that a sentence names; the others are only counted."""
-_REVISED = 0.1
-"""Share of a split by which its number of tasks may differ from the paper's: tasks are revised, or refused by
-checks."""
 _DATED = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 
 
@@ -78,7 +75,7 @@ def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, label
     quoted = [each for _, _, of_split in splits for each in of_split]
     known = [row[name] for row in rows for name in ("ci_low", "ci_high", "mean_score") if row[name] is not None]
     values = [*known, *(each.value for each in quoted)] or [0.0, 1.0]
-    margin = _MARGIN * ((max(values) - min(values)) or 1.0)
+    margin = 0.04 * ((max(values) - min(values)) or 1.0)  # on both sides of the axis
     low, high = min(values) - margin, max(values) + margin
     notes = list(rank_notes([row for _, of_split, _ in splits for row in of_split]))
     if sources := dict.fromkeys(each.source for each in quoted):
@@ -102,10 +99,10 @@ def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, label
 def is_of(reference: Reference, split: str, rows: Rows) -> bool:
     """Return whether a score of the paper is for a split.
 
-    The name of the split must be the same, and the number of tasks nearly the same, since revisions change some tasks.
+    The split must have the same name and, within 10 %, as many tasks: tasks are revised, or refused by checks.
     """
     n_tasks = max(row["n_tasks_wanted"] for row in rows)
-    return reference.split == split and abs(n_tasks - reference.n_tasks) <= _REVISED * reference.n_tasks
+    return reference.split == split and abs(n_tasks - reference.n_tasks) <= 0.1 * reference.n_tasks
 
 
 def by_split(rows: Rows) -> Mapping[tuple[str, bool], Rows]:
@@ -181,8 +178,6 @@ def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:
     }
 
 
-_MARGIN = 0.04
-"""Margin on both sides of the axis, as a share of the shown range."""
 _STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _MOST_STEPS = 6.6
 

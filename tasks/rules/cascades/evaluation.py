@@ -37,7 +37,6 @@ def estimate(value: Any, ends: Any = (np.nan, np.nan)) -> Estimate:
 
 _SAME = 1e-9
 """Mean scores with a smaller difference are equal: their last digits depend on the order of the sum."""
-_TAILS = (0.025, 0.975)
 
 
 def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indices) -> dict[str, Any]:
@@ -58,7 +57,7 @@ def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indic
     taus = kendall_tau(*sampled_means)
     taus = taus[~np.isnan(taus)]
     has_ends = len(taus) > 0 and not np.isnan(tau)
-    ends = np.quantile(taus, _TAILS, method="nearest") if has_ends else (np.nan, np.nan)
+    ends = np.quantile(taus, (0.025, 0.975), method="nearest") if has_ends else (np.nan, np.nan)
     ranking = {"ranking_tau": estimate(tau, ends), "n_ranked_responses": int((~np.isnan(paired.scores(values))).sum())}
     changes = scores - strong
     means = intervals.means(changes)
@@ -101,7 +100,6 @@ def _means_by_task(paired: PairedVerdicts, values: Floats, here: Indices) -> Flo
 _SEED = 20251114
 _NO_VERDICT = 3
 """The index for no verdict, after those for not met, partly met and met."""
-_RANKING_RESAMPLES = 2_000
 
 
 @dataclass(frozen=True)
@@ -182,7 +180,7 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Co
             cost = Estimate(*(None if each is None else each * (1_000 * costs.strong_usd) + fixed for each in share))
         figures[i] = replace(
             figures[i], strong_calls=1_000 * float(share.value or 0.0), n_paired=n, thousand_usd=cost,
-            escalated_share=share, **agreed[i], **_ranking(paired, values[i], sampled[:_RANKING_RESAMPLES], here),
+            escalated_share=share, **agreed[i], **_ranking(paired, values[i], sampled[:2_000], here),
         )  # fmt: skip
     return figures
 

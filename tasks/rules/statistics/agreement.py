@@ -26,8 +26,6 @@ from tasks.rules.statistics.intervals import Draws, Floats, draws, quantile_pair
 
 Counts = NDArray[Any]
 Measure = Callable[[Floats], Floats]
-_CELLS_AT_A_TIME = 400
-"""Largest number of columns of a matrix product; each is a cell of a figure's table."""
 _NOTHING = 1e-12
 """A smaller share of all pairs is only a rounding error."""
 VOTES_METHOD = "effective-votes-1"
@@ -133,7 +131,7 @@ def agreement_intervals(task_tables: Counts, *measures: Measure, sampled: Draws 
     weights = (draws(n_tasks) if sampled is None else sampled).astype(np.float64)
     with_counts = (tables.sum(axis=(2, 3)) > 0).sum(axis=0)
     ends = [np.full((n_figures, 2), np.nan) for _ in measures]
-    at_a_time = max(1, _CELLS_AT_A_TIME // math.prod(shape))
+    at_a_time = max(1, 400 // math.prod(shape))  # columns of a matrix product, each a cell of a figure's table
     for start in range(0, n_figures, at_a_time):
         chosen = start + np.flatnonzero(with_counts[start : start + at_a_time] >= 2)
         if len(chosen):

@@ -12,8 +12,6 @@ from tasks.rules.statistics.intervals import Floats, n_differing
 
 ALPHA = 0.05
 """The largest significant p-value, after correction if there are several: a 95 % interval then excludes 0."""
-POWER = 0.8
-"""The probability of finding a difference of the smallest detectable size."""
 _NOTHING = 1e-12
 """Share of the largest value below which a difference is only a rounding error."""
 
@@ -95,7 +93,7 @@ def _smallest_detectable(differences: Floats, differing: int, alpha: float) -> f
     the degrees of freedom of the tasks that differ.
     """
     degrees = np.asarray(differing - 1.0)
-    quantiles = intervals.student_quantile(1.0 - alpha / 2.0, degrees) + intervals.student_quantile(POWER, degrees)
+    quantiles = intervals.student_quantile(1.0 - alpha / 2.0, degrees) + intervals.student_quantile(0.8, degrees)
     return float(quantiles) * float(differences.std(ddof=1)) / math.sqrt(len(differences))
 
 

@@ -31,10 +31,6 @@ FEWEST_EFFECTIVE = 12
 """Smallest equivalent number of equally important labels for a figure."""
 _FEWEST_OF_SIGN = 10
 """Smallest number of labels of weights of one sign for a constant of their own."""
-_PSEUDO_ERRORS = 2.0
-"""Errors that are added, in twice as many labels, to estimate the spread if few errors are observed."""
-_MANY_ERRORS = 6.0
-"""With this many observed errors, none are added."""
 _TAIL, _UPPER = (1.0 - intervals.LEVEL) / 2.0, (1.0 + intervals.LEVEL) / 2.0
 _RANK = 1e-9
 _RESAMPLES = 2_000
@@ -262,6 +258,6 @@ def _extra_variance(residual: Floats, importance: Floats) -> float:
         return 0.0
     seen = float((importance * residual**2).sum())
     n_errors = effective * seen / total
-    more = _PSEUDO_ERRORS * max(0.0, 1.0 - n_errors / _MANY_ERRORS)
+    more = 2.0 * max(0.0, 1.0 - n_errors / 6.0)
     with_more = effective + 2.0 * more
     return max(0.0, total * effective * (n_errors + more) / with_more**2 - seen)

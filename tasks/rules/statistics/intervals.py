@@ -73,8 +73,6 @@ WIDEST = 2.0
 """The largest ratio of a side's length by the bootstrap to that by Student's t with all tasks."""
 TOUCHES = 1e-5
 """An interval touches a value if its end is nearer to it than this share of the estimate's distance (rounding)."""
-_NO_SPREAD = 1e-6
-"""Share of the sample's squared spread below which a resample's spread is only a rounding error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +173,7 @@ def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
         off = moved / total  # NaN if the resample has none of the figure's tasks; so is all below
         # The spread around the resample's own ratio, expanded.
         squares += off * (off * squared - 2 * crossed)
-        np.maximum(squares, _NO_SPREAD, out=squares)
+        np.maximum(squares, 1e-6, out=squares)  # a smaller share of the sample's squared spread is a rounding error
         steps = np.divide(moved, np.sqrt(squares), dtype=np.float32)
     steps[(excess == 0.0).all(axis=0)] = 0.0
     return steps

@@ -80,8 +80,6 @@ _PRIOR_LABELS = 10.0
 """Weight of the overall error rate in the rate of a group, as a number of labels."""
 _PRIOR_VERDICTS = 2.0
 """Weight of the group's rate in the error of a single verdict, as a number of other judges' verdicts."""
-_LEAST_SIZE = 0.1
-"""Smallest size of a verdict, as a share of the mean."""
 _HEX = 13
 
 
@@ -116,9 +114,9 @@ def expected_errors(of_group: Floats, disagreement: Floats, n_others: Floats) ->
 
 
 def sizes(contributions: Floats, errors: Floats) -> Floats:
-    """Return the sizes to which probabilities are proportional; never 0."""
+    """Return the sizes to which probabilities are proportional, at least a tenth of the mean, so never 0."""
     size = np.abs(contributions) * np.sqrt(errors)
-    return np.maximum(size, _LEAST_SIZE * float(size.mean())) if size.any() else np.ones(len(size))
+    return np.maximum(size, 0.1 * float(size.mean())) if size.any() else np.ones(len(size))
 
 
 def inclusion_probabilities(size: Floats, n_wanted: int) -> Floats:

@@ -29,10 +29,6 @@ from tasks.rules.statistics.intervals import Floats
 METHOD = "split-sample-1"
 """The name of the method, stored with weaknesses; increase the number when the method changes."""
 _SEED = 20251114
-_LIKE = 0.5
-"""A node is weak as a whole if its remainder is at least this many times as weak as its weak parts."""
-_CLOSE_TO_ALPHA = 1.01
-"""Tolerance of the bound that selects the nodes for the full test."""
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
@@ -250,7 +246,7 @@ def _tested(
     bounds = np.nan_to_num(np.maximum(_least_p_values(differences), by_chance)).tolist()
     tested = []
     for index, (node, bound, corrected) in enumerate(zip(nodes, bounds, holm(bounds), strict=True)):
-        if is_significant(corrected, _CLOSE_TO_ALPHA * alpha):
+        if is_significant(corrected, 1.01 * alpha):  # the bound has a tolerance
             tested.append(_below(node, first[:, index], second[:, index], float(by_chance[index])))
         else:
             there = differences[~np.isnan(differences[:, index]), index]
@@ -310,4 +306,4 @@ def _is_weak_beside(contrast: Contrast, under: Floats, node: int, within: Sequen
     sides = (each[:, None] for each in (parts, remainder))
     of_parts, of_remainder = (_tested(contrast, [node], inside, outside, alpha)[0] for inside in sides)
     parts_below, remainder_below = (each.measured.difference or 0.0 for each in (of_parts, of_remainder))
-    return bool(is_significant(of_remainder.p_value, alpha)) and remainder_below <= _LIKE * parts_below
+    return bool(is_significant(of_remainder.p_value, alpha)) and remainder_below <= 0.5 * parts_below

@@ -46,9 +46,9 @@ def test_six_forms_are_alike(name: str, scope: Scope, tmp_path: Path, capsys: Pr
     page = re.findall(r"<td [^>]*>(.*?)</td>", str(table(name, figure.columns, rows)), re.DOTALL)
     on_page = [html.unescape(re.sub(r"<[^>]+>", "", each)) for each in page]
     n_columns = len(with_values(figure.columns, rows))
-    terminal = as_text(figure.columns, rows)
-    assert (n_columns * len(rows), len(rows)) == (len(on_page), len(terminal.cells))
-    for index, cells in enumerate(terminal.cells):
+    _, terminal, _ = as_text(figure.columns, rows)
+    assert (n_columns * len(rows), len(rows)) == (len(on_page), len(terminal))
+    for index, cells in enumerate(terminal):
         expected = on_page[index * n_columns : (index + 1) * n_columns]
         parts = {part for cell in cells for part in re.split(r" to | \(|\)", cell)}
         assert {each for each in expected if each != MISSING} <= {*cells, *parts}
