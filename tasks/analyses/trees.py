@@ -36,8 +36,6 @@ FEWEST_CRITERIA = 15
 """Smallest number of criteria of a node: with fewer, it has too few tasks to measure it."""
 MOST_LEAVES = 200
 """A large tree's smallest nodes are larger, because each tested node reduces the power of all other tests."""
-MORE_BRANCHES = 5
-"""Number of candidates for a node's number of children; the one with the best silhouette is used."""
 _DIMENSIONS = 100
 _SEED = 20251114
 _CRITERION = ("task_id", "criterion_id", "criterion_hash")
@@ -126,7 +124,8 @@ def _divided(points: Floats, counts: Ints, fewest: int, levels_left: int) -> lis
         return []
     # With this number of children in each level below, leaves would have four times the smallest size.
     least = max(2, math.ceil((n_items / (4 * fewest)) ** (1 / levels_left)))
-    tried = [_split(points, counts, fewest, k) for k in range(min(least, most), min(least + MORE_BRANCHES, most + 1))]
+    # Of five numbers of children, the one with the best silhouette is used.
+    tried = [_split(points, counts, fewest, k) for k in range(min(least, most), min(least + 5, most + 1))]
     fitness, labels = max(tried, key=lambda each: each[0])
     groups = [] if fitness == -math.inf else [np.flatnonzero(labels == label) for label in np.unique(labels)]
     return sorted(groups, key=lambda group: (-int(counts[group].sum()), int(group[0])))

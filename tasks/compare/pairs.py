@@ -25,7 +25,6 @@ DIFFERING: dict[Kind, tuple[str, ...]] = {
 """Kind of name -> the attributes of model runs that may differ: what has the name (for all but pipeline runs), and
 those that a label stands for."""
 _SHORTEST = 6
-_BY_PREFIX: frozenset[Kind] = frozenset({"template", "run", "revision"})
 _IDENTITY = (
     "dataset_revision", "model", "model_config_hash", "vintage", "judge", "judge_config_hash", "template_hash",
     "grading", "judge_trial",
@@ -158,7 +157,7 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
 
 def _matches(name: str, kind: Kind, known: Sequence[str]) -> list[str]:
     """Return the known names that a name stands for: itself, or those of a kind with long names that begin with it."""
-    is_prefix = kind in _BY_PREFIX and len(name) >= _SHORTEST and name not in known
+    is_prefix = kind in {"template", "run", "revision"} and len(name) >= _SHORTEST and name not in known
     return [each for each in known if each == name or (is_prefix and each.startswith(name))]
 
 

@@ -44,10 +44,6 @@ Charts = Callable[[Rows], list[Chart]]
 """A declaration: a function from the rows of a figure to its charts."""
 
 
-_AXES = {"value": "title", "x": "x_title", "y": "y_title"}
-"""Option with the column of an axis -> option with the title of the axis."""
-
-
 def _charts(
     kind: str, by: str = "", what: str = "", *, known: str = "", rows: Callable[[Rows], Rows] | None = None, **how: Any
 ) -> Charts:
@@ -64,7 +60,7 @@ def _charts(
         how: options of the chart, by name. Titles of axes are the usual headings of their columns, tips may be names
             of columns, and a share is in percent.
     """
-    for axis, title in _AXES.items():
+    for axis, title in {"value": "title", "x": "x_title", "y": "y_title"}.items():
         if axis in how:
             how.setdefault(title, usual(how[axis])[1])
     how.setdefault("percent", usual(how.get("value", ""))[0] == "share")

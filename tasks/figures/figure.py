@@ -11,11 +11,6 @@ from tasks.figures.charts import Chart, Charts, on_full_splits
 from tasks.figures.columns import Column, Rows, small_notes
 from tasks.rules.records import ScoreDefinition
 
-Reach = Literal["tasks", "pooled", "warehouse"]
-"""What a figure covers: `tasks`, the tasks of the report; `pooled`, all tasks, so a report of some splits leaves it
-out; `warehouse`, the whole warehouse whatever the splits (runs, checks, control sets), which a report of some splits
-states."""
-
 
 @dataclass(frozen=True)
 class Figure:
@@ -39,7 +34,9 @@ class Figure:
         notes: sentences about the current rows, below the charts.
         measured: values that `prbench aggregate` computes; a note says so if a row lacks them all.
         breakdown: the kind of label that it is about; the figure is left out if the data has no such label.
-        reach: what it covers, if not the report's tasks.
+        reach: what it covers: `tasks`, the tasks of the report; `pooled`, all tasks, so a report of some splits leaves
+            it out; `warehouse`, the whole warehouse whatever the splits (runs, checks, control sets), which a report of
+            some splits states.
     """
 
     name: str
@@ -57,7 +54,7 @@ class Figure:
     notes: Callable[[Rows], Sequence[str]] | None = None
     measured: tuple[str, ...] = ()
     breakdown: str = ""
-    reach: Reach = "tasks"
+    reach: Literal["tasks", "pooled", "warehouse"] = "tasks"
 
     def drawn(self, rows: Rows) -> list[Chart]:
         """Return the charts of these rows."""

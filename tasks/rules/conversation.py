@@ -183,17 +183,14 @@ def decision_input(
     return filled, [fill(wording, {PLACEHOLDERS[1]: criterion}).strip() for criterion in criteria]
 
 
-RUBRIC, NUMBER = "<<rubric>>", "<<number>>"
-
-
 def rubric_prompt(template: str, turns: Sequence[Message], rubric: Sequence[tuple[str, str]], index: int) -> str:
     """Return a marked template filled with turns, a whole rubric and, last, one criterion of it.
 
     The part that all criteria of a rubric share comes first. `rubric` has for each criterion a word (desired or not)
     and its text; `index` is the criterion's, from 0.
     """
-    numbered = template.replace(NUMBER, f"{index + 1} of {len(rubric)}")
-    return prompt_on(numbered, turns, rubric[index][1], listed={RUBRIC: ("criterion", rubric, "rubric")})
+    numbered = template.replace("<<number>>", f"{index + 1} of {len(rubric)}")
+    return prompt_on(numbered, turns, rubric[index][1], listed={"<<rubric>>": ("criterion", rubric, "rubric")})
 
 
 TAKEN, PHRASES = "<<taken>>", "<<phrases>>"

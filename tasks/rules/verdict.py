@@ -28,7 +28,6 @@ VALUES = {MET: 1.0, PARTIAL: 0.5, UNMET: 0.0}
 
 WORDS = {"satisfied": MET, "partially satisfied": PARTIAL, "not satisfied": UNMET}
 """The words of a ternary judge."""
-_BETWEEN_WORDS = re.compile(r"[ _-]+")
 
 _DECISIONS: dict[str, tuple[str, dict[str, Any]]] = {
     BINARY: ("criteria_met", {"type": "boolean"}),
@@ -136,7 +135,7 @@ def decided_verdict(decided: Mapping[str, Any], grading: str) -> Verdict:
 
 def status_of(word: str) -> str | None:
     """Return the status for a ternary judge's word, in any case, its parts joined by spaces, `_` or `-`."""
-    return WORDS.get(_BETWEEN_WORDS.sub(" ", word.strip().lower()))
+    return WORDS.get(re.sub(r"[ _-]+", " ", word.strip().lower()))
 
 
 def _no_constant(name: str) -> float:

@@ -22,7 +22,6 @@ from tasks.run.judge_configs import judge_target
 
 _NAMED = 3
 """Largest number of models that a sentence names; the others are only counted."""
-_DATED = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 
 
 @dataclass(frozen=True)
@@ -170,7 +169,7 @@ def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:
     left out.
     """
     return {
-        _DATED.sub("", judge.name.rpartition("/")[2])
+        re.sub(r"-\d{4}-?\d{2}-?\d{2}$", "", judge.name.rpartition("/")[2])
         for judge in judges
         if judge_target(judge).config_hash == config_hash
         and (judge.cascade, judge.api_base, judge.rubric) == (None, None, ORIGINAL)

@@ -15,8 +15,6 @@ _NAME = re.compile(
 _NO_SECRET = re.compile(r"(?:bos|eos|pad|stop|unk|end|mask|cls|sep)_token|(?:prompt_)?cache_key", re.IGNORECASE)
 """Parameters of models whose names only look like secrets."""
 _SCHEME = re.compile(r"[A-Za-z]{0,12}")
-_NAMES_OF_FIELDS = "properties"
-"""Keys of a JSON schema with the names of an object's fields."""
 
 
 def is_secret_name(name: str) -> bool:
@@ -34,7 +32,7 @@ def secrets_in(value: Any, path: str = "", *, is_secret: bool = False) -> Iterat
     """Yield the values of a nested mapping under names of secrets, with their paths."""
     if isinstance(value, dict):
         for name, inner in value.items():
-            if name != _NAMES_OF_FIELDS:
+            if name != "properties":  # in a JSON schema it has the names of an object's fields
                 below = f"{path}.{name}" if path else str(name)
                 yield from secrets_in(inner, below, is_secret=is_secret or is_secret_name(str(name)))
     elif isinstance(value, list | tuple):
