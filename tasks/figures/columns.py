@@ -38,11 +38,6 @@ class Column:
     group: str = ""
     few: str = ""
 
-    @property
-    def heading(self) -> str:
-        """The heading, after that of its group."""
-        return f"{self.group}: {self.title}" if self.group else self.title
-
 
 _INTERVAL: tuple[Kind, str] = ("signed", "95 % interval")
 

@@ -29,13 +29,6 @@ class Rows:
         """Return some columns of records, in this order."""
         return cls(tuple(tuple(record[column] for column in columns) for record in records), len(columns))
 
-    @property
-    def literal(self) -> str:
-        """The table as SQL text; it has its columns even without rows."""
-        if not self.rows:
-            return f"(select {', '.join(['null'] * self.width)} where false)"
-        return "(values\n    " + ",\n    ".join(f"({_listed(row)})" for row in self.rows) + "\n)"
-
 
 def filled(
     query: str,
@@ -166,8 +159,9 @@ def literal(value: Any) -> str:
             return str(value).lower()
         case float():  # with an exponent: without one it would be a decimal, which charts do not treat as a number
             return f"{value!r}" if "e" in repr(value) else f"{value!r}e0"
-        case Rows():
-            return value.literal
+        case Rows():  # it has its columns even without rows
+            rows = ",\n    ".join(f"({_listed(row)})" for row in value.rows)
+            return f"(values\n    {rows}\n)" if rows else f"(select {', '.join(['null'] * value.width)} where false)"
         case list() | tuple():
             return f"[{_listed(value)}]"
         case _:

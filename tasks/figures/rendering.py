@@ -34,7 +34,10 @@ def as_text(columns: Sequence[Column], rows: Rows) -> tuple[list[str], list[list
 
 
 def _heading(part: Sequence[Column]) -> str:
-    return part[0].heading if len(part) == 1 else part[0].group or f"{part[0].title} to {part[1].title}"
+    group, title = part[0].group, part[0].title
+    if len(part) == 1:
+        return f"{group}: {title}" if group else title
+    return group or f"{title} to {part[1].title}"
 
 
 def _cell(part: Sequence[Column], row: Mapping[str, Any]) -> str:

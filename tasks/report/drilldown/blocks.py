@@ -150,7 +150,9 @@ together, and unpacks all their texts to find some of them."""
 
 def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
     """Write the files that do not exist yet, and return all blocks."""
-    state = ledger_state(subjects)
+    # What decides which replies a report has, as query parameters; read before the replies.
+    is_all = subjects.scope.reader.value("select count(*) from verdicts") <= _MOST_VERDICTS
+    state = {"is_all": is_all, "replies": f"{is_all} {deletion_mark(subjects.scope.job.warehouse / LEDGER)}"}
     blocks = _blocks(subjects, state)
     replies = read_replies(subjects, _missing(blocks, site), state)
     if replies is None:  # other names, so that the next report writes these files again, with the replies
@@ -202,12 +204,6 @@ def _write(site: Site, sections: dict[tuple[str, int], list[list[str]]], block: 
         joined = ",".join(f'{response[:-1]},"html":{each}}}' for response, each in zip(responses, html, strict=True))
         tasks.append(f'"{key}":{{"responses":[{joined}],{more}}}')
     write_packed(site, block.name, f"{{{','.join(tasks)}}}".encode("utf-8", "surrogatepass"))
-
-
-def ledger_state(subjects: Subjects) -> dict[str, Any]:
-    """Return the state that decides which replies a report has, as query parameters; read it before the replies."""
-    is_all = subjects.scope.reader.value("select count(*) from verdicts") <= _MOST_VERDICTS
-    return {"is_all": is_all, "replies": f"{is_all} {deletion_mark(subjects.scope.job.warehouse / LEDGER)}"}
 
 
 def read_replies(subjects: Subjects, blocks: Sequence[Block], state: Mapping[str, Any]) -> Replies | None:
