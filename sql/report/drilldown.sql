@@ -51,10 +51,9 @@ inner join calls as others using (call)
 group by all;
 
 -- name: blocks
--- One row: the responses of an entry to the tasks of a block, their number, and a
--- name that changes with anything that the drill-down shows of them (the query
--- `sections`), with the program, and with the judges' replies in the ledger, if
--- they are shown.
+-- One row: the responses of an entry to the tasks of a block, and a name that
+-- changes with anything that the drill-down shows of them (the query `sections`),
+-- with the program, and with the judges' replies in the ledger, if they are shown.
 with hashed as (
     -- Hashed here, so that no shared step has to keep all texts.
     select response_id, hash(text) as text_hash
@@ -63,7 +62,6 @@ with hashed as (
 
 prints as (
     select task_id, entry,
-        1 as n_responses,
         hash(
             'response', trial, is_older, response_id, status, error, source, served_model,
             finish_reason, degraded, chars_alnum, prompt_tokens, completion_tokens,
@@ -92,7 +90,6 @@ prints as (
 )
 
 select prints.entry, drilled_tasks.block,
-    coalesce(sum(n_responses), 0)::bigint as n_responses,
     -- Two sums of the same hashes: independent of order, and no cancelling.
     left(md5(concat_ws(
         ' ', $program, entry, count(*), bit_xor(hash(task_id, print)), sum(hash(task_id, print)),

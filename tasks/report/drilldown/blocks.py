@@ -56,7 +56,6 @@ class Block(NamedTuple):
 
     entry: str
     number: int
-    n_responses: int
     name: str
 
 

@@ -78,15 +78,6 @@ def test_a_night_of_one_model_makes_its_files_alone_and_the_next_build_deletes_o
     assert fresh == files(site)
 
 
-@pytest.mark.parametrize("size", [900, 1_400, 5_000])
-def test_blocks_of_any_size_give_the_same(job: Job, built: Path, tmp_path: Path, monkeypatch: Patch, size: int) -> None:
-    given = blocks.Block
-    monkeypatch.setattr(blocks, "Block", lambda entry, number, _, name: given(entry, number, size, name))
-    drill(job, tmp_path / "site")
-
-    assert files(built) == files(tmp_path / "site")
-
-
 def test_a_verdict_that_comes_later_renews_its_own_file_and_no_other(tmp_path: Path) -> None:
     job, site = tiny_job(tmp_path, TASKS, ("m1",)), tmp_path / "site"
     rows = response_rows_of(TASKS, "m2")
