@@ -60,11 +60,9 @@ def load_benchmark(name: str) -> Benchmark:
         """Return the path of a template next to the module; if there is none, its name, as a shipped template."""
         return str(folder / template) if (folder / f"{template}.txt").is_file() else template
 
-    return replace(
-        benchmark,
-        gradings={grading: beside(template) for grading, template in benchmark.gradings.items()},
-        evidence_template=benchmark.evidence_template and beside(benchmark.evidence_template),
-    )
+    gradings = {grading: beside(template) for grading, template in benchmark.gradings.items()}
+    evidence = benchmark.evidence_template and beside(benchmark.evidence_template)
+    return replace(benchmark, gradings=gradings, evidence_template=evidence)
 
 
 def _folders() -> dict[str, Path]:

@@ -107,12 +107,10 @@ def _scoped(name: str, columns_of: ColumnsOf) -> str:
     relation = _relation(name)
     columns = set(columns_of(relation))
     deciding = [(keys, step, label) for keys, step, label in _KEYS if columns.issuperset(keys)]
-    return "\n".join([
-        f"select {', '.join([*(f'{step}.{label}' for _, step, label in deciding), 'scoped.*'])}",
-        f"from {relation} as scoped",
-        *(f"inner join {step} using ({', '.join(keys)})" for keys, step, _ in deciding),
-        "where scoped.benchmark = $benchmark and scoped.dataset_revision = $revision",
-    ])  # fmt: skip
+    shown = ", ".join([*(f"{step}.{label}" for _, step, label in deciding), "scoped.*"])
+    joined = "".join(f"\ninner join {step} using ({', '.join(keys)})" for keys, step, _ in deciding)
+    where = "where scoped.benchmark = $benchmark and scoped.dataset_revision = $revision"
+    return f"select {shown}\nfrom {relation} as scoped{joined}\n{where}"
 
 
 def _relation(name: str) -> str:

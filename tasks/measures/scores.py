@@ -104,17 +104,13 @@ def debiased_differences(pairs: Sequence[Row], values: Columns) -> Iterator[Resu
 
 def _figure(values: Columns) -> _Figure:
     names, first, task = np.unique(values["task"], return_index=True, return_inverse=True)
-    known = debiased.KnownTasks(
-        *(values[name][first].astype(float) for name in ("known_offset", "positive", "negative", "judged"))
-    )
+    of_tasks = ("known_offset", "positive", "negative", "judged")
+    known = debiased.KnownTasks(*(values[name][first].astype(float) for name in of_tasks))
     if reason := _refused({name: column[0] for name, column in values.items()}):
         return _Figure(names, known.judged, (), reason)
     has_label = ~np.ma.getmaskarray(values["contribution"])
-    labels = debiased.Labels(
-        task[has_label],
-        *(np.asarray(values[name][has_label], dtype=float)
-          for name in ("contribution", "label_value", "judge_value", "factor")),
-    )  # fmt: skip
+    of_labels = ("contribution", "label_value", "judge_value", "factor")
+    labels = debiased.Labels(task[has_label], *(np.asarray(values[name][has_label], dtype=float) for name in of_labels))
     estimates = tuple(debiased.corrected(known, labels, uses_judge=uses_judge) for uses_judge in (True, False))
     return _Figure(names, known.judged, estimates, debiased.too_few(estimates[0]))
 

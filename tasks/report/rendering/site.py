@@ -183,13 +183,9 @@ _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b( \d\d:\d\d\b( UTC)?)?")
 @cache
 def templates() -> Environment:
     """Return the environment of the templates, which escapes everything that is not marked as HTML."""
-    folder = Path(__file__).parents[1] / "templates"
+    loader = FileSystemLoader(Path(__file__).parents[1] / "templates")
     environment = Environment(
-        loader=FileSystemLoader(folder),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"dated": dated, "as_json": as_json}
     environment.globals["counted"] = counted
