@@ -76,10 +76,8 @@ def measure(job: Job) -> StageReport:
 
 def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[Row]:
     """Yield the judge configurations without an analysis of the current data, each with the missing analysis's id."""
-    done = {
-        (*(row[name] for name in _KEY), row["analysis_id"])
-        for row in reader.select("capability_analyses", **key, method=METHOD)
-    }
+    stored = reader.select("capability_analyses", **key, method=METHOD)
+    done = {(*(row[name] for name in _KEY), row["analysis_id"]) for row in stored}
     for row in reader.rows(sql.read("queries/capabilities/judge_configs"), key):
         names = [row[name] for name in _KEY]
         analysis_id = digest("capabilities", METHOD, dict(key), names, row["basis"])

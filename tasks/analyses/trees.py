@@ -200,16 +200,13 @@ def _store(warehouse: Warehouse, row_of_tree: Row, tree: Tree, members: Sequence
     for node, parent in enumerate(tree.parents):
         under = [members[index] for index in np.flatnonzero(of_leaf[:, node]).tolist()]
         content = sorted([row[name] for name in _CRITERION] for row in under)
-        node_id, is_leaf = digest("node", field, content)[:16], node not in tree.parents
+        own = {**in_tree, "node_id": digest("node", field, content)[:16], "is_leaf": node not in tree.parents}
         above: Row = {"node_id": None, "level": -1} if parent < 0 else nodes[parent]
         nodes.append({
-            **in_tree, "field": field, "node_id": node_id, "parent_id": above["node_id"], "level": above["level"] + 1,
-            "position": node, "is_leaf": is_leaf, "name": field if parent < 0 else None, **_sizes(under), **created,
+            **own, "field": field, "parent_id": above["node_id"], "level": above["level"] + 1,
+            "position": node, "name": field if parent < 0 else None, **_sizes(under), **created,
         })  # fmt: skip
-        of_nodes += [
-            {**in_tree, **{name: row[name] for name in _CRITERION}, "node_id": node_id, "is_leaf": is_leaf}
-            for row in under
-        ]
+        of_nodes += [own | {name: row[name] for name in _CRITERION} for row in under]
     warehouse.write("capability_members", of_nodes)
     warehouse.write("capability_node_rows", nodes)
     # Written last, because it marks which tree is current.

@@ -91,9 +91,7 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
         raise PipelineError(f"nothing to compare: {empty[0].removesuffix('.')}")
     # Holm's correction covers all differences of the comparison.
     adjusted = rules.holm([difference.paired.p_value for difference in differences])
-    corrected = tuple(
-        replace(difference, p_adjusted=p_value) for difference, p_value in zip(differences, adjusted, strict=True)
-    )
+    corrected = tuple(replace(each, p_adjusted=p_value) for each, p_value in zip(differences, adjusted, strict=True))
     return ComparisonResult(kind, comparison.score, corrected, (*_on_random_parts(reader, paired_runs), *empty))
 
 

@@ -90,10 +90,8 @@ def _scores_on(scope: Scope, selections: list[str]) -> list[dict[str, Any]]:
     from tasks.rules.statistics.intervals import few_to_rest_on, known, mean_intervals
 
     given = {"selections": selections, "score": scope.values["score"]}
-    values = {
-        (row["split"], row["model_run_id"]): np.array(row["task_values"], dtype=np.float64)
-        for row in scope.reader.rows(sql.read("queries/hard_subset/values"), given)
-    }
+    of_runs = scope.reader.rows(sql.read("queries/hard_subset/values"), given)
+    values = {(row["split"], row["model_run_id"]): np.array(row["task_values"], dtype=np.float64) for row in of_runs}
     parameters = given | {name: scope.values[name] for name in ("splits", "models", "judges", "vintage")}
     labels = {tuple(each[name] for name in JUDGE_CONFIG): each["judge_config"] for each in scope.judge_configs}
     rows = []

@@ -36,10 +36,8 @@ def _pooled(numerators: Floats, denominators: Floats, sampled: Draws) -> list[Me
     with np.errstate(divide="ignore", invalid="ignore"):
         shares, pooled = over / under, over.sum(axis=0) / under.sum(axis=0)
     ends, are_small = ratio_intervals(over, under, sampled=sampled).tolist(), few_to_rest_on(shares).tolist()
-    results = [
-        MeasureResult(value, low, high, is_small=is_small)
-        for value, (low, high), is_small in zip(pooled.tolist(), ends, are_small, strict=True)
-    ]
+    parts = zip(pooled.tolist(), ends, are_small, strict=True)
+    results = [MeasureResult(value, low, high, is_small=is_small) for value, (low, high), is_small in parts]
     return [results[index] for index in which.reshape(-1).tolist()]
 
 

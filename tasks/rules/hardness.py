@@ -119,10 +119,8 @@ def leave_one_out(scores: Mapping[str, Sequence[float]], size: int) -> list[froz
     Returns:
         A set of `size` task ids for each model.
     """
-    panels = (
-        {task: [*values[:out], *values[out + 1 :]] for task, values in scores.items()}
-        for out in range(len(next(iter(scores.values()))))
-    )
+    models = range(len(next(iter(scores.values()))))
+    panels = ({task: [*values[:out], *values[out + 1 :]] for task, values in scores.items()} for out in models)
     return [frozenset(each.task_id for each in select_hardest(panel, size)) for panel in panels]
 
 

@@ -107,9 +107,8 @@ def parse_verdict(reply: str, grading: str = BINARY, *, omits_think_tag: bool = 
     Raises:
         VerdictError: the reply is anything else.
     """
-    return decided_verdict(
-        json_object(reply, omits_think_tag=omits_think_tag, decision=_DECISIONS[grading][0]), grading
-    )
+    decided = json_object(reply, omits_think_tag=omits_think_tag, decision=_DECISIONS[grading][0])
+    return decided_verdict(decided, grading)
 
 
 def decided_verdict(decided: Mapping[str, Any], grading: str) -> Verdict:

@@ -172,9 +172,7 @@ POLICY = (
     "connect-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'"
 )
 """The pages' content-security policy: nothing from other sites, no inline script or style, no evaluation of text."""
-SERVED_POLICY = POLICY.replace("connect-src 'none'", "connect-src 'self'").replace(
-    "form-action 'none'", "form-action 'self'"
-)
+SERVED_POLICY = re.sub("(connect-src|form-action) 'none'", r"\1 'self'", POLICY)
 """The content-security policy of served pages, which may also call their server."""
 
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b( \d\d:\d\d\b( UTC)?)?")

@@ -74,9 +74,8 @@ def corrected_error(task_sums: Sums, sampled: Draws) -> Floats:
     """
     used = task_sums[..., :3]  # n, p and y are enough
     plain = calibration_error(used.sum(axis=0))
-    drawn = calibration_error(
-        (sampled @ used.astype(sampled.dtype).reshape(len(used), -1)).reshape(-1, *used.shape[1:])
-    )
+    of_draws = sampled @ used.astype(sampled.dtype).reshape(len(used), -1)
+    drawn = calibration_error(of_draws.reshape(-1, *used.shape[1:]))
     excess = used[..., 1] - used[..., 2]
     signed = (excess * np.sign(excess.sum(axis=0))).sum(axis=1, keepdims=True)
     ends = ratio_intervals(signed, used[..., 0].sum(axis=1, keepdims=True), sampled=sampled)[0]

@@ -185,7 +185,5 @@ def expected_width(
     """
     total = sum(n_labels)
     added = sum((n / total) ** 2 * each for n, each in zip(n_labels, variances, strict=True))
-    half = float(student_quantile(0.975, np.asarray(max(1.0, total + n_known - 3.0)))) * math.sqrt(
-        task_variance + added
-    )
-    return 2.0 * half
+    quantile = float(student_quantile(0.975, np.asarray(max(1.0, total + n_known - 3.0))))
+    return 2.0 * (quantile * math.sqrt(task_variance + added))
