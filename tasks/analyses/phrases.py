@@ -73,9 +73,8 @@ def refuse_unready(job: Job) -> None:
         UsageError: it names no model for capabilities, or scikit-learn is not installed.
     """
     if find_spec("sklearn") is None:
-        raise UsageError(
-            f"the tree of capabilities needs scikit-learn; install it with {install_extra('capabilities')}"
-        )
+        extra = install_extra("capabilities")
+        raise UsageError(f"the tree of capabilities needs scikit-learn; install it with {extra}")
     if not job.settings.capability_model:
         raise UsageError("no model describes capabilities; set `capabilities: {model: {name: ...}}`")
 

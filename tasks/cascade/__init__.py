@@ -209,8 +209,7 @@ def rows_of(parameters: Mapping[str, Any], result: CascadeResult) -> list[dict[s
     }  # fmt: skip
     rows = [
         {**common, "position": position, "is_picked": each is result.picked, "is_on_front": each in result.front,
-         "rule": each.candidate.name,
-         **figures_of(each.held_out)}
+         "rule": each.candidate.name, **figures_of(each.held_out)}
         for position, each in enumerate(result.evaluations)
     ]  # fmt: skip
     # Rounded, because the last digits depend on the machine.

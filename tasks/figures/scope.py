@@ -264,11 +264,8 @@ def labelled_judge_configs(judge_configs: Iterable[Mapping[str, Any]]) -> list[d
     Args:
         judge_configs: rows with `judge`, `judge_config_hash`, `template_hash`, `grading` and `judge_trial`, each once.
     """
-    named = [
-        # Ternary verdicts read as binary are named as such.
-        {**row, "named": row["judge"] + (" (as binary)" if row["grading"] == TERNARY_AS_BINARY else "")}
-        for row in judge_configs
-    ]
+    read_as = {TERNARY_AS_BINARY: " (as binary)"}
+    named = [{**row, "named": row["judge"] + read_as.get(row["grading"], "")} for row in judge_configs]
     return with_labels(named, "judge_config", "named", (
         ("judge_trial", "#{}"), ("grading", "{}"), ("template_hash", "template {:.8}"),
         ("judge_config_hash", "configuration {:.8}"),

@@ -57,11 +57,9 @@ def _measured(tables: NDArray[np.float64], measures: Mapping[str, Measure]) -> I
     tables = tables[:, :, used][:, :, :, used]
     intervals = agreement_intervals(tables, *measures.values(), sampled=draws(len(tables)))
     pooled = [measure(tables.sum(axis=0)) for measure in measures.values()]
+    parts = list(zip(measures, pooled, intervals, strict=True))
     for index in range(tables.shape[1]):
-        yield {
-            name: MeasureResult(float(values[index]), *ends[index].tolist())
-            for name, values, ends in zip(measures, pooled, intervals, strict=True)
-        }
+        yield {name: MeasureResult(float(values[index]), *ends[index].tolist()) for name, values, ends in parts}
 
 
 def labels_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Results]:

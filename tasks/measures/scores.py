@@ -49,13 +49,9 @@ def trial_means(_: Sequence[Row], values: Columns) -> Iterator[Results]:
 
 def condition_test(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     """Yield the test of a difference from the baseline, by the rule of `prbench diff`."""
-    paired = paired_difference(values["baseline_value"], values["value"])
-    yield {
-        "difference": MeasureResult(
-            paired.difference, paired.ci_low, paired.ci_high, paired.p_value, paired.n_differing, paired.is_small
-        ),
-        "smallest_detectable": MeasureResult(paired.smallest_detectable),
-    }
+    test = paired_difference(values["baseline_value"], values["value"])
+    of_mean = (test.difference, test.ci_low, test.ci_high, test.p_value, test.n_differing, test.is_small)
+    yield {"difference": MeasureResult(*of_mean), "smallest_detectable": MeasureResult(test.smallest_detectable)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +88,8 @@ def debiased_differences(pairs: Sequence[Row], values: Columns) -> Iterator[Resu
         first, second = figures[pair["figure_a"]], figures[pair["figure_b"]]
         common, a, b = np.intersect1d(first.tasks, second.tasks, return_indices=True)
         reason = first.no_figure or second.no_figure or (None if len(common) > 1 else "no task in common")
-        estimates = [
-            debiased.estimated_difference(one, other, (a, b))
-            for one, other in zip(first.estimates, second.estimates, strict=False)
-            if reason is None
-        ]
+        sides = () if reason else zip(first.estimates, second.estimates, strict=False)
+        estimates = [debiased.estimated_difference(one, other, (a, b)) for one, other in sides]
         yield _results(second.judged[b] - first.judged[a], reason, estimates)
 
 

@@ -117,11 +117,8 @@ def served_page(page: Page, benchmark: Benchmark, folder: Path, pages: tuple[Pag
         values: the values for its template.
     """
     written = [page for page in (*PAGES, *NAVIGATED) if (folder / f"{page.name}.html").is_file()]
-    common = {
-        "heading": benchmark.title,
-        "pages": (*written, COMPARE, *pages),
-        "footer": "This page is made when it is opened, on this machine alone.",
-    }
+    footer = "This page is made when it is opened, on this machine alone."
+    common = {"heading": benchmark.title, "pages": (*written, COMPARE, *pages), "footer": footer}
     return render(page.template, policy=SERVED_POLICY, report=common, page=page, title=page.title, **values)
 
 

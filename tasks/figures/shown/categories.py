@@ -72,17 +72,13 @@ def _fitting(rows: Rows) -> list[Chart]:
 
 def own_breakdown(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
     """Return a figure of the tasks or criteria under each label of a breakdown."""
-    what = (
-        "Mean $criteria_score ($criteria_formula) over the criteria with each label"
-        if breakdown.of_criteria
-        else "Mean $score on the tasks with each label"
-    )
+    over = "$criteria_score ($criteria_formula) over the criteria" if breakdown.of_criteria else "$score on the tasks"
     return Figure(
         name or f"breakdown_{breakdown.kind}",
         breakdown.title,
-        f"{what}, the easiest first; a task or criterion with several labels counts under each. A hollow dot or an "
-        "asterisk marks a mean on fewer than 50 tasks, or with fewer than 10 that differ from the most common value: "
-        "its interval may cover less than 95 %.",
+        f"Mean {over} with each label, the easiest first; a task or criterion with several labels counts under each. A "
+        "hollow dot or an asterisk marks a mean on fewer than 50 tasks, or with fewer than 10 that differ from the "
+        "most common value: its interval may cover less than 95 %.",
         columns(
             "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
             "hidden_ci_high n_tasks n_tasks_wanted coverage",
