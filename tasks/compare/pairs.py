@@ -139,10 +139,8 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
     if not fitting:
         kind_of = {each: kind for kind in reversed(kinds) for each in known[kind]}
         near = dict.fromkeys(get_close_matches(name, kind_of, n=1, cutoff=0.0)[0] for name in comparison.names)
-        raise UsageError(
-            f"{given}: each must be a {' or '.join(kinds)} with verdicts, and all of one kind; nearest: "
-            + ", ".join(f"{name} ({kind_of[name]})" for name in near)
-        )
+        nearest, wanted = ", ".join(f"{name} ({kind_of[name]})" for name in near), " or ".join(kinds)
+        raise UsageError(f"{given}: each must be a {wanted} with verdicts, and all of one kind; nearest: {nearest}")
     if len(fitting) > 1:
         raise UsageError(f"{given}: could be {' or '.join(fitting)}; say which with --of")
     kind = fitting[0]
