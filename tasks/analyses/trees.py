@@ -140,8 +140,7 @@ def _split(points: Floats, counts: Ints, fewest: int, k: int) -> tuple[float, In
     from sklearn.metrics import silhouette_score
 
     fitted = KMeans(k, n_init=4, random_state=_SEED).fit(points, sample_weight=counts)
-    sizes = np.bincount(fitted.labels_, counts, minlength=k)
-    kept = np.flatnonzero(sizes >= fewest)
+    kept = np.flatnonzero(np.bincount(fitted.labels_, counts, minlength=k) >= fewest)
     if len(kept) < 2:
         return -math.inf, fitted.labels_
     distances = np.linalg.norm(fitted.cluster_centers_[:, None] - fitted.cluster_centers_[kept][None], axis=2)

@@ -66,8 +66,7 @@ def choose_control_set(job: Job) -> StageReport:
 def _chosen(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig) -> list[dict[str, Any]]:
     number = {"of_response": _OF_RESPONSE, "number": job.settings.drift.verdicts}
     rows = reader.rows(sql.read("queries/drift/candidates"), {**wanted.key, **judge_config.columns, **number})
-    members = sorted(row["verdict_id"] for row in rows)
-    set_id = digest("control set", wanted.key, judge_config.columns, members)
+    set_id = digest("control set", wanted.key, judge_config.columns, sorted(row["verdict_id"] for row in rows))
     return [{**row, "set_id": set_id, "run_id": job.run_id, "created_at": datetime.now(UTC)} for row in rows]
 
 

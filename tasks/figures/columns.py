@@ -143,8 +143,7 @@ def _figure(kind: str, value: float) -> str:
         return f"{digits}%"
     if kind in {"usd", "price"}:
         return f"−${digits[1:]}" if digits.startswith("−") else f"${digits}"
-    is_positive = value > 0 and digits.strip("0.") != ""
-    return f"+{digits}" if kind == "signed" and is_positive else digits
+    return f"+{digits}" if kind == "signed" and value > 0 and digits.strip("0.") else digits
 
 
 def _text(value: Any) -> str:

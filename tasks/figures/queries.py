@@ -114,8 +114,7 @@ def _scoped(name: str, columns_of: ColumnsOf) -> str:
 
 
 def _relation(name: str) -> str:
-    is_public = any(each.name == name for each in sql.models()) or name in TABLES
-    return name if is_public else f"{sql.INTERMEDIATE}.{name}"
+    return name if name in TABLES or name in {each.name for each in sql.models()} else f"{sql.INTERMEDIATE}.{name}"
 
 
 def _presented(name: str, columns_of: ColumnsOf) -> str:

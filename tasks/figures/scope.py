@@ -188,8 +188,7 @@ class Scope:
     @cached_property
     def category_title(self) -> str | None:
         """The benchmark's name for the categories of criteria; None without one."""
-        breakdowns = (self.benchmark.breakdowns.get(row["kind"]) for row in self._kinds if row["is_category"])
-        return next(breakdowns, None)
+        return next((self.benchmark.breakdowns.get(row["kind"]) for row in self._kinds if row["is_category"]), None)
 
     @cached_property
     def _kinds(self) -> list[dict[str, Any]]:

@@ -134,8 +134,7 @@ def _completed(purpose: str, per_call: PerCall, most_reply: int | None) -> tuple
     low = high = per_call
     assumed = []
     if per_call.prompt is None:
-        base = per_call.base_prompt or 0.0
-        low, high = (replace(per_call, prompt=base + end) for end in JUDGED_TOKENS)
+        low, high = (replace(per_call, prompt=(per_call.base_prompt or 0.0) + end) for end in JUDGED_TOKENS)
         assumed.append(f"responses of {_words(JUDGED_TOKENS)} tokens to judge")
     if per_call.completion is None:
         times, usual = (1.0, RESPONSE_TOKENS) if purpose == "sample" else (per_call.n_in_call, VERDICT_TOKENS)

@@ -279,8 +279,7 @@ def _control(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeC
     n_left = chosen["n_calls"]
     if not chosen["n_members"]:
         n_left = math.ceil(job.settings.drift.verdicts / (called.judge_config.piece_size or 1))
-    planned = _of_judge(reader, called.judge_config, "drift", round(n_left * called.times))
-    return replace(planned, cascade=called.note)
+    return replace(_of_judge(reader, called.judge_config, "drift", round(n_left * called.times)), cascade=called.note)
 
 
 def judges_to_call(

@@ -43,8 +43,7 @@ def evidence_format(*, is_bounded: bool) -> dict[str, Any]:
     """Return the JSON schema of the reply, with or without bounds for the length and number of statements."""
     # Far more than the evidence of a chunk on one criterion; the bounds prevent a reply that never ends.
     bound, number = ({"maxLength": 2_000}, {"maxItems": 100}) if is_bounded else ({}, {})
-    statements = {"type": "array", "items": {"type": "string", **bound}, **number}
-    return strict_format("evidence", {"evidence": statements})
+    return strict_format("evidence", {"evidence": {"type": "array", "items": {"type": "string", **bound}, **number}})
 
 
 def parse_evidence(reply: str, *, omits_think_tag: bool = False) -> tuple[str, ...]:

@@ -151,8 +151,7 @@ def crossing_chance(n_tasks: Floats, squares: Floats) -> float:
     significance tests on accumulating data", 1969), on Gauss-Legendre nodes.
     """
     bounds, steps = _scaled(n_tasks, squares)
-    n_nodes = int(min(_MOST_NODES, max(60, 4.0 * _finest(bounds, steps))))
-    at, weights = np.polynomial.legendre.leggauss(n_nodes)
+    at, weights = np.polynomial.legendre.leggauss(int(min(_MOST_NODES, max(60, 4.0 * _finest(bounds, steps)))))
     nodes, mass = np.zeros(1), np.ones(1)
     for bound, step in zip(bounds, steps, strict=True):
         here = bound * at
@@ -248,8 +247,7 @@ def unbiased_means(differences: Floats, figures: Floats, strata: Floats, rule: R
     Returns:
         A mean for each figure, NaN if too few orders are possible.
     """
-    n_tasks = len(differences)
-    looks = [end for end in rule.ends if end < n_tasks]
+    looks = [end for end in rule.ends if end < len(differences)]
     first = rule.ends[0]
     if not looks:
         return means(figures[:first])

@@ -56,14 +56,13 @@ def reply_format(explanation_chars: int | None, grading: str = BINARY, *, is_gro
 
 def strict_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return a structured output with exactly these properties."""
-    schema = {"name": name, "strict": True, "schema": object_of(properties)}
-    return {"type": "json_schema", "json_schema": schema}
+    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": object_of(properties)}}
 
 
 def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON schema of an object with exactly these properties, all of them required."""
-    required = list(properties)
-    return {"type": "object", "properties": {**properties}, "required": required, "additionalProperties": False}
+    names = list(properties)
+    return {"type": "object", "properties": {**properties}, "required": names, "additionalProperties": False}
 
 
 class VerdictError(ValueError):

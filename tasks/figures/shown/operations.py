@@ -23,8 +23,7 @@ from tasks.run.coverage import CoverageCell, coverage
 
 def latest_points(rows: Rows) -> Rows:
     """Return the ten latest vintages of each model on each split under each judge, for the table; the CSV has all."""
-    by_line = groupby(rows, itemgetter("split", "judged_by", "label"))
-    return [row for _, of_line in by_line for row in [*of_line][-10:]]
+    return [row for _, of_line in groupby(rows, itemgetter("split", "judged_by", "label")) for row in [*of_line][-10:]]
 
 
 _HISTORY = Figure(

@@ -177,8 +177,7 @@ def _missing(blocks: Iterable[Block], site: Site) -> list[Block]:
 def _program() -> str:
     """Return a hash that changes with this package, its queries, and its libraries."""
     queries = (sql.FOLDER / f"{name}.sql" for name in ("report/drilldown", "figures/shared"))
-    sources = [*Path(__file__).parent.glob("*.py"), *queries]
-    texts = [path.read_text(encoding="utf-8") for path in sorted(sources)]
+    texts = [path.read_text(encoding="utf-8") for path in sorted([*Path(__file__).parent.glob("*.py"), *queries])]
     libraries = [version("pyromark"), version("nh3"), version("duckdb"), version("isal")]
     return hashlib.sha256("\n".join([*texts, *map(repr, sql.models()), *libraries]).encode()).hexdigest()
 

@@ -158,8 +158,7 @@ def _scores(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, 
     for judge_config, entry, task_id, value, *bounds in subjects.rows("drilldown/scores"):
         if task_id in indices:
             known = (value,) if value is not None else (None, *bounds)
-            rounded = [None if each is None else round(each, 5) for each in known]
-            scores[judge_config][entry][indices[task_id]] = rounded
+            scores[judge_config][entry][indices[task_id]] = [None if each is None else round(each, 5) for each in known]
     return scores
 
 

@@ -107,8 +107,7 @@ def effective_votes(moments: NDArray[Any], *, n_voters: int) -> Floats:
     first, second = n * aa - a * a, n * bb - b * b
     is_defined = (first > _NO_VARIANCE * n * aa) & (second > _NO_VARIANCE * n * bb)
     correlation = np.where(is_defined, quotient(n * ab - a * b, np.sqrt(first * second)), 0.0)
-    n_pairs = is_defined.sum(axis=-1)
-    mean = quotient(correlation.sum(axis=-1), n_pairs)
+    mean = quotient(correlation.sum(axis=-1), is_defined.sum(axis=-1))
     return np.asarray(n_voters / (1.0 + (n_voters - 1) * np.clip(mean, 0.0, 1.0)))
 
 

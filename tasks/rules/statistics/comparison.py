@@ -66,8 +66,7 @@ def paired_difference(
     low, high = (low, high) if turn > 0 else (-high, -low)
     p_value = max(float(resampled.p_values()[0]), 1.0 / (1 + resamples))
     smallest = _smallest_detectable(values[:, 0], differing, 1.0 - level)
-    is_small = bool(intervals.few_to_rest_on(values)[0])
-    return PairedDifference(n, mean, low, high, p_value, smallest, differing, is_small)
+    return PairedDifference(n, mean, low, high, p_value, smallest, differing, bool(intervals.few_to_rest_on(values)[0]))
 
 
 def task_differences(first: Floats, second: Floats) -> Floats:

@@ -127,8 +127,7 @@ def corrected(known: KnownTasks, labels: Labels, *, uses_judge: bool = True) -> 
         for each in (residual, careful)
     )
     degrees = max(1.0, _effective(np.bincount(labels.task, importance).astype(np.float64)) - design.shape[1])
-    extra_variance = _extra_variance(careful, importance)
-    return Corrected(values, spread, extra_variance, _effective(importance), degrees, power)
+    return Corrected(values, spread, _extra_variance(careful, importance), _effective(importance), degrees, power)
 
 
 def too_few(estimated: Corrected) -> str | None:
@@ -225,8 +224,7 @@ def _prediction(signs: Floats, labels: Labels, importance: Floats, *, uses_judge
         if 0.0 <= power <= 1.0:
             return np.asarray(constants), float(power)
     power = min(max(float(power), 0.0), 1.0) if uses_judge else 0.0
-    rest = labels.label - power * labels.judge
-    return _least_squares(root * signs, root[:, 0] * rest), power
+    return _least_squares(root * signs, root[:, 0] * (labels.label - power * labels.judge)), power
 
 
 def _least_squares(design: Floats, target: Floats) -> Floats:
@@ -235,8 +233,7 @@ def _least_squares(design: Floats, target: Floats) -> Floats:
 
 def _leverages(design: Floats, importance: Floats) -> Floats:
     """Return the leverage of each label on the fit (MacKinnon and White 1985, HC2)."""
-    weighted = np.sqrt(importance)[:, None] * design
-    left, size, _ = np.linalg.svd(weighted, full_matrices=False)
+    left, size, _ = np.linalg.svd(np.sqrt(importance)[:, None] * design, full_matrices=False)
     used = left[:, size > _RANK * size.max()] if size.size and size.max() > 0 else left[:, :0]
     return np.asarray(np.minimum((used**2).sum(axis=1), 0.9), dtype=np.float64)
 

@@ -45,8 +45,7 @@ def quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
     for probability in (tails, 1.0 - tails):
         position = np.maximum(last, 0) * probability
         below = np.floor(position).astype(np.int64)
-        above = np.minimum(below + 1, np.maximum(last, 0))
-        low, high = rows[every, below], rows[every, above]
+        low, high = rows[every, below], rows[every, np.minimum(below + 1, np.maximum(last, 0))]
         pair.append(low + (high - low) * (position - below))
     return np.stack(pair, axis=1)
 
@@ -224,8 +223,7 @@ def mean_intervals(values: Floats, *, sampled: Draws | None = None) -> Floats:
         Shape (n_figures, 2): low and high in the unit of the values, NaN for a figure with too few tasks that differ.
     """
     counted = ~np.isnan(values)
-    counts = counted.astype(np.float64)
-    return ratio_intervals(np.where(counted, values, 0.0), counts, sampled=sampled)
+    return ratio_intervals(np.where(counted, values, 0.0), counted.astype(np.float64), sampled=sampled)
 
 
 def ratio_intervals(numerators: Floats, denominators: Floats, *, sampled: Draws | None = None) -> Floats:
@@ -249,8 +247,7 @@ def ratio_intervals(numerators: Floats, denominators: Floats, *, sampled: Draws 
     for start in range(0, len(enough), _FIGURES_AT_A_TIME):
         chosen = enough[start : start + _FIGURES_AT_A_TIME]
         chosen_each = each[:, chosen]
-        resampled = studentised(numerators[:, chosen], denominators[:, chosen], differing[chosen], weights)
-        low, high = resampled.ends(LEVEL)
+        low, high = studentised(numerators[:, chosen], denominators[:, chosen], differing[chosen], weights).ends(LEVEL)
         # The interval stays within the range of the tasks' values.
         ends[chosen, 0] = np.maximum(low, np.nanmin(chosen_each, axis=0))
         ends[chosen, 1] = np.minimum(high, np.nanmax(chosen_each, axis=0))

@@ -87,8 +87,7 @@ class TaskSums:
         For the difference of two task values over disjoint sets it is the sum of both.
         """
         decided, squares = self.decided @ leaves, self.squares @ leaves
-        inverse = np.divide(squares, decided**2, out=np.zeros(decided.shape), where=decided > 0)
-        return np.asarray(self.spread * inverse)
+        return np.asarray(self.spread * np.divide(squares, decided**2, out=np.zeros(decided.shape), where=decided > 0))
 
     def of_tasks(self, chosen: Flags) -> "TaskSums":
         """Return the sums of the chosen tasks."""
@@ -131,9 +130,8 @@ class Contrast:
 
     def sides(self, inside: Floats, outside: Floats) -> tuple[Floats, Floats]:
         """Return task values of the other side and of the model, for sets of leaves and their complements."""
-        if self.other is None:
-            return self.model.shares(outside), self.model.shares(inside)
-        return self.other.shares(inside), self.model.shares(inside)
+        beside = self.model.shares(outside) if self.other is None else self.other.shares(inside)
+        return beside, self.model.shares(inside)
 
     def of_tasks(self, chosen: Flags) -> "Contrast":
         """Return the contrast on the chosen tasks."""
