@@ -61,8 +61,8 @@ def strict_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
 
 def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON schema of an object with exactly these properties, all of them required."""
-    names = list(properties)
-    return {"type": "object", "properties": {**properties}, "required": names, "additionalProperties": False}
+    required = list(properties)
+    return {"type": "object", "properties": {**properties}, "required": required, "additionalProperties": False}
 
 
 class VerdictError(ValueError):
