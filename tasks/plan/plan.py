@@ -201,8 +201,7 @@ def _verdicts(
     prices = prices_of(target, of_batch=judge_config.judge.mode == "batch")
     per_call = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(judge_config))
     fit = context_fit_of(judge_config, target)
-    n_of = "n_criteria" if piece_size == 1 else "n_calls"
-    counts = {each.response_id: getattr(each, n_of) for each in missing}
+    counts = {each.response_id: each.n_criteria if piece_size == 1 else each.n_calls for each in missing}
     n_prompts, prompts = {each.response_id: 1 for each in missing}, list[str]()
     has_texts = fit is not None or per_call.prompt is None
     columns = f"response_id, task_id{', text' if has_texts else ''}"
