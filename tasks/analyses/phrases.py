@@ -117,11 +117,10 @@ def stored_phrases(job: Job, reader: Reader, key: Mapping[str, str]) -> list[dic
 def embedding_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
     """Return an item for each distinct phrase: the request for its vector."""
     common = {**wanted.key, **provenance("model", analyst, "")}
-    phrases = sorted({row["phrase"] for row in stored_phrases(job, reader, wanted.key)})
     return [
         Item(row_id=digest("embedding", common, phrase), group=phrase, reply_spec=vector_reply_spec(),
              columns={**common, "phrase": phrase, "vector": None}, prompt=partial(str, phrase))
-        for phrase in phrases
+        for phrase in sorted({row["phrase"] for row in stored_phrases(job, reader, wanted.key)})
     ]  # fmt: skip
 
 

@@ -85,13 +85,11 @@ def tfidf(phrases: Sequence[str]) -> Floats:
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, stop_words="english")
     try:
-        weighted = vectorizer.fit_transform(phrases)
+        weighted = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, stop_words="english").fit_transform(phrases)
     except ValueError:  # no phrase has a counted word
         return np.zeros((len(phrases), 1))
-    most = min(weighted.shape) - 1
-    if most <= _DIMENSIONS:
+    if min(weighted.shape) - 1 <= _DIMENSIONS:
         return _unit(weighted.toarray())
     return _unit(TruncatedSVD(_DIMENSIONS, n_iter=7, random_state=_SEED).fit_transform(weighted))
 
@@ -173,9 +171,8 @@ def trees_to_grow(job: Job, reader: Reader) -> Iterator[tuple[Row, list[Row], li
         # The id is a hash of the content, so an unchanged tree is not built twice.
         tree_id = digest("tree", METHOD, by, field, content)[:16]
         if members and stored.get(field) != tree_id:
-            of_members = None if vectors is None else [vectors[row["phrase"]] for row in members]
             row = {**key, "field": field, "tree_id": tree_id, "vectors": label, "method": METHOD, **_sizes(members)}
-            yield row, members, of_members
+            yield row, members, None if vectors is None else [vectors[each["phrase"]] for each in members]
 
 
 def grow(job: Job) -> StageReport:

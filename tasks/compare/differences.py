@@ -314,13 +314,12 @@ def _parts(difference: ScoreDifference, cells: pl.DataFrame, n_flips: int | None
         "n_left_out": len(decided) - len(compared), "n_in_one": len(both_responded) - len(shared),
         "explained": flips["effect"].sum() / len(tasks),
     }  # fmt: skip
-    shown = flips.drop("is_in_both")[:n_flips].to_dicts()
     return {
         "verdicts": [verdicts],
         "categories": categories.sort("contribution", "category").to_dicts() if len(flips) else [],
         "tasks": of_tasks.sort("difference", "task_id").to_dicts(),
         "flips": [
             flip | {f"{side}_decision": decision(flip[f"{side}_by_trial"]) for side in ("first", "second")}
-            for flip in shown
+            for flip in flips.drop("is_in_both")[:n_flips].to_dicts()
         ],
     }

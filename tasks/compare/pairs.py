@@ -193,11 +193,10 @@ def model_runs(reader: Reader, benchmark: str) -> list[ModelRun]:
     Raises:
         PipelineError: no model run has a verdict.
     """
-    names = [field.name for field in fields(ModelRun)]
     rows = reader.rows(sql.read("queries/compare/model_runs"), {"benchmark": benchmark})
     if not rows:
         raise PipelineError(f"nothing to compare: no verdict on {benchmark} yet; run `prbench run` first")
-    return [ModelRun(**{name: row[name] for name in names}) for row in rows]
+    return [ModelRun(**{field.name: row[field.name] for field in fields(ModelRun)}) for row in rows]
 
 
 def _grouped(sides: Iterable[Side], *equal: str) -> dict[Any, list[Side]]:

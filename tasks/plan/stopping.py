@@ -74,10 +74,9 @@ def simulated(progress: Sequence[Progress], history: Sequence[dict[str, float]])
     A finished comparison needs no more tasks. In a row, `tasks` are those until it is decided, and `n_history` is the
     number of tasks with stored values, 0 if there are too few.
     """
-    generator = np.random.default_rng(_SEED)
     pool = sorted({task for of_pair in history for task in of_pair})
     longest = max((each.comparison.rule.n_planned for each in progress), default=0)
-    samples = generator.integers(max(1, len(pool)), size=(longest, ORDERS))
+    samples = np.random.default_rng(_SEED).integers(max(1, len(pool)), size=(longest, ORDERS))
     needed: dict[str, list[tuple[Mapping[str, int], Floats]]] = {}
     expected: list[Row] = []
     for each, differences in zip(progress, history, strict=True):
