@@ -26,8 +26,6 @@ from tasks.rules.text.numbers import counted
 from tasks.run.run_context import LEDGER, callees
 from warehouse import Warehouse, WarehouseError, lines_on, refuse_other_version
 
-_CONNECT_S = 3.0
-
 
 @dataclass(frozen=True)
 class SetupFinding:
@@ -123,7 +121,7 @@ def _reached(address: str) -> str:
         raise UsageError("the address has no host; write it with https://")
     try:
         port = parts.port or (443 if parts.scheme == "https" else 80)
-        with socket.create_connection((host, port), timeout=_CONNECT_S):
+        with socket.create_connection((host, port), timeout=3.0):
             return f"{host}:{port} responds"
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
@@ -166,7 +164,6 @@ def _senders(job: Job) -> Iterator[SetupFinding]:
 
 
 _PACKAGES = ("prefect", "duckdb", "polars", "pyarrow", "datasets", "litellm", "great-expectations")
-_LOW_DISK_BYTES = 2**30
 
 
 def _warehouse(job: Job) -> Iterator[SetupFinding]:
@@ -178,7 +175,7 @@ def _warehouse(job: Job) -> Iterator[SetupFinding]:
     obstacle = f": {existing} cannot be written to; choose another --warehouse"
     yield SetupFinding("data folder", can_write, folder if can_write else folder + obstacle)
     free = shutil.disk_usage(existing).free
-    yield SetupFinding("disk", free >= _LOW_DISK_BYTES, f"{free / 2**30:.0f} GiB free")
+    yield SetupFinding("disk", free >= 2**30, f"{free / 2**30:.0f} GiB free")
     if host := warehouse.elsewhere():
         yield SetupFinding("another machine", None, f"{host} writes this warehouse, or did so until it failed")
     damage: list[str] = []

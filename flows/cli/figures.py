@@ -331,8 +331,6 @@ def leaderboard(context: Context, output: Path | None, is_debiased: bool, **own:
       prbench leaderboard -o board.xlsx     with a sheet of explanations
       prbench leaderboard --debiased      scores that people's labels correct
     """
-    from tasks.figures.leaderboard import leaderboard as ranked
-
     by = own["by"]
     given = {"--risk": own["is_severity"], "--hard": own["is_hard"], "--json": context.as_json, "--output": output}
     given |= {"--debiased": is_debiased, **{f"--{name}": own[name] for name in ("by", "selection", "score")}}
@@ -349,7 +347,7 @@ def leaderboard(context: Context, output: Path | None, is_debiased: bool, **own:
 
         refuse_other_suffix(output)
     job = context.stored_job()
-    table = ranked(job, vintage=context.arguments.vintage, **own)
+    table = leaderboard_of(job, context.arguments.vintage, **own)
     if output is not None:
         click.echo(write_board(job, table, output).line)
     elif context.as_json:
@@ -359,11 +357,11 @@ def leaderboard(context: Context, output: Path | None, is_debiased: bool, **own:
     return 0
 
 
-def leaderboard_of(job: "Job", vintage: str | None) -> "ResultTable":
-    """Return the leaderboard of a job on its splits."""
+def leaderboard_of(job: "Job", vintage: str | None, **own: Any) -> "ResultTable":
+    """Return the leaderboard of a job, by default on its splits."""
     from tasks.figures.leaderboard import leaderboard as ranked
 
-    return ranked(job, vintage=vintage)
+    return ranked(job, vintage=vintage, **own)
 
 
 def show_leaderboard(job: "Job", table: "ResultTable") -> None:

@@ -7,18 +7,17 @@ import resource
 import sys
 import traceback
 from collections.abc import Sequence
+from itertools import chain
 
 import click
 
 from flows.cli import exchange, figures, operate, plan, run, shown, sql
 from flows.cli.options import Group
-from flows.run.outcomes import explained
+from flows.run.outcomes import BELOW_BAR, ENDINGS, explained
 from tasks.console import shown_visibly
 
 _MOST_OPEN_FILES = 10_240
 """A limit that every system allows; each call in flight needs one file."""
-EXIT_DAMAGED = 3
-"""The exit code of a command that did its work and found damaged data."""
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Most used": (
         run.run, plan.plan, plan.status, figures.leaderboard, shown.diff, operate.report, sql.sql, operate.doctor,
@@ -39,10 +38,9 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
 
 
 @click.group(
-    cls=Group,
-    sections=SECTIONS,
+    cls=Group, commands=list(chain(*SECTIONS.values())),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-)
+)  # fmt: skip
 def cli() -> None:
     """Evaluate language models on rubric benchmarks.
 
@@ -55,6 +53,9 @@ def cli() -> None:
       prbench leaderboard --by category
       prbench sql 'select model, status, count(*) from verdicts group by all'
     """
+
+
+cli.sections = SECTIONS
 
 
 def entry() -> None:
@@ -92,7 +93,7 @@ def main(arguments: Sequence[str]) -> int:
             # A run shows damage in its reports; this is for all other commands.
             click.echo(f"prbench: {notice.line}", err=True)
             if code == 0 and not notice.is_mended:
-                code = EXIT_DAMAGED
+                code = ENDINGS[BELOW_BAR].exit_code
         if line:
             # Quoted text may contain line breaks.
             click.echo(f"prbench: {' '.join(line.split(chr(10)))}", err=True)

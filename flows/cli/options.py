@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tasks.config.job import Job
 
 OWN, SELECTION, LOCATION, OUTPUT = "Options", "Selection", "Place", "Output"
-_HEADINGS = (OWN, SELECTION, LOCATION, OUTPUT)
-_COMMANDS = "Commands"
 
 
 class GroupedOption(click.Option):
@@ -38,7 +36,7 @@ class Command(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under the headings of their groups."""
         options = [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
-        for heading in _HEADINGS:
+        for heading in (OWN, SELECTION, LOCATION, OUTPUT):
             of_group = [option for option in options if getattr(option, "group", OWN) == heading]
             if records := [record for option in of_group if (record := option.get_help_record(ctx))]:
                 with formatter.section(heading):
@@ -46,23 +44,15 @@ class Command(click.Command):
 
 
 class Group(Command, click.Group):
-    """A group whose help shows its commands under headings, each with its first sentence in full."""
+    """A group whose help shows its commands under the headings of `sections`, each with its first sentence in full."""
 
-    def __init__(
-        self, *arguments: Any, sections: Mapping[str, Sequence[click.Command]] | None = None, **settings: Any
-    ) -> None:
-        super().__init__(*arguments, **settings)
-        self._sections = dict(sections or {})
-        for commands in self._sections.values():
-            for command in commands:
-                self.add_command(command)
+    sections: Mapping[str, Sequence[click.Command]] | None = None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under their headings, then the commands under theirs."""
         super().format_options(ctx, formatter)
-        sections = self._sections or {_COMMANDS: tuple(self.commands.values())}
-        width = max(len(command.name or "") for commands in sections.values() for command in commands)
-        for heading, commands in sections.items():
+        width = max(map(len, self.commands))
+        for heading, commands in (self.sections or {"Commands": tuple(self.commands.values())}).items():
             with formatter.section(heading):
                 # Names padded to one width, so that the texts of all sections are aligned.
                 formatter.write_dl([(f"{each.name:<{width}}", each.get_short_help_str(200)) for each in commands])

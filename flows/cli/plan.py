@@ -44,14 +44,13 @@ def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> i
     """Show the calls that a job would make, with tokens and cost."""
     from flows.run.validation import refuse_unknown_names
     from tasks.plan.estimate import total_of
+    from tasks.plan.plan import is_prepared, plan_analyses
     from tasks.plan.plan import plan as planned_calls
-    from tasks.plan.plan import plan_analyses
     from tasks.run.run_context import unbounded
 
     refuse_early(context)
     refuse_unknown_names(job)
-    prepared = _prepare(job)
-    if prepared and prepared.was_interrupted:
+    if not is_prepared(job) and (prepared := _prepare(job)).was_interrupted:
         return prepared.exit_code
     if with_stopping:
         return _show_stopping(context, job)
@@ -114,20 +113,18 @@ def _lines(planned: "Planned") -> Iterator[str]:
         yield f"Judged again by {planned.label}: {planned.judged_before}"
 
 
-def _prepare(job: "Job") -> "Execution | None":
-    """Load the data set if it is not loaded yet, and return the result of that run; None: it was loaded already."""
+def _prepare(job: "Job") -> "Execution":
+    """Load the data set as a run, and return its result."""
     from flows.execution import execute
     from tasks.console import notice
-    from tasks.plan.plan import is_prepared, prepare
+    from tasks.plan.plan import prepare
 
-    if not is_prepared(job):
-        notice("loading and checking the data set first; this makes no model call")
-        # Loading is not part of the planned night.
-        prepared = execute(job.model_copy(update={"night": None}), lambda: prepare(job))
-        for warning in (warning for report in prepared.reports for warning in report.warnings):
-            notice(f"  {warning}")
-        return prepared
-    return None
+    notice("loading and checking the data set first; this makes no model call")
+    # Loading is not part of the planned night.
+    prepared = execute(job.model_copy(update={"night": None}), lambda: prepare(job))
+    for warning in (warning for report in prepared.reports for warning in report.warnings):
+        notice(f"  {warning}")
+    return prepared
 
 
 def _usd(planned: "Planned") -> float | str | None:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import duckdb
 
 
-_FILE = click.Path(path_type=Path)
 # The value of an option that is given without one.
 _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 
@@ -39,7 +38,7 @@ _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
               help="Print the SQL of a recipe, model, figure or query, and do not run it.", **_MAY_BE_BARE)  # fmt: skip
 @click.option("--format", "file_format", type=click.Choice(FORMATS),
               help="Format of the result.  [default: that of the file's ending, else table]")  # fmt: skip
-@click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write the result to a file.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the result to a file.")
 def sql(
     context: Context, query: str | None, file: TextIO | None, describe: str | None, cookbook: str | None,
     shown: str | None, file_format: str | None, output: Path | None,
