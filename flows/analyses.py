@@ -69,9 +69,7 @@ async def neighbours_flow(job: Job) -> list[StageReport]:
         batch(neighbours_batch, f"neighbours {each.judge_config.judge.label} {each.arrangement}", job, each)
         for each in arranged
     ]
-    totals = Counter[str]()
-    for each in arranged:
-        totals.update(row.model for row in each.criteria if row.is_missing)
+    totals = Counter(row.model for each in arranged for row in each.criteria if row.is_missing)
     report = await run_batches(job, STAGE, "verdicts", batches, totals)
     return await _measured(job, [report])
 

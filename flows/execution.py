@@ -308,7 +308,6 @@ def _git_commit() -> str | None:
         return None
 
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ECHO_S = 1.0
 """`uv run` may pass on a Ctrl-C that the terminal sent to both processes: a second signal so soon is the same one."""
 Result = TypeVar("Result")
@@ -352,8 +351,8 @@ def run_interruptibly(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result
 
     threading.Thread(target=run, name="flow", daemon=True).start()
     cancel = begun.result()
-    heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, stop) for number in heeded}
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {each: signal.signal(each, stop) for each in signals if signal.getsignal(each) is not signal.SIG_IGN}
     try:
         return ended.result()
     finally:

@@ -68,7 +68,7 @@ def run_night(job: Job, *, is_verbose: bool, begun_at: datetime | None = None) -
         why = f"failed: {explained(error)[1]}" if isinstance(error, Exception) else "was stopped"
         _send(job, [*alerts, failure(f"the night of {job.night} {why}")])
         raise
-    execution.alerts = [alert.as_json for alert in alerts]
+    execution.alerts = [vars(alert) for alert in alerts]
     _send(job, alerts)
     has_ended = execution.outcome in _ENDED and not any_failed(execution.reports)
     if has_ended and (pinged := ping(job.settings.alerts)) is not None:
@@ -82,7 +82,7 @@ def skip_night(job: Job, why: str) -> Execution:
     """Send an alert that a night does not take place."""
     alert = skipped(f"the night of {job.night} did not take place: {why}")
     _send(job, [alert])
-    return Execution(job, SKIPPED, alerts=[alert.as_json])
+    return Execution(job, SKIPPED, alerts=[vars(alert)])
 
 
 def _of_killed(job: Job) -> list[Alert]:

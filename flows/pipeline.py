@@ -99,11 +99,7 @@ async def _run_to_verdicts(job: Job) -> list[StageReport]:
 
 async def _run_calls(job: Job) -> list[StageReport]:
     """Run the stages that make calls, and return their reports."""
-    return [
-        await call(stages.sample_flow, job),
-        *await _derive(job),
-        await call(stages.judge_flow, job),
-    ]
+    return [await call(stages.sample_flow, job), *await _derive(job), await call(stages.judge_flow, job)]
 
 
 async def _in_blocks(job: Job) -> list[StageReport]:

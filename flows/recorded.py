@@ -47,8 +47,6 @@ UNRECORDED = threading.Event()
 STOPPED = "Stopped; finished work is kept, and the same run continues from here."
 _LOOK_EVERY_S, _RENEW_EVERY_S = 3.0, 5.0
 _MOST_LINES, _NAMED = 3, 3
-_IN_PROGRESS = {"type": {"any_": ["PENDING", "RUNNING", "CANCELLING"]}}
-_CANCELLED = {"type": {"any_": ["CANCELLING", "CANCELLED"]}}
 _results: ContextVar[list[Any] | None] = ContextVar("results", default=None)
 """The result of the called flow, even if recording it fails."""
 
@@ -182,7 +180,8 @@ async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
             if context is not None and context.flow_run is not None:
                 # The deployment's run around this one gets the same tag, so that a search finds both.
                 await client.update_flow_run(context.flow_run.id, tags={*context.flow_run.tags, job.run_id})
-            shown = await _runs(client, {"any_": [warehouse_name(job.warehouse)]}, _IN_PROGRESS)
+            here = {"any_": [warehouse_name(job.warehouse)]}
+            shown = await _runs(client, here, "PENDING", "RUNNING", "CANCELLING")
             names = sorted({tag for run in shown for tag in run.tags} - {job.run_id})
             ended = dict[str, str]()
             if names:
@@ -195,15 +194,15 @@ async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
                     await client.set_flow_run_state(run.id, state, force=True)
             while not UNRECORDED.is_set():
                 await asyncio.sleep(_LOOK_EVERY_S)
-                if await _runs(client, {"all_": [job.run_id]}, _CANCELLED):
+                if await _runs(client, {"all_": [job.run_id]}, "CANCELLING", "CANCELLED"):
                     work.cancel()
                     return
     except Exception as error:  # noqa: BLE001 - the UI is not the work
         _miss(error)
 
 
-async def _runs(client: PrefectClient, of_tags: dict[str, Any], state: dict[str, Any]) -> list[FlowRun]:
-    wanted = FlowRunFilter.model_validate({"tags": of_tags, "state": state})
+async def _runs(client: PrefectClient, of_tags: dict[str, Any], *states: str) -> list[FlowRun]:
+    wanted = FlowRunFilter.model_validate({"tags": of_tags, "state": {"type": {"any_": states}}})
     return await client.read_flow_runs(flow_run_filter=wanted)
 
 
@@ -281,10 +280,7 @@ async def show_results(job: Job) -> None:
 
 @asynccontextmanager
 async def progress_shown(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[None]:
-    """Show the progress of a stage that makes calls while the block runs."""
-    if not tallies or not is_recorded():
-        yield
-        return
+    """Show the progress of a stage that makes calls while the block runs, if it has any to make."""
     bars: list[UUID] = []
 
     async def watch() -> None:
@@ -303,12 +299,12 @@ async def progress_shown(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[
 async def _show_progress(stage: str, tallies: Sequence[Tally], bars: list[UUID]) -> None:
     """Create the progress artifact and put it in `bars`, or update the one there; a lost server is left alone."""
     done, failed, total = (sum(getattr(each, name) for each in tallies) for name in ("done", "failed", "total"))
-    text, share = f"{stage}: {done} of {total}" + (f", {failed} failed" if failed else ""), 100.0 * done / total
+    text = f"{stage}: {done} of {total}" + (f", {failed} failed" if failed else "")
     try:
-        if is_recorded() and bars:
-            await artifacts.aupdate_progress_artifact(bars[0], share, description=text)
-        elif is_recorded():  # without a key: only the page of the run shows it
-            bars.append(await artifacts.acreate_progress_artifact(share, description=text))
+        if bars and is_recorded():
+            await artifacts.aupdate_progress_artifact(bars[0], 100.0 * done / total, description=text)
+        elif total and is_recorded():  # without a key: only the page of the run shows it
+            bars.append(await artifacts.acreate_progress_artifact(100.0 * done / total, description=text))
     except Exception as error:  # noqa: BLE001 - the UI is not the work
         _miss(error)
 

@@ -194,12 +194,11 @@ def _write(context: Context, job: "Job", shows: "Figure", rows: "Rows", file_for
         import polars
 
         polars.from_dicts(rows, infer_schema_length=None).write_parquet(output)
-    elif file_format == "xlsx" or (file_format == "csv" and output is not None):
+    elif output is not None and file_format in {"csv", "xlsx"}:
         from tasks.exports.result_files import write_board
         from tasks.figures.queries import relation_of
         from tasks.rules.records import ResultTable
 
-        assert output is not None, "refused before"
         table = ResultTable(list(rows[0]), [tuple(row.values()) for row in rows])
         click.echo(write_board(job, table, output, name=shows.name, relation=relation_of(shows)).line)
     elif file_format == "csv":

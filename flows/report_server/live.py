@@ -10,7 +10,7 @@ from typing import Any
 
 import sql
 from flows.execution import job_of_run
-from flows.run.outcomes import ENDINGS, KILLED, RUNNING
+from flows.run.outcomes import DONE, ENDINGS, FAILED, KILLED, RUNNING
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.figures.columns import columns
@@ -153,9 +153,6 @@ class LiveView:
         return replace(run, is_living=is_living, outcome=outcome, calls=run_cost(self._job, run.run_id))
 
 
-_LEVELS = {"done": "good", "failed": "bad", "killed": "bad"}
-"""Outcome -> colour; all others have that of a warning."""
-_MOST_ALERTS = 20
 RANKING = replace(
     LEADERBOARD,
     name="ranking",
@@ -169,12 +166,7 @@ CALLS = Figure(
     "Attempts of calls until now, by purpose and called model. The cost leaves out calls of unknown price.",
     columns("purpose called_model calls failed_calls cost_usd unpriced_calls"),
 )
-ALERTS = Figure(
-    "alerts",
-    "Alerts",
-    "Alerts of the last nights, latest first.",
-    columns("night kind detail"),
-)
+ALERTS = Figure("alerts", "Alerts", "Alerts of the last nights, latest first.", columns("night kind detail"))
 
 
 def words(live: Live, index: Path, benchmark: Benchmark) -> dict[str, Any]:
@@ -196,7 +188,7 @@ def words(live: Live, index: Path, benchmark: Benchmark) -> dict[str, Any]:
         "published": "Nothing is published yet." if age is None else f"Results were published {_span(age)} ago.",
         "runs": [_run(run, live.at, benchmark) for run in live.in_progress],
         "last": None if live.last is None else _ended(live.last, live.at, index, benchmark),
-        "figures": _figures([(RANKING, live.ranking), (ALERTS, live.alerts[:_MOST_ALERTS])], benchmark),
+        "figures": _figures([(RANKING, live.ranking), (ALERTS, live.alerts[:20])], benchmark),
         "trouble": live.trouble,
     }
 
@@ -224,7 +216,7 @@ def _ended(run: RunState, now: datetime, index: Path, benchmark: Benchmark) -> d
     end = "" if ended_at is None else f" ({_span(now - ended_at)} ago)"
     return _run(run, ended_at, benchmark) | {
         "outcome": ENDINGS[run.outcome].state_name + end,
-        "level": _LEVELS.get(run.outcome, "warn"),
+        "level": {DONE: "good", FAILED: "bad", KILLED: "bad"}.get(run.outcome, "warn"),
         "has_report": index.is_file(),
     }
 

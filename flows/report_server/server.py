@@ -25,10 +25,6 @@ from tasks.report.build import served_page
 from tasks.report.rendering.site import ASSETS, refuse_other
 from tasks.rules.errors import PipelineError, UsageError
 
-_MOST_PARAMETERS = 20
-_OTHER_SITES = {"cross-site", "same-site"}
-
-
 Renderer = Callable[[Mapping[str, str]], str]
 """Renders a page from the parameters in the address."""
 Renderers = Mapping[str, Renderer]
@@ -77,14 +73,15 @@ class Pages(SimpleHTTPRequestHandler):
     def send_head(self) -> Any:
         """Respond only to requests that name this machine, so that no other site reads the report through a browser."""
         headers = self.headers
-        is_for_other = headers.get("Sec-Fetch-Site") in _OTHER_SITES and headers.get("Sec-Fetch-Mode") != "navigate"
+        is_of_other = headers.get("Sec-Fetch-Site") in {"cross-site", "same-site"}
+        is_for_other = is_of_other and headers.get("Sec-Fetch-Mode") != "navigate"
         if is_for_other or not is_from_here(headers.get_all("Host", []), headers.get_all("Origin", [])):
             self.send_error(403, "Only for this machine, and not for other sites")
             return None
         try:
             parts = urlsplit(self.path)
             renderer = self._renderers.get(unquote(parts.path))
-            given = dict(parse_qsl(parts.query, max_num_fields=_MOST_PARAMETERS))
+            given = dict(parse_qsl(parts.query, max_num_fields=20))
             if renderer is None:
                 self._refuse_outside()
                 return super().send_head()

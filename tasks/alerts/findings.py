@@ -48,11 +48,6 @@ class Alert:
         object.__setattr__(self, "line", one_line(redacted(storable(self.line)), 1_000))
         object.__setattr__(self, "facts", _plain(self.facts))
 
-    @property
-    def as_json(self) -> dict[str, Any]:
-        """The alert in JSON."""
-        return {"kind": self.kind, "subject": self.subject, "line": self.line, "facts": self.facts}
-
 
 def _plain(value: Any) -> Any:
     """Return a value that JSON can hold; a number that is not finite becomes null."""
@@ -228,7 +223,7 @@ class Message:
         return {
             "night": self.job.night, "run_id": self.job.run_id, "benchmark": self.job.settings.benchmark,
             "warehouse": str(self.job.warehouse), "report": self.job.report_url,
-            "alerts": [alert.as_json for alert in self.alerts],
+            "alerts": [vars(alert) for alert in self.alerts],
         }  # fmt: skip
 
     def _text(self, shown: Callable[[str], str]) -> str:

@@ -41,7 +41,7 @@ def test_a_webhook_gets_one_request_with_all_alerts_of_the_night(hook: Hook) -> 
             f"judge drift: {DRIFT.line}\n\nscore drop: {DROP.line}\n\n"
             "run a-run, warehouse warehouse/data; all are in the table `alerts`"
         ),
-        "alerts": [DRIFT.as_json, DROP.as_json],
+        "alerts": [vars(DRIFT), vars(DROP)],
     } == call.json  # fmt: skip
 
 
