@@ -42,7 +42,7 @@ def plan(context: Context, stopping: bool) -> int:
 
 def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> int:
     """Show the calls that a job would make, with tokens and cost."""
-    from flows.run.validation import refuse_unknown_names
+    from flows.run.config import refuse_unknown_names
     from tasks.plan.estimate import total_of
     from tasks.plan.plan import is_prepared, plan_analyses
     from tasks.plan.plan import plan as planned_calls

@@ -84,7 +84,7 @@ def nightly(context: Context) -> int:
       prbench nightly --stop-at 06:30
     """
     from flows.nightly import alert_refused, run_night
-    from flows.run.validation import refuse_unknown_names
+    from flows.run.config import refuse_unknown_names
     from tasks.rules.errors import PipelineError
     from warehouse import WarehouseError
 
