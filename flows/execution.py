@@ -133,10 +133,8 @@ def execute_flow(job: Job, name: str, *, is_verbose: bool) -> Execution:
     from flows.work import FLOWS
 
     refuse_every_vintage(job)
-    calls, refuse = FLOWS[name].calls, FLOWS[name].refuse
-    if refuse is not None:
-        refuse(job)
-    if calls:
+    FLOWS[name].refuse(job)
+    if calls := FLOWS[name].calls:
         refuse_unknown_names(job)
         refuse_uninstalled(job)
         refuse_unready(job, calls)

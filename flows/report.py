@@ -20,8 +20,6 @@ from warehouse import Warehouse, write_atomically
 if TYPE_CHECKING:
     from tasks.report.build import Written
 
-_ALL = "all"
-
 
 def write_report(
     job: Job, folder: Path | None = None, vintage: str | None = None, *, is_of_run: bool = False
@@ -54,7 +52,7 @@ def write_report(
         if folder is None:
             noted.unlink(missing_ok=True)
         basis = basis_of(job)  # data published after this moment may be missing in the report
-        changed = changes(job, None if vintage == _ALL else vintage)
+        changed = changes(job, None if vintage == "all" else vintage)
         written = build(job, folder or job.report_folder, vintage, changed)
         if is_of_run:
             write_atomically(noted, f"{basis}\n".encode())
@@ -72,11 +70,6 @@ def _publish_spend(job: Job) -> None:
 
 
 _WRITERS = (Path(tasks.__file__).parent / "report", Path(tasks.__file__).parent / "benchmarks", sql.FOLDER / "report")
-_SOURCES = {".py", ".js", ".css", ".html", ".sql"}
-_NOT_SHOWN = {"runs", "alerts", "alert_deliveries"}
-"""Tables to which every run adds rows, but which only the list of runs shows."""
-_SETTINGS_NOT_SHOWN = {"alerts", "limits"}
-"""Settings that change nothing in a report."""
 _FILE = "report-basis.txt"
 """The file in the report folder with the hash of the report's inputs."""
 
@@ -105,13 +98,15 @@ def of_all_splits(job: Job) -> Job:
 
 def basis_of(job: Job) -> str:
     """Return a hash of the published data without runs, the configuration, and the code that writes reports."""
-    stored = Warehouse(job.warehouse).published_parts(but=_NOT_SHOWN)
+    # Every run adds rows to these tables, but only the list of runs shows them.
+    stored = Warehouse(job.warehouse).published_parts(but={"runs", "alerts", "alert_deliveries"})
     # A report no longer shows replies that were deleted from the ledger.
     deletions = str(deletion_mark(job.warehouse / LEDGER))
-    shown = job.settings.model_dump_json(exclude=_SETTINGS_NOT_SHOWN)
+    shown = job.settings.model_dump_json(exclude={"alerts", "limits"})  # these change nothing in a report
     given = [shown, job.data.revision, job.vintage, deletions, *stored]
     hashed = hashlib.sha256("\n".join(given).encode())
     for folder in _WRITERS:
-        for path in sorted(path for path in folder.rglob("*") if path.suffix in _SOURCES):
-            hashed.update(path.read_bytes())
+        for path in sorted(folder.rglob("*")):
+            if path.suffix in {".py", ".js", ".css", ".html", ".sql"}:
+                hashed.update(path.read_bytes())
     return hashed.hexdigest()

@@ -1,8 +1,7 @@
 """One Prefect flow for each stage and each analysis: their work in `tasks/`, split into Prefect tasks and reported."""
 
-import asyncio
 import time
-from asyncio import to_thread
+from asyncio import Semaphore, TaskGroup, to_thread
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import accumulate, count, groupby
@@ -40,7 +39,6 @@ from tasks.run.writing import STAGES, StageReport
 from tasks.sample import plan_samples, sample_cells
 from warehouse import Warehouse
 
-_BATCHES_AT_ONCE = 4
 _PUBLISH_LEAST_S, _PUBLISH_MOST_S = 30.0, 300.0
 """Shortest and longest time between two publications: a fast publication is repeated sooner."""
 SAMPLES_A_BATCH, VERDICTS_A_BATCH, ITEMS_A_BATCH = 200, 1_000, 1_000
@@ -84,14 +82,14 @@ async def run_batches(
 
 
 async def _run_all(context: RunContext, batches: Sequence[Batch], report: StageReport) -> None:
-    slots = asyncio.Semaphore(_BATCHES_AT_ONCE)
+    slots = Semaphore(4)
 
     async def run(each: Batch) -> None:
         async with slots:
             report.add(await each(context))
         await to_thread(context.warehouse.publish_if_due, _PUBLISH_LEAST_S, _PUBLISH_MOST_S)
 
-    async with asyncio.TaskGroup() as group:
+    async with TaskGroup() as group:
         for each in batches:
             group.create_task(run(each))
 
@@ -300,7 +298,7 @@ async def neighbours_flow(job: Job) -> list[StageReport]:
         with Warehouse(job.warehouse).reader() as reader:
             return missing_arrangements(job, reader)
 
-    arranged = await asyncio.to_thread(plan)
+    arranged = await to_thread(plan)
     batches = [
         batch(neighbours_batch, f"neighbours {each.judge_config.judge.label} {each.arrangement}", job, each)
         for each in arranged
@@ -330,7 +328,7 @@ async def _ask(job: Job, analysis: Analysis, what: str) -> list[StageReport]:
         warehouse.publish()
         return items
 
-    items = await asyncio.to_thread(to_call_for)
+    items = await to_thread(to_call_for)
     if not any(items.values()):
         return []
     batches = [
@@ -346,5 +344,5 @@ async def _ask(job: Job, analysis: Analysis, what: str) -> list[StageReport]:
 
 async def _run_local(job: Job, work: Callable[[Job], StageReport]) -> list[StageReport]:
     """Do work without calls and return its report; no report if there was nothing to do."""
-    report = await asyncio.to_thread(work, job)
+    report = await to_thread(work, job)
     return [await log_stage(job, report)] if report.notes else []

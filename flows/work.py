@@ -96,7 +96,7 @@ class Startable(NamedTuple):
     work: Sequence[str] = ()
     calls: Sequence[str] = ()
     covers: str = ""
-    refuse: Callable[[Job], None] | None = None
+    refuse: Callable[[Job], None] = lambda _: None
 
 
 _RUN = (
@@ -117,10 +117,7 @@ FLOWS = {
     "neighbours": Startable("flows.stages:neighbours_flow", ("arrangements",), STAGES["neighbours"].calls),
     "review": Startable("flows.stages:review_flow", ("reviews",), refuse=review.refuse_unready),
     "capabilities": Startable(
-        "flows.stages:capabilities_flow",
-        ("capabilities",),
-        STAGES["capabilities"].calls,
-        refuse=phrases.refuse_unready,
+        "flows.stages:capabilities_flow", ("capabilities",), STAGES["capabilities"].calls, refuse=phrases.refuse_unready
     ),
     "check": Startable("flows.stages:check_flow"),
     "compact": Startable("flows.stages:compact_flow"),

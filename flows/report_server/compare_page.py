@@ -1,10 +1,10 @@
 """The page Compare: the choices in its form, and the figures of the chosen comparison, as in `prbench diff`."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasks.benchmarks import load_benchmark
 from tasks.compare.differences import apart, compare, rows_of, with_verdicts
@@ -34,13 +34,11 @@ KINDS: dict[Kind, tuple[str, str]] = {
     "judge": ("Judges", "Two judges on the same responses."),
 }
 """Kind of comparison -> its heading on the page, and an explanation."""
-_NARROWED = {"model": "Model", "judge": "Judge", "vintage": "Vintage"}
 _SIDES = ("first", "second")
 _LABELS = {*_SIDES, "where", "split"}
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     """A choice: its name in the address, its heading, its options (value, text), and the chosen value."""
 
     name: str
@@ -49,8 +47,7 @@ class Field:
     chosen: str
 
 
-@dataclass(frozen=True)
-class ComparePage:
+class ComparePage(NamedTuple):
     """The content of the page: the form's fields, and figures or the reason why there are none.
 
     `about` names the first difference, which the figures below the first one explain.
@@ -101,10 +98,10 @@ def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) ->
         likely.reverse()
     chosen = {**dict(zip(_SIDES, likely, strict=False)), **{name: value for name, value in given.items() if value}}
     fields = [Field(side, side.capitalize(), names.items(), chosen.get(side, "")) for side in _SIDES]
-    for name, title in _NARROWED.items():
+    for name in ("model", "judge", "vintage"):
         options = _options(reader, name, groups)
         if name != kind and (kind, name) != ("run", "vintage") and len(options) > 1:
-            fields.append(Field(name, title, [("", "all"), *options.items()], chosen.get(name, "")))
+            fields.append(Field(name, name.capitalize(), [("", "all"), *options.items()], chosen.get(name, "")))
     members = reader.select(
         "intermediate.task_set_members", "distinct split", benchmark=job.settings.benchmark,
         dataset_revision=job.data.revision, is_own_hard=False,

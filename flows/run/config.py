@@ -70,12 +70,11 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
     now = datetime.now(UTC)
     job = Job(
         settings=settings.model_copy(update={**chosen, "report": report}), warehouse=warehouse,
-        warehouse_source=source, limit=arguments.limit,
+        warehouse_source=source, limit=arguments.limit, night=arguments.night,
         run_id=f"{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}", vintage=arguments.vintage or BASE_VINTAGE,
         named_models=arguments.models or None, named_judges=arguments.judges or None,
         named_tasks=arguments.tasks or None, named_trials=arguments.trial_numbers or None,
         vocabularies=arguments.vocabularies, n_responses=arguments.n_responses, compared_models=compared,
-        night=arguments.night,
         stop_at=stop_time(arguments.stop_at, now.astimezone()) if arguments.stop_at else None,
         is_quiet=arguments.is_quiet, retry_failed=arguments.retry_failed, replace_lost=arguments.replace_lost,
     )  # fmt: skip
@@ -110,9 +109,7 @@ def _refuse_other_split(document: dict[str, Any], splits: tuple[str, ...]) -> No
 
 _OWN = "benchmarks"
 """The key of settings for single benchmarks."""
-_MOST_SETTINGS = 100_000
 _DEFAULT = Path("prbench.yaml")
-_BUILT_IN = Path(__file__).with_name("built_in.yaml")
 
 
 def config_file(named: Path | None) -> Path | None:
@@ -129,10 +126,10 @@ def read_document(path: Path | None) -> tuple[dict[str, Any], str]:
         UsageError: the file is missing, or does not contain settings in YAML.
     """
     try:
-        with (path or _BUILT_IN).open(encoding="utf-8") as file:
+        with (path or Path(__file__).with_name("built_in.yaml")).open(encoding="utf-8") as file:
             document = yaml.load(file, Loader=_UniqueKeys)
         # YAML references can make a short text endless.
-        refuse_deep(document, _MOST_SETTINGS)
+        refuse_deep(document, 100_000)
     except FileNotFoundError as error:
         raise UsageError(f"{path}: no such file; copy prbench.example.yaml, or leave --config out") from error
     except RecursionError as error:
@@ -192,7 +189,6 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
 # The folder of the data
 
 VARIABLE = "PRBENCH_WAREHOUSE"
-_DEFAULT_FOLDER = Path("warehouse", "data")
 
 
 def warehouse_folder(option: Path | None, configured: str | None, config_file: Path | None) -> tuple[Path, str]:
@@ -212,7 +208,7 @@ def warehouse_folder(option: Path | None, configured: str | None, config_file: P
         (option, Path(), "--warehouse"),
         (configured, beside, f"`warehouse` in {config_file}"),
         (os.environ.get(VARIABLE), Path(), VARIABLE),
-        (_DEFAULT_FOLDER, beside, f"default, beside {config_file}" if config_file else "default"),
+        ("warehouse/data", beside, f"default, beside {config_file}" if config_file else "default"),
     ]
     given, beside, source = next((path, folder, why) for path, folder, why in choices if path)
     folder = (beside / from_home(given, source)).absolute()
@@ -226,7 +222,6 @@ def warehouse_folder(option: Path | None, configured: str | None, config_file: P
     return folder, source
 
 
-_CLOCK = re.compile(r"(\d{1,2}):(\d{2})")
 STOP_TIME = r"^(\d{1,2}:\d{2}|\d{4}-?[0-9W].+)$"
 """Pattern of every text that `stop_time` accepts; Prefect's forms check it."""
 NIGHT = r"^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2})?$"
@@ -273,7 +268,7 @@ def stop_time(text: str, now: datetime) -> datetime:
     Raises:
         UsageError: the text is neither, or the moment has passed.
     """
-    clock = _CLOCK.fullmatch(text)
+    clock = re.fullmatch(r"(\d{1,2}):(\d{2})", text)
     try:
         if clock:
             at = datetime.combine(now.date(), time(int(clock[1]), int(clock[2])), tzinfo=now.tzinfo)
@@ -290,8 +285,6 @@ def stop_time(text: str, now: datetime) -> datetime:
 # Problems of settings, each in one line with the paths of the keys
 
 _UNKNOWN_KEY = "extra_forbidden"
-_PYDANTIC_WORDS = ("constrained-", "dict[", "tuple[", "literal[")
-"""Pydantic's names for the branches of a union, which are left out of paths."""
 
 
 def sound_settings(document: dict[str, Any]) -> tuple[Settings | None, list[str]]:
@@ -355,11 +348,12 @@ def _in_words(key: str, problem: ErrorDetails) -> str:
 
 def _path(location: Sequence[int | str]) -> str:
     """Return a key's path such as `models[0].timeout_s` from its parts."""
-    path = ""
+    # Pydantic's names for the branches of a union are left out.
+    branches, path = ("constrained-", "dict[", "tuple[", "literal["), ""
     for part in location:
         if isinstance(part, int):
             path += f"[{part}]"
-        elif part != "policies" and not part.startswith(_PYDANTIC_WORDS):
+        elif part != "policies" and not part.startswith(branches):
             path += f".{part}" if path else part
     return path
 

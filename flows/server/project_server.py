@@ -29,8 +29,6 @@ from warehouse.locks import this_machine
 
 FOLDER = "prefect"
 """The server's folder within the data folder."""
-OFF = "PRBENCH_PREFECT"
-"""The environment variable that switches recording off, as `prefect: off` does."""
 UNUSED_S = 120.0
 """Seconds that a server keeps running after its last user, for the next command."""
 START_S = 60.0
@@ -90,7 +88,7 @@ _own_urls: set[str] = set()
 
 def server_of(job: Job) -> PrefectServer | None:
     """Return the server that records a job's run, which may still be starting; None: the run is not recorded."""
-    if job.settings.prefect == "off" or os.environ.get(OFF) == "off":
+    if job.settings.prefect == "off" or os.environ.get("PRBENCH_PREFECT") == "off":
         return None
     if named := named_server():
         return PrefectServer(named)

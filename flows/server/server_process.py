@@ -26,7 +26,6 @@ FRESH_S = 60.0
 _LOOK_EVERY_S = 1.0
 _NAMES = {HOST, "localhost", "[::1]"}
 """The names of this machine in a Host header."""
-_PORT = re.compile(r":\d*\Z")
 _SETTINGS = {
     # On shutdown Prefect would log the events that it could not store.
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
@@ -55,7 +54,7 @@ def is_from_here(hosts: Sequence[str], origins: Sequence[str]) -> bool:
         return False
     # A browser leaves out the port 80; a name is the same in capitals, and may end with a dot.
     host = hosts[0].lower()
-    is_this_machine = _PORT.sub("", host).removesuffix(".") in _NAMES
+    is_this_machine = re.sub(r":\d*\Z", "", host).removesuffix(".") in _NAMES
     return is_this_machine and all(origin.lower() == f"http://{host}" for origin in origins)
 
 

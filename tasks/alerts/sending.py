@@ -29,8 +29,6 @@ from tasks.llm.transport import watched
 from tasks.rules.errors import UsageError, causes_of
 from warehouse import Warehouse, WarehouseError
 
-PING = "ping"
-"""The name of the dead-man's switch among the receivers."""
 FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 30.0
 _ERRORS: ContextVar[list[BaseException] | None] = ContextVar("errors", default=None)
 """Errors that libraries caught during sending; None at any other time."""
@@ -91,7 +89,7 @@ def ping(settings: Alerts) -> Delivery | None:
     """Call the dead-man's switch; None if none is configured."""
     if settings.ping is None:
         return None
-    return _delivery(PING, [partial(_call, settings.ping, settings.timeout_s)], settings, ())
+    return _delivery("ping", [partial(_call, settings.ping, settings.timeout_s)], settings, ())
 
 
 def _delivery(receiver: str, targets: list[Send], settings: Alerts, alert_ids: tuple[str, ...]) -> Delivery:
