@@ -24,7 +24,7 @@ After = Callable[[Mapping[str, Any]], Sequence[str]]
 def show_parts(
     context: Context, job: "Job", parts: Mapping[str, str], given: Mapping[str, Any], *, nothing: str = "",
     vintage: str | None = None, steps: Any = ({}, {}), after: After | None = None,
-) -> int:  # fmt: skip
+) -> None:  # fmt: skip
     """Show figures on stored data, as tables or as JSON, or a sentence if they have no rows.
 
     Args:
@@ -36,9 +36,6 @@ def show_parts(
         vintage: the default of --vintage; None: the latest of each model.
         steps: views that replace those of the same names (`tasks.figures.scope.Scope`).
         after: returns the lines below all figures, from the rows by part.
-
-    Returns:
-        The exit code.
 
     Raises:
         UsageError: the benchmark has no such score, or nothing stored has a name that was given.
@@ -62,7 +59,6 @@ def show_parts(
         show_nothing(job, nothing or next(iter(figures.values())).empty)
         figures = {}
     present(context, figures, rows_by_part, notes, is_all=bool(given.get("is_all")))
-    return 0
 
 
 def present(
@@ -111,7 +107,7 @@ def show_columns(columns: "Sequence[Column]", rows: "Rows", title: str | None = 
 
 
 @command(location=(), output=("json", "verbose"))
-def figures(context: Context) -> int:
+def figures(context: Context) -> None:
     """List all figures.
 
     The report and the commands that show results consist of these figures. `prbench figure NAME` shows one; parameters
@@ -133,7 +129,6 @@ def figures(context: Context) -> int:
         for figure in FIGURES.values()
     ]  # fmt: skip
     show(list(rows[0]), [list(row.values()) for row in rows], context.table_format)
-    return 0
 
 
 @command("split", "model", "judge", "vintage-shown", "hard", "score", output=("json", "verbose"))
@@ -147,7 +142,7 @@ def figures(context: Context) -> int:
 def figure(
     context: Context, name: str, parameters: tuple[str, ...], is_hard: bool, score: str | None, by: str | None,
     file_format: str | None, output: Path | None,
-) -> int:  # fmt: skip
+) -> None:  # fmt: skip
     """Show one figure, in any format.
 
     `prbench figures` lists all figures with their parameters. A parameter that is a list can be repeated. Rows and
@@ -180,7 +175,6 @@ def figure(
             given |= chosen(scope, by)[1] if is_board else {"breakdown": by}
         rows = scope.rows_of(shows, given)
     _write(context, job, shows, rows, shape, output)
-    return 0
 
 
 def _write(context: Context, job: "Job", shows: "Figure", rows: "Rows", file_format: str, output: Path | None) -> None:
@@ -212,7 +206,7 @@ def _write(context: Context, job: "Job", shows: "Figure", rows: "Rows", file_for
 
 @command(location=(), output=SHOWS)
 @click.argument("name", required=False)
-def benchmarks(context: Context, name: str | None) -> int:
+def benchmarks(context: Context, name: str | None) -> None:
     """List the benchmarks.
 
     With a NAME, show what that benchmark declares: checks, gradings, scores, weight classes and breakdowns.
@@ -233,15 +227,11 @@ def benchmarks(context: Context, name: str | None) -> int:
 
     if name is None:
         present(context, {"": BENCHMARKS}, {"": declared(None, {})})
-        return 0
-    details = _declared(load_benchmark(name))
-    if context.as_json:
-        show_json(details)
-        return 0
-    click.echo(
-        yaml.safe_dump(details, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110), nl=False
-    )
-    return 0
+    elif context.as_json:
+        show_json(_declared(load_benchmark(name)))
+    else:
+        style: dict[str, Any] = {"sort_keys": False, "allow_unicode": True, "default_flow_style": None, "width": 110}
+        click.echo(yaml.safe_dump(_declared(load_benchmark(name)), **style), nl=False)
 
 
 def _declared(benchmark: "Benchmark") -> dict[str, Any]:
@@ -312,7 +302,7 @@ _CANNOT_BE_COMBINED = (
               "Excel on a second sheet, beside a CSV file in FILE-columns.csv.")  # fmt: skip
 @click.option("--debiased", "is_debiased", is_flag=True,
               help="Also show each score corrected by people's labels on a part of the verdicts.")  # fmt: skip
-def leaderboard(context: Context, output: Path | None, is_debiased: bool, **own: Any) -> int:
+def leaderboard(context: Context, output: Path | None, is_debiased: bool, **own: Any) -> None:
     """Rank the models.
 
     Each score comes with its interval, its coverage, and its possible range: the lowest and the highest value once no
@@ -340,7 +330,8 @@ def leaderboard(context: Context, output: Path | None, is_debiased: bool, **own:
         if by not in {None, "category"}:
             raise UsageError(f"--by {by}: --debiased knows --by category only")
         parts = {"": "debiased_categories" if by else "debiased_scores"}
-        return show_parts(context, context.stored_job(), parts, own)
+        show_parts(context, context.stored_job(), parts, own)
+        return
     if output is not None:
         from tasks.exports.result_files import refuse_other_suffix, write_board
 
@@ -353,7 +344,6 @@ def leaderboard(context: Context, output: Path | None, is_debiased: bool, **own:
         show_json(table.records)
     else:
         show_leaderboard(job, table)
-    return 0
 
 
 def leaderboard_of(job: "Job", vintage: str | None, **own: Any) -> "ResultTable":

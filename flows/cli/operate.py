@@ -19,7 +19,7 @@ from flows.cli.output import finish, report_done, run_flow, show, show_json, sho
               "run is in progress.")  # fmt: skip
 @click.option("--port", type=click.IntRange(min=0, max=65535), default=8000, show_default=True, metavar="PORT",
               help="Port for --serve; 0 uses any free port.")  # fmt: skip
-def report(context: Context, out: Path | None, is_served: bool, is_live: bool, port: int) -> int:
+def report(context: Context, out: Path | None, is_served: bool, is_live: bool, port: int) -> None:
     """Write the HTML report.
 
     The report is a folder of pages that open without a network: leaderboards, categories, data, judges, history, and
@@ -58,7 +58,6 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
 
         # Compare and the ranking so far use the configured splits, as `prbench diff` and `leaderboard` do.
         serve_report(stored, index, port, is_live=is_live)
-    return 0
 
 
 @command(output=SHOWS)
@@ -233,7 +232,7 @@ def publish(context: Context, target: str, n_kept: int | None) -> int:
 
 @command()
 @click.argument("file", type=click.Path(path_type=Path))
-def certify(context: Context, file: Path) -> int:
+def certify(context: Context, file: Path) -> None:
     """Write a certificate: figures that others can recheck.
 
     It is one ZIP file with the leaderboards and everything that they are computed from: weights, labels, verdicts,
@@ -256,7 +255,6 @@ def certify(context: Context, file: Path) -> int:
         counts = "{verdicts} verdicts on {responses} responses".format(**certificate["n_rows"])
         click.echo(f"certify: {counts}, in {certificate['file']} ({certificate['n_bytes'] / 1e6:.1f} MB)")
         click.echo(f"digest: {certificate['digest']}")
-    return 0
 
 
 _ABOUT = ("split", "label", "judge", "vintage", "model", "score_name")

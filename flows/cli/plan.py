@@ -1,7 +1,7 @@
 """The commands `plan` and `status`."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -53,7 +53,8 @@ def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> i
     if not is_prepared(job) and (prepared := _prepare(job)).was_interrupted:
         return prepared.exit_code
     if with_stopping:
-        return _show_stopping(context, job)
+        _show_stopping(context, job)
+        return 0
     planned, analyses = planned_calls(job), plan_analyses(job)
     total, without_cap = total_of(planned), list(unbounded(job))
     if context.as_json:
@@ -70,24 +71,22 @@ def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> i
     return 0
 
 
-def _show_stopping(context: Context, job: "Job") -> int:
+def _show_stopping(context: Context, job: "Job") -> None:
     from tasks.plan.stopping import plan_stopping
 
     compared, calls = plan_stopping(job)
     if context.as_json:
         show_json({"comparisons": compared, "calls": calls})
-        return 0
-    if not compared:
+    elif not compared:
         click.echo("Nothing is compared yet, so all tasks are evaluated; `prbench plan` shows the calls.")
-        return 0
-    for rows in filter(None, (compared, calls)):
-        cells = [[_range(value) if isinstance(value, dict) else value for value in row.values()] for row in rows]
-        show_table([name.replace("_", " ") for name in rows[0]], cells)
-    return 0
+    else:
+        for rows in filter(None, (compared, calls)):
+            cells = [list(map(_expected, row.values())) for row in rows]
+            show_table([name.replace("_", " ") for name in rows[0]], cells)
 
 
-def _range(expected: dict[str, float]) -> str:
-    return "{median:,.0f} ({low:,.0f} to {high:,.0f})".format(**expected)
+def _expected(value: Any) -> Any:
+    return "{median:,.0f} ({low:,.0f} to {high:,.0f})".format(**value) if isinstance(value, dict) else value
 
 
 def show_calls(planned: "Sequence[Planned]") -> None:
@@ -138,7 +137,7 @@ def _usd(planned: "Planned") -> float | str | None:
 @click.option("--runs", "with_runs", is_flag=True, help="Show the latest runs with their results.")
 @click.option("--disk", "with_disk", is_flag=True, help="Show the disk space in use.")
 @click.option("--since", metavar="WHEN", help="For --spend and --runs: 7d, 24h, or a date (UTC) such as 2026-11-01.")
-def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool, since: str | None) -> int:
+def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool, since: str | None) -> None:
     """Show what is done, failed and missing.
 
     The table has one row for each model, trial and judge, with the causes of failures. Rows with `(responses)` in the
@@ -164,9 +163,9 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
         chosen = {"spend": with_spend and SPENT, "runs": with_runs and LATEST, "disk": with_disk and DISK}
         figures = {key: figure for key, figure in chosen.items() if figure}
         present(context, figures, {key: figure.of_job(context.job, since=since) for key, figure in figures.items()})
-        return 0
+        return
     job = context.stored_job(checked=("split", "model", "judge"))
-    return show_parts(
+    show_parts(
         # Configured work is wanted on the configured data set only.
         context, job, {"": "status"}, {"only_stored": job is not context.job},
         nothing="No response is wanted: no model is configured or imported.", after=lambda _: list(_below(job)),

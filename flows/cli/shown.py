@@ -15,7 +15,7 @@ from flows.cli.options import SHOWS, Context, command, number
 
 
 @command("split", "model", "judge", "vintage-only", "hard", "score", output=SHOWS)
-def lengths(context: Context, **own: Any) -> int:
+def lengths(context: Context, **own: Any) -> None:
     """Show the correlation between response length and score.
 
     It is Spearman's rank correlation, over the tasks of each model and over the models, with its interval (figure 7 of
@@ -25,7 +25,7 @@ def lengths(context: Context, **own: Any) -> int:
       prbench lengths
       prbench lengths --hard --model gpt-5-high
     """
-    return show_parts(
+    show_parts(
         context, context.stored_job(), {"": "length_correlations"}, own, vintage="all",
         nothing="No model has a complete task in this selection yet.",
     )  # fmt: skip
@@ -34,7 +34,7 @@ def lengths(context: Context, **own: Any) -> int:
 @command("judge", "vintage-only", output=SHOWS)
 @click.argument("which", metavar="KIND", type=click.Choice(["never-met", "always-met", "disagreed", "suspect"]))
 @number("-n n_criteria", 20, "Number of criteria to show.")
-def criteria(context: Context, **own: Any) -> int:
+def criteria(context: Context, **own: Any) -> None:
     """Find criteria worth a second look.
 
     `never-met` criteria are met by no complete response, and `always-met` ones by every one. `disagreed` ones are those
@@ -46,7 +46,7 @@ def criteria(context: Context, **own: Any) -> int:
       prbench criteria never-met -n 50 --json
       prbench criteria disagreed
     """
-    return show_parts(context, context.stored_job(), {"": "criteria"}, own, nothing="There is no such criterion.")
+    show_parts(context, context.stored_job(), {"": "criteria"}, own, nothing="There is no such criterion.")
 
 
 @command("grader", output=SHOWS)
@@ -54,7 +54,7 @@ def criteria(context: Context, **own: Any) -> int:
               help="Break the agreement down.")  # fmt: skip
 @click.option("--people", multiple=True, metavar="GRADER",
               help="Compare all other graders with this person; several people are pooled (repeatable).")  # fmt: skip
-def judges(context: Context, breakdown: str | None, graders: tuple[str, ...], people: tuple[str, ...]) -> int:
+def judges(context: Context, breakdown: str | None, graders: tuple[str, ...], people: tuple[str, ...]) -> None:
     """Compare judges with each other and with people.
 
     A grader is a judge, a person whose labels were imported, one repetition of a judge, or a majority of several.
@@ -79,12 +79,12 @@ def judges(context: Context, breakdown: str | None, graders: tuple[str, ...], pe
     if not (people or breakdown):
         parts["leniency"] = "judge_leniency"
     nothing = "" if people or breakdown else "No criterion has two graders' decisions yet."
-    return show_parts(context, job, parts, given, nothing=nothing)
+    show_parts(context, job, parts, given, nothing=nothing)
 
 
 @command(output=SHOWS)
 @number("-n n_criteria", 10, "Number of criteria with objections to show.")
-def reviews(context: Context, **own: Any) -> int:
+def reviews(context: Context, **own: Any) -> None:
     """Show the reviews of the rubrics by people and models.
 
     People's reviews come from `prbench import reviews`, models' from `prbench review`.
@@ -108,14 +108,14 @@ def reviews(context: Context, **own: Any) -> int:
         "agreement": "review_agreement", "reviewers": "reviewer_agreement", "checks": "review_checks",
         "failures": "review_failures", "predictions": "review_predictions", "criteria": "review_objections",
     }  # fmt: skip
-    return show_parts(context, job, parts, own, nothing="No criterion has been reviewed yet.", after=lambda _: lines)
+    show_parts(context, job, parts, own, nothing="No criterion has been reviewed yet.", after=lambda _: lines)
 
 
 @command("judge", output=SHOWS)
 @click.argument("model", metavar="MODEL")
 @click.option("--than", metavar="MODEL", help="Compare with this model.  [default: the model's own other criteria]")
 @number("-n n_examples", 2, "Number of example criteria to show for each weakness.", least=0)
-def weaknesses(context: Context, model: str, than: str | None, n_examples: int) -> int:
+def weaknesses(context: Context, model: str, than: str | None, n_examples: int) -> None:
     """Show the capabilities in which a model is weak.
 
     `prbench capabilities` finds them on one half of the tasks and confirms them on the other; only confirmed ones are
@@ -137,7 +137,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
     parts = {"weaknesses": "weaknesses", "examples": "weakness_examples", "compared": "weakness_candidates"}
     given = {"model": model, "than": than, "n_examples": n_examples}
     narrowed = job.model_copy(update={"named_judges": judges})
-    return show_parts(context, narrowed, parts, given, nothing="No weakness is known; `prbench capabilities` looks.")
+    show_parts(context, narrowed, parts, given, nothing="No weakness is known; `prbench capabilities` looks.")
 
 
 @command("split", "model", "judge", "vintage", "hard", "score", output=SHOWS, texts={
@@ -148,7 +148,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
 @number("--flips n_criteria", 3,
         "Number of criteria to show that gain most points, and that lose most, for each comparison.",
         least=0)  # fmt: skip
-def conditions(context: Context, **own: Any) -> int:
+def conditions(context: Context, **own: Any) -> None:
     """Compare a model with and without tools or effort.
 
     `conditions` in the configuration lists the labels that are one model, and names the baseline. Each other condition
@@ -173,7 +173,7 @@ def conditions(context: Context, **own: Any) -> int:
         "differences": "conditions", "categories": "condition_categories", "changes": "condition_changes",
         "criteria": "condition_criteria", "responses": "condition_responses",
     }  # fmt: skip
-    return show_parts(
+    show_parts(
         context, job.model_copy(update={"named_models": named or None}), parts, own, steps=steps,
         nothing="No two conditions of a model have been judged in this selection yet.",
         after=lambda rows: not_compared(definitions, job.named_models or (), rows["differences"]),
@@ -189,7 +189,7 @@ def conditions(context: Context, **own: Any) -> int:
 @number("--flips n_flips", 10, "Number of flipped criteria to show.", least=0)
 @click.option("--debiased", "is_debiased", is_flag=True, help="Also show the difference of models corrected by "
               "people's labels on a part of the verdicts.")  # fmt: skip
-def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: bool, **own: Any) -> int:
+def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: bool, **own: Any) -> None:
     """Compare models, judges, templates, runs, vintages, revisions.
 
     A is compared with each of the others, on the tasks that are complete on both sides. A difference is the second
@@ -208,13 +208,13 @@ def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: 
         # Compared revisions need not include the configured one.
         job = context.job if of == "revision" else context.stored_job()
         parts = {"comparisons": "diff", "categories": "diff_categories", "tasks": "diff_tasks", "flips": "diff_flips"}
-        given = {**own, "names": names, "of": of}
-        return show_parts(context, job, parts, given, nothing="There is nothing to compare.")
-    if of not in {None, "model"}:
+        show_parts(context, job, parts, {**own, "names": names, "of": of}, nothing="There is nothing to compare.")
+    elif of not in {None, "model"}:
         raise click.UsageError("--debiased compares models; leave --of out")
-    job = context.stored_job(checked=("split", "judge"), model=names)
-    given = {**own, "first": names[0], "others": list(names[1:])}
-    return show_parts(context, job, {"": "debiased_differences"}, given)
+    else:
+        job = context.stored_job(checked=("split", "judge"), model=names)
+        given = {**own, "first": names[0], "others": list(names[1:])}
+        show_parts(context, job, {"": "debiased_differences"}, given)
 
 
 @command("split", output=SHOWS)
@@ -223,7 +223,7 @@ def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: 
 @click.option("--bound", metavar="MEASURE=NUMBER", help="Pick the cheapest rule whose agreement, kappa or ranking "
               "(Kendall's tau) with STRONG is at least this, by the low end of its interval.")  # fmt: skip
 @click.option("--all", "is_all", is_flag=True, help="Show all rules, not only those that no other rule beats.")
-def cascade(context: Context, bound: str | None, **own: Any) -> int:
+def cascade(context: Context, bound: str | None, **own: Any) -> None:
     """Evaluate rules for a cheap judge with a strong one behind it.
 
     From stored verdicts of both judges, imported ones too, `prbench cascade` computes for each rule its cost and the
@@ -256,4 +256,4 @@ def cascade(context: Context, bound: str | None, **own: Any) -> int:
 
     job = context.stored_job(checked=("split",))
     given = {**own, "bound": bound, "splits": list(context.arguments.splits)}
-    return show_parts(context, job, {"rules": "cascade"}, given, nothing="No rule was evaluated.", after=after)
+    show_parts(context, job, {"rules": "cascade"}, given, nothing="No rule was evaluated.", after=after)

@@ -42,7 +42,7 @@ _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 def sql(
     context: Context, query: str | None, file: TextIO | None, describe: str | None, cookbook: str | None,
     shown: str | None, file_format: str | None, output: Path | None,
-) -> int:  # fmt: skip
+) -> None:  # fmt: skip
     """Query the database in SQL.
 
     Queries are read-only. A query can also be piped in. Without a query, the command prints the path of the database, a
@@ -81,7 +81,6 @@ def sql(
         except UnicodeDecodeError as error:
             raise click.UsageError(f"the query is not text in UTF-8 ({error})") from error
         _run(_database(context), text, chosen, output)
-    return 0
 
 
 def _format(context: Context, file_format: str | None, output: Path | None) -> str:
