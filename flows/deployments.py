@@ -24,7 +24,7 @@ from prefect.runner import Runner
 from prefect.runtime import deployment, flow_run
 from prefect.schedules import Cron
 from prefect.types.entrypoint import EntrypointType
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from flows.execution import Execution, execute_flow, run_interruptibly
 from flows.nightly import run_night, skip_night
@@ -190,10 +190,8 @@ def _job(**given: Any) -> Job:
     """Return the job for a flow's parameters; an empty parameter counts as not given."""
     _end_with_runner()
     given["trial_numbers"] = given.pop("trials", None)
-    types: dict[str, Any] = {"config": Path, "warehouse": Path}
-    types |= dict.fromkeys(("models", "judges", "splits", "tasks", "trial_numbers"), tuple)
-    typed = {name: types[name](value) if name in types else value for name, value in given.items() if value}
-    return load_job(Arguments(**typed, is_quiet=not os.isatty(2)))
+    named = {name: value for name, value in given.items() if value}
+    return load_job(TypeAdapter(Arguments).validate_python(named | {"is_quiet": not os.isatty(2)}))
 
 
 def _done(flow_name: str, **given: Any) -> State[Any]:

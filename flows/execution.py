@@ -186,7 +186,7 @@ def prepare(*, is_verbose: bool = False) -> None:
     guard_logs()
 
 
-SELECTION = ("limit", "vintage", "named_models", "named_judges", "named_tasks", "named_trials")
+SELECTION = {"limit", "vintage", "named_models", "named_judges", "named_tasks", "named_trials"}
 """Fields of a job, outside its settings, that narrow it."""
 
 
@@ -197,8 +197,7 @@ def mark_killed(job: Job) -> list[dict[str, Any]]:
     if unfinished:
         store_spend(job)
     killed = [
-        {name: row[name] for name in TABLES["runs"].columns}
-        | {"outcome": outcomes.KILLED, "cost_usd": _cost_usd_of_killed(job, row)}
+        row | {"outcome": outcomes.KILLED, "cost_usd": _cost_usd_of_killed(job, row)}
         for row in unfinished
         if row["run_id"] not in warehouse.living_runs()
     ]
@@ -224,7 +223,7 @@ def _unfinished(job: Job, **of: Any) -> list[dict[str, Any]]:
     if not warehouse.database.exists():
         return []
     with warehouse.reader() as reader:
-        return reader.select("runs", outcome=outcomes.RUNNING, **of)
+        return reader.select("runs", ", ".join(TABLES["runs"].columns), outcome=outcomes.RUNNING, **of)
 
 
 def is_in_progress(job: Job) -> bool:
@@ -251,9 +250,8 @@ def run_row(
     """
     runtime = sys.modules.get("prefect.runtime")
     deployed = runtime.flow_run.name if runtime is not None and runtime.flow_run.id is not None else None
-    named = {name: getattr(job, name) for name in SELECTION}
     # The selection of the command has its own key.
-    narrowed = {name: value for name, value in named.items() if value != Job.model_fields[name].default}
+    narrowed = job.model_dump(include=SELECTION, exclude_defaults=True)
     config = job.settings.model_dump(mode="json") | ({"selection": narrowed} if narrowed else {})
     row_counts = {
         column: sum(report.rows for report in reports if report.stage == stage)

@@ -197,8 +197,8 @@ def command(
         new: click.Command = click.command(**{"cls": Command, **settings})(wrapped)
         for option in (*options, *location, *output):
             group, names, declared = _OPTIONS[option]
-            text = {"help": texts[option]} if texts and option in texts else {}
-            new.params.append(GroupedOption(names, group=group, **{**declared, **text}))
+            text = (texts or {}).get(option, declared["help"])
+            new.params.append(GroupedOption(names, group=group, **{**declared, "help": text}))
         if of is not None:
             of.add_command(new)
         return new

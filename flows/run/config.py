@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 
 from flows.run.arguments import Arguments
 from tasks.benchmarks import benchmark_names, load_benchmark
-from tasks.benchmarks.base import ANY_FIELD, Benchmark
+from tasks.benchmarks.base import ANY_FIELD
 from tasks.check import expectations_of, policies_of
 from tasks.config.job import Job
 from tasks.config.settings import EARLIER_NIGHTS, EVERY_PAIR, Nightly, Settings
@@ -306,8 +306,7 @@ def _contradictions(settings: Settings) -> list[str]:
     """Return the problems of settings that are valid one by one but not together."""
     problems: list[str] = []
     for kind in ("models", "judges", "annotator", "reviewer"):
-        endpoints = getattr(settings, kind)
-        labels = [endpoint.label for endpoint in endpoints]
+        labels = [endpoint.label for endpoint in getattr(settings, kind)]
         for label in sorted({label for label in labels if labels.count(label) > 1}):
             problems.append(f"{kind}: label {label!r} is used twice; give each its own `label`")
     augmented = [judge.label for judge in settings.judges if judge.rubric == AUGMENTED]
@@ -370,10 +369,6 @@ def refuse_impossible(job: Job) -> None:
         template_of(judge, benchmark)
     for judge in job.settings.judges:
         refuse_unlike_gradings(judge, benchmark)
-    _refuse_unknown_fields(job, benchmark)
-
-
-def _refuse_unknown_fields(job: Job, benchmark: Benchmark) -> None:
     share = job.settings.hard_subset.share
     fields = [field for field in benchmark.vocabularies if field != ANY_FIELD]
     unknown = sorted(set(share) - set(fields)) if isinstance(share, dict) and fields else []
