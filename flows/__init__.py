@@ -10,7 +10,7 @@ _PREFECT = {
     # No usage data is sent.
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    # Prefect starts no server by itself: anyone who can reach such a server can make it run commands (`flows/server`).
+    # Prefect starts no server by itself: anyone who can reach such a server can have commands run (`flows/server.py`).
     "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
     # Wait some seconds for a server that is gone; the default is six attempts of a minute each.
     "PREFECT_CLIENT_MAX_RETRIES": "3",

@@ -32,7 +32,7 @@ from flows.recorded import STOPPED, message_of, state_of, warehouse_name
 from flows.run.arguments import Arguments
 from flows.run.config import NIGHT, STOP_TIME, config_file, load_job, night_of
 from flows.run.outcomes import INTERRUPTED, MISSED
-from flows.server.project_server import FOLDER, PrefectServer, named_server, own_server, secret_path
+from flows.server import FOLDER, PrefectServer, named_server, own_server, secret_path
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.rules.errors import PipelineError, UsageError

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import sql
 from flows.run import outcomes
 from flows.run.config import refuse_every_vintage, refuse_unknown_names
-from flows.server.project_server import server_of
+from flows.server import server_of
 from tasks.config.job import Job
 from tasks.config.settings import Settings
 from tasks.console import notice

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import duckdb
 
-from flows.server.project_server import check_server
+from flows.server import check_server
 from tasks.config.job import Job
 from tasks.config.settings import Alerts, Receiver
 from tasks.console import notice

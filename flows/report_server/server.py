@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from flows.report_server.compare_page import KINDS, compare_page
 from flows.report_server.live import LiveView, words
 from flows.run.outcomes import explained
-from flows.server.server_process import HOST, is_from_here
+from flows.server import HOST, is_from_here
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.console import notice

@@ -15,7 +15,7 @@ import click
 import pytest
 
 from flows.cli.main import cli, main
-from flows.server.project_server import PrefectServer
+from flows.server import PrefectServer
 from tests.faults.server import FaultServer
 from tests.flows.prefect_server import serving_prefect
 from tests.kit import Patch, Printed, configure, endpoint, shared_folder

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import httpx
 
-from flows.server.project_server import PrefectServer
-from flows.server.server_process import ADDRESS, HOST
+from flows.server import ADDRESS, HOST, PrefectServer
 from warehouse.locks import file_lock
 
 _DATABASE = "prefect.db"
@@ -44,7 +43,7 @@ def serving_prefect(home: Path, shared: Path) -> Iterator[PrefectServer]:
         if take_database(shared, home):
             making.close()
         given = (listening.fileno(), file.fileno(), file.fileno())
-        command = [sys.executable, "-P", "-m", "flows.server.server_process", *map(str, given), str(home), "3600"]
+        command = [sys.executable, "-P", "-m", "flows.server", *map(str, given), str(home), "3600"]
         with log.open("w") as output, subprocess.Popen(
             command, env=environment | {"PREFECT_HOME": str(home)}, pass_fds=given, stdout=output, stderr=output
         ) as process:  # fmt: skip

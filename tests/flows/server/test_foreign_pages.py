@@ -9,7 +9,7 @@ import httpx
 import pytest
 import websockets
 
-from flows.server.project_server import PrefectServer
+from flows.server import PrefectServer
 from tests.flows.prefect_server import browser
 from tests.tasks.report.browser import browsing
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from flows.cli.doctor_checks import examine
-from flows.server.project_server import check_server
+from flows.server import check_server
 from tests.faults.anything import AnyServer, Plain, Seen
 from tests.kit import Patch, job_on
 

@@ -12,9 +12,7 @@ from typing import Any
 
 import pytest
 
-from flows.server import project_server
-from flows.server.project_server import NoServerError, own_server, secret_path, server_of
-from flows.server.server_process import ADDRESS, USERS
+from flows.server import ADDRESS, USERS, NoServerError, own_server, secret_path, server_of
 from tasks.config.job import Job
 from tests.kit import Patch, Printed, job_on
 
@@ -32,7 +30,7 @@ def started(tmp_path: Path, monkeypatch: Patch) -> list[Any]:
     for name in [name for name in os.environ if name.startswith(("PREFECT_API", "PRBENCH_PREFECT"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(project_server, "HELD", {})
+    monkeypatch.setattr("flows.server.HELD", {})
     monkeypatch.chdir(tmp_path)
     return commands
 
@@ -133,7 +131,7 @@ def test_a_server_of_another_machine_is_not_used(
 def test_without_an_address_nothing_waits_for_ever(
     started: list[Any], tmp_path: Path, monkeypatch: Patch, capsys: Printed, content: str
 ) -> None:
-    monkeypatch.setattr(project_server, "START_S", 0.2)
+    monkeypatch.setattr("flows.server.START_S", 0.2)
     own_server(job(tmp_path))
     address = folder_of(job(tmp_path)) / ADDRESS
     address.write_text(content)

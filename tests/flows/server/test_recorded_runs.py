@@ -17,8 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from flows.server.project_server import own_server, secret_path
-from flows.server.server_process import ADDRESS
+from flows.server import ADDRESS, own_server, secret_path
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport
@@ -189,7 +188,7 @@ class World:
 
     def servers(self) -> list[int]:
         """The processes of the folder's servers."""
-        command = ["pgrep", "-f", f"server_process .*{self.prefect}"]
+        command = ["pgrep", "-f", f"flows.server .*{self.prefect}"]
         return [int(pid) for pid in subprocess.run(command, capture_output=True, check=False).stdout.split()]
 
     def under_way(self) -> "subprocess.Popen[str]":
@@ -232,8 +231,8 @@ def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypat
 
 
 def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, monkeypatch: Patch) -> None:
-    monkeypatch.setattr("flows.server.project_server.UNUSED_S", 1.5)
-    monkeypatch.setattr("flows.server.project_server.HELD", {})
+    monkeypatch.setattr("flows.server.UNUSED_S", 1.5)
+    monkeypatch.setattr("flows.server.HELD", {})
     server = own_server(job_on("sample", world.command.folder / "data"))
     assert server.is_ready(180)
     time.sleep(4)
@@ -243,9 +242,9 @@ def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, mon
     secret = server.secret.partition(":")[2]
     assert secret not in shown_
     assert secret.encode() not in Path(f"/proc/{pid}/environ").read_bytes()
-    from flows.server import project_server
+    from flows.server import HELD
 
-    project_server.HELD.popitem()[1].close()
+    HELD.popitem()[1].close()
     until(lambda: not (world.prefect / ADDRESS).exists(), within_s=60)
     os.waitpid(pid, 0)
 

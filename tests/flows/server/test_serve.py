@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from flows.server.project_server import FOLDER
+from flows.server import FOLDER
 from tests.faults.server import is_judge_request
 from tests.flows.conftest import N_CRITERIA, N_TASKS, PRBENCH
 from tests.flows.nights.night_world import NightWorld, Weather, night_world
@@ -85,7 +85,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NightWorld]:
         night_world_.server.behaviour = Weather()
         night_world_.configure(nightly={"cron": "* * * * *"}, models=[night_world_.endpoint("pinned")])
         yield night_world_
-        subprocess.run(["pkill", "-f", f"server_process .*{folder}"], check=False)
+        subprocess.run(["pkill", "-f", f"flows.server .*{folder}"], check=False)
 
 
 @dataclass(frozen=True)

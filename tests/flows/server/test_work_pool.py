@@ -19,7 +19,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from flows.server.project_server import PrefectServer
+from flows.server import PrefectServer
 from tests.faults.server import FaultServer
 from tests.flows.conftest import PROJECT, Command
 from tests.flows.prefect_server import UNUSED

@@ -1,1 +1,0 @@
-"""The Prefect server of the project."""
