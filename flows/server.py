@@ -26,16 +26,18 @@ import sys
 import threading
 import time
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlsplit
 
 from tasks.console import notice
 from tasks.rules.errors import UsageError
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
     from tasks.config.job import Job
 
 HOST = "127.0.0.1"
@@ -290,10 +292,6 @@ _SETTINGS = {
     # The pages call the address that they were loaded from: a tunnel may give the server another port.
     "PREFECT_UI_API_URL": "/api",
 }
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def is_from_here(hosts: Sequence[str], origins: Sequence[str]) -> bool:
@@ -313,10 +311,10 @@ def is_from_here(hosts: Sequence[str], origins: Sequence[str]) -> bool:
 class OnlyFromHere:
     """An application that refuses requests with a foreign name or from a foreign page; Prefect would accept them."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: "ASGIApp") -> None:
         self._app = app
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Let a request through, or refuse it."""
         if scope["type"] == "lifespan" or is_from_here(_headers(scope, b"host"), _headers(scope, b"origin")):
             await self._app(scope, receive, send)
@@ -328,7 +326,7 @@ class OnlyFromHere:
             await send({"type": "http.response.body", "body": b"Only from this machine\n"})
 
 
-def _headers(scope: Scope, name: bytes) -> list[str]:
+def _headers(scope: "Scope", name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
 
 

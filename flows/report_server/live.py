@@ -112,26 +112,24 @@ class LiveView:
             return Live(at, in_progress=[*begun.values()])
         published_at = datetime.fromtimestamp(stat.st_mtime, UTC)
         try:
-            published, states = self._published((stat.st_ino, stat.st_mtime_ns, stat.st_size))
+            shown, states = self._published((stat.st_ino, stat.st_mtime_ns, stat.st_size))
             runs = [self._as_now(each, living) for each in (begun | states).values()]
         except (PipelineError, WarehouseError) as error:
             return Live(at, published_at, [*begun.values()], trouble=str(error))
         ended = [run for run in runs if not run.is_living]
         last = max(ended, key=lambda run: run.row["ended_at"] or run.row["started_at"] or at, default=None)
         in_progress = [run for run in runs if run.is_living]
-        return replace(published, at=at, published_at=published_at, in_progress=in_progress, last=last)
+        return Live(at, published_at, in_progress, last, **shown)
 
-    def _read(self, _stamp: tuple[int, ...]) -> tuple[Live, dict[str, RunState]]:
-        """Return what is published, and the states of runs by their ids."""
+    def _read(self, _stamp: tuple[int, ...]) -> tuple[dict[str, Any], dict[str, RunState]]:
+        """Return the published arguments of `Live`, and the states of runs by their ids."""
         with self._warehouse.reader() as reader:
             states = {row["run_id"]: self._state(row) for row in reader.rows(sql.read("queries/look/live_runs"))}
             alerts = reader.select("alerts", order="created_at desc, alert_id", benchmark=self._job.settings.benchmark)
-            published = Live(datetime.now(UTC), alerts=alerts)
             try:
-                published = replace(published, ranking=ranking_so_far(self._job, reader))
+                return {"alerts": alerts, "ranking": ranking_so_far(self._job, reader)}, states
             except PipelineError as error:
-                published = replace(published, trouble=f"The ranking is not known: {error}")
-        return published, states
+                return {"alerts": alerts, "trouble": f"The ranking is not known: {error}"}, states
 
     def _state(self, row: Row) -> RunState:
         """Return the published state of a run."""
