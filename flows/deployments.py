@@ -108,8 +108,7 @@ def nightly(
             why = f"it was missed, and the night of {current} has started"
             skip_night(job, why)
             return state_of(MISSED, f"the night of {job.night}: {why}")
-    begun_at = scheduled if night is None else None
-    return _state(run_night(job, is_verbose=False, begun_at=begun_at))
+    return _state(run_night(job, is_verbose=False, begun_at=scheduled if night is None else None))
 
 
 @flow(name="prbench-backfill", flow_run_name=_name)

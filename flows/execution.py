@@ -119,8 +119,7 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]]) -> Execution:
 
 def damage_reports(job: Job) -> list[StageReport]:
     """Print the notices on repaired and lost files, and return a report on them, if there are any."""
-    warehouse = Warehouse(job.warehouse)
-    notices, losses = pop_notices(), warehouse.losses()
+    notices, losses = pop_notices(), Warehouse(job.warehouse).losses()
     lines = [*(notice.line for notice in notices), *lines_on(losses)]
     for line in lines:
         notice(line)

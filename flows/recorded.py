@@ -47,7 +47,7 @@ UNRECORDED = threading.Event()
 STOPPED = "Stopped; finished work is kept, and the same run continues from here."
 _LOOK_EVERY_S, _RENEW_EVERY_S = 3.0, 5.0
 _MOST_LINES, _NAMED = 3, 3
-_results: ContextVar[list[Any] | None] = ContextVar("results", default=None)
+_results: ContextVar[list[Any]] = ContextVar("results")
 """The result of the called flow, even if recording it fails."""
 
 
@@ -115,13 +115,11 @@ def reported(work: Work[Arguments, Result]) -> Work[Arguments, Result]:
         context = FlowRunContext.get()
         if context is None or context.flow is None or context.flow.fn is not run:
             return await work(*args, **kwargs)
-        results = _results.get()
         try:
             result = await work(*args, **kwargs)
         except asyncio.CancelledError:
             return cast(Result, state_of(INTERRUPTED, STOPPED))
-        if results is not None:
-            results.append(result)
+        _results.get([]).append(result)
         reports: list[StageReport] = result if isinstance(result, list) else [cast(Any, result)]
         outcome = outcome_of(reports)
         is_part = context.flow_run is not None and context.flow_run.parent_task_run_id is not None

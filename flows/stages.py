@@ -62,8 +62,7 @@ async def run_batches(
     started_s = time.monotonic()
     report = StageReport(stage)
     with progress(stage, totals, is_quiet=job.is_quiet) as tallies:
-        opening = open_run_context(job, STAGES[stage].calls)
-        async with opening as context, recorded.progress_shown(stage, tallies):
+        async with open_run_context(job, STAGES[stage].calls) as context, recorded.progress_shown(stage, tallies):
             if tallies:
                 await context.ready()
             for each in first:
@@ -304,8 +303,7 @@ async def neighbours_flow(job: Job) -> list[StageReport]:
         for each in arranged
     ]
     totals = Counter(row.model for each in arranged for row in each.criteria if row.is_missing)
-    report = await run_batches(job, STAGE, "verdicts", batches, totals)
-    return await _measured(job, [report])
+    return await _measured(job, [await run_batches(job, STAGE, "verdicts", batches, totals)])
 
 
 async def _measured(job: Job, reports: list[StageReport]) -> list[StageReport]:

@@ -118,8 +118,7 @@ class LiveView:
             return Live(at, published_at, [*begun.values()], trouble=str(error))
         ended = [run for run in runs if not run.is_living]
         last = max(ended, key=lambda run: run.row["ended_at"] or run.row["started_at"] or at, default=None)
-        in_progress = [run for run in runs if run.is_living]
-        return Live(at, published_at, in_progress, last, **shown)
+        return Live(at, published_at, [run for run in runs if run.is_living], last, **shown)
 
     def _read(self, _stamp: tuple[int, ...]) -> tuple[dict[str, Any], dict[str, RunState]]:
         """Return the published arguments of `Live`, and the states of runs by their ids."""
