@@ -87,12 +87,12 @@ def is_up_to_date(job: Job) -> bool:
 
 def whole_of(job: Job) -> Job:
     """Return a job whose report covers everything stored."""
-    return of_all_splits(job).model_copy(update={"named_models": None, "named_judges": None})
+    return on_splits(job, ()).model_copy(update={"named_models": None, "named_judges": None})
 
 
-def of_all_splits(job: Job) -> Job:
-    """Return a job whose report covers all stored splits; the configured ones are only those to evaluate."""
-    dataset = job.settings.dataset.model_copy(update={"splits": ()})
+def on_splits(job: Job, splits: tuple[str, ...]) -> Job:
+    """Return the job on these splits; none: all stored ones, since the configured ones are only those to evaluate."""
+    dataset = job.settings.dataset.model_copy(update={"splits": splits})
     return job.model_copy(update={"settings": job.settings.model_copy(update={"dataset": dataset})})
 
 

@@ -35,14 +35,14 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
       prbench report --serve             serve it on localhost until Ctrl-C
       prbench report --serve --live      follow a run in progress in the browser
     """
-    from flows.report import of_all_splits, write_report
+    from flows.report import on_splits, write_report
     from warehouse import Warehouse
 
     if is_live and not is_served:
         raise click.UsageError("--live shows a page of the local server; add --serve")
     given = context.arguments
     stored = context.stored_job()
-    job = stored if given.splits else of_all_splits(stored)
+    job = stored if given.splits else on_splits(stored, ())
     index = (out or job.report_folder) / job.settings.benchmark / "index.html"
     warehouse = Warehouse(job.warehouse)
     n_bytes = None

@@ -172,12 +172,7 @@ def _sends(to: Receiver, message: Message, timeout_s: float) -> list[Send]:
     if to.email is not None:
         return [partial(_send, partial(_mail, to.email, address), message, timeout_s) for address in to.email.to]
     if to.apprise is not None:
-        from apprise import Apprise
-
-        url = to.apprise
-        return [
-            partial(_send, lambda asset: Apprise.instantiate(filled_in(url).strip(), asset=asset), message, timeout_s)
-        ]
+        return [partial(_send, partial(_service, to.apprise), message, timeout_s)]
     hook = message.as_json | {"title": message.title, "message": message.body}
     content = {"text": message.as_chat} if to.slack is not None else hook
     return [partial(_call, to.slack or to.webhook or "", timeout_s, content)]
@@ -208,6 +203,12 @@ def _send(service: Callable[[Any], Any], message: Message, timeout_s: float) -> 
     apprise = Apprise(asset=asset)
     apprise.add(plugin)
     return apprise.notify(message.body, message.title, body_format=NotifyFormat.TEXT) is True
+
+
+def _service(url: str, asset: Any) -> Any:
+    from apprise import Apprise
+
+    return Apprise.instantiate(filled_in(url).strip(), asset=asset)
 
 
 def _mail(email: Email, to: str, asset: Any) -> Any:
