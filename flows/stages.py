@@ -5,7 +5,7 @@ from asyncio import Semaphore, TaskGroup, to_thread
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import accumulate, count, groupby
-from typing import TypeVar
+from typing import Any
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
@@ -32,7 +32,7 @@ from tasks.judge.neighbours import missing as missing_arrangements
 from tasks.judge.rubric_variants import derive
 from tasks.maintain.upkeep import tidy
 from tasks.plan.plan import ingest_and_check
-from tasks.run.calls import Analysis, Item, analyse_items
+from tasks.run.calls import Analysis, analyse_items
 from tasks.run.missing_work import MissingVerdicts
 from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.writing import STAGES, StageReport
@@ -43,7 +43,6 @@ _PUBLISH_LEAST_S, _PUBLISH_MOST_S = 30.0, 300.0
 """Shortest and longest time between two publications: a fast publication is repeated sooner."""
 SAMPLES_A_BATCH, VERDICTS_A_BATCH, ITEMS_A_BATCH = 200, 1_000, 1_000
 
-Each = TypeVar("Each")
 as_batch = task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
 """Makes a Prefect task of a function that works on a batch."""
 sample_batch, judge_batch = as_batch(sample_cells), as_batch(judge_responses)
@@ -93,9 +92,16 @@ async def _run_all(context: RunContext, batches: Sequence[Batch], report: StageR
             group.create_task(run(each))
 
 
-def in_batches(items: Sequence[Each], size: int = SAMPLES_A_BATCH) -> list[list[Each]]:
-    """Split cells or items into batches."""
-    return [list(items[start : start + size]) for start in range(0, len(items), size)]
+async def _run_by_label(
+    job: Job, stage: str, what: str, work: Any, items: Mapping[str, Sequence[Any]], size: int, *given: Any
+) -> StageReport:
+    """Run a stage on cells or items by label, in batches of at most `size` with the same label."""
+    batches = [
+        batch(work, f"{stage} {label} {number}", job, *given, label, list(of_label[start : start + size]))
+        for label, of_label in items.items()
+        for number, start in enumerate(range(0, len(of_label), size), start=1)
+    ]
+    return await run_batches(job, stage, what, batches, {label: len(of_label) for label, of_label in items.items()})
 
 
 def in_response_batches(responses: Sequence[MissingVerdicts]) -> list[list[MissingVerdicts]]:
@@ -144,13 +150,7 @@ async def assemble_flow(job: Job) -> StageReport:
 async def sample_flow(job: Job) -> StageReport:
     """Sample the responses that are missing, in batches."""
     cells = await to_thread(plan_samples, job)
-    batches = [
-        batch(sample_batch, f"sample {label} {number}", job, label, some)
-        for label, of_model in cells.items()
-        for number, some in enumerate(in_batches(of_model), start=1)
-    ]
-    totals = {label: len(of_model) for label, of_model in cells.items()}
-    return await run_batches(job, "sample", "responses", batches, totals)
+    return await _run_by_label(job, "sample", "responses", sample_batch, cells, SAMPLES_A_BATCH)
 
 
 @flow(name="derive", flow_run_name=run_name, validate_parameters=False)
@@ -318,24 +318,18 @@ async def _ask(job: Job, analysis: Analysis, what: str) -> list[StageReport]:
     """
     warehouse = Warehouse(job.warehouse)
 
-    def to_call_for() -> dict[str, list[Item]]:
+    def to_call_for() -> dict[str, list[str]]:
         with warehouse.reader() as reader:
             changed = analysis.changed_analysts(job, reader)
             items = analysis.missing(job, reader)
         warehouse.write("analysts", changed)
         warehouse.publish()
-        return items
+        return {label: [item.row_id for item in of_analyst] for label, of_analyst in items.items()}
 
-    items = await to_thread(to_call_for)
-    if not any(items.values()):
+    row_ids = await to_thread(to_call_for)
+    if not any(row_ids.values()):
         return []
-    batches = [
-        batch(ask_batch, f"{analysis.stage} {label} {number}", job, analysis, label, some)
-        for label, of_analyst in items.items()
-        for number, some in enumerate(in_batches([item.row_id for item in of_analyst], ITEMS_A_BATCH), start=1)
-    ]
-    totals = {label: len(of_analyst) for label, of_analyst in items.items()}
-    report = await run_batches(job, analysis.stage, what, batches, totals)
+    report = await _run_by_label(job, analysis.stage, what, ask_batch, row_ids, ITEMS_A_BATCH, analysis)
     report.is_below_bar |= bool(report.failures)
     return [report]
 
