@@ -94,8 +94,7 @@ def batch(
     **kwargs: Arguments.kwargs,
 ) -> Batch:  # fmt: skip
     """Return a batch to run later, under this name in Prefect's UI."""
-    named = work.with_options(task_run_name=name)
-    return lambda context: call(named, job, context, *args, **kwargs)
+    return lambda context: call(work.with_options(task_run_name=name), job, context, *args, **kwargs)
 
 
 def _give_up(error: BaseException) -> None:

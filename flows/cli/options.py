@@ -129,7 +129,6 @@ _OPTIONS: dict[str, Declaration] = {
     "verbose": _flag(OUTPUT, "-v --verbose is_verbose", "Show log messages, and the traceback of an error."),
     "no-prefect": _flag(OUTPUT, "--no-prefect is_unrecorded", "Do not record this run in Prefect."),
 }  # fmt: skip
-_ARGUMENTS = {field.name for field in fields(Arguments)}
 
 
 def number(names: str, default: int | None, text: str, *, least: int = 1) -> Callable[[Function], Function]:
@@ -191,7 +190,7 @@ def command(
     def decorate(function: Function) -> click.Command:
         @wraps(function)
         def wrapped(as_json: bool = False, is_verbose: bool = False, **given: Any) -> Any:
-            arguments = Arguments(**{name: given.pop(name) for name in _ARGUMENTS & set(given)})
+            arguments = Arguments(**{one.name: given.pop(one.name) for one in fields(Arguments) if one.name in given})
             return function(Context(arguments, as_json, is_verbose), **given)
 
         new: click.Command = click.command(**{"cls": Command, **settings})(wrapped)

@@ -54,8 +54,7 @@ class Shown:
 
     def writelines(self, lines: Iterable[str], /) -> None:
         """Write lines likewise."""
-        for line in lines:
-            self.write(line)
+        self.exact.writelines(map(visible, lines))
 
     def flush(self) -> None:
         """Flush the original stream, unless it is closed."""
@@ -67,10 +66,8 @@ class Shown:
 def shown_visibly() -> Iterator[None]:
     """Make control characters on the standard streams visible, until the block ends."""
     before = sys.stdout, sys.stderr
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is not None and not isinstance(stream, Shown):
-            setattr(sys, name, Shown(stream))
+    shown: Any = (each if each is None or isinstance(each, Shown) else Shown(each) for each in before)
+    sys.stdout, sys.stderr = shown
     try:
         yield
     finally:
