@@ -5,7 +5,7 @@ from asyncio import Semaphore, TaskGroup, to_thread
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import accumulate, count, groupby
-from typing import Any
+from typing import Any, cast
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
@@ -97,7 +97,7 @@ async def _run_by_label(
 ) -> StageReport:
     """Run a stage on cells or items by label, in batches of at most `size` with the same label."""
     batches = [
-        batch(work, f"{stage} {label} {number}", job, *given, label, list(of_label[start : start + size]))
+        cast(Any, batch)(work, f"{stage} {label} {number}", job, *given, label, list(of_label[start : start + size]))
         for label, of_label in items.items()
         for number, start in enumerate(range(0, len(of_label), size), start=1)
     ]
