@@ -1,14 +1,16 @@
 """A changed verdict makes its measures stale, and only they are computed again."""
 
 import shutil
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import duckdb
 import pytest
 
 from tasks.aggregate import aggregate
-from tests.kit import Rows, aggregated, job_on, rows_in
+from tests.kit import Patch, Rows, aggregated, job_on, rows_in
 from tests.tasks.aggregate.world import EVERY_ROW, MAJORITIES, figures_of, random_world
 from tests.tasks.certify.checker import ALL, Figures
 from tests.warehouse.parts import forget_parts
@@ -86,9 +88,12 @@ def test_a_changed_verdict_renews_figures(world: Rows, figures: Figures, copied:
     assert [] == other_in(fresh, leaderboard_rows | {about: fresh[about] for about in touched})
 
 
-def test_the_same_rows_in_another_order_give_the_same_figures_to_the_last_digit(tmp_path: Path) -> None:
-    world, figures = random_world(seed=3, n_tasks=12), []
-    for seed in (1, 2):
+def test_the_same_rows_in_another_order_and_on_more_threads_give_the_same_figures_to_the_last_digit(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
+    world, figures, connect = random_world(seed=3, n_tasks=12), [], duckdb.connect
+    for seed in (1, 4):
+        monkeypatch.setattr(duckdb, "connect", partial(connect, config={"threads": seed}))
         folder = tmp_path / str(seed)
         rows = {name: Random(seed).sample(of_table, len(of_table)) for name, of_table in world.items()}
         aggregated(folder, rows)
