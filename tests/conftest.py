@@ -1,7 +1,6 @@
 """Hooks and fixtures of all tests."""
 
 import atexit
-import functools
 import gc
 import os
 import shutil
@@ -11,7 +10,6 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
@@ -26,14 +24,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "shared-machine"))
 # As in commands: the default takes a sixth of the time of imports.
 gc.set_threshold(50_000)
 
-
-def _on_one_thread(database: str = ":memory:", config: dict[str, Any] | None = None, **more: Any) -> Any:
-    return _connect(database, config={"threads": 1} | (config or {}), **more)
-
-
 # Small queries gain nothing from a second thread, but processes of tests that share two cores wait for it.
 _connect = duckdb.connect
-duckdb.connect = functools.wraps(_connect)(_on_one_thread)
+duckdb.connect = lambda *given, config=None, **more: _connect(*given, config={"threads": 1} | (config or {}), **more)
 
 # Processes that a shell starts in the background ignore Ctrl-C, but some tests send it to processes that they start.
 if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

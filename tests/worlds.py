@@ -18,7 +18,7 @@ from tasks.figures.scope import Scope, open_scope
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
-from tests.kit import Patch, job_on, publish_no_scores, row, shared_folder, written
+from tests.kit import Patch, job_on, publish_few, row, shared_folder, written
 from tests.tasks.report.browser import browsing
 from tests.tasks.report.drilldown.drilled import data, drill
 from tests.tasks.report.synthetic.research import research_job as research_job_in
@@ -33,7 +33,13 @@ RESPONSES, LABELS = (SAMPLE.parent / name for name in ("responses.jsonl", "label
 @pytest.fixture
 def without_scores(monkeypatch: Patch) -> None:
     """Publish no scores, in tests that read none."""
-    publish_no_scores(monkeypatch)
+    publish_few(monkeypatch)
+
+
+@pytest.fixture
+def only_leaderboard(monkeypatch: Patch) -> None:
+    """Publish no other scores than the leaderboard, in tests that read no others."""
+    publish_few(monkeypatch, "leaderboard")
 
 
 @pytest.fixture(scope="session")

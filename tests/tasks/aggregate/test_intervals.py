@@ -88,9 +88,7 @@ def test_a_changed_verdict_renews_figures(world: Rows, figures: Figures, copied:
     assert [] == other_in(fresh, leaderboard_rows | {about: fresh[about] for about in touched})
 
 
-def test_the_same_rows_in_another_order_and_on_more_threads_give_the_same_figures_to_the_last_digit(
-    tmp_path: Path, monkeypatch: Patch
-) -> None:
+def test_the_order_of_rows_and_threads_changes_no_last_digit_of_figures(tmp_path: Path, monkeypatch: Patch) -> None:
     world, figures, connect = random_world(seed=3, n_tasks=12), [], duckdb.connect
     for seed in (1, 4):
         monkeypatch.setattr(duckdb, "connect", partial(connect, config={"threads": seed}))

@@ -191,7 +191,7 @@ class World:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A world judged in ternary, in binary, and with rewritten criteria."""
     with FaultServer(behaviour) as server, pytest.MonkeyPatch.context() as patched:
-        kit.publish_no_scores(patched)
+        kit.publish_few(patched)
         research_world = World(server, tmp_path_factory.mktemp("research"))
         assert [TASKS * CRITERIA, 0] == [research_world.does("three"), research_world.does("three")]
         # No criterion is rewritten yet, so only the writer's calls can be counted.

@@ -17,8 +17,8 @@ from tests.kit import Row, admitted, combined, criterion, job_on, response, row,
 from warehouse import Warehouse
 
 
-def drill(job: Job, folder: Path) -> None:
-    """Write only the drill-down, with all earlier samplings to compare with."""
+def drill(job: Job, folder: Path) -> Path:
+    """Write only the drill-down to a folder, with all earlier samplings to compare with; return the folder."""
     with Warehouse(job.warehouse).reader() as reader:
         site, scope = Site(folder), open_scope(job, reader)
         copy_assets(site)
@@ -33,6 +33,7 @@ def drill(job: Job, folder: Path) -> None:
         """
         write_drilldown(scope, site, common, reader.rows(query, [scope.revision]))
         site.finish()
+    return folder
 
 
 def held(site: Path, name: str = "index") -> Any:

@@ -19,7 +19,7 @@ from tests.kit import admitted, combined, criterion, job_on, recorded, response,
 from tests.tasks.report.browser import Visit, visiting
 from tests.tasks.report.drilldown.drilled import drill, response_rows_of, rubric, store, tiny_job
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_leaderboard")]
 TEMPLATE = load_template("default", BENCHMARK.gradings[BENCHMARK.grading])
 _ODD = 'Grüße, 😀\u2028 "quoted" \\ \x7f <<rubric_item>> <img src=x onerror="window.attacked = 1">'
 RESPONSE = _ODD + "\n\nMore." * 300
@@ -166,8 +166,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             row("evidence", **part | {"n_chunks": 1}, round=2, chunk_number=1, status="parse_error", evidence=None),
         ],
     })  # fmt: skip
-    drill(job, folder / "site")
-    return folder / "site"
+    return drill(job, folder / "site")
 
 
 def test_a_page_shows_them_as_text_below_the_verdict(browser: Browser, site: Path) -> None:

@@ -150,8 +150,7 @@ def test_what_failed_says_why_and_is_never_called_unmet(visit: Visit, held: Row)
 
 
 def test_what_a_task_without_a_response_lacks_takes_one_line(browser: Browser, tmp_path: Path) -> None:
-    drill(tiny_job(tmp_path, models=()), tmp_path / "site")
-    with visiting(browser, tmp_path / "site") as visit:
+    with visiting(browser, drill(tiny_job(tmp_path, models=()), tmp_path / "site")) as visit:
         visit.open("task.html")
 
         assert "No model in this report has a response to this task." == visit.page.locator("#responses").inner_text()

@@ -17,7 +17,7 @@ from tasks.report.rendering.site import Site
 from tests.kit import Patch, combined
 from tests.tasks.report.drilldown.drilled import data, drill, files, held, response_rows_of, store, tiny_job
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_leaderboard")]
 
 TASKS = ("t1", "t2", "t3")
 
@@ -32,8 +32,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 def built(job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The job's drill-down."""
     folder = tmp_path_factory.mktemp("built") / "site"
-    drill(job, folder)
-    return folder
+    return drill(job, folder)
 
 
 @pytest.fixture
@@ -68,11 +67,10 @@ def test_a_night_of_one_model_makes_its_files_alone_and_the_next_build_deletes_o
     store(job, response_rows_of(TASKS[:2], "m1", "night", created_at=None))
 
     new = written(job, site)
-    drill(job, tmp_path / "afresh")
 
     # The sampling before the night stays, to compare with: the first two tasks have another file.
     assert (6, 2) == (len(parts(site) - new), len(new))
-    fresh = files(tmp_path / "afresh")
+    fresh = files(drill(job, tmp_path / "afresh"))
     assert {*fresh, *first} == files(site).keys() > fresh.keys()
     drill(job, site)
     assert fresh == files(site)
@@ -113,8 +111,7 @@ def test_a_killed_build_leaves_the_report_to_the_next_one(tmp_path: Path, monkey
     assert before == data(site)
     drill(job, site)
     drill(job, site)
-    drill(job, tmp_path / "afresh")
-    assert files(tmp_path / "afresh") == files(site)
+    assert files(drill(job, tmp_path / "afresh")) == files(site)
 
 
 def _die(site: Site, name: str, _content: bytes) -> None:
@@ -154,10 +151,8 @@ def test_of_two_responses_in_a_trial_todays_counts(tmp_path: Path, older: str, n
             parts_of.append(rows if status == "ok" else {"responses": rows["responses"]})
     store(job, combined(*parts_of))
 
-    drill(job, tmp_path / "site")
-
     key = entry_key({"model": "m1", "model_config_hash": "a-configuration", "vintage": "base"})
-    assert [{"1": listed}] == [*data(tmp_path / "site")[f"entry-{key}"].values()]
+    assert [{"1": listed}] == [*data(drill(job, tmp_path / "site"))[f"entry-{key}"].values()]
 
 
 _FUNCTIONS = {"coalesce", "if", "null", "ternary_as_binary"}

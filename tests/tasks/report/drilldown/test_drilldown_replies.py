@@ -16,7 +16,7 @@ from tests.kit import Patch, recorded
 from tests.tasks.report.drilldown.drilled import Row, data, drill, files, response_rows_of, store, tiny_job
 from warehouse import Reader
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_leaderboard")]
 TASKS = ("t1", "t2")
 OLD_S, NEW_S = 1_000.0, 2_000.0
 
@@ -51,8 +51,7 @@ def job(tmp_path: Path) -> Job:
 @pytest.fixture
 def site(job: Job, tmp_path: Path) -> Path:
     """The job's drill-down."""
-    drill(job, tmp_path / "site")
-    return tmp_path / "site"
+    return drill(job, tmp_path / "site")
 
 
 def test_a_reply_that_the_call_of_another_trial_gave_is_the_reply_of_both(tmp_path: Path) -> None:
@@ -66,9 +65,7 @@ def test_a_reply_that_the_call_of_another_trial_gave_is_the_reply_of_both(tmp_pa
         store(job, rows)
     recorded(job, entry(first["verdicts"][0]["verdict_id"], "met, says the judge"))
 
-    drill(job, tmp_path / "site")
-
-    assert {"1 0": ["met, says the judge"], "2 0": ["met, says the judge"]} == replies(tmp_path / "site")
+    assert {"1 0": ["met, says the judge"], "2 0": ["met, says the judge"]} == replies(drill(job, tmp_path / "site"))
 
 
 def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminder(tmp_path: Path) -> None:
@@ -80,9 +77,7 @@ def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminde
         entry(again, "of an older program", "c", OLD_S, '{"old": 1}'), entry(again, "of this one", "d", NEW_S),
     )  # fmt: skip
 
-    drill(job, tmp_path / "site")
-
-    assert {"1 0": ["{}", "no JSON"], "1 1": ["of this one"]} == replies(tmp_path / "site")
+    assert {"1 0": ["{}", "no JSON"], "1 1": ["of this one"]} == replies(drill(job, tmp_path / "site"))
 
 
 def test_a_night_reads_its_own_replies(job: Job, site: Path, monkeypatch: Patch, tmp_path: Path) -> None:
@@ -97,8 +92,7 @@ def test_a_night_reads_its_own_replies(job: Job, site: Path, monkeypatch: Patch,
     assert [{each["verdict_id"] for each in rows["verdicts"]}] == looked_up
     assert 2 == len(replies(site))  # one of each sampling
     drill(job, site)
-    drill(job, tmp_path / "afresh")
-    assert files(tmp_path / "afresh") == files(site)
+    assert files(drill(job, tmp_path / "afresh")) == files(site)
 
 
 def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(job: Job, site: Path, tmp_path: Path) -> None:
@@ -110,8 +104,7 @@ def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(job: Job, 
     assert {"1 0": [f"reply on {kept}"]} == replies(site)
     assert {} == replies(site, "t2")
     drill(job, site)
-    drill(job, tmp_path / "afresh")
-    assert files(tmp_path / "afresh") == files(site)
+    assert files(drill(job, tmp_path / "afresh")) == files(site)
 
 
 def test_an_unreadable_ledger_is_read_by_the_next_build(job: Job, site: Path, monkeypatch: Patch) -> None:
