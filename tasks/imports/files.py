@@ -136,7 +136,7 @@ def _csv_rows(file: Path) -> Sequence[Given]:
     csv.field_size_limit(2**31 - 1)  # a whole response is one cell
     try:
         with TextIOWrapper(open_regular(file), encoding="utf-8-sig", newline="") as lines:
-            first = next(filter(None, csv.reader(lines)), [])
+            first = next(csv.reader(dropwhile(str.isspace, lines)), [])
             separator = next((each for each in (";", "\t") if len(first) == 1 and each in first[0]), ",")
             lines.seek(0)
             reader = csv.DictReader(dropwhile(str.isspace, lines), strict=True, delimiter=separator)

@@ -156,7 +156,8 @@ def _leader(split: str, rows: Rows) -> str:
     ties = f"tied with {some(tied, _NAMED)}" if tied else "no other model is tied" if rows[1:] else "the only model"
     names, verb = some((row["model"] for row in first), _NAMED), "leads" if len(first) == 1 else "lead"
     # Ranks may compare fewer tasks than scores, so the leader's score is not always the highest.
-    ahead = first[0]["mean_score"] - max((row["mean_score"] for row in rows if row["rank"] != best), default=math.inf)
+    next_score = max((row["mean_score"] for row in rows if row["rank"] != best), default=math.inf)
+    ahead = round(first[0]["mean_score"] - next_score, 3)
     lead = f", ahead by {number(ahead)}" if ahead > 0 else ""
     return f"{names} {verb} on {split} with {number(first[0]['mean_score'])}{lead} ({ties})"
 

@@ -88,10 +88,18 @@ def test_a_changed_verdict_renews_figures(world: Rows, figures: Figures, copied:
     assert [] == other_in(fresh, leaderboard_rows | {about: fresh[about] for about in touched})
 
 
-def test_the_order_of_rows_and_threads_changes_no_last_digit_of_figures(tmp_path: Path, monkeypatch: Patch) -> None:
+def with_threads(connect: Any, n_threads: int, *given: Any, config: dict[str, Any] | None = None, **more: Any) -> Any:
+    return connect(*given, config=(config or {}) | {"threads": n_threads}, **more)
+
+
+def test_the_order_of_rows_and_threads_changes_no_last_digit_of_figures(
+    copied: Path, tmp_path: Path, monkeypatch: Patch
+) -> None:
     world, figures, connect = random_world(seed=3, n_tasks=12), [], duckdb.connect
-    for seed in (1, 4):
-        monkeypatch.setattr(duckdb, "connect", partial(connect, config={"threads": seed}))
+    for seed in (4, 1):
+        monkeypatch.setattr(duckdb, "connect", partial(with_threads, connect, seed))
+        with Warehouse(copied).reader() as reader:  # readers share their database, so the next ones have as many
+            reader.rows(f"set threads = {seed}")
         folder = tmp_path / str(seed)
         rows = {name: Random(seed).sample(of_table, len(of_table)) for name, of_table in world.items()}
         aggregated(folder, rows)
