@@ -304,4 +304,5 @@ def _is_weak_beside(contrast: Contrast, under: Floats, node: int, within: Sequen
     sides = (each[:, None] for each in (parts, remainder))
     of_parts, of_remainder = (_tested(contrast, [node], inside, outside, alpha)[0] for inside in sides)
     parts_below, remainder_below = (each.measured.difference or 0.0 for each in (of_parts, of_remainder))
+    # A node is weak as a whole if its remainder is at least half as weak as its weak parts.
     return bool(is_significant(of_remainder.p_value, alpha)) and remainder_below <= 0.5 * parts_below
