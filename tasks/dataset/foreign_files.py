@@ -30,7 +30,7 @@ ZIP_ERRORS = (
     zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, LookupError, TypeError, AttributeError,
     ArithmeticError, RuntimeError, struct.error,
 )  # fmt: skip
-"""What the standard library raises on an archive that is damaged or was made by hand."""
+"""The errors of the standard library on an archive that is damaged or was made by hand."""
 
 
 class FileTooLarge(PipelineError):

@@ -33,7 +33,7 @@ _ALONE = {"n_in_call": 1, "position_in_call": 1}
 
 @dataclass
 class PieceEntry:
-    """What the attempts of a piece's call gave for a criterion: its entry, and the replies with its share of usage."""
+    """The result of a piece's call for a criterion: its entry, and the replies to all attempts with its usage."""
 
     entry: verdict.Entry
     replies: list[Reply] = field(default_factory=list)

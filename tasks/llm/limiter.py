@@ -14,7 +14,9 @@ from typing import Any
 from tasks.llm.replies import TIMEOUT, Failure, Kind, Reply
 from tasks.llm.request import NOTHING, UNKNOWN, Usage
 
-FIRST_PAUSE_S = 0.5
+_DECREASE, _SHORTEST_BETWEEN_CUTS_S = 0.7, 1.0
+_FAILURES_UNTIL_OPEN, _BAD_REQUESTS_UNTIL_STOP = 5, 5
+FIRST_PAUSE_S, _LONGEST_PAUSE_S, _LONGEST_REQUESTED_WAIT_S = 0.5, 15.0, 600.0
 
 
 class EndpointHealth:
@@ -52,7 +54,7 @@ class EndpointHealth:
     @property
     def _is_open(self) -> bool:
         """True if the breaker is open: only one call at a time is made, as a test."""
-        return self._failures >= 5
+        return self._failures >= _FAILURES_UNTIL_OPEN
 
     def succeeded(self, now_s: float) -> None:
         """Note that a call has succeeded."""
@@ -73,10 +75,10 @@ class EndpointHealth:
             self._is_there(now_s)
             self._bad_requests += failure.kind is Kind.BAD_REQUEST
             self._n_replies += failure.kind is not Kind.BAD_REQUEST
-            if self._n_replies == 0 and self._bad_requests >= 5:
+            if self._n_replies == 0 and self._bad_requests >= _BAD_REQUESTS_UNTIL_STOP:
                 self._stop(f"its first {self._bad_requests} calls were all bad requests, the last: {failure.error}")
         if (wait_s := failure.retry_after_s) is not None and failure.passes:
-            if wait_s > 600.0:
+            if wait_s > _LONGEST_REQUESTED_WAIT_S:
                 self._stop(f"it asks for a wait of {wait_s:.0f} s: {failure.error}")
             self.closed_until_s = max(self.closed_until_s, now_s + wait_s)
 
@@ -84,9 +86,9 @@ class EndpointHealth:
         self._failures, self._pause_s, self._last_reply_s = 0, FIRST_PAUSE_S, now_s
 
     def _slow_down(self, now_s: float) -> None:
-        if now_s - self._cut_at_s >= 1.0:
+        if now_s - self._cut_at_s >= _SHORTEST_BETWEEN_CUTS_S:
             self._cut_at_s = now_s
-            self.limit = max(1.0, 0.7 * self.limit)
+            self.limit = max(1.0, self.limit * _DECREASE)
 
     def _is_silent(self, failure: Failure, now_s: float, latency_s: float) -> None:
         has_waited = failure.status == TIMEOUT
@@ -101,7 +103,7 @@ class EndpointHealth:
             self._stop(f"no reply for {silence_s:.0f} s, the last failure: {failure.error}")
         elif self._is_open and self.closed_until_s <= now_s:
             self.closed_until_s = now_s + self._pause_s
-            self._pause_s = min(15.0, 2 * self._pause_s)
+            self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)
 
     def _stop(self, reason: str) -> None:
         self.stopped = self.stopped or reason

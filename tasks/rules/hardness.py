@@ -84,7 +84,8 @@ def inclusion_probabilities(values: Floats, size: int, *, resamples: int = RESAM
         Shape (n_tasks,), from 0 to 1; they sum to `size`.
     """
     n_tasks, is_trial = len(values), ~np.isnan(values[0])
-    # Columns are a model's trials, model by model; the means of all tasks are one product with a panel's weights.
+    # Columns are a model's trials, model by model; the means of all tasks are one product with a panel's weights. A
+    # position in the order adds far more than rounding, and far less than a difference of scores.
     columns = (values[:, is_trial] + 1e-12 * np.arange(n_tasks)[:, None]).T
     generator = np.random.default_rng(SEED)
     times = np.zeros(n_tasks, dtype=np.int64)

@@ -255,7 +255,7 @@ def _results_in(folder: Path) -> Mapping[str, bytes]:
 
 
 UNREADABLE = (*foreign_files.ZIP_ERRORS, pa.ArrowException, SyntaxError, MemoryError, RecursionError)
-"""What reading a log raises that is damaged or was made by hand."""
+"""The errors of reading a log that is damaged or was made by hand."""
 
 
 class Archive:

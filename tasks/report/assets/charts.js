@@ -13,7 +13,7 @@ const charts = {
       // Labels stay centred on their ticks, also at the ends of an axis.
       axis: { ...text, gridColor: line, domainColor: line, tickColor: line, labelSeparation: 8, labelFlush: false },
       axisXQuantitative: { tickCount: Math.max(3, Math.min(8, Math.round(width / 100))) },
-      legend: { ...text, columns: width < 480 ? 1 : 2, labelLimit: Math.min(220, width - 188) },
+      legend: { ...text, columns: width < 480 ? 1 : 2, labelLimit: Math.max(60, Math.min(220, width - 188)) },
       // Screen readers read each row once, from the mark with its tooltip.
       mark: { color: series[0] }, rule: { color: series[0], aria: false }, text: { color: "var(--ink)", aria: false },
       line: { aria: false }, range: { category: series }, padding: { left: 5, top: 5, right: 16, bottom: 5 },
