@@ -9,7 +9,7 @@ made later stay. A removed text may be too large to read, so its parts are rewri
 
 import itertools
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -42,8 +42,8 @@ def compact(store: PartStore, *, large_rows: int = LARGE_ROWS) -> None:
         for table in TABLES.values():
             folder = store.root / table.name
             try:
-                runs = _runs(store.standing(table.name), large_rows)
-                _replace(store, table, {merge(connection, table, folder, run): run for run in runs})
+                runs = list(_runs(store.standing(table.name), large_rows))
+                _replace(store, table, {merge(connection, table, folder, run) for run in runs}, itertools.chain(*runs))
             except (OSError, pa.ArrowException, duckdb.Error) as error:
                 raise WarehouseError(f"{folder}: cannot be compacted: {cause_of(error)}") from error
 
@@ -67,14 +67,13 @@ def _runs(parts: Sequence[Path], large_rows: int) -> Iterator[list[Path]]:
     yield from [run] if len(run) > 1 else []
 
 
-def _replace(store: PartStore, table: StoredTable, written: Mapping[Path, Sequence[Path]]) -> None:
-    """Delete the parts that new ones replace; `written` is new part -> the parts that it was made of.
+def _replace(store: PartStore, table: StoredTable, new: set[Path], replaced: Iterable[Path]) -> None:
+    """Delete the parts that new ones replace.
 
     The list of expected parts names the new ones before the old ones are deleted, so that neither are missed after a
     kill. The caller holds the publish lock.
     """
-    new = set(written)
-    old = {part for run in written.values() for part in run} - new
+    old = set(replaced) - new
     if new:
         sync(store.root / table.name)
     if new and (listing := listing_of(store)):
@@ -169,4 +168,4 @@ def clean(store: PartStore) -> None:
         if damaged := next((part for part in dirty if not is_whole(part)), None):
             raise WarehouseError(f"{damaged}: is damaged; `prbench aggregate` sets it aside and restores what it can")
         folder = store.root / table.name
-        _replace(store, table, {_rewritten(connection, table, folder, [part]): [part] for part in dirty})
+        _replace(store, table, {_rewritten(connection, table, folder, [part]) for part in dirty}, dirty)

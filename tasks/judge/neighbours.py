@@ -75,7 +75,7 @@ def missing(job: Job, reader: Reader) -> list[Arranged]:
         for name in ARRANGEMENTS:
             arranged = [
                 replace(each, is_missing=(name, each.response_id, each.criterion_id, each.criterion_hash) not in done)
-                for each in _arranged(criteria, name, judge_config, job)
+                for each in _arranged(criteria, name, judge_config)
             ]
             pieces = [piece for of in by_response(arranged) for piece in pieces_of(of)]
             if lacking := [each for piece in pieces if any(one.is_missing for one in piece) for each in piece]:
@@ -84,7 +84,7 @@ def missing(job: Job, reader: Reader) -> list[Arranged]:
 
 
 def _arranged(
-    criteria: Sequence[CriterionToJudge], arrangement: str, judge_config: JudgeConfig, job: Job
+    criteria: Sequence[CriterionToJudge], arrangement: str, judge_config: JudgeConfig
 ) -> Iterator[CriterionToJudge]:
     """Yield criteria in the order of an arrangement, each with its piece."""
     size = 1 if arrangement == ALONE else judge_config.piece_size or 1

@@ -189,3 +189,13 @@ def test_a_compaction_rebuilds_the_database_and_later_parts_are_added(warehouse:
 
     assert [False, True, False, True, False, True] == seen
     assert [*"abcdef"] == [each["run_id"] for each in published(warehouse, "runs")]
+
+
+def test_removed_rows_of_parts_of_one_moment_are_in_no_part(warehouse: Warehouse) -> None:
+    for task_id in ("t1", "t2"):
+        put(warehouse.root, "responses", 1, [response(task_id)])
+    gone = [{**row("removals"), "response_id": each["response_id"]} for each in stored(warehouse.store, "responses")]
+    warehouse.write("removals", gone)
+    warehouse.clean()
+
+    assert [] == stored(warehouse.store, "responses")
