@@ -224,13 +224,13 @@ def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(served
         assert (first["parameters"], first["updated"]) == (again["parameters"], again["updated"])
         refused = refusal(world, "elsewhere/other", 2)
         assert refused.endswith("; choose another --name")
-        n_messages = len(world.receiver.calls)
+        n_messages = len(world.receiver.seen)
         run_id = under_way(served.api, world, "nightly-other", night="2026-11-20")
         process.kill()
         assert "CANCELLED" == served.api.ended(run_id)["state_type"]
     runs = world.command.json("sql", "select outcome from runs", "--warehouse", "other")
     assert [{"outcome": "interrupted"}] == runs
-    (alert,) = [alert for call in world.receiver.calls[n_messages:] for alert in call.json["alerts"]]
+    (alert,) = [alert for call in world.receiver.seen[n_messages:] for alert in call.json["alerts"]]
     assert "stopped" in alert["line"]
 
 
