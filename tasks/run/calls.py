@@ -92,7 +92,7 @@ def read_reply(reply: Reply, read: Callable[[str], Parsed]) -> tuple[Reply, Pars
 def sum_usage(replies: Sequence[Reply], deciding: Reply, *, with_tokens: bool = False) -> Reply:
     """Return the deciding one of some replies, with the attempts and the cost of all and, `with_tokens`, their tokens.
 
-    The cost is unknown if it is unknown for any call with a reply; a call without one counts only if its cost is known.
+    The cost is unknown if that of any call with a reply is. A call without a reply adds its cost only if it is known.
     A sum of tokens is unknown if one of its numbers is; prices are kept only if they are the same for all.
     """
     without_reply = {CONTEXT_LENGTH, TIMEOUT, PROVIDER_ERROR, REDIRECTED, TOO_LARGE}

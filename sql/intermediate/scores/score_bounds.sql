@@ -2,8 +2,8 @@
 -- lowest and highest value of the score.
 --
 -- This is the only definition of a divisor (equations 1 and 3, by the factors
--- that the benchmark declares). A label without positive criteria has no
--- `score`, but it has `min_normalized`.
+-- that the benchmark declares). A divisor of 0 gives no row: a label
+-- without positive criteria has no PRBench `score`.
 --
 -- built as: table
 -- depends on: intermediate.all_scores, intermediate.rubric_weights

@@ -65,7 +65,7 @@ OVERVIEW = Page(
                 "later_mean n_tasks"
             ),
             charts.intervals("split", value="difference", zero=True),
-            empty="No model has two vintages that the same judge decided in the same way.",
+            empty="No model has two vintages with the same judge configuration.",
         ),
         Figure(
             "changed_tasks",

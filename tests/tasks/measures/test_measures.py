@@ -1,11 +1,14 @@
 """The loop over measures: what is stale, in which blocks it is computed, and how a measure is added."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
+import sql
 from tasks.measures import MEASURES
 from tasks.measures.measure import Columns, Measure, MeasureResult, Results, Row
 from tests.kit import aggregated, combined, rows_in
@@ -71,3 +74,13 @@ def test_every_measure_has_its_columns_beside_the_others(warehouse: Warehouse) -
     stored = {row["measure"] for row in rows_in(warehouse.root, "from measures")} | {each.name for each in MEASURES}
 
     assert stored <= columns
+
+
+def test_every_measure_that_a_model_reads_is_named_in_the_code_that_computes_it() -> None:
+    read = re.compile(r"\bmeasured\.([a-z]\w*?)(?:_ci_low|_ci_high|_n|_is_small|_note)?\b")
+    names = {name for model in sql.models() for name in read.findall(model.query)}
+    files = chain(Path("tasks/measures").rglob("*.py"), Path("tasks/rules").rglob("*.py"))
+    code = "".join(path.read_text() for path in files)
+
+    assert len(names) > 20
+    assert [] == sorted(name for name in names if not re.search(rf'\b{name}"|\b{name}=', code))
