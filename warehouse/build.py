@@ -62,7 +62,10 @@ def _make(building: Path, stamp: str) -> None:
         connection.execute(f"create schema {sql.INTERMEDIATE}")
         for model in sql.models():
             kind = {"step": "temp table"}.get(model.kind, model.kind)
-            connection.execute(f"create {kind} {model.name} as {model.query}")
+            try:
+                connection.execute(f"create {kind} {model.name} as {model.query}")
+            except duckdb.Error as error:
+                raise WarehouseError(f"{model.name}: cannot be built: {cause_of(error)}") from error
         connection.execute(sql.read("warehouse/counts_as_judge"))
         _describe(connection)
         connection.execute(f"create table {STAMP} as select {quoted(stamp)} as stamp")

@@ -338,9 +338,9 @@ def _in_words(key: str, problem: ErrorDetails) -> str:
     reason = {_UNKNOWN_KEY: "there is no such key", "missing": "is missing"}.get(problem["type"], problem["msg"])
     reason = reason.removeprefix("Value error, ")
     if problem["type"] == _UNKNOWN_KEY:
-        schema = Settings.model_json_schema()
+        name, schema = str(problem["loc"][-1]), Settings.model_json_schema()
         known = {key for model in (schema, *schema["$defs"].values()) for key in model.get("properties", ())}
-        reason += did_you_mean(str(problem["loc"][-1]), sorted(known))
+        reason += did_you_mean(name, sorted(known - {name}))
     # A problem between elements of a list already names their keys.
     return reason if not key or reason.startswith(f"{key}[") else f"{key}: {reason}"
 

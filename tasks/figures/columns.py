@@ -52,7 +52,7 @@ def columns(*parts: str, **headings: str | tuple[Kind, str]) -> tuple[Column, ..
         headings: name -> a heading that differs from the usual one, or a format and a heading.
 
     Raises:
-        KeyError: a column has no usual heading.
+        LookupError: a column has no usual heading.
     """
     parsed: list[Column] = []
     for part in parts:
@@ -62,8 +62,10 @@ def columns(*parts: str, **headings: str | tuple[Kind, str]) -> tuple[Column, ..
             given = headings.get(stem)
             if isinstance(given, tuple):
                 kind, heading = given
+            elif stem not in _usual() and name[-1] != "~":
+                raise LookupError(f"no title of the column {stem!r} in sql/schema.yml")
             else:
-                kind, own = _INTERVAL if name.endswith("~") else _usual()[stem]
+                kind, own = _INTERVAL if name[-1] == "~" else _usual()[stem]
                 heading = given or own
             if kind == "few":
                 last = max(i for i, each in enumerate(parsed) if not each.name.endswith(("_low", "_high")))

@@ -150,6 +150,12 @@ def test_a_configuration_is_to_try_next_where_there_is_none(tmp_path: Path, monk
     assert "cp prbench.example.yaml" not in next_commands(Arguments(config=Path("another.yaml")))
 
 
+def test_commands_to_try_next_are_about_the_same_data(tmp_path: Path) -> None:
+    leaderboard, query = next_commands(Arguments(Path("my night.yaml"), "kitchen", warehouse=tmp_path)).splitlines()
+    assert leaderboard.endswith(f" --by category --config 'my night.yaml' --warehouse {tmp_path} --benchmark kitchen")
+    assert f"prbench sql --config 'my night.yaml' --warehouse {tmp_path} " in query
+
+
 def test_doctor_names_a_path_that_is_not_there_and_missing_keys(file: Path) -> None:
     file.write_text("dataset: {source: nowhere.jsonl}\nmodels: []\njudges: [{name: openai/y}]\n")
     findings = examine(load_job(Arguments(config=file, warehouse=file.parent / "data")))
@@ -191,6 +197,8 @@ def test_the_problems_of_a_configuration_are_reported_together(file: Path) -> No
     file.write_text(f"dataset: {{source: sample}}\n{twice}trials: 0\nlimits: {{tials: 1}}\n")
     for part in ("trials: Input should be greater", "limits.tials: there is no such key (did you mean `trials`?)"):
         assert part in refusal(Arguments(config=file))
+    file.write_text("judges: [{name: a, source: b}]\n")
+    assert "judges[0].source: there is no such key; dataset" in refusal(Arguments(config=file))
     file.write_text(f"dataset: {{source: sample}}\n{twice}")
     for part in ("models: label 'x' is used", "judges: label 'a' is used", "judge a has `rubric: augmented`"):
         assert part in refusal(Arguments(config=file))
