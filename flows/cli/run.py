@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 _NEXT = (
-    "prbench leaderboard --by category{place}{benchmark}",
-    'prbench sql{place} "select title, weight, status, explanation from verdict_details order by weight desc limit 9"',
+    "prbench leaderboard --by category{data}{benchmark}",
+    'prbench sql{data} "select title, weight, status, explanation from verdict_details order by weight desc limit 9"',
 )
 _CONFIGURE = "cp prbench.example.yaml prbench.yaml     # your models and judges, and the full data set"
 
@@ -62,14 +62,14 @@ def next_commands(given: Arguments) -> str:
     """Return the commands to try next, for the same data; without a configuration also how to write one."""
     from flows.run.config import config_file
 
-    place = "".join(
+    data = "".join(
         f" --{name} {shlex.quote(str(path))}"
         for name, path in (("config", given.config), ("warehouse", given.warehouse))
         if path is not None
     )
     benchmark = "" if given.benchmark is None else f" --benchmark {given.benchmark}"
     runner = "uv run " if "UV_RUN_RECURSION_DEPTH" in os.environ else ""  # which `uv run` sets
-    lines = [runner + line.format(place=place, benchmark=benchmark) for line in _NEXT]
+    lines = [runner + line.format(data=data, benchmark=benchmark) for line in _NEXT]
     return "\n  ".join(lines if config_file(given.config) else [*lines, _CONFIGURE])
 
 
