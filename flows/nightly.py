@@ -10,7 +10,6 @@ import sql
 from flows.execution import Execution, execute_flow, is_in_progress, mark_killed
 from flows.run.config import begin_of, night_of, stop_time
 from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME, any_failed, explained
-from flows.stopping import last_looks
 from tasks.alerts.findings import COMPARED, Alert, alerts_of_reports, drifts, drops, failure, skipped, stopping_drops
 from tasks.alerts.sending import Delivery, deliver, delivered, ping, store
 from tasks.compare.differences import compare, rows_of
@@ -20,6 +19,7 @@ from tasks.console import notice
 from tasks.drift import drifted
 from tasks.rules.errors import PipelineError
 from tasks.rules.statistics.comparison import holm
+from tasks.stopping import last_looks
 from warehouse import Reader, Warehouse, WarehouseBusy, WarehouseError
 
 _ENDED = {DONE, BELOW_BAR, STOPPED_AT_BUDGET, STOPPED_AT_TIME}

@@ -1,6 +1,8 @@
 """The full pipeline, one line for each stage: a run, a night, and a backfill model by model."""
 
 import asyncio
+import time
+from collections.abc import Iterable
 
 from prefect import flow
 
@@ -8,12 +10,12 @@ from flows import stages
 from flows.recorded import call, is_recorded, reported, run_name, show_results
 from flows.run.outcomes import explained
 from flows.stages import log_stage
-from flows.stopping import evaluate_in_blocks, was_cut_short
-from flows.work import coverage_report
+from flows.work import coverage_report, has_calls
 from tasks.config.job import Job
 from tasks.run.missing_work import imported_models, wanted_rubrics, wanted_tasks
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
+from tasks.stopping import conclude, look_at, upcoming_block
 from warehouse import Warehouse
 
 
@@ -64,7 +66,7 @@ async def backfill(job: Job) -> list[StageReport]:
     async with open_run_context(job):
         reports += await _derive(job)
         reports += (blocks := await _in_blocks(job))
-        if not was_cut_short(blocks):
+        if not _was_cut_short(blocks):
             filled = await asyncio.gather(*(_fill_model(job, label) for label in labels))
             reports += [report for of_model in filled for report in of_model]
         return [*reports, *await _finish(job, reports)]
@@ -94,7 +96,7 @@ async def _run_to_verdicts(job: Job) -> list[StageReport]:
     """Run all stages up to the verdicts, and return their reports."""
     reports = [await call(stages.ingest_flow, job), await call(stages.assemble_flow, job)]
     blocks = await _in_blocks(job)
-    return [*reports, *blocks, *([] if was_cut_short(blocks) else await _run_calls(job))]
+    return [*reports, *blocks, *([] if _was_cut_short(blocks) else await _run_calls(job))]
 
 
 async def _run_calls(job: Job) -> list[StageReport]:
@@ -103,15 +105,30 @@ async def _run_calls(job: Job) -> list[StageReport]:
 
 
 async def _in_blocks(job: Job) -> list[StageReport]:
-    """Evaluate a job with `stopping` in blocks, and return the reports.
+    """Evaluate a job with `stopping` block by block until every comparison is settled, and return the reports.
 
     Failed work of earlier runs and models that are not compared is done as in any run.
     """
     if job.settings.stopping is None:
         return []
-    done = await evaluate_in_blocks(job, _run_calls)
-    await log_stage(job, done[-1])
-    return done
+    started_s = time.monotonic()
+    reports, passed = list[StageReport](), dict[tuple[str, ...], int]()
+    n_looks = n_blocks = 0
+    while (block := await asyncio.to_thread(upcoming_block, job, passed)) is not None:
+        for narrowed in block.jobs(job):
+            if await asyncio.to_thread(has_calls, narrowed):
+                reports += await _run_calls(narrowed)
+        if _was_cut_short(reports):
+            break
+        n_looks += await asyncio.to_thread(look_at, job, block, passed)
+        n_blocks += 1
+    report = await asyncio.to_thread(conclude, job, n_looks, n_blocks)
+    return [*reports, await log_stage(job, report, started_s)]
+
+
+def _was_cut_short(reports: Iterable[StageReport]) -> bool:
+    """Return whether the budget, the time or an outage ended the work of a stage."""
+    return any(each.is_at_budget or each.is_at_stop_time or each.skipped for each in reports)
 
 
 async def _derive(job: Job) -> list[StageReport]:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from flows.report import is_up_to_date
 from flows.run.outcomes import no_call_succeeded
-from flows.stopping import has_open_block
 from tasks.aggregate import has_stale_measures
 from tasks.analyses import annotate, phrases, review
 from tasks.analyses.node_scores import stale_analyses
@@ -28,6 +27,7 @@ from tasks.run.coverage import coverage
 from tasks.run.missing_work import missing_splits, unworded_criteria, wanted_rubrics, wanted_tasks
 from tasks.run.writing import CALLED_KINDS, STAGES, StageReport
 from tasks.sample import plan_samples
+from tasks.stopping import has_open_block
 from warehouse import Reader, Warehouse, WarehouseError
 
 
@@ -123,6 +123,11 @@ FLOWS = {
     "compact": Startable("flows.stages:compact_flow"),
 }
 """The flows by the names that commands use."""
+
+
+def has_calls(job: Job) -> bool:
+    """Return whether a job lacks responses or verdicts."""
+    return any(plan_samples(job).values()) or any(responses for _, responses in plan_verdicts(job))
 
 
 def has_work(job: Job, name: str) -> bool:

@@ -4,7 +4,7 @@ Comparisons, their progress and the skipped tasks are in `tasks/run/missing_work
 the rules are in `tasks/rules/stopping.py`.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,10 +15,13 @@ import numpy as np
 import sql
 from tasks.config.job import Job
 from tasks.config.models import Model
+from tasks.config.settings import EARLIER_NIGHTS
+from tasks.console import notice
 from tasks.rules.statistics.intervals import Floats, known
 from tasks.rules.stopping import OPEN, unbiased_means
 from tasks.run import missing_work
 from tasks.run.missing_work import EARLIER, ComparedModel, PlannedComparison, Progress, StoppingPlan, WantedTasks
+from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 
@@ -67,17 +70,44 @@ def next_block(progress: Sequence[Progress], passed: Mapping[tuple[str, ...], in
     return TaskBlock(number, tuple(due[number]), tasks)
 
 
+def upcoming_block(job: Job, passed: Mapping[tuple[str, ...], int]) -> TaskBlock | None:
+    """Return the next block in which a model of this run takes part."""
+    with Warehouse(job.warehouse).reader() as reader:
+        _, _, progress = _planned(job, reader)
+    here = {model.label for model in job.settings.models}
+    return next_block([each for each in progress if each.comparison.labels & here], passed)
+
+
+def has_open_block(job: Job) -> bool:
+    """Return whether a comparison of a job with `stopping` is open, or its scores are not stored yet."""
+    if upcoming_block(job, {}) is not None:
+        return True
+    with Warehouse(job.warehouse).reader() as reader:
+        _, plan, progress = _planned(job, reader)
+        return plan is not None and bool(progress) and not _has_scores(plan, reader)
+
+
+def _planned(job: Job, reader: Reader) -> tuple[WantedTasks, StoppingPlan | None, list[Progress]]:
+    wanted = missing_work.wanted_tasks(job, reader)
+    plan = missing_work.stopping_plan(job, wanted, reader)
+    return wanted, plan, plan.progress(reader) if plan else []
+
+
 Values = dict[tuple[str, str], dict[str, float]]
 """Model and vintage -> task -> its score."""
 
 
-def looks_after(
-    job: Job, wanted: WantedTasks, plan: StoppingPlan, block: TaskBlock, reader: Reader
-) -> dict[tuple[str, ...], dict[str, Any] | None]:
-    """Return the rows of `stopping_looks` for a block, by comparison; None for one that lacks values of a side."""
-    values = _values_of(wanted, plan, block.comparisons, reader)
-    fields = missing_work.fields_of(wanted.key, wanted.task_ids, reader)
-    rows: dict[tuple[str, ...], dict[str, Any] | None] = dict.fromkeys(each.key for each in block.comparisons)
+def look_at(job: Job, block: TaskBlock, passed: dict[tuple[str, ...], int]) -> int:
+    """Look at the comparisons of an evaluated block, store and print the looks, and return their number.
+
+    A comparison that lacks values of a side has no look; its block is noted in `passed`.
+    """
+    warehouse, rows = Warehouse(job.warehouse), list[dict[str, Any]]()
+    with warehouse.reader() as reader:
+        wanted, plan, _ = _planned(job, reader)
+        assert plan is not None
+        values = _values_of(wanted, plan, block.comparisons, reader)
+        fields = missing_work.fields_of(wanted.key, wanted.task_ids, reader)
     here = {model.label for model in job.settings.models}
     for comparison in block.comparisons:
         tasks = comparison.order[: comparison.rule.ends[block.number - 1]]
@@ -86,8 +116,32 @@ def looks_after(
         coverage = min(np.isfinite(each).mean() for each in (first, second))
         if coverage >= job.settings.coverage.min or comparison.labels <= here:
             row = _row(wanted, plan, comparison, block.number, first - second, _strata_of(fields, tasks))
-            rows[comparison.key] = row | {"run_id": job.run_id, "created_at": datetime.now(UTC)}
-    return rows
+            rows.append(row | {"run_id": job.run_id, "created_at": datetime.now(UTC)})
+        else:
+            passed[comparison.key] = block.number
+    warehouse.write("stopping_looks", rows)
+    warehouse.publish()
+    for row in () if job.is_quiet else rows:
+        notice(f"  {_described(row)}")
+    return len(rows)
+
+
+def last_looks(job: Job) -> list[dict[str, Any]]:
+    """Return the last look at each nightly model against its earlier nights; none if nights do not use `stopping`.
+
+    If a model has a look, no other comparison of it in that night is valid, because the looks decided on how many
+    tasks it was evaluated.
+    """
+    stopping = job.settings.stopping
+    if stopping is None or stopping.pairs != EARLIER_NIGHTS:
+        return []
+    with Warehouse(job.warehouse).reader() as reader:
+        _, plan, _ = _planned(job, reader)
+        if plan is None:
+            return []
+        of_night = {"stopping_id": plan.stopping_id, "compared_vintage": EARLIER}
+        looks = reader.select("stopping_looks", "* exclude (run_id, created_at)", order="model, block", **of_night)
+    return list({look["model"]: look for look in looks}.values())
 
 
 def _values_of(
@@ -145,7 +199,7 @@ def _row(
     }  # fmt: skip
 
 
-def describe(row: Mapping[str, Any]) -> str:
+def _described(row: Mapping[str, Any]) -> str:
     """Return a look in one line."""
     other = row["compared_model"] if row["compared_vintage"] == row["vintage"] else row["compared_vintage"]
     low, high, mean = (row[name] for name in ("sequence_low", "sequence_high", "mean_difference"))
@@ -165,22 +219,40 @@ _FIGURE = (
 )  # fmt: skip
 
 
-def has_scores(plan: StoppingPlan, reader: Reader) -> bool:
-    """Return whether the scores of a plan are stored."""
+def conclude(job: Job, n_looks: int, n_blocks: int) -> StageReport:
+    """Store the scores on a random part of the tasks; return a report on settled comparisons and skipped responses."""
+    warehouse, report = Warehouse(job.warehouse), StageReport("stopping", rows=n_looks)
+    with warehouse.reader() as reader:
+        wanted, plan, progress = _planned(job, reader)
+        if plan is None or not progress:
+            report.notes.append("nothing is compared, so all tasks are evaluated")
+            return report
+        rows = [] if not n_looks and _has_scores(plan, reader) else _scores(job, wanted, plan, progress, reader)
+    if rows:
+        warehouse.write("stopping_scores", rows)
+        warehouse.publish()
+    decisions = Counter(each.decision.replace("_", " ") for each in progress if each.is_finished)
+    decisions["unfinished"] = len(progress) - decisions.total()
+    counts = ", ".join(f"{count} {name}" for name, count in sorted((+decisions).items()))
+    report.notes.append(f"{len(progress)} comparisons: {counts}; {n_looks} looks after {n_blocks} blocks")
+    if n_skipped := sum(map(len, wanted.left_out.values())) * len(job.trials):
+        report.notes.append(f"{n_skipped} responses of {len(wanted.left_out)} models not needed")
+    return report
+
+
+def _has_scores(plan: StoppingPlan, reader: Reader) -> bool:
     return bool(reader.value("select count(*) from stopping_scores where stopping_id = ?", [plan.stopping_id]))
 
 
-def store_scores(
+def _scores(
     job: Job, wanted: WantedTasks, plan: StoppingPlan, progress: Sequence[Progress], reader: Reader
-) -> int:
-    """Store the scores of models that were evaluated on a random part of the tasks; return the number of rows."""
+) -> list[dict[str, Any]]:
+    """Return rows with the scores of models that were evaluated on a random part of the tasks."""
     rows: list[dict[str, Any]] = []
     for label in missing_work.left_out_of(progress):
         last = max((each for each in progress if label in each.comparison.labels), key=lambda each: each.n_tasks)
         rows += _rows_of(wanted, plan, label, last, reader)
-    created = {"run_id": job.run_id, "created_at": datetime.now(UTC)}
-    Warehouse(job.warehouse).write("stopping_scores", [row | created for row in rows])
-    return len(rows)
+    return [row | {"run_id": job.run_id, "created_at": datetime.now(UTC)} for row in rows]
 
 
 def _rows_of(
