@@ -188,8 +188,8 @@ def _end_with_runner() -> None:
 def _job(**given: Any) -> Job:
     """Return the job for a flow's parameters; an empty parameter counts as not given."""
     _end_with_runner()
-    given["trial_numbers"] = given.pop("trials", None)
-    named = {name: value for name, value in given.items() if value}
+    narrowing = {"models", "judges", "tasks", "trials"}
+    named = {f"named_{name}" if name in narrowing else name: value for name, value in given.items() if value}
     return load_job(TypeAdapter(Arguments).validate_python(named | {"is_quiet": not os.isatty(2)}))
 
 

@@ -274,7 +274,7 @@ def labelling(context: Context, file: Path, interval: str | None, **own: Any) ->
     from tasks.exports.sheets import export_labelling, export_sampled_labelling
 
     if interval is None:
-        if context.arguments.judges:
+        if context.arguments.named_judges:
             raise click.UsageError("--judge needs --for; a sheet of whole responses is not about a judge")
         job = context.stored_job(checked=("split", "model"))
         return report_done(context, export_labelling(job, file, **own))

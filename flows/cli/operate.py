@@ -338,7 +338,8 @@ def remove_response(
     from tasks.maintain.upkeep import remove as removed
 
     given = context.arguments
-    choice = ResponseChoice(response_ids, given.models, given.tasks, given.trial_numbers, given.vintage, longer_than)
+    named = given.named_models, given.named_tasks, given.named_trials
+    choice = ResponseChoice(response_ids, *named, given.vintage, longer_than)
     if dry_run:
         shown = [tuple(row[name] for name in _SHOWN) for row in chosen(context.job, choice)]
         if shown or context.as_json:

@@ -1,6 +1,7 @@
 """The options that commands share, in three groups; each command has those that affect it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, fields
 from functools import cached_property, partial, wraps
 from inspect import cleandoc
@@ -71,20 +72,17 @@ EVALUATED = ("split", "model", "judge", "trials", "limit", "vintage", "night")
 CALLS = ("retry-failed", "replace-lost", "max-usd", "max-tokens", "stop-at")
 """Options of a command that calls models: the failed or lost work to redo, and its limits."""
 
-Declaration = tuple[str, Sequence[str], dict[str, Any]]
-"""The group of an option, its names, and click's settings."""
+
+def _flag(group: str, names: str, text: str) -> GroupedOption:
+    return GroupedOption(names.split(), group=group, is_flag=True, help=text)
 
 
-def _flag(group: str, names: str, text: str) -> Declaration:
-    return group, names.split(), {"is_flag": True, "help": text}
-
-
-def _value(group: str, names: str, metavar: str, text: str, **more: Any) -> Declaration:
-    return group, names.split(), {"metavar": metavar, "help": text, **more}
+def _value(group: str, names: str, metavar: str, text: str, **more: Any) -> GroupedOption:
+    return GroupedOption(names.split(), group=group, metavar=metavar, help=text, **more)
 
 
 _several = partial(_value, SELECTION, multiple=True)
-_OPTIONS: dict[str, Declaration] = {
+_OPTIONS: dict[str, GroupedOption] = {
     "hard": _flag(OWN, "--hard is_hard", "Use your latest hard subset of each field instead of the splits."),
     "score": _value(OWN, "--score", "NAME", "Score to use.  [default: the benchmark's primary score]"),
     "as": _value(OWN, "--as model", "LABEL", "Model of rows that name none."),
@@ -103,11 +101,11 @@ _OPTIONS: dict[str, Declaration] = {
     "stop-at": _value(OWN, "--stop-at", "TIME",
         "Start no call after this time, such as 06:30 or 2026-11-22T06:30."),
     "split": _several("--split splits", "NAME", "Only this split (repeatable)."),
-    "model": _several("--model models", "LABEL", "Only this model (repeatable)."),
-    "judge": _several("--judge judges", "LABEL", "Only this judge (repeatable)."),
+    "model": _several("--model named_models", "LABEL", "Only this model (repeatable)."),
+    "judge": _several("--judge named_judges", "LABEL", "Only this judge (repeatable)."),
     "grader": _several("--judge graders", "LABEL", "Only pairs with this grader (repeatable)."),
-    "task": _several("--task tasks", "ID", "Only this task (repeatable)."),
-    "trial": _several("--trial trial_numbers", "N", "Only trial number N (repeatable).", type=_POSITIVE),
+    "task": _several("--task named_tasks", "ID", "Only this task (repeatable)."),
+    "trial": _several("--trial named_trials", "N", "Only trial number N (repeatable).", type=_POSITIVE),
     "trials": _value(SELECTION, "--trials", "N", "Use trials 1 to N.  [default: as configured]", type=_POSITIVE),
     "limit": _value(SELECTION, "--limit", "N", "Use only the first N tasks.", type=_POSITIVE),
     "vintage": _value(SELECTION, "--vintage", "LABEL",
@@ -169,7 +167,7 @@ class Context:
 
         given = self.arguments
         vintages = () if given.vintage in {None, EVERY} else (given.vintage,)
-        named = {"split": given.splits, "model": given.models, "judge": given.judges, "vintage": vintages}
+        named = {"split": given.splits, "model": given.named_models, "judge": given.named_judges, "vintage": vintages}
         return on_stored_data(self.job, {option: named[option] for option in checked} | further)
 
 
@@ -194,10 +192,10 @@ def command(
             return function(Context(arguments, as_json, is_verbose), **given)
 
         new: click.Command = click.command(**{"cls": Command, **settings})(wrapped)
-        for option in (*options, *location, *output):
-            group, names, declared = _OPTIONS[option]
-            text = (texts or {}).get(option, declared["help"])
-            new.params.append(GroupedOption(names, group=group, **{**declared, "help": text}))
+        for name in (*options, *location, *output):
+            option = copy(_OPTIONS[name])
+            option.help = (texts or {}).get(name, option.help)
+            new.params.append(option)
         if of is not None:
             of.add_command(new)
         return new

@@ -217,7 +217,7 @@ def select_hard(context: Context) -> int:
       prbench select-hard
       prbench select-hard --judge o4-mini
     """
-    if len(context.arguments.judges) > 1:
+    if len(context.arguments.named_judges) > 1:
         raise click.UsageError("--judge: one judge selects the hard subset; give --judge once")
     return _stage(context, "select_hard")
 
@@ -276,7 +276,7 @@ def review(context: Context) -> int:
 
 
 @command("split", "limit", *CALLS, output=RUNS)
-@click.argument("judges", nargs=-1, metavar="[JUDGE]...")
+@click.argument("named_judges", nargs=-1, metavar="[JUDGE]...")
 @number("-n n_responses", 100, "Number of stored responses in the sample.")
 @click.option("--plan", "is_plan", is_flag=True, help="Show the calls and their cost, and make none.")
 def neighbours(context: Context, is_plan: bool, **_: Any) -> int:

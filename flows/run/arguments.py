@@ -6,13 +6,16 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Arguments:
-    """The arguments of the command line or a deployment that override the configuration; None and () mean not given."""
+    """The arguments of the command line or a deployment that override the configuration; None and () mean not given.
+
+    One with the name of a field of `Job` is that field, except `warehouse` and `stop_at`, which are texts of it.
+    """
 
     config: Path | None = None
     benchmark: str | None = None
     splits: tuple[str, ...] = ()
-    models: tuple[str, ...] = ()
-    judges: tuple[str, ...] = ()
+    named_models: tuple[str, ...] = ()
+    named_judges: tuple[str, ...] = ()
     trials: int | None = None
     limit: int | None = None
     vintage: str | None = None
@@ -22,8 +25,8 @@ class Arguments:
     max_tokens: int | None = None
     night: str | None = None
     stop_at: str | None = None
-    tasks: tuple[str, ...] = ()
-    trial_numbers: tuple[int, ...] = ()
+    named_tasks: tuple[str, ...] = ()
+    named_trials: tuple[int, ...] = ()
     vocabularies: tuple[str, ...] = ()
     n_responses: int = 100
     is_unrecorded: bool = False

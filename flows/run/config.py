@@ -23,7 +23,7 @@ from tasks.config.settings import EARLIER_NIGHTS, EVERY_PAIR, Nightly, Settings
 from tasks.dataset.source import with_revision
 from tasks.figures.scope import EVERY
 from tasks.rules.errors import UsageError, from_home
-from tasks.rules.identity import BASE_VINTAGE, IMPORTED
+from tasks.rules.identity import IMPORTED
 from tasks.rules.text.characters import did_you_mean
 from tasks.rules.text.json_text import refuse_deep
 from tasks.rules.variants import AUGMENTED
@@ -65,19 +65,15 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
     # A label that is not configured may belong to imported rows.
     chosen: dict[str, Any] = {
         kind: tuple(each for each in getattr(settings, kind) if not labels or each.label in labels)
-        for kind, labels in (("models", arguments.models), ("judges", arguments.judges))
+        for kind, labels in (("models", arguments.named_models), ("judges", arguments.named_judges))
     }
     now = datetime.now(UTC)
-    job = Job(
-        settings=settings.model_copy(update={**chosen, "report": report}), warehouse=warehouse,
-        warehouse_source=source, limit=arguments.limit, night=arguments.night,
-        run_id=f"{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}", vintage=arguments.vintage or BASE_VINTAGE,
-        named_models=arguments.models or None, named_judges=arguments.judges or None,
-        named_tasks=arguments.tasks or None, named_trials=arguments.trial_numbers or None,
-        vocabularies=arguments.vocabularies, n_responses=arguments.n_responses, compared_models=compared,
-        stop_at=stop_time(arguments.stop_at, now.astimezone()) if arguments.stop_at else None,
-        is_quiet=arguments.is_quiet, retry_failed=arguments.retry_failed, replace_lost=arguments.replace_lost,
-    )  # fmt: skip
+    given = {name: value for name, value in vars(arguments).items() if value and name in Job.model_fields}
+    job = Job(**given | {
+        "settings": settings.model_copy(update={**chosen, "report": report}), "compared_models": compared,
+        "warehouse": warehouse, "warehouse_source": source, "run_id": f"{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
+        "stop_at": stop_time(arguments.stop_at, now.astimezone()) if arguments.stop_at else None,
+    })  # fmt: skip
     return with_revision(job)
 
 
@@ -95,14 +91,12 @@ def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
 
 def _refuse_other_split(document: dict[str, Any], splits: tuple[str, ...]) -> None:
     """Refuse a `--split` that the data-set file does not have: the option chooses splits, and cannot name new ones."""
-    dataset = document.get("dataset")
-    source = dataset.get("source") if isinstance(dataset, dict) else None
-    if not splits or not isinstance(dataset, dict) or not isinstance(source, str) or source in {"hub", "sample"}:
-        return
-    path = from_home(source, "dataset.source")
-    known = dataset.get("splits") or [path.stem]
-    if path.is_file() and isinstance(known, list) and (unknown := set(splits) - set(known)):
-        raise UsageError(f"--split {min(unknown)}: not found; known: {', '.join(map(str, known))}")
+    match document:
+        case {"dataset": {"source": str(source), **dataset}} if splits and source not in {"hub", "sample"}:
+            path = from_home(source, "dataset.source")
+            known = dataset.get("splits") or [path.stem]
+            if path.is_file() and isinstance(known, list) and (unknown := set(splits) - set(known)):
+                raise UsageError(f"--split {min(unknown)}: not found; known: {', '.join(map(str, known))}")
 
 
 # The configuration file, and its settings for single benchmarks

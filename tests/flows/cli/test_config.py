@@ -176,7 +176,7 @@ def test_an_imported_model_calls_nobody_and_survives_being_stored(file: Path) ->
 
 def test_models_that_are_named_narrow_what_is_evaluated_and_not_what_is_compared(file: Path) -> None:
     file.write_text("dataset: {source: sample}\n" + TWO + "stopping: {pairs: [[a, b]]}", encoding="utf-8")
-    job = load_job(Arguments(config=file, models=("b",)))
+    job = load_job(Arguments(config=file, named_models=("b",)))
     assert ["b"] == [model.label for model in job.settings.models]
     assert ["a", "b"] == [model.label for model in job.compared_models]
 
