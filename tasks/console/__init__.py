@@ -6,9 +6,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from tasks.rules.text.characters import visible
+
+if TYPE_CHECKING:
+    from tasks.console.printing import Bars
 
 
 def rewrite_log_records(mark: str, rewritten: Callable[[str], str]) -> None:
@@ -100,47 +103,28 @@ class Tally:
         return f"{self.what} {self.label}".rstrip()
 
 
-class _Screen(ExitStack):
-    """The display of tallies: bars on a terminal; elsewhere a line from time to time, and one at the end."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._bars: Any = None
-        self._numbers: dict[str, Any] = {}
-        if sys.stderr.isatty():
-            from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-            from tasks.console.printing import VisibleConsole
-
-            columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
-            failures = TextColumn("{task.fields[failures]}")
-            self._bars = self.enter_context(Progress(*columns, failures, console=VisibleConsole(stderr=True)))
-            # Other output passes through Rich, which would obey control characters.
-            self.enter_context(shown_visibly())
-
-    def show(self, tally: Tally) -> None:
-        failures = f"{tally.failed} failed" if tally.failed else ""
-        if self._bars is not None:
-            from rich.markup import escape
-
-            if (name := tally.name) not in self._numbers:
-                self._numbers[name] = self._bars.add_task(escape(visible(name)), total=tally.total, failures="")
-            self._bars.update(self._numbers[name], completed=tally.done, failures=failures)
-        elif tally.done >= tally.total or time.monotonic() - tally.printed_at_s > 20:
-            tally.printed_at_s = time.monotonic()
-            notice(", ".join(filter(None, (f"{tally.name}: {tally.done} of {tally.total}", failures))))
-
-
 _tallies: dict[tuple[str, str], Tally] = {}
-_screens: list[_Screen] = []
-"""The only screen, shared by all work: a terminal has room for one set of bars."""
+_bars: list["Bars"] = []
+"""The only bars, shared by all work: a terminal has room for one set."""
+_until_done = ExitStack()
 
 
 def _show(tally: Tally) -> None:
-    if not tally.is_quiet:
-        if not _screens:
-            _screens.append(_Screen())
-        _screens[0].show(tally)
+    """Show a tally: a bar on a terminal; elsewhere a line from time to time, and one at the end."""
+    if tally.is_quiet:
+        return
+    if not _bars and sys.stderr.isatty():
+        from tasks.console.printing import Bars
+
+        _bars.append(_until_done.enter_context(Bars()))
+        # Other output passes through Rich, which would obey control characters.
+        _until_done.enter_context(shown_visibly())
+    failures = f"{tally.failed} failed" if tally.failed else ""
+    if _bars:
+        _bars[0].show(tally, failures)
+    elif tally.done >= tally.total or time.monotonic() - tally.printed_at_s > 20:
+        tally.printed_at_s = time.monotonic()
+        notice(", ".join(filter(None, (f"{tally.name}: {tally.done} of {tally.total}", failures))))
 
 
 def advance(what: str, label: str = "", *, succeeded: bool) -> None:
@@ -164,8 +148,9 @@ def progress(what: str, totals: Mapping[str, int], *, is_quiet: bool = False) ->
     finally:
         for key in tallies:
             del _tallies[key]
-        if _screens and all(tally.is_quiet for tally in _tallies.values()):
-            _screens.pop().close()
+        if all(tally.is_quiet for tally in _tallies.values()):
+            _bars.clear()
+            _until_done.close()
 
 
 def notice(line: str) -> None:

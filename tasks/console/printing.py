@@ -5,9 +5,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.markup import escape
+from rich.progress import MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 
-from tasks.console import exact
+from tasks.console import Tally, exact
 from tasks.rules.text.characters import visible
 
 
@@ -24,3 +26,18 @@ class VisibleConsole(Console):
         """Yield the segments of a renderable, with visible text."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+
+class Bars(Progress):
+    """Progress on standard error, with a bar for each tally."""
+
+    def __init__(self) -> None:
+        columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
+        super().__init__(*columns, TextColumn("{task.fields[failures]}"), console=VisibleConsole(stderr=True))
+        self._numbers: dict[str, TaskID] = {}
+
+    def show(self, tally: Tally, failures: str) -> None:
+        """Show the current state of a tally."""
+        if (name := tally.name) not in self._numbers:
+            self._numbers[name] = self.add_task(escape(visible(name)), total=tally.total, failures="")
+        self.update(self._numbers[name], completed=tally.done, failures=failures)
