@@ -102,13 +102,12 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]]) -> Execution:
                 record(outcomes.RUNNING)
                 mark_killed(job)
                 execution.reports = [*work(), *damage_reports(job)]
-                execution.outcome = outcomes.outcome_of(execution.reports)
             except BaseException as error:
                 was_stopped = isinstance(error, (KeyboardInterrupt, asyncio.CancelledError))
                 with suppress(Exception):  # users need the error that ended the run, such as a full disk
                     record(outcomes.INTERRUPTED if was_stopped else outcomes.FAILED)
                 raise
-            record(execution.outcome)
+            record(outcomes.outcome_of(execution.reports))
     except (KeyboardInterrupt, asyncio.CancelledError):
         execution.outcome = outcomes.INTERRUPTED
         notice("interrupted: finished work is kept; run the same command again to continue")
@@ -179,8 +178,7 @@ _QUIET = {
 def prepare(*, is_verbose: bool = False) -> None:
     """Silence the libraries of a command; `is_verbose` shows Prefect's own logs."""
     shown = {"PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO", "PREFECT_LOGGING_INTERNAL_LEVEL": "ERROR"}
-    for name, value in (_QUIET | (shown if is_verbose else {})).items():
-        os.environ.setdefault(name, value)
+    os.environ |= _QUIET | (shown if is_verbose else {}) | os.environ
     collect_seldom()
     guard_logs()
 
@@ -191,16 +189,11 @@ SELECTION = {"limit", "vintage", "named_models", "named_judges", "named_tasks", 
 
 def mark_killed(job: Job) -> list[dict[str, Any]]:
     """Record unfinished runs without a living process as killed, and return their rows of `runs`."""
-    warehouse = Warehouse(job.warehouse)
-    unfinished = [row for row in _unfinished(job) if row["run_id"] != job.run_id]
-    if unfinished:
+    warehouse, unfinished = Warehouse(job.warehouse), _unfinished(job)
+    living = {job.run_id, *warehouse.living_runs()}
+    if killed := [row | {"outcome": outcomes.KILLED} for row in unfinished if row["run_id"] not in living]:
         store_spend(job)
-    killed = [
-        row | {"outcome": outcomes.KILLED, "cost_usd": _cost_usd_of_killed(job, row)}
-        for row in unfinished
-        if row["run_id"] not in warehouse.living_runs()
-    ]
-    if killed:
+        killed = [row | {"cost_usd": _cost_usd_of_killed(job, row)} for row in killed]
         warehouse.write("runs", killed)
         warehouse.publish()
     for row in killed:

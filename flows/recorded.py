@@ -8,8 +8,8 @@ import hashlib
 import logging
 import re
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
@@ -171,7 +171,7 @@ async def run_recorded(flow: Recordable[..., Result], job: Job, **options: Any) 
 
 async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
     """Close the records of killed runs, and cancel the work when one of its runs is cancelled in the UI."""
-    try:
+    with _beside_the_work():
         async with get_client() as client:
             context = FlowRunContext.get()
             if context is not None and context.flow_run is not None:
@@ -180,11 +180,9 @@ async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
             here = {"any_": [warehouse_name(job.warehouse)]}
             shown = await _runs(client, here, "PENDING", "RUNNING", "CANCELLING")
             names = sorted({tag for run in shown for tag in run.tags} - {job.run_id})
-            ended = dict[str, str]()
-            if names:
-                with Warehouse(job.warehouse).reader() as reader:
-                    rows = reader.select("runs", "run_id, outcome", run_id=names)
-                ended = {row["run_id"]: row["outcome"] for row in rows if row["outcome"] != RUNNING}
+            with Warehouse(job.warehouse).reader() as reader:
+                rows = reader.select("runs", "run_id, outcome", run_id=names)
+            ended = {row["run_id"]: row["outcome"] for row in rows if row["outcome"] != RUNNING}
             for run in shown:  # those in `ended` were killed, or Prefect's server was lost
                 for outcome in [ended[tag] for tag in run.tags if tag in ended]:
                     state = state_of(outcome, f"Ended unrecorded: {outcome}. The next run does the missing work.")
@@ -194,8 +192,6 @@ async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
                 if await _runs(client, {"all_": [job.run_id]}, "CANCELLING", "CANCELLED"):
                     work.cancel()
                     return
-    except Exception as error:  # noqa: BLE001 - the UI is not the work
-        _miss(error)
 
 
 async def _runs(client: PrefectClient, of_tags: dict[str, Any], *states: str) -> list[FlowRun]:
@@ -225,12 +221,16 @@ def warehouse_name(folder: Path) -> str:
 # Artifacts of a run in the UI
 
 
-def _miss(error: Exception) -> None:
-    """Print that the UI does not show a part of the run; after a connection error, stop recording."""
-    if isinstance(error, httpx.TransportError):
+@contextmanager
+def _beside_the_work() -> Iterator[None]:
+    """Print that the UI does not show a part of the run if that fails; after a connection error, stop recording."""
+    try:
+        yield
+    except httpx.TransportError as error:
         _give_up(error)
-    elif not UNRECORDED.is_set():
-        notice(f"Prefect's UI does not show a part of this run ({type(error).__name__})")
+    except Exception as error:  # noqa: BLE001 - the UI is not the work
+        if not UNRECORDED.is_set():
+            notice(f"Prefect's UI does not show a part of this run ({type(error).__name__})")
 
 
 async def _show(job: Job, what: str, kind: type[artifacts.Artifact], description: str, **content: Any) -> None:
@@ -240,10 +240,8 @@ async def _show(job: Job, what: str, kind: type[artifacts.Artifact], description
     """
     name, path_hash = warehouse_name(job.warehouse), hashlib.sha256(str(job.warehouse).encode()).hexdigest()[:6]
     readable = re.sub(r"[^a-z0-9]+", "-", f"{name}-{job.settings.benchmark}-{what}".lower()).strip("-")
-    try:
+    with _beside_the_work():
         await kind(key=f"{readable}-{path_hash}", description=description, **content).acreate()
-    except Exception as error:  # noqa: BLE001 - the UI is not the work
-        _miss(error)
 
 
 async def show_stage(job: Job, report: StageReport, line: str) -> None:
@@ -296,13 +294,11 @@ async def _show_progress(stage: str, tallies: Sequence[Tally], bars: list[UUID])
     """Create the progress artifact and put it in `bars`, or update the one there; a lost server is left alone."""
     done, failed, total = (sum(getattr(each, name) for each in tallies) for name in ("done", "failed", "total"))
     text = f"{stage}: {done} of {total}" + (f", {failed} failed" if failed else "")
-    try:
+    with _beside_the_work():
         if bars and is_recorded():
             await artifacts.aupdate_progress_artifact(bars[0], 100.0 * done / total, description=text)
         elif total and is_recorded():  # without a key: only the page of the run shows it
             bars.append(await artifacts.acreate_progress_artifact(100.0 * done / total, description=text))
-    except Exception as error:  # noqa: BLE001 - the UI is not the work
-        _miss(error)
 
 
 # The log of a run: nothing is logged once it is no longer recorded

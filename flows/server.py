@@ -308,26 +308,22 @@ def is_from_here(hosts: Sequence[str], origins: Sequence[str]) -> bool:
     return is_this_machine and all(origin.lower() == f"http://{host}" for origin in origins)
 
 
-class OnlyFromHere:
-    """An application that refuses requests with a foreign name or from a foreign page; Prefect would accept them."""
+def only_from_here(app: "ASGIApp") -> "ASGIApp":
+    """Return an application that refuses requests with a foreign name or from a foreign page; Prefect accepts them."""
+    from starlette.datastructures import Headers
+    from starlette.responses import PlainTextResponse
+    from starlette.websockets import WebSocketClose
 
-    def __init__(self, app: "ASGIApp") -> None:
-        self._app = app
-
-    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Let a request through, or refuse it."""
-        if scope["type"] == "lifespan" or is_from_here(_headers(scope, b"host"), _headers(scope, b"origin")):
-            await self._app(scope, receive, send)
+    async def guarded(scope: "Scope", receive: "Receive", send: "Send") -> None:
+        headers = Headers(raw=scope.get("headers", []))
+        if scope["type"] == "lifespan" or is_from_here(headers.getlist("host"), headers.getlist("origin")):
+            await app(scope, receive, send)
         elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})
+            await WebSocketClose(1008)(scope, receive, send)
         else:
-            plain = [(b"content-type", b"text/plain")]
-            await send({"type": "http.response.start", "status": 403, "headers": plain})
-            await send({"type": "http.response.body", "body": b"Only from this machine\n"})
+            await PlainTextResponse("Only from this machine\n", 403)(scope, receive, send)
 
-
-def _headers(scope: "Scope", name: bytes) -> list[str]:
-    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+    return guarded
 
 
 def main() -> None:
@@ -347,15 +343,14 @@ def main() -> None:
         # Prefect copies its pages before it serves them, by default into its installed package.
         "PREFECT_UI_STATIC_DIRECTORY": str(home / "prbench" / "ui"),
     }
-    for name, value in settings.items():
-        os.environ.setdefault(name, value)
+    os.environ |= settings | os.environ
     # Prefect reads its settings when it is imported.
     import uvicorn
     from prefect.server.api.server import create_app
     from prefect.settings import get_current_settings
 
     config = uvicorn.Config(
-        OnlyFromHere(create_app(final=True)),
+        only_from_here(create_app(final=True)),
         lifespan="on",
         # A lower level logs the headers of web sockets, which include the secret.
         log_level="error",
