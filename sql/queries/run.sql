@@ -87,7 +87,7 @@ lacking as (
     group by response_id
 )
 
-select lacking.response_id, responses.model, lacking.n_criteria, lacking.n_calls
+select lacking.response_id, responses.model, responses.task_id, lacking.n_criteria, lacking.n_calls
 from lacking
 inner join responses using (response_id)
 order by responses.task_id, responses.text, responses.model, responses.vintage, responses.trial;

@@ -16,7 +16,7 @@ import sql
 from tasks.analyses.annotate import ANNOTATION
 from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES
 from tasks.analyses.review import REVIEW
-from tasks.assemble import assemble
+from tasks.assemble import assemble, turns_to_assemble
 from tasks.check import check
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL, Analyst, Endpoint
@@ -201,18 +201,15 @@ def _verdicts(
     prices = prices_of(target, of_batch=judge_config.judge.mode == "batch")
     per_call = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(judge_config))
     fit = context_fit_of(judge_config, target)
-    counts = {each.response_id: each.n_criteria if piece_size == 1 else each.n_calls for each in missing}
-    n_prompts, prompts = {each.response_id: 1 for each in missing}, list[str]()
-    has_texts = fit is not None or per_call.prompt is None
-    columns = f"response_id, task_id{', text' if has_texts else ''}"
-    rows = reader.select("responses", columns, order="response_id", response_id=[each.response_id for each in missing])
-    responses = {row["response_id"]: row for row in rows}
-    rubrics = _listed_criteria(wanted, reader, judge_config, {row["task_id"] for row in rows} if has_texts else set())
-    for each in missing if has_texts else ():
-        response = responses[each.response_id]
-        conversation, text = conversations[response["task_id"]], response["text"]
+    counts, n_prompts = {each.response_id: each.n_calls for each in missing}, {each.response_id: 1 for each in missing}
+    to_count, prompts = missing if fit is not None or per_call.prompt is None else [], list[str]()
+    rows = reader.select("responses", "response_id, text", response_id=[each.response_id for each in to_count])
+    texts = {row["response_id"]: row["text"] for row in rows}
+    rubrics = _listed_criteria(wanted, reader, judge_config, {each.task_id for each in to_count})
+    for each in to_count:
+        conversation, text = conversations[each.task_id], texts[each.response_id]
         # One prompt for each criterion, or one for each chunk of the response and a last one.
-        around = _prompt_around(judge_config, conversation) + rubrics.get(response["task_id"], "")
+        around = _prompt_around(judge_config, conversation) + rubrics.get(each.task_id, "")
         if fit is not None and piece_size > 1 and not fit.holds(around + text):  # then judged one by one
             counts[each.response_id], around = each.n_criteria, _prompt_around(judge_config, conversation)
         chunks = [] if fit is None else fit.usual_chunks(conversation.messages, text)
@@ -237,7 +234,7 @@ def _verdicts(
     unknown += [f"verdicts on {unworded} criteria that are not rewritten yet"] if unworded else []
     before = judged_before(reader, wanted, judge_config) if planned.calls else ""
     note = "; ".join([*filter(None, [planned.note]), *unknown])
-    cells = [(model, responses[each.response_id]["task_id"], each.n_criteria) for each in missing]
+    cells = [(model, each.task_id, each.n_criteria) for each in missing]
     cells += [(model, task_id, sizes[task_id]) for task_id in to_come]
     return replace(planned, note=note, judged_before=before, cascade=called.note, model=model), cells
 
@@ -354,10 +351,8 @@ def is_prepared(job: Job) -> bool:
     if not warehouse.database.exists():
         return False
     with warehouse.reader() as reader:
-        if missing_work.missing_splits(job, reader):
-            return False
-        wanted = missing_work.wanted_tasks(job, reader)
-        return len(missing_work.conversations_of(reader, wanted, wanted.task_ids)) == len(wanted.task_ids)
+        has_data = not missing_work.missing_splits(job, reader)
+        return has_data and not turns_to_assemble(reader, missing_work.wanted_tasks(job, reader))
 
 
 def ingest_and_check(job: Job) -> StageReport:

@@ -105,6 +105,7 @@ class MissingVerdicts(NamedTuple):
 
     response_id: str
     model: str
+    task_id: str
     n_criteria: int
     n_calls: int
 
