@@ -81,11 +81,8 @@ async def fill(job: Job) -> list[StageReport]:
 
 async def _fill_model(job: Job, label: str) -> list[StageReport]:
     models = tuple(model for model in job.settings.models if model.label == label)
-    of_model = job.model_copy(
-        update={"settings": job.settings.model_copy(update={"models": models}), "named_models": (label,)}
-    )
     try:
-        return await call(fill, of_model)
+        return await call(fill, job.with_settings(models=models).model_copy(update={"named_models": (label,)}))
     except Exception as error:  # noqa: BLE001 - reported as the failure of this model; the others go on
         _, line = explained(error)
         report = StageReport("fill", notes=[f"{label} failed"], warnings=[f"{label}: {line}"], has_failed=True)

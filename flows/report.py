@@ -1,6 +1,5 @@
 """Writing the report of a job, unless the last one is up to date."""
 
-import hashlib
 import os
 from contextlib import nullcontext
 from pathlib import Path
@@ -16,6 +15,7 @@ from tasks.report.rendering.site import is_whole, only_writer
 from tasks.rules.errors import PipelineError
 from tasks.run.run_context import LEDGER
 from warehouse import Warehouse, write_atomically
+from warehouse.files import hash_of_document
 
 if TYPE_CHECKING:
     from tasks.report.build import Written
@@ -92,8 +92,7 @@ def whole_of(job: Job) -> Job:
 
 def on_splits(job: Job, splits: tuple[str, ...]) -> Job:
     """Return the job on these splits; none: all stored ones, since the configured ones are only those to evaluate."""
-    dataset = job.settings.dataset.model_copy(update={"splits": splits})
-    return job.model_copy(update={"settings": job.settings.model_copy(update={"dataset": dataset})})
+    return job.with_settings(dataset=job.settings.dataset.model_copy(update={"splits": splits}))
 
 
 def basis_of(job: Job) -> str:
@@ -103,10 +102,8 @@ def basis_of(job: Job) -> str:
     # A report no longer shows replies that were deleted from the ledger.
     deletions = str(deletion_mark(job.warehouse / LEDGER))
     shown = job.settings.model_dump_json(exclude={"alerts", "limits"})  # these change nothing in a report
-    given = [shown, job.data.revision, job.vintage, deletions, *stored]
-    hashed = hashlib.sha256("\n".join(given).encode())
-    for folder in _WRITERS:
-        for path in sorted(folder.rglob("*")):
-            if path.suffix in {".py", ".js", ".css", ".html", ".sql"}:
-                hashed.update(path.read_bytes())
-    return hashed.hexdigest()
+    files = (path for folder in _WRITERS for path in sorted(folder.rglob("*")))
+    code = [
+        path.read_text(encoding="utf-8") for path in files if path.suffix in {".py", ".js", ".css", ".html", ".sql"}
+    ]
+    return hash_of_document([shown, job.data.revision, job.vintage, deletions, stored, code])

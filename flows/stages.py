@@ -104,11 +104,11 @@ async def _run_by_label(
     return await run_batches(job, stage, what, batches, {label: len(of_label) for label, of_label in items.items()})
 
 
-def in_response_batches(responses: Sequence[MissingVerdicts]) -> list[list[MissingVerdicts]]:
-    """Group whole responses into batches of about a thousand verdicts."""
+def _response_batches(responses: Sequence[MissingVerdicts]) -> list[list[str]]:
+    """Group the ids of whole responses into batches of about a thousand verdicts."""
     ends = accumulate(each.n_criteria for each in responses)
     numbered = groupby(zip(ends, responses, strict=True), key=lambda pair: (pair[0] - 1) // VERDICTS_A_BATCH)
-    return [[each for _, each in pairs] for _, pairs in numbered]
+    return [[each.response_id for _, each in pairs] for _, pairs in numbered]
 
 
 async def log_stage(job: Job, report: StageReport, started_s: float | None = None) -> StageReport:
@@ -167,16 +167,14 @@ async def judge_flow(job: Job) -> StageReport:
     missing = await to_thread(plan_verdicts, job)
     index = count()
     batches = [
-        batch(
-            judge_batch, f"judge by {config.judge.label} {number}", job, config, _ids(some), batch_index=next(index),
-        )
+        batch(judge_batch, f"judge by {config.judge.label} {number}", job, config, some, batch_index=next(index))
         for config, responses in missing
-        for number, some in enumerate(in_response_batches(responses), start=1)
-    ]  # fmt: skip
+        for number, some in enumerate(_response_batches(responses), start=1)
+    ]
     first = [
-        batch(provider_batches, f"batches of {config.judge.label}", job, config, _ids(responses))
-        for config, responses in missing
-        if config.judge.mode == "batch" and responses
+        batch(provider_batches, f"batches of {config.judge.label}", job, config, [each.response_id for each in every])
+        for config, every in missing
+        if config.judge.mode == "batch" and every
     ]
     totals: Counter[str] = Counter()
     for each in (each for _, responses in missing for each in responses):
@@ -246,10 +244,6 @@ async def report_flow(job: Job) -> StageReport:
 async def compact_flow(job: Job, only_if_needed: bool = False) -> StageReport:
     """Merge small files into large ones, and delete raw replies that are older than the configured days."""
     return await _stage(job, to_thread(tidy, job, only_if_needed))
-
-
-def _ids(responses: Sequence[MissingVerdicts]) -> list[str]:
-    return [each.response_id for each in responses]
 
 
 # Analyses, which have commands of their own: labels of tasks, reviews of criteria, capabilities, and neighbours

@@ -77,6 +77,10 @@ class Job(Strict):
         job._lookup = looked_up
         return job
 
+    def with_settings(self, **changed: Any) -> Self:
+        """Return a copy with these settings changed."""
+        return self.model_copy(update={"settings": self.settings.model_copy(update=changed)})
+
     @property
     def data(self) -> DataRevision:
         """The revision of the data set.

@@ -64,7 +64,7 @@ def coverage(job: Job, *, only_stored: bool = False) -> list[CoverageCell]:
     the models and judges of stored rows instead of the configured ones.
     """
     if only_stored:
-        job = job.model_copy(update={"settings": job.settings.model_copy(update={"models": (), "judges": ()})})
+        job = job.with_settings(models=(), judges=())
     with Warehouse(job.warehouse).reader() as reader:
         return _Matrix(job, reader, only_stored).covered()
 

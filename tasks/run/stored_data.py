@@ -81,8 +81,7 @@ def _on(job: Job, row: Mapping[str, Any], splits: tuple[str, ...]) -> Job:
     stored_splits = splits or tuple(row["splits"])
     data = DataRevision(name=str(job.warehouse), revision=row["dataset_revision"], splits=stored_splits)
     dataset = job.settings.dataset.model_copy(update={"splits": splits})
-    settings = job.settings.model_copy(update={"dataset": dataset})
-    return job.model_copy(update={"settings": settings}).looking_up(lambda: data)
+    return job.with_settings(dataset=dataset).looking_up(lambda: data)
 
 
 def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]) -> None:

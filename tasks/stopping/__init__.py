@@ -41,9 +41,9 @@ class TaskBlock:
             if tasks := self.tasks.get(model.label):
                 by_tasks.setdefault(tasks, []).append(model)
         return [
-            job.model_copy(update={
-                "settings": job.settings.model_copy(update={"models": tuple(models), "stopping": None}), "limit": None,
+            job.with_settings(models=tuple(models), stopping=None).model_copy(update={
                 "named_models": tuple(model.label for model in models), "named_tasks": tuple(sorted(tasks)),
+                "limit": None,
             })
             for tasks, models in by_tasks.items()
         ]  # fmt: skip
