@@ -208,7 +208,7 @@ def _state(execution: Execution) -> State[Any]:
 # `prbench serve`: a Prefect server, the deployments that are registered with it, and their runs, which start here
 
 
-def serve(job: Job, arguments: Arguments, *, port: int, name: str | None = None, work_pool: str | None = None) -> int:
+def serve(job: Job, arguments: Arguments, *, port: int, name: str | None = None, work_pool: str | None = None) -> None:
     """Serve the deployments until interrupted, on the project's own Prefect server if none is configured.
 
     Runs in progress end first, then their runner; the server ends some time later. `name` is added to the names of the
@@ -225,7 +225,7 @@ def serve(job: Job, arguments: Arguments, *, port: int, name: str | None = None,
         if not named:
             raise UsageError("--work-pool: set PREFECT_API_URL to the Prefect server that has the work pool")
         asyncio.run(_register(job, arguments, name, work_pool))
-        return 0
+        return
     server = PrefectServer(named) if named else own_server(job, port)
     server.use()
     password = f", the password is in {secret_path(job.warehouse.resolve() / FOLDER)}" if server.secret else ""
@@ -236,7 +236,6 @@ def serve(job: Job, arguments: Arguments, *, port: int, name: str | None = None,
         run_interruptibly(lambda: _serve(job, arguments, name))
     except (asyncio.CancelledError, KeyboardInterrupt):
         notice("stopped; the schedules stay active")
-    return 0
 
 
 class PatientRunner(Runner):
@@ -315,13 +314,12 @@ async def _named(job: Job, arguments: Arguments, suffix: str, **options: Any) ->
     config = config_file(arguments.config)
     where = {"config": str(config.absolute()) if config else None, "warehouse": str(job.warehouse)}
     of_one = where | {"benchmark": arguments.benchmark}
-    options["tags"] = [job.settings.benchmark, warehouse_name(job.warehouse)]
-    options["entrypoint_type"] = EntrypointType.MODULE_PATH
     schedule = Cron(job.settings.nightly.cron, timezone=job.settings.nightly.timezone)
     return [
         await each.ato_deployment(
             each.name.removeprefix("prbench-") + suffix, schedule=schedule if each is nightly else None,
-            parameters=where if each is compact else of_one, **options,
+            parameters=where if each is compact else of_one, entrypoint_type=EntrypointType.MODULE_PATH,
+            tags=[job.settings.benchmark, warehouse_name(job.warehouse)], **options,
         )
         for each in (nightly, run, backfill, check, compact)
     ]  # fmt: skip

@@ -178,9 +178,8 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
     with Warehouse(job.warehouse).reader() as reader:
         chosen: dict[str, Any] = {"is_latest": True} if vintage is None else {"vintage": vintage}
         chosen |= {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
-        is_judge = "counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash) as is_judge"
-        columns = f"distinct {', '.join(_JUDGE_COLUMNS)}, vintage, {is_judge}"
-        for latest in (row for row in reader.select("leaderboard", columns, **chosen) if row["is_judge"]):
+        judged = "(from leaderboard where counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash))"
+        for latest in reader.select(judged, f"distinct {', '.join(_JUDGE_COLUMNS)}, vintage", **chosen):
             for row in _pairs(job, reader, latest["vintage"]):
                 if all(row[name] == latest[name] for name in _JUDGE_COLUMNS):
                     changed += _differences(job, reader, row)

@@ -109,16 +109,16 @@ async def _in_blocks(job: Job) -> list[StageReport]:
     if job.settings.stopping is None:
         return []
     started_s = time.monotonic()
-    reports, passed = list[StageReport](), dict[tuple[str, ...], int]()
-    n_looks = n_blocks = 0
-    while (block := await asyncio.to_thread(upcoming_block, job, passed)) is not None:
+    reports = list[StageReport]()
+    n_looks = n_blocks = after = 0
+    while (block := await asyncio.to_thread(upcoming_block, job, after)) is not None:
         for narrowed in block.jobs(job):
             if await asyncio.to_thread(has_calls, narrowed):
                 reports += await _run_calls(narrowed)
         if _was_cut_short(reports):
             break
-        n_looks += await asyncio.to_thread(look_at, job, block, passed)
-        n_blocks += 1
+        n_looks += await asyncio.to_thread(look_at, job, block)
+        n_blocks, after = n_blocks + 1, block.number
     report = await asyncio.to_thread(conclude, job, n_looks, n_blocks)
     return [*reports, await log_stage(job, report, started_s)]
 

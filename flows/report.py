@@ -61,10 +61,9 @@ def write_report(
 
 def _publish_spend(job: Job) -> None:
     """Publish the costs in the ledger that no run has stored yet: those of this run and of killed ones."""
-    warehouse = Warehouse(job.warehouse)
     try:
-        if warehouse.database.exists() and store_spend(job):
-            warehouse.publish()
+        if store_spend(job):
+            Warehouse(job.warehouse).publish()
     except PipelineError as error:
         notice(f"costs are as of the last finished run: {error}")
 
@@ -87,12 +86,7 @@ def is_up_to_date(job: Job) -> bool:
 
 def whole_of(job: Job) -> Job:
     """Return a job whose report covers everything stored."""
-    return on_splits(job, ()).model_copy(update={"named_models": None, "named_judges": None})
-
-
-def on_splits(job: Job, splits: tuple[str, ...]) -> Job:
-    """Return the job on these splits; none: all stored ones, since the configured ones are only those to evaluate."""
-    return job.with_settings(dataset=job.settings.dataset.model_copy(update={"splits": splits}))
+    return job.on_splits(()).model_copy(update={"named_models": None, "named_judges": None})
 
 
 def basis_of(job: Job) -> str:

@@ -74,6 +74,7 @@ class PrefectServer:
         from prefect.context import refresh_global_settings_context
 
         if self.secret:
+            _own_urls.add(self.url)
             os.environ |= {"PREFECT_API_URL": self.url, "PREFECT_API_AUTH_STRING": self.secret}
             refresh_global_settings_context()
 
@@ -164,7 +165,6 @@ def _running(folder: Path) -> PrefectServer | None:
         url, secret = address["url"], os.pread(file.fileno(), 1024, 0).decode()
     if not secret:
         raise NoServerError(f"{secret_path(folder)} is gone; it is created again two minutes after the last run")
-    _own_urls.add(url)
     return PrefectServer(url, secret)
 
 
@@ -222,7 +222,6 @@ def _started(job: "Job", folder: Path, running: BinaryIO, port: int) -> PrefectS
             # A session of its own, so that Ctrl-C in a terminal does not end it before its users.
             start_new_session=True,
         )  # fmt: skip
-    _own_urls.add(url)
     return PrefectServer(url, secret)
 
 
@@ -337,11 +336,10 @@ def main() -> None:
         "PREFECT_SERVER_API_CSRF_PROTECTION_ENABLED": "true",
         "PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS": f"http://{HOST}:{listening.getsockname()[1]}",
     }
-    home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
     settings = _SETTINGS | {
         "PREFECT_SERVER_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{folder / 'prefect.db'}",
         # Prefect copies its pages before it serves them, by default into its installed package.
-        "PREFECT_UI_STATIC_DIRECTORY": str(home / "prbench" / "ui"),
+        "PREFECT_UI_STATIC_DIRECTORY": str(secret_path(folder).with_name("ui")),
     }
     os.environ |= settings | os.environ
     # Prefect reads its settings when it is imported.

@@ -35,14 +35,14 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
       prbench report --serve             serve it on localhost until Ctrl-C
       prbench report --serve --live      follow a run in progress in the browser
     """
-    from flows.report import on_splits, write_report
+    from flows.report import write_report
     from warehouse import Warehouse
 
     if is_live and not is_served:
         raise click.UsageError("--live shows a page of the local server; add --serve")
     given = context.arguments
     stored = context.stored_job()
-    job = stored if given.splits else on_splits(stored, ())
+    job = stored if given.splits else stored.on_splits(())
     index = (out or job.report_folder) / job.settings.benchmark / "index.html"
     warehouse = Warehouse(job.warehouse)
     n_bytes = None
@@ -141,7 +141,7 @@ def _show_accepted(context: Context) -> int:
               "warehouse on the same server already has the plain names.")  # fmt: skip
 @click.option("--work-pool", metavar="NAME",
               help="Register the deployments in this work pool and exit; the pool's workers run them.")  # fmt: skip
-def serve(context: Context, port: int, name: str | None, work_pool: str | None) -> int:
+def serve(context: Context, port: int, name: str | None, work_pool: str | None) -> None:
     """Run the nights on schedule, until interrupted.
 
     Nights start on the schedule in the configuration. Backfills, checks and compactions can be started in Prefect's UI.
@@ -156,7 +156,7 @@ def serve(context: Context, port: int, name: str | None, work_pool: str | None) 
     prepare(is_verbose=context.is_verbose)
     from flows.deployments import serve as serve_deployments
 
-    return serve_deployments(context.job, context.arguments, port=port, name=name, work_pool=work_pool)
+    serve_deployments(context.job, context.arguments, port=port, name=name, work_pool=work_pool)
 
 
 @command(location=WAREHOUSE)

@@ -172,13 +172,9 @@ class Context:
 
 
 def command(
-    *options: str,
-    of: Any = None,
-    location: Sequence[str] = ANY_LOCATION,
-    output: Sequence[str] = ACTS,
-    texts: Mapping[str, str] | None = None,
-    **settings: Any,
-) -> Callable[[Function], click.Command]:
+    *options: str, of: Any = None, location: Sequence[str] = ANY_LOCATION, output: Sequence[str] = ACTS,
+    texts: Mapping[str, str] | None = None, **settings: Any,
+) -> Callable[[Function], click.Command]:  # fmt: skip
     """Make a function a command with these shared options, which it receives as a `Context`, its first argument.
 
     `of` is the command's group, if any. `texts` replaces the help of options that have a special meaning for this

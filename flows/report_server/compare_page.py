@@ -6,7 +6,6 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from flows.report import on_splits
 from tasks.benchmarks import load_benchmark
 from tasks.compare.differences import apart, compare, rows_of, with_verdicts
 from tasks.compare.pairs import Kind, Side, comparable, comparison_of
@@ -165,4 +164,4 @@ def _narrowed(job: Job, given: Mapping[str, str]) -> Job:
     """Return the job narrowed by the parameters in the address."""
     model, judge, split = (given.get(name) for name in ("model", "judge", "split"))
     named = {"named_models": (model,) if model else None, "named_judges": (judge,) if judge else None}
-    return (on_splits(job, (split,)) if split else job).model_copy(update=named)
+    return (job.on_splits((split,)) if split else job).model_copy(update=named)

@@ -81,6 +81,10 @@ class Job(Strict):
         """Return a copy with these settings changed."""
         return self.model_copy(update={"settings": self.settings.model_copy(update=changed)})
 
+    def on_splits(self, splits: tuple[str, ...]) -> Self:
+        """Return a copy on these splits; none: all stored ones, as the configured ones are only those to evaluate."""
+        return self.with_settings(dataset=self.settings.dataset.model_copy(update={"splits": splits}))
+
     @property
     def data(self) -> DataRevision:
         """The revision of the data set.

@@ -111,15 +111,14 @@ def planned_calls(
     if calls == 0:
         return Planned(purpose, label, 0, 0, 0, 0.0, 0.0, 0.0, MEASURED)
     missing = ["its price is unknown; set its `price`"] if prices.input_usd_per_mtok is None else []
-    prompt, cached, completion = _tokens(calls, per_call)
-    cost = cost_usd(prices, prompt, cached, completion)
     if not STAGES[purpose].is_assumed and per_call.basis == UNKNOWN:
         missing.append("the length of its calls, because none was measured yet")
     ends, assumed = _completed(purpose, per_call, most_reply)
-    low, high = (cost_usd(prices, *_tokens(calls, end)) for end in ends)
+    cost, low, high = (cost_usd(prices, *_tokens(calls, each)) for each in (per_call, *ends))
     if low is not None and low == high:
         # A free call is free at any length.
         cost, assumed = low, []
+    prompt, _, completion = _tokens(calls, per_call)
     basis = ASSUMED if assumed else per_call.basis
     return Planned(
         purpose, label, calls, prompt, completion, cost, low, high, basis, "; ".join(missing), ", ".join(assumed)

@@ -80,8 +80,7 @@ def _on(job: Job, row: Mapping[str, Any], splits: tuple[str, ...]) -> Job:
     """Return a job on a stored revision."""
     stored_splits = splits or tuple(row["splits"])
     data = DataRevision(name=str(job.warehouse), revision=row["dataset_revision"], splits=stored_splits)
-    dataset = job.settings.dataset.model_copy(update={"splits": splits})
-    return job.with_settings(dataset=dataset).looking_up(lambda: data)
+    return job.on_splits(splits).looking_up(lambda: data)
 
 
 def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]) -> None:

@@ -49,15 +49,15 @@ class TaskBlock:
         ]  # fmt: skip
 
 
-def next_block(progress: Sequence[Progress], passed: Mapping[tuple[str, ...], int]) -> TaskBlock | None:
+def next_block(progress: Sequence[Progress], after: int) -> TaskBlock | None:
     """Return the next block of the open comparisons; None if all are settled.
 
-    `passed` has, by comparison, the last block that was evaluated without a look because the other model is not
-    evaluated that far.
+    `after` is the number of this run's last block. A comparison without a look at it, because the other model is not
+    evaluated that far, goes on with the next block.
     """
     due: dict[int, list[PlannedComparison]] = {}
     for each in progress:
-        number = max(each.block, passed.get(each.comparison.key, 0)) + 1
+        number = max(each.block, after) + 1
         if not each.is_finished and number <= len(each.comparison.rule.ends):
             due.setdefault(number, []).append(each.comparison)
     if not due:
@@ -70,17 +70,17 @@ def next_block(progress: Sequence[Progress], passed: Mapping[tuple[str, ...], in
     return TaskBlock(number, tuple(due[number]), tasks)
 
 
-def upcoming_block(job: Job, passed: Mapping[tuple[str, ...], int]) -> TaskBlock | None:
+def upcoming_block(job: Job, after: int = 0) -> TaskBlock | None:
     """Return the next block in which a model of this run takes part."""
     with Warehouse(job.warehouse).reader() as reader:
         _, _, progress = _planned(job, reader)
     here = {model.label for model in job.settings.models}
-    return next_block([each for each in progress if each.comparison.labels & here], passed)
+    return next_block([each for each in progress if each.comparison.labels & here], after)
 
 
 def has_open_block(job: Job) -> bool:
     """Return whether a comparison of a job with `stopping` is open, or its scores are not stored yet."""
-    if upcoming_block(job, {}) is not None:
+    if upcoming_block(job) is not None:
         return True
     with Warehouse(job.warehouse).reader() as reader:
         _, plan, progress = _planned(job, reader)
@@ -97,10 +97,10 @@ Values = dict[tuple[str, str], dict[str, float]]
 """Model and vintage -> task -> its score."""
 
 
-def look_at(job: Job, block: TaskBlock, passed: dict[tuple[str, ...], int]) -> int:
+def look_at(job: Job, block: TaskBlock) -> int:
     """Look at the comparisons of an evaluated block, store and print the looks, and return their number.
 
-    A comparison that lacks values of a side has no look; its block is noted in `passed`.
+    A comparison that lacks values of a side has no look.
     """
     warehouse, rows = Warehouse(job.warehouse), list[dict[str, Any]]()
     with warehouse.reader() as reader:
@@ -117,8 +117,6 @@ def look_at(job: Job, block: TaskBlock, passed: dict[tuple[str, ...], int]) -> i
         if coverage >= job.settings.coverage.min or comparison.labels <= here:
             row = _row(wanted, plan, comparison, block.number, first - second, _strata_of(fields, tasks))
             rows.append(row | {"run_id": job.run_id, "created_at": datetime.now(UTC)})
-        else:
-            passed[comparison.key] = block.number
     warehouse.write("stopping_looks", rows)
     warehouse.publish()
     for row in () if job.is_quiet else rows:
