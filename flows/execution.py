@@ -214,17 +214,16 @@ def _unfinished(job: Job, **of: Any) -> list[dict[str, Any]]:
     warehouse = Warehouse(job.warehouse)
     if not warehouse.database.exists():
         return []
+    runs = "(select *, config ->> 'benchmark' as benchmark from runs)"
     with warehouse.reader() as reader:
-        return reader.select("runs", ", ".join(TABLES["runs"].columns), outcome=outcomes.RUNNING, **of)
+        return reader.select(runs, ", ".join(TABLES["runs"].columns), outcome=outcomes.RUNNING, **of)
 
 
 def is_in_progress(job: Job) -> bool:
     """Return whether a run of the job's night is in progress."""
-    return any(
-        row["run_id"] in Warehouse(job.warehouse).living_runs()
-        for row in _unfinished(job, night=job.night)
-        if json.loads(row["config"] or "{}").get("benchmark") == job.settings.benchmark
-    )
+    unfinished = _unfinished(job, night=job.night, benchmark=job.settings.benchmark)
+    living = Warehouse(job.warehouse).living_runs()
+    return any(row["run_id"] in living for row in unfinished)
 
 
 _NO_CALLS = {

@@ -22,7 +22,7 @@ _LINES = {
     "assumed": "Assumed for {0.label}, because nothing is measured yet: {0.assumed}",
     "judged_before": "Judged again by {0.label}: {0.judged_before}",
 }
-"""Value of planned calls -> the line below the table that shows it, if there is one."""
+"""Field of planned calls -> the line below the table that shows its value, if it has one."""
 
 
 @command(*EVALUATED, output=SHOWS)

@@ -8,7 +8,7 @@ from pathlib import Path
 class Arguments:
     """The arguments of the command line or a deployment that override the configuration; None and () mean not given.
 
-    One with the name of a field of `Job` is that field, except `warehouse` and `stop_at`, which are texts of it.
+    One with the name of a field of `Job` becomes that field; `warehouse` and `stop_at` are converted first.
     """
 
     config: Path | None = None

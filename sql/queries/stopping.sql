@@ -51,10 +51,12 @@ where benchmark = $benchmark
     and value is not null;
 
 -- name: figures
--- One row: a task's score in a vintage of a configured model, or of its
--- imported responses, under each judge configuration, by each score, in each split.
+-- One row: a figure of a vintage of a configured model, or of its imported responses (split, judge
+-- configuration, score), with its score on each evaluated task. A figure that includes another
+-- task is left out, because it is not of the random part alone.
 select split, model, model_config_hash, vintage, judge, judge_config_hash, template_hash, grading,
-    judge_trial, score_name, task_id, value
+    judge_trial, score_name,
+    map_from_entries(list((task_id, value))) as task_scores
 from task_scores
 inner join split_members using (benchmark, dataset_revision, task_id)
 where benchmark = $benchmark
@@ -63,7 +65,10 @@ where benchmark = $benchmark
     and model_config_hash in ($model_config_hash, 'imported')
     and vintage = $vintage
     and list_contains($tasks::varchar[], task_id)
-    and value is not null;
+    and value is not null
+group by all
+having bool_and(list_contains($evaluated::varchar[], task_id))
+order by all;
 
 -- name: stopped_model_runs
 -- One row: a model run on a random part of the tasks of a split, whose size

@@ -20,7 +20,7 @@ from tasks.console import notice
 from tasks.rules.statistics.intervals import Floats, known
 from tasks.rules.stopping import OPEN, unbiased_means
 from tasks.run import missing_work
-from tasks.run.missing_work import EARLIER, ComparedModel, PlannedComparison, Progress, StoppingPlan, WantedTasks
+from tasks.run.missing_work import EARLIER, PlannedComparison, Progress, StoppingPlan, WantedTasks
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
@@ -211,12 +211,6 @@ def _described(row: Mapping[str, Any]) -> str:
     )
 
 
-_FIGURE = (
-    "split", "model", "model_config_hash", "vintage", "judge", "judge_config_hash", "template_hash", "grading",
-    "judge_trial", "score_name",
-)  # fmt: skip
-
-
 def conclude(job: Job, n_looks: int, n_blocks: int) -> StageReport:
     """Store the scores on a random part of the tasks; return a report on settled comparisons and skipped responses."""
     warehouse, report = Warehouse(job.warehouse), StageReport("stopping", rows=n_looks)
@@ -259,42 +253,29 @@ def _rows_of(
     """Return a model's rows of `stopping_scores`; `last` is its last settled comparison, which ended its evaluation."""
     comparison = last.comparison
     side = comparison.first if comparison.first.model == label else comparison.second
-    evaluated, later = comparison.order[: last.n_tasks], comparison.order[last.n_tasks :]
-    by_figure, members = _figures(wanted, side, evaluated, reader)
-    if not by_figure:
+    evaluated, later = list(comparison.order[: last.n_tasks]), comparison.order[last.n_tasks :]
+    given = wanted.key | {
+        "model": side.model, "model_config_hash": side.config_hash, "vintage": side.vintage,
+        "tasks": list(wanted.task_ids), "evaluated": evaluated,
+    }  # fmt: skip
+    figures = reader.rows(sql.read("queries/stopping/figures"), given)
+    if not figures:
         return []
-    columns = np.column_stack([_in_order(values, evaluated) for values in by_figure.values()])
+    scores = [figure.pop("task_scores") for figure in figures]
+    columns = np.column_stack([_in_order(each, evaluated) for each in scores])
     first, second = _sides_of(_values_of(wanted, plan, [comparison], reader), comparison, evaluated)
     strata = _strata_of(missing_work.fields_of(wanted.key, wanted.task_ids, reader), evaluated)
     unbiased = unbiased_means(first - second, columns, strata, comparison.rule)
     ends = replace(comparison.rule, alpha=0.05).ends_at(columns)  # like all scores on leaderboards
-    return [
-        {
-            **wanted.key, **dict(zip(_FIGURE, figure, strict=True)), "stopping_id": plan.stopping_id,
-            "n_tasks": len(values), "n_tasks_evaluated": len(members[figure[0]].intersection(evaluated)),
-            "n_tasks_skipped": len(members[figure[0]].intersection(later)),
-            "sequence_low": known(low), "sequence_high": known(high), "unbiased_mean_score": known(mean),
-        }
-        for (figure, values), (low, high), mean in zip(by_figure.items(), ends, unbiased, strict=True)
-    ]  # fmt: skip
-
-
-def _figures(
-    wanted: WantedTasks, side: ComparedModel, evaluated: Sequence[str], reader: Reader
-) -> tuple[dict[tuple[Any, ...], dict[str, float]], Mapping[str, set[str]]]:
-    """Return a model's scores by figure and task, and the wanted tasks of each split.
-
-    Figures that include other tasks are left out, because they are not of the random part alone.
-    """
-    given = wanted.key | {
-        "model": side.model, "model_config_hash": side.config_hash, "vintage": side.vintage,
-        "tasks": list(wanted.task_ids),
-    }  # fmt: skip
-    by_figure: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
-    for row in reader.rows(sql.read("queries/stopping/figures"), given):
-        by_figure[tuple(row[name] for name in _FIGURE)][row["task_id"]] = row["value"]
     members: dict[str, set[str]] = defaultdict(set)
     for row in reader.select("split_members", "split, task_id", **wanted.key, task_id=list(wanted.task_ids)):
         members[row["split"]].add(row["task_id"])
-    part = set(evaluated)
-    return {figure: values for figure, values in sorted(by_figure.items()) if values.keys() <= part}, members
+    return [
+        {
+            **wanted.key, **figure, "stopping_id": plan.stopping_id, "n_tasks": len(of_figure),
+            "n_tasks_evaluated": len(members[figure["split"]].intersection(evaluated)),
+            "n_tasks_skipped": len(members[figure["split"]].intersection(later)),
+            "sequence_low": known(low), "sequence_high": known(high), "unbiased_mean_score": known(mean),
+        }
+        for figure, of_figure, (low, high), mean in zip(figures, scores, ends, unbiased, strict=True)
+    ]  # fmt: skip
