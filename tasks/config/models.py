@@ -116,11 +116,9 @@ class Endpoint(Strict):
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters that are sent with the messages and change the reply; unset ones are left out."""
-        names = ("reasoning_effort", "thinking_budget_tokens", "temperature", "seed", "max_tokens")
-        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        tools = {name: True for name in ("web_search", "code_interpreter") if getattr(self, name)}
-        api = {"api": self.api} if self.api != "chat" else {}
-        return {**self.params, **given, **tools, **api}
+        sent = {"reasoning_effort", "thinking_budget_tokens", "temperature", "seed", "max_tokens"}
+        sent |= {"web_search", "code_interpreter", "api"}
+        return {**self.params, **self.model_dump(include=sent, exclude_defaults=True)}
 
 
 class Model(Endpoint):

@@ -148,12 +148,10 @@ class ResponseChoice:
     @property
     def conditions(self) -> dict[str, Any]:
         """Conditions in SQL on the columns of `responses` -> their values; empty if nothing is given."""
-        given = {
-            "list_contains(?, response_id)": [*self.response_ids] or None, "vintage = ?": self.vintage,
-            "list_contains(?, model)": [*self.models] or None, "chars_alnum > ?": self.longer_than,
-            "list_contains(?, task_id)": [*self.task_ids] or None, "list_contains(?, trial)": [*self.trials] or None,
-        }  # fmt: skip
-        return {condition: value for condition, value in given.items() if value is not None}
+        lists = {"response_id": self.response_ids, "model": self.models, "task_id": self.task_ids, "trial": self.trials}
+        given = {f"list_contains(?, {name})": [*values] for name, values in lists.items() if values}
+        single = {"vintage = ?": self.vintage, "chars_alnum > ?": self.longer_than}
+        return given | {condition: value for condition, value in single.items() if value is not None}
 
 
 def chosen(job: Job, choice: ResponseChoice) -> list[Row]:
