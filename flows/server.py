@@ -74,7 +74,6 @@ class PrefectServer:
         from prefect.context import refresh_global_settings_context
 
         if self.secret:
-            _own_urls.add(self.url)
             os.environ |= {"PREFECT_API_URL": self.url, "PREFECT_API_AUTH_STRING": self.secret}
             refresh_global_settings_context()
 
@@ -165,6 +164,7 @@ def _running(folder: Path) -> PrefectServer | None:
         url, secret = address["url"], os.pread(file.fileno(), 1024, 0).decode()
     if not secret:
         raise NoServerError(f"{secret_path(folder)} is gone; it is created again two minutes after the last run")
+    _own_urls.add(url)
     return PrefectServer(url, secret)
 
 
@@ -222,6 +222,7 @@ def _started(job: "Job", folder: Path, running: BinaryIO, port: int) -> PrefectS
             # A session of its own, so that Ctrl-C in a terminal does not end it before its users.
             start_new_session=True,
         )  # fmt: skip
+    _own_urls.add(url)
     return PrefectServer(url, secret)
 
 
