@@ -266,7 +266,7 @@ async def show_results(job: Job) -> None:
     """Show a table with the leaderboard, if it has rows."""
     table = [
         {name: round(v, 4) if isinstance(v, float) else "" if v is None else v for name in _BOARD for v in [row[name]]}
-        for row in leaderboard(job).records[:200]
+        for row in leaderboard(job)[:200]
     ]
     if table:
         await _show(job, "leaderboard", artifacts.TableArtifact, f"Leaderboard after run {job.run_id}", table=table)

@@ -14,7 +14,7 @@ from tasks.aggregate import aggregate
 from tasks.certify.certifying import certify
 from tasks.config.job import Job
 from tasks.dataset.source import with_revision
-from tasks.figures.scope import Scope, open_scope
+from tasks.figures.scope import Scope
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
@@ -129,7 +129,7 @@ def held(world_drilldown: Path) -> dict[str, Any]:
 def scope(world_job: Job) -> Iterator[Scope]:
     """The scope of the world's report, with the changes since earlier nights."""
     with Warehouse(world_job.warehouse).reader() as reader:
-        yield open_scope(world_job, reader, None, changes(world_job))
+        yield Scope(world_job, reader, None, changes(world_job))
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tasks.config.job import Job
     from tasks.figures.columns import Column, Rows
     from tasks.figures.figure import Figure
-    from tasks.rules.records import ResultTable, ScoreDefinition
+    from tasks.rules.records import ScoreDefinition
 
 
 After = Callable[[Mapping[str, Any]], Sequence[str]]
@@ -40,13 +40,13 @@ def show_parts(
     Raises:
         UsageError: the benchmark has no such score, or nothing stored has a name that was given.
     """
-    from tasks.figures.scope import open_scope
+    from tasks.figures.scope import Scope
     from tasks.figures.shown import figure_of
     from warehouse import Warehouse
 
     figures = {key: figure_of(name) for key, name in parts.items()}
     with Warehouse(job.warehouse).reader() as reader:
-        scope = open_scope(
+        scope = Scope(
             job, reader, context.arguments.vintage or vintage, is_hard=given.get("is_hard", False),
             score=given.get("score"), steps=steps,
         )  # fmt: skip
@@ -155,7 +155,7 @@ def figure(
       prbench figure critical -o critical.xlsx
     """
     from tasks.figures.leaderboard import chosen
-    from tasks.figures.scope import open_scope
+    from tasks.figures.scope import Scope
     from tasks.figures.shown import figure_of, parsed
     from warehouse import Warehouse
 
@@ -167,7 +167,7 @@ def figure(
     if shape in {"parquet", "xlsx"} and output is None:
         raise UsageError(f"--format {shape}: cannot be shown; write it to a file with -o")
     with Warehouse(job.warehouse).reader() as reader:
-        scope = open_scope(job, reader, context.arguments.vintage, is_hard=is_hard, score=score)
+        scope = Scope(job, reader, context.arguments.vintage, is_hard=is_hard, score=score)
         if is_hard and "is_hard" in shows.given:
             given["is_hard"] = True
         if by:
@@ -191,10 +191,8 @@ def _write(context: Context, job: "Job", shows: "Figure", rows: "Rows", file_for
     elif output is not None and file_format in {"csv", "xlsx"}:
         from tasks.exports.result_files import write_board
         from tasks.figures.queries import relation_of
-        from tasks.rules.records import ResultTable
 
-        table = ResultTable(list(rows[0]), [tuple(row.values()) for row in rows])
-        click.echo(write_board(job, table, output, name=shows.name, relation=relation_of(shows)).line)
+        click.echo(write_board(job, rows, output, name=shows.name, relation=relation_of(shows)).line)
     elif file_format == "csv":
         click.echo(as_csv(list(rows[0]), rows), nl=False)
     elif file_format == "markdown":
@@ -337,32 +335,32 @@ def leaderboard(context: Context, output: Path | None, is_debiased: bool, **own:
 
         refuse_other_suffix(output)
     job = context.stored_job()
-    table = leaderboard_of(job, context.arguments.vintage, **own)
+    rows = leaderboard_of(job, context.arguments.vintage, **own)
     if output is not None:
-        click.echo(write_board(job, table, output).line)
+        click.echo(write_board(job, rows, output).line)
     elif context.as_json:
-        show_json(table.records)
+        show_json(rows)
     else:
-        show_leaderboard(job, table)
+        show_leaderboard(job, rows)
 
 
-def leaderboard_of(job: "Job", vintage: str | None, **own: Any) -> "ResultTable":
+def leaderboard_of(job: "Job", vintage: str | None, **own: Any) -> "Rows":
     """Return the leaderboard of a job, by default on its splits."""
     from tasks.figures.leaderboard import leaderboard as ranked
 
     return ranked(job, vintage=vintage, **own)
 
 
-def show_leaderboard(job: "Job", table: "ResultTable") -> None:
+def show_leaderboard(job: "Job", rows: "Rows") -> None:
     """Show a leaderboard to people."""
-    if not table.rows:
+    if not rows:
         show_nothing(job, "No model has a verdict in this selection yet.")
         return
     from tasks.figures.shown.categories import CRITICAL
     from tasks.figures.shown.overview import LEADERBOARD
     from tasks.report.rendering.notices import terminal_notes
 
-    figure = CRITICAL if "mistake_share" in table.columns else LEADERBOARD
-    show_columns(figure.columns, table.records)
-    for line in [*terminal_notes(job, table.records), *figure.notes_on(table.records)]:
+    figure = CRITICAL if "mistake_share" in rows[0] else LEADERBOARD
+    show_columns(figure.columns, rows)
+    for line in [*terminal_notes(job, rows), *figure.notes_on(rows)]:
         click.echo(line)

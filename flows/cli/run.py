@@ -40,8 +40,7 @@ def run(context: Context) -> int:
     """
     execution = run_flow(context, "evaluate")
     if context.as_json and not execution.was_interrupted:
-        board = leaderboard_of(execution.job, context.arguments.vintage)
-        return finish(context, execution, leaderboard=board.records)
+        return finish(context, execution, leaderboard=leaderboard_of(execution.job, context.arguments.vintage))
     if _show_board(context, execution):
         click.echo(f"\nDatabase: {execution.database}")
         if any(each.stage == "report" and not each.has_failed for each in execution.reports):

@@ -16,7 +16,6 @@ from flows.cli.options import SHOWS, WAREHOUSE, Context, command
 from flows.cli.output import ENDINGS, FORMATS, show, show_json
 from tasks.console import exact
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.records import ResultTable
 
 if TYPE_CHECKING:
     import duckdb
@@ -96,8 +95,7 @@ def _run(database: Path, query: str, file_format: str, output: Path | None) -> N
             raise click.UsageError("--format parquet: cannot be shown on a terminal; write it to a file with -o or >")
         write_parquet(database, query, output or exact(sys.stdout).buffer)
         return
-    table = run_sql(database, query)
-    show(table.columns, table.rows, file_format, output)
+    show(*run_sql(database, query), file_format, output)
 
 
 def _describe(database: Path, name: str, file_format: str, output: Path | None) -> None:
@@ -106,7 +104,7 @@ def _describe(database: Path, name: str, file_format: str, output: Path | None) 
 
     if name:
         query = template("queries/look/columns", table=quoted(name.lower()))  # names ignore case, as in SQL
-        if not run_sql(database, query).rows:
+        if not run_sql(database, query)[1]:
             raise UsageError(f"there is no table or view {name}; `prbench sql --describe` lists all")
     else:
         origins = dict.fromkeys(sorted(schema()["marts"]), "mart") | dict.fromkeys(sorted(TABLES), "stored")
@@ -132,7 +130,7 @@ def _show(context: Context, name: str, file_format: str, output: Path | None) ->
     """Show the SQL of a name, without running it; that of a figure only if nothing else has its name."""
     from sql import named
     from sql.cookbook import recipes
-    from tasks.figures.scope import open_scope
+    from tasks.figures.scope import Scope
     from tasks.figures.shown import FIGURES
     from warehouse import Warehouse
 
@@ -143,7 +141,7 @@ def _show(context: Context, name: str, file_format: str, output: Path | None) ->
     if figure and not figure.compute and not matches:
         job = context.stored_job()
         with Warehouse(job.warehouse).reader() as reader:
-            matches = {f"figure {name}": open_scope(job, reader).query_of(figure)}
+            matches = {f"figure {name}": Scope(job, reader).query_of(figure)}
     if not matches:
         reason = f"the figure {name} is computed in Python" if figure else f"nothing is named {name}"
         raise UsageError(f"{reason}; `prbench figures` lists figures, `prbench sql --describe` tables")
@@ -170,8 +168,8 @@ def _database(context: Context) -> Path:
     return Warehouse(context.job.warehouse).database
 
 
-def run_sql(database: Path, query: str) -> ResultTable:
-    """Return the result of a query, which can read nothing but the published database and change nothing.
+def run_sql(database: Path, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Return the columns and the rows of a query, which can read nothing but the published database and change nothing.
 
     Raises:
         PipelineError: DuckDB refuses the query; the message is DuckDB's.
@@ -185,7 +183,7 @@ def run_sql(database: Path, query: str) -> ResultTable:
             connection.interrupt()
             raise
         columns = _unique([column[0] for column in connection.description or []])
-        return ResultTable(columns, rows if columns else [])
+        return columns, rows if columns else []
 
 
 def write_parquet(database: Path, query: str, output: Path | BinaryIO) -> None:

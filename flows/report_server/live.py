@@ -16,7 +16,7 @@ from tasks.config.job import Job
 from tasks.figures.columns import columns
 from tasks.figures.figure import Figure
 from tasks.figures.queries import JUDGE_CONFIG
-from tasks.figures.scope import open_scope
+from tasks.figures.scope import Scope
 from tasks.figures.shown.operations import STATUS, coverage_row
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.maintain.upkeep import run_cost
@@ -38,7 +38,7 @@ def ranking_so_far(job: Job, reader: Reader) -> list[Row]:
     Values without a stored interval are newer than the last aggregation; their intervals are computed here, by the same
     function, and clipped as the mean is.
     """
-    scope = open_scope(job, reader)
+    scope = Scope(job, reader)
     rows = [row for row in scope.rows_of(LEADERBOARD, {"is_hard": False}) if row["n_tasks"]]
     if all(row["ci_low"] is not None for row in rows):
         return rows

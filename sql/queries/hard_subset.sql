@@ -1,12 +1,14 @@
 -- name: scores
--- One row: a model's mean of a score on the hard-selected tasks of a split, the
--- best first.
+-- One row: a model's mean of a score on the hard-selected tasks of a split, with
+-- the values of the tasks that have a complete trial, the best first.
 --
--- with: queries/hard_subset/task_set_members, intermediate/scores/breakdown_sizes,
---     intermediate/scores/mean_scores
-select mean_scores.*
+-- with: queries/hard_subset/task_set_members, queries/hard_subset/selected_values,
+--     intermediate/scores/breakdown_sizes, intermediate/scores/mean_scores
+select mean_scores.*,
+    coalesce(selected_values.task_values, []) as task_values
 from intermediate.mean_scores
 inner join (select model_run_id, is_latest from intermediate.model_runs) using (model_run_id)
+left join selected_values using (split, model_run_id)
 where breakdown = 'all'
     and score_name = $score
     and ($splits = [] or list_contains($splits::varchar[], split))
@@ -19,6 +21,18 @@ where breakdown = 'all'
     )
 order by split, judge, judge_config_hash, template_hash, judge_trial, grading, vintage,
     raw_mean_score desc nulls last, model;
+
+-- name: selected_values
+-- The values of the tasks of hard selections in each model run, those with a
+-- complete trial.
+select split_members.split, task_values.model_run_id,
+    list(task_values.value order by task_values.task_id) as task_values
+from split_members
+inner join intermediate.task_values using (benchmark, dataset_revision, task_id)
+semi join (from hard_subset where list_contains($selections::varchar[], selection_id)) as selected
+    using (benchmark, dataset_revision, task_id)
+where breakdown = 'all' and score_name = $score and value is not null
+group by all;
 
 -- name: selecting_scores
 -- One row: a task's score for a model under the judge configuration that selects hard
@@ -49,15 +63,3 @@ from hard_subset
 inner join split_members using (benchmark, dataset_revision, task_id)
 inner join tasks using (benchmark, dataset_revision, task_id)
 where list_contains($selections::varchar[], hard_subset.selection_id) and tasks.is_admitted;
-
--- name: values
--- The values of the tasks of hard selections in each model run, those with a
--- complete trial.
-select split_members.split, task_values.model_run_id,
-    list(task_values.value order by task_values.task_id) as task_values
-from split_members
-inner join intermediate.task_values using (benchmark, dataset_revision, task_id)
-semi join (from hard_subset where list_contains($selections::varchar[], selection_id)) as selected
-    using (benchmark, dataset_revision, task_id)
-where breakdown = 'all' and score_name = $score and value is not null
-group by all;

@@ -22,7 +22,6 @@ from tasks.figures.columns import usual
 from tasks.figures.rendering import as_csv
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.identity import digest
-from tasks.rules.records import ResultTable
 from tasks.rules.text.cells import may_run, not_run
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
@@ -36,26 +35,29 @@ _OPTIONS = {
 }  # fmt: skip
 
 
-def write_board(job: Job, table: ResultTable, file: Path, name: str = "leaderboard", relation: str = "") -> StageReport:
+def write_board(
+    job: Job, board: Sequence[Mapping[str, Any]], file: Path, name: str = "leaderboard", relation: str = ""
+) -> StageReport:
     """Write a figure as CSV, with a second file for its columns, or as Excel, with a second sheet.
 
     Args:
         job: the job of the leaderboard.
-        table: its columns and rows.
+        board: its rows.
         file: ends in .csv or .xlsx; an existing file is replaced.
         name: the figure's name.
         relation: the mart or view that the rows come from, if there is only one; it describes the columns.
     """
     refuse_other_suffix(file)
-    if not table.rows:
+    if not board:
         raise UsageError(f"{file}: no model has a verdict in this selection; see `prbench status`")
     # A file must say which benchmark and revision it is about.
-    columns = ["benchmark", "dataset_revision", *table.columns]
-    about = (job.settings.benchmark, job.data.revision)
-    values = ([", ".join(map(str, v)) if isinstance(v, list | tuple) else v for v in row] for row in table.rows)
-    rows = [dict(zip(columns, (*about, *row), strict=True)) for row in values]
+    about = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
+    rows = [
+        about | {name: ", ".join(map(str, v)) if isinstance(v, list | tuple) else v for name, v in row.items()}
+        for row in board
+    ]
     known, marts = sql.schema()["meanings"], (relation, name, *_MARTS)
-    meanings = {each: known.get(each) or exported.meaning_of_column(each, marts) or usual(each)[1] for each in columns}
+    meanings = {each: known.get(each) or exported.meaning_of_column(each, marts) or usual(each)[1] for each in rows[0]}
     explained = [{"column": column, "meaning": meaning} for column, meaning in meanings.items()]
     beside = file.with_name(f"{file.stem}-columns.csv")
     sheets = ((name[:31], file, rows), ("columns", beside, explained))  # Excel allows names of 31 characters

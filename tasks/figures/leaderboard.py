@@ -8,19 +8,18 @@ import sql
 from tasks.config.job import Job
 from tasks.figures.figure import Figure
 from tasks.figures.queries import JUDGE_CONFIG
-from tasks.figures.scope import Scope, open_scope
+from tasks.figures.scope import Scope
 from tasks.figures.shown.categories import CRITICAL
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.rules.errors import UsageError
-from tasks.rules.records import ResultTable
 from warehouse import Warehouse
 
 
 def leaderboard(
     job: Job, *, vintage: str | None = None, score: str | None = None, by: str | None = None, is_hard: bool = False,
     is_severity: bool = False, selection: str | None = None,
-) -> ResultTable:  # fmt: skip
-    """Return a leaderboard on the job's data-set revision.
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Return the rows of a leaderboard on the job's data-set revision.
 
     Args:
         job: gives the splits, models and judges to show.
@@ -35,11 +34,10 @@ def leaderboard(
         UsageError: the benchmark has no such score or breakdown, or the warehouse no such selection.
     """
     with Warehouse(job.warehouse).reader() as reader:
-        scope = open_scope(job, reader, vintage, is_hard=is_hard, score=score)
+        scope = Scope(job, reader, vintage, is_hard=is_hard, score=score)
         if selection is not None:
             return _on_selection(scope, selection)
-        figure, given = chosen(scope, by, is_severity=is_severity)
-        return ResultTable(*reader.table(scope.query_of(figure, given)))
+        return scope.rows_of(*chosen(scope, by, is_severity=is_severity))
 
 
 def chosen(scope: Scope, by: str | None, *, is_severity: bool = False) -> tuple[Figure, dict[str, Any]]:
@@ -61,7 +59,7 @@ def chosen(scope: Scope, by: str | None, *, is_severity: bool = False) -> tuple[
     return LEADERBOARD, {"breakdown": breakdown, "of_criteria": of_criteria, "is_hard": scope.is_hard}
 
 
-def _on_selection(scope: Scope, selection: str) -> ResultTable:
+def _on_selection(scope: Scope, selection: str) -> list[dict[str, Any]]:
     """Return the leaderboard on the tasks of each split that are in a hard selection; compute its intervals."""
     key = {"benchmark": scope.benchmark.name, "dataset_revision": scope.revision}
     known = sorted(row["selection_id"] for row in scope.reader.select("hard_subset", "distinct selection_id", **key))
@@ -71,7 +69,7 @@ def _on_selection(scope: Scope, selection: str) -> ResultTable:
     if not matches or (len(matches) > 1 and selection != "latest"):
         what = f"fits {len(matches)} selections" if matches else "is not a selection"
         raise UsageError(f"--selection {selection}: {what} of this data set; there are {', '.join(known) or 'none'}")
-    return ResultTable([*_COLUMNS], [tuple(row[name] for name in _COLUMNS) for row in _scores_on(scope, matches)])
+    return [{name: row[name] for name in _COLUMNS} for row in _scores_on(scope, matches)]
 
 
 _COLUMNS = (
@@ -89,15 +87,12 @@ def _scores_on(scope: Scope, selections: list[str]) -> list[dict[str, Any]]:
     """
     from tasks.rules.statistics.intervals import few_to_rest_on, known, mean_intervals
 
-    given = {"selections": selections, "score": scope.values["score"]}
-    of_runs = scope.reader.rows(sql.read("queries/hard_subset/values"), given)
-    values = {(row["split"], row["model_run_id"]): np.array(row["task_values"], dtype=np.float64) for row in of_runs}
-    parameters = given | {name: scope.values[name] for name in ("splits", "models", "judges", "vintage")}
+    given = {name: scope.values[name] for name in ("score", "splits", "models", "judges", "vintage")}
     labels = {tuple(each[name] for name in JUDGE_CONFIG): each["judge_config"] for each in scope.judge_configs}
     rows = []
     # The equations of leaderboards (`intermediate/scores/mean_scores.sql`), on the selections' tasks of each split.
-    for score in scope.reader.rows(sql.read("queries/hard_subset/scores"), parameters):
-        own = values.get((score["split"], score["model_run_id"]), np.empty(0))[:, None]
+    for score in scope.reader.rows(sql.read("queries/hard_subset/scores"), given | {"selections": selections}):
+        own = np.array(score["task_values"], dtype=np.float64)[:, None]
         low, high = map(known, mean_intervals(own)[0])
         rows.append(score | {
             "raw_ci_low": low, "raw_ci_high": high,

@@ -8,7 +8,7 @@ ran.
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count, islice
 from typing import Any
@@ -88,28 +88,66 @@ def task_address(
 class Scope:
     """A job's data-set revision as one published state shows it.
 
-    An *entry* is one sampling of one configured model (the latest, unless others are requested); a *judge
-    configuration* is a judge with its parameters, template, grading and repetition. Both have labels that are unique in
-    the report; the judge configuration shown first is `main`. `changes` are comparisons of latest vintages with earlier
-    ones, computed by the caller. `living` are the runs whose processes were alive just before the state was opened.
-    `is_hard` is true if figures are about own hard selections instead of splits; `score` is the requested score.
-    `steps` replace the models with the same names in queries; `steps_given` are their parameters.
+    An *entry* is one sampling of one configured model; a *judge configuration* is a judge with its parameters,
+    template, grading and repetition. Both have labels that are unique in the report; the judge configuration shown
+    first is `main`. `vintage` is None for the latest of each model, or `all`. `changes` are comparisons of latest
+    vintages with earlier ones, computed by the caller. `living` are the runs whose processes were alive just before the
+    state was opened. `is_hard` is true if figures are about own hard selections instead of splits; `score` is the
+    requested score. `steps` replace the models with the same names in queries, with their parameters. `known` are
+    results that several figures share.
+
+    Raises:
+        UsageError: the benchmark has no such score.
     """
 
     job: Job
-    benchmark: Benchmark
-    revision: str
     reader: Reader
-    entries: tuple[Mapping[str, Any], ...]
-    judge_configs: tuple[Mapping[str, Any], ...]
-    changes: tuple[Mapping[str, Any], ...] = ()
-    living: tuple[str, ...] = ()
     vintage: str | None = None
-    is_hard: bool = False
-    score: str | None = None
-    steps: Mapping[str, str] = field(default_factory=dict)
-    steps_given: Mapping[str, Any] = field(default_factory=dict)
-    known: dict[Any, Any] = field(default_factory=dict, compare=False)
+    changes: Sequence[Mapping[str, Any]] = ()
+    living: Sequence[str] = ()
+    is_hard: bool = field(default=False, kw_only=True)
+    score: str | None = field(default=None, kw_only=True)
+    steps: tuple[Mapping[str, str], Mapping[str, Any]] = field(default=({}, {}), kw_only=True)
+    known: dict[Any, Any] = field(default_factory=dict, init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        score_or(self.benchmark.primary_score, self.score, self.benchmark)  # refuses an unknown one
+
+    @cached_property
+    def benchmark(self) -> Benchmark:
+        """The benchmark of the job."""
+        return load_benchmark(self.job.settings.benchmark)
+
+    @property
+    def revision(self) -> str:
+        """The revision of its data set."""
+        return self.job.data.revision
+
+    @cached_property
+    def judge_configs(self) -> list[dict[str, Any]]:
+        """The judge configurations, those with most verdicts first.
+
+        A label is the judge's name, and what tells it from others (`judge_config`).
+        """
+        read_as = {TERNARY_AS_BINARY: " (as binary)"}
+        rows = self.reader.rows(filled("scope/judge_configs", self.given_members))
+        named = [{**row, "named": row["judge"] + read_as.get(row["grading"], "")} for row in rows]
+        return with_labels(named, "judge_config", "named", (
+            ("judge_trial", "#{}"), ("grading", "{}"), ("template_hash", "template {:.8}"),
+            ("judge_config_hash", "configuration {:.8}"),
+        ))  # fmt: skip
+
+    @cached_property
+    def entries(self) -> list[dict[str, Any]]:
+        """Each model's latest vintage, or the requested one, or all; the best first.
+
+        The latest vintage is the latest that the main judge configuration judged; other graders may have only earlier
+        ones.
+        """
+        shown = Rows.of(self.judge_configs, (*JUDGE_CONFIG, "judge_config"))
+        given = {**self.given_members, "vintage": self.vintage, "main": self.main, "shown_judge_configs": shown}
+        labels = (("vintage", "{}"), ("model_config_hash", "{:.8}"))
+        return with_labels(self.reader.rows(filled("scope/entries", given)), "entry", "model", labels)
 
     def has_rows(self, table: str) -> bool:
         """Return whether a table has rows on the benchmark and the revision."""
@@ -202,7 +240,8 @@ class Scope:
 
     def filled(self, query: str, given: Mapping[str, Any] | None = None) -> str:
         """Return a query with literals for its parameters (`filled`); `given` are further parameters."""
-        return filled(query, {**self.values, **self.steps_given, **(given or {})}, self._columns_of, self.steps)
+        steps, of_steps = self.steps
+        return filled(query, {**self.values, **of_steps, **(given or {})}, self._columns_of, steps)
 
     def query_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> str:
         """Return the query of a figure in this scope; `given` replaces the figure's parameters."""
@@ -226,49 +265,6 @@ _CHANGE = (
     "model", "model_config_hash", *JUDGE_CONFIG, "first_vintage", "second_vintage", "split", "ci_low", "ci_high",
     "p_adjusted",
 )  # fmt: skip
-
-
-def open_scope(
-    job: Job,
-    reader: Reader,
-    vintage: str | None = None,
-    changes: Sequence[Mapping[str, Any]] = (),
-    living: Sequence[str] = (),
-    *,
-    is_hard: bool = False,
-    score: str | None = None,
-    steps: tuple[Mapping[str, str], Mapping[str, Any]] = ({}, {}),
-) -> Scope:
-    """Return the scope of a job: each model's latest vintage, or the requested one, or `all`.
-
-    The latest vintage is the latest that the main judge configuration judged; other graders may have only earlier ones.
-    """
-    benchmark, revision = load_benchmark(job.settings.benchmark), job.data.revision
-    score_or(benchmark.primary_score, score, benchmark)  # refuses an unknown one
-    scope = Scope(
-        job, benchmark, revision, reader, (), (), tuple(changes), tuple(living), vintage, is_hard, score, *steps
-    )
-    given = scope.given_members | {"vintage": vintage}
-    judged = labelled_judge_configs(reader.rows(filled("scope/judge_configs", given)))
-    scope = replace(scope, judge_configs=tuple(judged))
-    given |= {"shown_judge_configs": Rows.of(judged, (*JUDGE_CONFIG, "judge_config")), "main": scope.main}
-    entries = reader.rows(filled("scope/entries", given))
-    labels = (("vintage", "{}"), ("model_config_hash", "{:.8}"))
-    return replace(scope, entries=tuple(with_labels(entries, "entry", "model", labels)))
-
-
-def labelled_judge_configs(judge_configs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return judge configurations with a label each (`judge_config`): the judge's name, and what tells it from others.
-
-    Args:
-        judge_configs: rows with `judge`, `judge_config_hash`, `template_hash`, `grading` and `judge_trial`, each once.
-    """
-    read_as = {TERNARY_AS_BINARY: " (as binary)"}
-    named = [{**row, "named": row["judge"] + read_as.get(row["grading"], "")} for row in judge_configs]
-    return with_labels(named, "judge_config", "named", (
-        ("judge_trial", "#{}"), ("grading", "{}"), ("template_hash", "template {:.8}"),
-        ("judge_config_hash", "configuration {:.8}"),
-    ))  # fmt: skip
 
 
 def with_labels(

@@ -17,7 +17,7 @@ from tasks.config.job import Job
 from tasks.figures.columns import columns
 from tasks.figures.figure import Page, score_word
 from tasks.figures.queries import filled
-from tasks.figures.scope import Scope, open_scope
+from tasks.figures.scope import Scope
 from tasks.figures.shown import COMPARE, PAGES
 from tasks.figures.shown.categories import CAPABILITIES, SCORE_COLUMNS, trees
 from tasks.figures.shown.overview import OVERVIEW
@@ -56,7 +56,7 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
     warehouse = Warehouse(job.warehouse)
     living = warehouse.living_runs()  # first, so that a run that ends while the state is opened counts as running
     with warehouse.reader() as reader:
-        scope = open_scope(job, reader, vintage, changes, living)
+        scope = Scope(job, reader, vintage, changes, living)
         name = scope.benchmark.name
         Site(folder)  # refuses a wrong folder before anything is written
         site = Site(folder / name)

@@ -104,11 +104,11 @@ class Results(AbstractContextManager["Results"]):
             UsageError: there is no such score, breakdown, model, judge or vintage.
         """
         from tasks.figures.leaderboard import chosen
-        from tasks.figures.scope import EVERY, open_scope
+        from tasks.figures.scope import EVERY, Scope
 
         job = self._narrowed(models, judges, () if vintage in {None, EVERY} else (vintage,))
         with self._reader() as reader:
-            scope = open_scope(job, reader, vintage, is_hard=is_hard, score=score)
+            scope = Scope(job, reader, vintage, is_hard=is_hard, score=score)
             figure, given = chosen(scope, by)
             return _as(reader.arrow(scope.query_of(figure, given)), format)
 

@@ -1,7 +1,6 @@
-"""Plain records of a benchmark's rows and of query results, which later stages share."""
+"""Plain records of a benchmark's rows, which later stages share."""
 
 from dataclasses import dataclass
-from typing import Any
 
 Label = tuple[str, str]
 """A label of a task or a criterion: (kind, label), such as ("theme", "hedging")."""
@@ -77,16 +76,3 @@ class ScoreDefinition:
     denominator_negative: float
     clips_mean: bool
     is_primary: bool
-
-
-@dataclass(frozen=True)
-class ResultTable:
-    """A result: its columns and its rows."""
-
-    columns: list[str]
-    rows: list[tuple[Any, ...]]
-
-    @property
-    def records(self) -> list[dict[str, Any]]:
-        """The rows as dictionaries."""
-        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]

@@ -17,7 +17,7 @@ from tasks.cascade import CascadeResult, evaluated
 from tasks.check import check
 from tasks.config.job import Job
 from tasks.config.settings import Settings
-from tasks.figures.scope import open_scope
+from tasks.figures.scope import Scope
 from tasks.figures.shown.corrections import evaluated_rules
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
@@ -213,7 +213,7 @@ def test_a_rule_with_another_threshold_is_shown_as_a_judge_of_the_configuration(
     Warehouse(job.warehouse).publish()
     with Warehouse(job.warehouse).reader() as reader:
         given = {"cheap": "cheap", "strong": "strong", "bound": None, "splits": []}
-        rows = evaluated_rules(open_scope(job, reader), given)
+        rows = evaluated_rules(Scope(job, reader), given)
     shown = [yaml.safe_load(row["configuration"]) for row in rows if "threshold" in (row["configuration"] or "")]
     judges = [Settings.model_validate({"dataset": {"source": "sample"}, "judges": each}).judges[0] for each in shown]
     own = job.settings.judges[0]

@@ -14,12 +14,13 @@ import yaml
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.exports.result_files import USUAL, export_data_sets, write_board
-from tasks.figures.leaderboard import leaderboard
+from tasks.figures.leaderboard import chosen, leaderboard
+from tasks.figures.scope import Scope
 from tasks.ingest import ingest
 from tasks.rules.errors import UsageError
-from tasks.rules.records import ResultTable
 from tests.kit import copied, job_on, row, rows_in, written
 from tests.tasks.exports.conftest import CANARY, TASKS
+from warehouse import Warehouse
 
 FORMULA = '=HYPERLINK("http://x","y")'
 CHOICES: list[dict[str, Any]] = [
@@ -29,13 +30,13 @@ CHOICES: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-def odd(tmp_path: Path) -> tuple[Job, ResultTable]:
-    """A table with one row that has every kind of value."""
+def odd(tmp_path: Path) -> tuple[Job, list[dict[str, Any]]]:
+    """A board with one row that has every kind of value."""
     values = (FORMULA, "-3 %", "2026-11-22", "plain", 7, -0.25, True, None, ["a", "b"],
               datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), date(2026, 1, 2))  # fmt: skip
     names = ["model", "judge", "vintage", "split", "n_tasks", "mean_score", "is_complete", "ci_low", "selections",
              "first_response_at", "created_at"]  # fmt: skip
-    return job_on("sample", tmp_path / "data"), ResultTable(names, [values])
+    return job_on("sample", tmp_path / "data"), [dict(zip(names, values, strict=True))]
 
 
 def lines(path: Path) -> list[list[str]]:
@@ -45,11 +46,14 @@ def lines(path: Path) -> list[list[str]]:
 
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
 def test_every_leaderboard_column_is_explained(choice: dict[str, Any], inspected: Job, tmp_path: Path) -> None:
-    table = leaderboard(inspected, **choice)
-    if not table.rows:
-        # Without a hard subset or enough labels, the table is empty but has the same columns.
-        table = ResultTable(table.columns, [(None,) * len(table.columns)])
-    write_board(inspected, table, tmp_path / "board.csv")
+    rows = leaderboard(inspected, **choice)
+    if not rows:
+        # Without a hard subset or enough labels, a leaderboard has no rows, but the same columns.
+        with Warehouse(inspected.warehouse).reader() as reader:
+            scope = Scope(inspected, reader, is_hard=choice.get("is_hard", False))
+            query = scope.query_of(*chosen(scope, choice.get("by")))
+            rows = [dict.fromkeys(reader.table(query)[0])]
+    write_board(inspected, rows, tmp_path / "board.csv")
 
     heading, *explained = lines(tmp_path / "board-columns.csv")
     assert ["column", "meaning"] == heading
@@ -57,7 +61,9 @@ def test_every_leaderboard_column_is_explained(choice: dict[str, Any], inspected
     assert [] == [name for name, meaning in explained if len(meaning) < 10]
 
 
-def test_csv_keeps_numbers_and_dates_and_marks_formulas_alone(odd: tuple[Job, ResultTable], tmp_path: Path) -> None:
+def test_csv_keeps_numbers_and_dates_and_marks_formulas_alone(
+    odd: tuple[Job, list[dict[str, Any]]], tmp_path: Path
+) -> None:
     write_board(*odd, tmp_path / "odd.csv")
 
     _, values = lines(tmp_path / "odd.csv")
@@ -67,7 +73,7 @@ def test_csv_keeps_numbers_and_dates_and_marks_formulas_alone(odd: tuple[Job, Re
     ] == values[2:]  # fmt: skip
 
 
-def test_excel_has_each_value_in_its_type_and_no_formula(odd: tuple[Job, ResultTable], tmp_path: Path) -> None:
+def test_excel_has_each_value_in_its_type_and_no_formula(odd: tuple[Job, list[dict[str, Any]]], tmp_path: Path) -> None:
     write_board(*odd, tmp_path / "odd.xlsx")
 
     sheet = openpyxl.load_workbook(tmp_path / "odd.xlsx")["leaderboard"]
@@ -83,9 +89,9 @@ def test_excel_has_each_value_in_its_type_and_no_formula(odd: tuple[Job, ResultT
     }.items()  # fmt: skip
 
 
-def test_an_empty_leaderboard_is_refused(odd: tuple[Job, ResultTable], tmp_path: Path) -> None:
+def test_an_empty_leaderboard_is_refused(odd: tuple[Job, list[dict[str, Any]]], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no model has a verdict in this selection"):
-        write_board(odd[0], ResultTable(odd[1].columns, []), tmp_path / "board.csv")
+        write_board(odd[0], [], tmp_path / "board.csv")
     assert [] == list(tmp_path.iterdir())
 
 

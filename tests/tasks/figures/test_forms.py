@@ -20,7 +20,6 @@ from tasks.figures.rendering import as_csv, as_text
 from tasks.figures.scope import Scope
 from tasks.figures.shown import FIGURES
 from tasks.report.rendering.page_figures import table
-from tasks.rules.records import ResultTable
 from tasks.rules.text.cells import as_before
 from tests.kit import Printed
 
@@ -60,8 +59,7 @@ def test_six_forms_are_alike(name: str, scope: Scope, tmp_path: Path, capsys: Pr
     heading, *lines = csv.reader(io.StringIO(as_csv(names, rows)))
     assert names == heading
     assert plain_rows == [[as_before(each) for each in line] for line in lines]
-    shown = ResultTable(names, [tuple(row.values()) for row in rows])
-    write_board(scope.job, shown, tmp_path / "figure.xlsx", name=name)
+    write_board(scope.job, rows, tmp_path / "figure.xlsx", name=name)
     book = openpyxl.load_workbook(tmp_path / "figure.xlsx")
     (top, *below) = book.worksheets[0].iter_rows(values_only=True)
     assert [*dict.fromkeys(("benchmark", "dataset_revision", *names))] == [*top]

@@ -1,6 +1,5 @@
 """The scope of a report, and the names in it."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.config.job import Job
-from tasks.figures.scope import Scope, open_scope, with_labels
+from tasks.figures.scope import Scope, with_labels
+from tasks.run.judge_configs import first_judge_config
 from tests.kit import row
 from tests.tasks.report.synthetic.contenders import NIGHTS
 from tests.tasks.report.synthetic.samplings import PEOPLE, Sampling, rows_by_table
@@ -49,12 +49,12 @@ def test_samplings_and_configurations_of_one_model_are_told_apart_by_what_differ
 @pytest.mark.parametrize(("vintage", "nights"), [(None, {"base", NIGHTS[-1]}), ("all", {"base", *NIGHTS})])
 def test_the_latest_samplings_are_shown_unless_asked(world_job: Job, vintage: str | None, nights: set[str]) -> None:
     with Warehouse(world_job.warehouse).reader() as reader:
-        scope = open_scope(world_job, reader, vintage)
-        of_one = open_scope(world_job.model_copy(update={"named_models": ("elm-chat",)}), reader, vintage)
+        scope = Scope(world_job, reader, vintage)
+        of_one = Scope(world_job.model_copy(update={"named_models": ("elm-chat",)}), reader, vintage)
 
-    assert nights == {entry["vintage"] for entry in scope.entries}
-    assert world_job.settings.judges[0].label == scope.main
-    assert {"elm-chat"} == {entry["model"] for entry in of_one.entries}
+        assert nights == {entry["vintage"] for entry in scope.entries}
+        assert world_job.settings.judges[0].label == scope.main
+        assert {"elm-chat"} == {entry["model"] for entry in of_one.entries}
 
 
 def test_after_a_new_template_the_judge_as_configured_comes_first(scope: Scope) -> None:
@@ -62,7 +62,9 @@ def test_after_a_new_template_the_judge_as_configured_comes_first(scope: Scope) 
     # The configuration with an earlier template is listed first, as if it had more verdicts.
     before = {**now, "template_hash": "an earlier one", "judge_config": "strict-judge template an earli"}
 
-    assert "strict-judge" == scope.main == replace(scope, judge_configs=(before, *scope.judge_configs)).main
+    first = first_judge_config(scope.job, scope.benchmark, [before, *scope.judge_configs])
+    assert first is not None
+    assert "strict-judge" == scope.main == first["judge_config"]
 
 
 def resampled(judge: str, *vintages: str, **other: Any) -> list[Sampling]:

@@ -20,7 +20,7 @@ from tasks.config.job import Job
 from tasks.config.models import Judge
 from tasks.config.settings import Settings
 from tasks.drift import choose_control_set, judge_control_set
-from tasks.figures.scope import open_scope
+from tasks.figures.scope import Scope
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.judge.neighbours import ARRANGEMENTS, judge_arrangement, missing
 from tasks.llm.ledger.ledger import prune
@@ -465,7 +465,7 @@ def test_neighbours_measures_the_effect_that_the_judge_has(
     judged(other)
     compared(other)
     with Warehouse(job.warehouse).reader() as reader:
-        shown = list(open_scope(job, reader).rows_of(LEADERBOARD))
+        shown = list(Scope(job, reader).rows_of(LEADERBOARD))
     assert len({row["split"] for row in shown}) == len(shown)
     assert {(4, effect["change"])} == {(row["criteria_per_call"], row["neighbour_effect"]) for row in shown}
 

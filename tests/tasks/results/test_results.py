@@ -78,10 +78,10 @@ def test_what_is_no_single_reading_query_is_refused(results: Results, query: str
 
 
 def test_the_leaderboard_is_that_of_the_command(results: Results, world_job: Job) -> None:
-    assert leaderboard(world_job).records == results.leaderboard().to_dicts()
+    assert leaderboard(world_job) == results.leaderboard().to_dicts()
     by_category = results.leaderboard(by="category", judges=["strict-judge"], models=["birch-2"], format="arrow")
     narrowed = world_job.model_copy(update={"named_models": ("birch-2",), "named_judges": ("strict-judge",)})
-    assert leaderboard(narrowed, by="category").records == by_category.to_pylist()
+    assert leaderboard(narrowed, by="category") == by_category.to_pylist()
     assert by_category.num_rows > 1
 
 

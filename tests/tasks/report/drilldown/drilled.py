@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.config.job import Job
-from tasks.figures.scope import open_scope
+from tasks.figures.scope import Scope
 from tasks.report.drilldown.pages import NAVIGATED, write_drilldown
 from tasks.report.rendering.site import Site, copy_assets
 from tests.kit import Row, admitted, combined, criterion, job_on, response, row, verdict, write_jsonl, written
@@ -20,7 +20,7 @@ from warehouse import Warehouse
 def drill(job: Job, folder: Path) -> Path:
     """Write only the drill-down to a folder, with all earlier samplings to compare with; return the folder."""
     with Warehouse(job.warehouse).reader() as reader:
-        site, scope = Site(folder), open_scope(job, reader)
+        site, scope = Site(folder), Scope(job, reader)
         copy_assets(site)
         common = {
             "heading": "A report", "pages": NAVIGATED, "main": scope.main, "footer": "", "orders": "{}",

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser
 from flows.nightly import changes
 from flows.report import write_report
 from tasks.config.job import Job
-from tasks.figures.scope import Scope, open_scope
+from tasks.figures.scope import Scope
 from tasks.figures.shown import FIGURES, PAGES
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.report.rendering.notices import facts, notices
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("night", [NIGHTS[2], NIGHTS[3]])
 def test_a_named_sampling_is_compared_with_the_one_before_it(world_job: Job, scope: Scope, night: str) -> None:
-    actual = open_scope(world_job, scope.reader, night, changes(world_job, night)).rows("overview/changes")
+    actual = Scope(world_job, scope.reader, night, changes(world_job, night)).rows("overview/changes")
 
     # The judge had drifted on the second night, so the third one is compared with an earlier one.
     strict = {(row["model"], row["earlier"], row["later"]) for row in actual if row["judge_config"] == "strict-judge"}
@@ -132,7 +132,7 @@ def test_no_number_is_of_the_tasks_of_another_split(finance: Path) -> None:
     (("finance", "legal_hard"), "splits finance, legal_hard", ["Finance"]),
 ])  # fmt: skip
 def test_a_part_shows_only_hard_selections_of_its_own(scope: Scope, splits: Any, part: str, fields: list[str]) -> None:
-    scope = open_scope(narrowed(scope.job, *splits), scope.reader)
+    scope = Scope(narrowed(scope.job, *splits), scope.reader)
     boards = [f"{field} (own hard)" for field in fields]
 
     own = {row["split"] for row in scope.rows_of(FIGURES["leaderboard"]) if row["is_own_hard"]}
@@ -149,7 +149,7 @@ TASKS = ("t1", "t2", "t3")
 
 
 def scope_of(job: Job, **more: Any) -> Scope:
-    return open_scope(job, Warehouse(job.warehouse).reader(), **more)
+    return Scope(job, Warehouse(job.warehouse).reader(), **more)
 
 
 def texts(scope: Scope, level: str) -> list[str]:

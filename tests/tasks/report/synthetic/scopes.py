@@ -5,7 +5,7 @@ from typing import Any
 
 from tasks.config.job import DataRevision
 from tasks.figures.figure import Figure
-from tasks.figures.scope import Scope, open_scope
+from tasks.figures.scope import Scope
 from tests.kit import REVISION, job_on, written
 
 
@@ -14,7 +14,7 @@ def scope_of(folder: Path, rows: dict[str, list[dict[str, Any]]], vintage: str |
     warehouse = written(folder, rows)
     warehouse.publish()
     data = DataRevision(name="sample", revision=REVISION, splits=("sample",))
-    return open_scope(job_on("sample", folder).looking_up(lambda: data), warehouse.reader(), vintage)
+    return Scope(job_on("sample", folder).looking_up(lambda: data), warehouse.reader(), vintage)
 
 
 def rows_of(figure: Figure, scope: Scope) -> list[dict[str, Any]]:
