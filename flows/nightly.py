@@ -13,7 +13,7 @@ from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOP
 from tasks.alerts.findings import COMPARED, Alert, alerts_of_reports, drifts, drops, failure, skipped, stopping_drops
 from tasks.alerts.sending import Delivery, deliver, delivered, ping, store
 from tasks.compare.differences import compare, rows_of
-from tasks.compare.pairs import comparison_of
+from tasks.compare.pairs import Comparison
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.drift import drifted
@@ -202,9 +202,8 @@ def _differences(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[dict[
     """Return the differences between one model's vintage (`night`) and the one before, under one judge, by split."""
     narrowed = job.model_copy(update={"named_models": (row["model"],), "named_judges": (row["judge"],)})
     nights = (row["last_vintage"], row["night"])
-    comparison = comparison_of(narrowed, nights, "vintage", score=None, is_hard=False, vintage=None)
     try:
-        rows = rows_of(compare(reader, comparison))
+        rows = rows_of(compare(reader, Comparison(narrowed, nights, "vintage")))
     except PipelineError as error:
         notice(f"{row['model']} is not compared with {row['last_vintage']}: {error}")
         return []

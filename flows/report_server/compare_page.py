@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tasks.benchmarks import load_benchmark
 from tasks.compare.differences import apart, compare, rows_of, with_verdicts
-from tasks.compare.pairs import Kind, Side, comparable, comparison_of
+from tasks.compare.pairs import Comparison, Kind, Side, comparable
 from tasks.config.job import Job
 from tasks.figures.columns import Column, columns
 from tasks.figures.figure import Figure
@@ -131,7 +131,7 @@ def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, 
     """Return the arguments of a `ComparePage`: its figures and `about`."""
     names, vintage = [given[side] for side in _SIDES], given.get("vintage") if kind != "vintage" else None
     narrowed = _narrowed(job, {name: value for name, value in given.items() if name != kind})
-    result = compare(reader, comparison_of(narrowed, names, kind, score=None, is_hard=False, vintage=vintage or None))
+    result = compare(reader, Comparison(narrowed, names, kind, vintage=vintage))
     detail, differences = apart(reader, result, result.differences[:1]), rows_of(result)
     chosen = differences[0] = with_verdicts(differences[0], detail["verdicts"][0])
     first, second = ({name: chosen[f"{side}_{name}"] for name in SAMPLING} for side in _SIDES)

@@ -58,14 +58,6 @@ def unknown_labels(reader: Reader, job: Job) -> list[str]:
     ]
 
 
-_STEPS = (
-    "condition_members", "condition_pairs", "condition_values", "condition_figures", "condition_task_values",
-    "condition_responses",
-)  # fmt: skip
-"""The views in `sql/intermediate/conditions/` that read the definitions; each view follows those that it reads."""
-_VIEWS = ("condition_differences", "condition_criteria")
-
-
 def definitions_of(reader: Reader, job: Job) -> Definitions:
     """Return the configured conditions, or the stored ones if the configuration has none.
 
@@ -104,15 +96,12 @@ def current_steps(
         for name, labels in definitions.items()
     ]
     given = {"conditions": json.dumps(records), "conditions_of": benchmark}
-    steps = {"condition_sets": sql.read("queries/compare/condition_sets"), **_views("intermediate", _STEPS)}
+    views = sql.behind({"condition_sets", "intermediate.condition_tests"})
+    steps = {"condition_sets": sql.read("queries/compare/condition_sets")}
+    steps |= {view.name.removeprefix(f"{sql.INTERMEDIATE}."): view.query for view in views}
     fresh = json.dumps(CONDITION.fresh(reader, (steps, given), benchmark=benchmark), default=str)
     steps["condition_tests"] = sql.read("queries/compare/condition_tests")
-    steps |= _views("intermediate", ("condition_measures",)) | _views("marts", _VIEWS)
     return steps, {**given, "fresh": fresh}
-
-
-def _views(schema: str, names: Iterable[str]) -> dict[str, str]:
-    return {name: sql.read(f"{schema}/conditions/{name}") for name in names}
 
 
 def not_compared(definitions: Definitions, models: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -13,7 +13,8 @@ from typing import Any
 import polars as pl
 
 import sql
-from tasks.compare.pairs import DIFFERING, Comparison, Kind, ModelRunPair, Side, pairs
+from tasks.benchmarks import load_benchmark
+from tasks.compare.pairs import DIFFERING, Comparison, Kind, ModelRunPair, Side, pairs, score_name_of
 from tasks.rules.errors import PipelineError
 from tasks.rules.statistics import comparison as rules
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
@@ -59,12 +60,14 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
         UsageError: the names or options do not determine a comparison.
         PipelineError: there is nothing to compare.
     """
+    settings = comparison.job.settings
+    score = score_name_of(load_benchmark(settings.benchmark), comparison.score)
     kind, paired_runs = pairs(reader, comparison)
     # A row for each split, model run and wanted task: its value, if a trial is complete, and whether it has a response.
     parameters = {
-        "benchmark": comparison.benchmark, "is_hard": comparison.is_hard, "splits": list(comparison.splits),
+        "benchmark": settings.benchmark, "is_hard": comparison.is_hard, "splits": list(settings.dataset.splits),
         "model_runs": sorted({side.model_run.model_run_id for pair in paired_runs for side in pair.sides}),
-        "score": comparison.score,
+        "score": score,
     }  # fmt: skip
     values = pl.DataFrame(reader.arrow(sql.read("queries/compare/values"), parameters))
     if values.is_empty():
@@ -92,7 +95,7 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
     # Holm's correction covers all differences of the comparison.
     adjusted = rules.holm([difference.paired.p_value for difference in differences])
     corrected = tuple(replace(each, p_adjusted=p_value) for each, p_value in zip(differences, adjusted, strict=True))
-    return ComparisonResult(kind, comparison.score, corrected, (*_on_random_parts(reader, paired_runs), *empty))
+    return ComparisonResult(kind, score, corrected, (*_on_random_parts(reader, paired_runs), *empty))
 
 
 def _on_random_parts(reader: Reader, paired_runs: Iterable[ModelRunPair]) -> list[str]:

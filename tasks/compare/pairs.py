@@ -9,11 +9,9 @@ from operator import attrgetter
 from typing import Any, Literal, get_args
 
 import sql
-from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.records import ScoreDefinition
 from warehouse import Reader
 
 Kind = Literal["model", "judge", "template", "run", "vintage", "revision"]
@@ -33,21 +31,18 @@ _IDENTITY = (
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A requested comparison: each other name is compared with the first.
+    """A requested comparison: each other name is compared with the first, on the splits of a job.
 
-    If `kind` is None, it follows from the names. `revision` is the data-set revision to use (None: all), unless
-    revisions are compared. `models`, `judges` and `vintage` select the model runs to pair.
+    If `kind` is None, it follows from the names. The models and judges that the job names, its data-set revision
+    (unless revisions are compared), and `vintage` select the model runs to pair. If `score` is None, it is the primary
+    one.
     """
 
-    benchmark: str
-    names: tuple[str, ...]
-    kind: Kind | None = None
-    revision: str | None = None
-    splits: tuple[str, ...] = ()
+    job: Job
+    names: Sequence[str]
+    kind: str | None = None
+    score: str | None = None
     is_hard: bool = False
-    score: str = "score"
-    models: tuple[str, ...] = ()
-    judges: tuple[str, ...] = ()
     vintage: str | None = None
 
 
@@ -91,33 +86,16 @@ class ModelRunPair:
     notes: tuple[str, ...] = ()
 
 
-def score_or(fitting: ScoreDefinition, score: str | None, benchmark: Benchmark) -> ScoreDefinition:
-    """Return the score with a name; without a name, `fitting`.
+def score_name_of(benchmark: Benchmark, score: str | None) -> str:
+    """Return the name of a score: the given one, else that of the primary score.
 
     Raises:
         UsageError: the benchmark has no such score.
     """
-    scores = {definition.score_name: definition for definition in (*benchmark.scores, benchmark.expected_score)}
-    if score is not None and score not in scores:
-        raise UsageError(f"--score {score}: no such score; {benchmark.name} has {', '.join(scores)}")
-    return fitting if score is None else scores[score]
-
-
-def comparison_of(
-    job: Job, names: Sequence[str], kind: str | None, *, score: str | None, is_hard: bool, vintage: str | None
-) -> Comparison:
-    """Return the comparison that a job requests.
-
-    Raises:
-        UsageError: the benchmark has no such score, or the configured data set is missing.
-    """
-    benchmark = load_benchmark(job.settings.benchmark)
-    return Comparison(
-        benchmark=benchmark.name, names=tuple(names), kind=next((known for known in KINDS if known == kind), None),
-        revision=job.data.revision, splits=job.settings.dataset.splits, is_hard=is_hard,
-        score=score_or(benchmark.primary_score, score, benchmark).score_name,
-        models=job.named_models or (), judges=job.named_judges or (), vintage=vintage,
-    )  # fmt: skip
+    known = [definition.score_name for definition in (*benchmark.scores, benchmark.expected_score)]
+    if score is not None and score not in known:
+        raise UsageError(f"--score {score}: no such score; {benchmark.name} has {', '.join(known)}")
+    return score or benchmark.primary_score.score_name
 
 
 def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelRun]) -> tuple[Kind, tuple[str, ...]]:
@@ -126,12 +104,13 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
     Raises:
         UsageError: a name is unknown or ambiguous, or two names mean the same.
     """
-    runs = [row["run_id"] for row in reader.select("verdicts", "distinct run_id", benchmark=comparison.benchmark)]
+    benchmark = comparison.job.settings.benchmark
+    runs = [row["run_id"] for row in reader.select("verdicts", "distinct run_id", benchmark=benchmark)]
     known: dict[Kind, Sequence[str]] = {
         kind: runs if kind == "run" else sorted({getattr(each, DIFFERING[kind][0]) for each in model_runs})
         for kind in KINDS
     }
-    kinds, given = (comparison.kind,) if comparison.kind else KINDS, " and ".join(comparison.names)
+    kinds, given = [kind for kind in KINDS if kind == comparison.kind] or KINDS, " and ".join(comparison.names)
     matches = {kind: [_matches(name, kind, known[kind]) for name in comparison.names] for kind in kinds}
     # A full name takes precedence over a prefix.
     full_names = [kind for kind in kinds if set(comparison.names) <= set(known[kind])]
@@ -166,20 +145,21 @@ def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPa
         UsageError: the names do not determine a comparison, or an option has no match.
         PipelineError: no two model runs can be compared.
     """
-    every = model_runs(reader, comparison.benchmark)
+    job, vintage = comparison.job, comparison.vintage
+    every = model_runs(reader, job.settings.benchmark)
     kind, names = resolved(reader, comparison, every)
-    if {"model": comparison.models, "judge": comparison.judges, "vintage": comparison.vintage}.get(kind):
+    if {"model": job.named_models, "judge": job.named_judges, "vintage": vintage}.get(kind):
         raise UsageError(f"--{kind}: {kind}s are compared; leave the option out")
     requested = [
         each
         for each in every
         # If judges are compared, people count too.
-        if (each.judge in comparison.judges if comparison.judges else each.is_by_judge or kind == "judge")
-        and (kind == "revision" or comparison.revision in {None, each.dataset_revision})
-        and (not comparison.models or each.model in comparison.models)
-        and (not comparison.vintage or each.vintage == comparison.vintage)
+        if (each.judge in job.named_judges if job.named_judges else each.is_by_judge or kind == "judge")
+        and (kind == "revision" or each.dataset_revision == job.data.revision)
+        and (not job.named_models or each.model in job.named_models)
+        and (not vintage or each.vintage == vintage)
     ]
-    of_names = _sides(reader, comparison.benchmark, kind, requested, names)
+    of_names = _sides(reader, job.settings.benchmark, kind, requested, names)
     sides = {name: [side for side in of_names if side.name == name] for name in names}
     paired = [pair for name in names[1:] for pair in _paired(kind, sides[names[0]], sides[name])]
     if not paired:

@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 from expectations import all_expectations
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.compare.pairs import score_or
+from tasks.compare.pairs import score_name_of
 from tasks.config.job import Job
 from tasks.figures.figure import Breakdown, Figure
 from tasks.figures.queries import JUDGE_CONFIG, SAMPLING, Rows, filled, text_of
@@ -111,7 +111,7 @@ class Scope:
     known: dict[Any, Any] = field(default_factory=dict, init=False, compare=False)
 
     def __post_init__(self) -> None:
-        score_or(self.benchmark.primary_score, self.score, self.benchmark)  # refuses an unknown one
+        score_name_of(self.benchmark, self.score)  # refuses an unknown one
 
     @cached_property
     def benchmark(self) -> Benchmark:

@@ -138,12 +138,12 @@ class Results(AbstractContextManager["Results"]):
         import pyarrow as pa
 
         from tasks.compare.differences import compare, rows_of
-        from tasks.compare.pairs import comparison_of
+        from tasks.compare.pairs import Comparison
 
         if len(names) < 2:
             raise UsageError("diff: give at least two names to compare, such as two models")
         job = self._narrowed(models, judges)
-        comparison = comparison_of(job, names, of, score=score, is_hard=is_hard, vintage=vintage)
+        comparison = Comparison(job, names, of, score, is_hard, vintage)
         with self._reader() as reader:
             result = compare(reader, comparison)
         # Columns have a type even if they have no value.

@@ -8,7 +8,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from tasks.compare.differences import apart, compare, rows_of, with_verdicts
-from tasks.compare.pairs import comparison_of
+from tasks.compare.pairs import Comparison
 from tasks.figures import charts
 from tasks.figures.columns import Column, Kind, Row, Rows, columns
 from tasks.figures.figure import Figure, Page
@@ -32,9 +32,7 @@ def _compared(scope: Scope, given: Mapping[str, Any]) -> Parts:
     """
     if len(given["names"]) < 2:
         raise UsageError("give at least two names to compare, such as two models")
-    comparison = comparison_of(
-        scope.job, given["names"], given["of"], score=scope.score, is_hard=scope.is_hard, vintage=scope.vintage
-    )
+    comparison = Comparison(scope.job, given["names"], given["of"], scope.score, scope.is_hard, scope.vintage)
     result = compare(scope.reader, comparison)
     parts = apart(scope.reader, result, result.differences, given.get("n_flips"))
     return {**parts, "differences": [*map(with_verdicts, rows_of(result), parts["verdicts"])]}

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from tasks.compare.differences import ComparisonResult, compare
 from tasks.compare.differences import apart as taken_apart
 from tasks.compare.pairs import Comparison
-from tests.kit import REVISION, Row, Rows, admitted, criterion, response, verdict
+from tasks.config.job import DataRevision
+from tests.kit import REVISION, Row, Rows, admitted, criterion, job_on, response, verdict
 from warehouse import Reader
 
 Rubric = Sequence[tuple[int, str]]
@@ -79,8 +81,14 @@ def changes(first: Decisions, second: Decisions) -> list[Fraction]:
     return [score(RUBRICS[task], second[task]) - score(RUBRICS[task], first[task]) for task in first]
 
 
-def ask(reader: Reader, *names: str, **options: Any) -> ComparisonResult:
-    return compare(reader, Comparison("prbench", names, **{"splits": ("finance",), "revision": "a-revision"} | options))
+def ask(
+    reader: Reader, *names: str, models: Sequence[str] | None = None, judges: Sequence[str] | None = None,
+    revision: str = REVISION, **options: Any,
+) -> ComparisonResult:  # fmt: skip
+    job = job_on("unused", Path("unused"), dataset={"source": "unused", "splits": ["finance"]})
+    narrowed = job.model_copy(update={"named_models": models, "named_judges": judges})
+    data = DataRevision(name="unused", revision=revision, splits=("finance",))
+    return compare(reader, Comparison(narrowed.looking_up(lambda: data), names, **options))
 
 
 def apart(reader: Reader, result: ComparisonResult) -> list[dict[str, Any]]:

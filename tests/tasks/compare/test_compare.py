@@ -215,7 +215,7 @@ def test_revisions_are_compared_by_content_on_the_tasks_of_both(published: Fill)
     before = judged({"t1": [1, 1, 0, 0], "t2": [1, 1]}, "a", of_response={"dataset_revision": old})
     now = judged({"t1": [1, 1, 0, 0]}, "a", criteria={"t1": edited}, of_response={"dataset_revision": new})
     reader = published(tasks_of(rubrics, revision=old), of_new, before, now)
-    result = ask(reader, "aaaaaa", "bbbbbb", revision=None)
+    result = ask(reader, "aaaaaa", "bbbbbb")
     [difference], [flips] = result.differences, apart(reader, result)
     assert ("revision", old, 1) == (result.kind, difference.pair.sides[0].name, difference.paired.n_tasks)
     # Before (10 + 6) of 20, now (14 + 6) of 30.
