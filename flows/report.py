@@ -3,7 +3,6 @@
 import os
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import sql
 import tasks
@@ -17,14 +16,9 @@ from tasks.run.run_context import LEDGER
 from warehouse import Warehouse, write_atomically
 from warehouse.files import hash_of_document
 
-if TYPE_CHECKING:
-    from tasks.report.build import Written
 
-
-def write_report(
-    job: Job, folder: Path | None = None, vintage: str | None = None, *, is_of_run: bool = False
-) -> "Written":
-    """Write the report of the published data, after waiting for other writers of the folder.
+def write_report(job: Job, folder: Path | None = None, vintage: str | None = None, *, is_of_run: bool = False) -> int:
+    """Write the report of the published data, after waiting for other writers of the folder; return its size in bytes.
 
     Args:
         job: the job whose benchmark is reported on.
@@ -53,10 +47,10 @@ def write_report(
             noted.unlink(missing_ok=True)
         basis = basis_of(job)  # data published after this moment may be missing in the report
         changed = changes(job, None if vintage == "all" else vintage)
-        written = build(job, folder or job.report_folder, vintage, changed)
+        n_bytes = build(job, folder or job.report_folder, vintage, changed)
         if is_of_run:
             write_atomically(noted, f"{basis}\n".encode())
-        return written
+        return n_bytes
 
 
 def _publish_spend(job: Job) -> None:

@@ -223,10 +223,10 @@ def _write_report(job: Job) -> StageReport:
     if is_up_to_date(job):
         return StageReport("report", notes=[f"{job.report_index} is up to date"])
     try:
-        written = write_report(whole_of(job), is_of_run=True)
+        n_bytes = write_report(whole_of(job), is_of_run=True)
     except Exception as error:  # noqa: BLE001 - reported as the failure of this stage; the results are stored
         return StageReport("report", warnings=[f"no report: {explained(error)[1]}"], has_failed=True)
-    return StageReport("report", notes=[f"{written.index} ({written.n_bytes / 1e6:,.1f} MB)"])
+    return StageReport("report", notes=[f"{job.report_index} ({n_bytes / 1e6:,.1f} MB)"])
 
 
 @flow(name="report", flow_run_name=run_name, validate_parameters=False)

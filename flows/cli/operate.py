@@ -48,7 +48,7 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
     n_bytes = None
     # A run in progress writes the report at its own end.
     if not is_live or (warehouse.database.exists() and not warehouse.living_runs()):
-        n_bytes = write_report(job, out, given.vintage).n_bytes
+        n_bytes = write_report(job, out, given.vintage)
     if context.as_json:
         show_json({"index": str(index), "bytes": n_bytes})
     elif n_bytes is not None and not given.is_quiet:

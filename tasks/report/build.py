@@ -4,7 +4,6 @@ The first page of a report folder lists the benchmarks of the warehouse and link
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -29,16 +28,8 @@ from tasks.report.rendering.site import SERVED_POLICY, Site, as_json, copy_asset
 from warehouse import Reader, Warehouse
 
 
-@dataclass(frozen=True)
-class Written:
-    """A written report of a benchmark: its first page, and its size in bytes."""
-
-    index: Path
-    n_bytes: int
-
-
-def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[Mapping[str, Any]] = ()) -> Written:
-    """Write the report of the published data; the same data gives the same bytes.
+def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[Mapping[str, Any]] = ()) -> int:
+    """Write the report of the published data, and return its size in bytes; the same data gives the same bytes.
 
     The report is in a subfolder with the benchmark's name. The first page of the report folder, which links to the
     reports of all benchmarks, is written again; reports of other benchmarks do not change.
@@ -70,12 +61,11 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
         write_drilldown(scope, site, common, earlier)
         for page, html in reversed(rendered):
             site.write(f"{page.name}.html", html)
-        compare = render(COMPARE.template, report=common, page=COMPARE, title=COMPARE.title, comparison=None)
-        site.write(f"{COMPARE.name}.html", compare)
+        site.write(f"{COMPARE.name}.html", render(COMPARE, common, comparison=None))
         site.write(REVISION, scope.revision)
-        written = Written(site.folder / "index.html", site.finish())
+        n_bytes = site.finish()
         write_benchmark_index(folder, reader, name)
-        return written
+        return n_bytes
 
 
 def _rendered(page: Page, scope: Scope, site: Site, common: Mapping[str, Any], ranked: Sequence[Ranking]) -> str:
@@ -86,7 +76,7 @@ def _rendered(page: Page, scope: Scope, site: Site, common: Mapping[str, Any], r
         more = {"notices": notices(scope), "facts": facts(scope), "rankings": ranked, "table": table}
     if page is CAPABILITIES:
         more = {"trees": trees(scope), "score_columns": SCORE_COLUMNS, "table": table}
-    return render(page.template, report=common, page=page, title=page.title, figures=figures, **more)
+    return render(page, common, figures=figures, **more)
 
 
 def _common(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page]) -> Mapping[str, Any]:
@@ -119,7 +109,7 @@ def served_page(page: Page, benchmark: Benchmark, folder: Path, pages: tuple[Pag
     written = [page for page in (*PAGES, *NAVIGATED) if (folder / f"{page.name}.html").is_file()]
     footer = "This page is made when it is opened, on this machine alone."
     common = {"heading": benchmark.title, "pages": (*written, COMPARE, *pages), "footer": footer}
-    return render(page.template, policy=SERVED_POLICY, report=common, page=page, title=page.title, **values)
+    return render(page, common, policy=SERVED_POLICY, **values)
 
 
 REVISION = "revision.txt"
@@ -152,9 +142,9 @@ def write_benchmark_index(folder: Path, reader: Reader, own: str) -> None:
     site = Site(folder)
     copy_assets(site, {"report.css", "tabulator.css"})
     entries = [_entry(folder, reader, name, rows) for name, rows in benchmarks_of(reader, own).items()]
-    common = {"heading": "Benchmarks", "pages": [], "footer": ""}
-    page = render("benchmark_index.html", report=common, page={"name": "index"}, title="Benchmarks", entries=entries)
-    site.write("index.html", page)
+    page = Page("index", "Benchmarks", "", template="benchmark_index.html")
+    common = {"heading": page.title, "pages": [], "footer": ""}
+    site.write("index.html", render(page, common, entries=entries))
     site.finish()
 
 

@@ -53,8 +53,8 @@ def one_night_more(folder: Path, size: Size) -> None:
 def built(folder: Path, site: Path) -> Built:
     """Build the report."""
     clock = Clock()
-    written = build(job_of(folder), site)
-    return clock.figures(1), written.n_bytes / 1e6
+    n_bytes = build(job_of(folder), site)
+    return clock.figures(1), n_bytes / 1e6
 
 
 def copied(folder: Path, target: Path) -> Built:

@@ -57,7 +57,7 @@ def write_drilldown(scope: Scope, site: Site, common: Mapping[str, Any], also: S
     tasks = scope.rows("drilldown/tasks", {"n_characters": 200})
     _write_lists(subjects, tasks, {task["task_id"]: rubrics[task["task_id"]] for task in tasks}, site)
     for page in (TASK, TASKS, VERDICTS):
-        site.write(f"{page.name}.html", render(page.template, report=common, page=page, title=page.title))
+        site.write(f"{page.name}.html", render(page, common))
 
 
 Rubrics = Mapping[str, Mapping[str, Any]]

@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from tasks.figures.figure import Page
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from warehouse import file_lock, write_atomically
@@ -197,9 +198,9 @@ def dated(text: str) -> Markup:
     return Markup(_DATE.sub(r'<span class="date">\g<0></span>', str(escape(text))))
 
 
-def render(template: str, *, policy: str = POLICY, **values: Any) -> str:
-    """Return a page."""
-    return templates().get_template(template).render(policy=policy, **values)
+def render(page: Page, report: Mapping[str, Any], *, policy: str = POLICY, **values: Any) -> str:
+    """Return a page as HTML; `report` are the values that every page shows."""
+    return templates().get_template(page.template).render(page=page, report=report, policy=policy, **values)
 
 
 def as_json(value: Any) -> Markup:

@@ -142,7 +142,7 @@ def test_the_pages_have_a_policy_and_names_and_parameters_are_text_in_them(port:
 def test_in_a_folder_the_page_says_how_any_two_are_compared_and_may_ask_nobody() -> None:
     common = {"heading": "A benchmark", "pages": (COMPARE,), "footer": ""}
 
-    page = render(COMPARE.template, report=common, page=COMPARE, title=COMPARE.title, comparison=None)
+    page = render(COMPARE, common, comparison=None)
 
     assert "prbench report --serve" in page
     assert "connect-src &#39;none&#39;" in page

@@ -16,7 +16,9 @@ SHOWN = {"overview": "index.html", "categories": "categories.html", "tasks": "ta
 def main() -> None:
     """Make all screenshots."""
     with tempfile.TemporaryDirectory() as scratch, browsing() as browser:
-        site = write_report(report_world(Path(scratch)), Path(scratch) / "site").index.parent
+        job, folder = report_world(Path(scratch)), Path(scratch) / "site"
+        write_report(job, folder)
+        site = folder / job.settings.benchmark
         for name, page in SHOWN.items():
             with visiting(browser, site, color_scheme="dark" if name == "categories" else "light") as visit:
                 link = visit.open("index.html").page.locator(page).first if page.startswith("#") else None

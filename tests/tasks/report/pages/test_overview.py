@@ -82,7 +82,9 @@ def narrowed(job: Job, *splits: str) -> Job:
 @pytest.fixture(scope="module")
 def finance(world_job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of only one of two splits."""
-    return write_report(narrowed(world_job, "finance"), tmp_path_factory.mktemp("finance")).index.parent
+    folder = tmp_path_factory.mktemp("finance")
+    write_report(narrowed(world_job, "finance"), folder)
+    return folder / world_job.settings.benchmark
 
 
 def test_every_link_to_a_task_leads_to_one_that_the_report_has(finance: Path) -> None:
@@ -162,7 +164,8 @@ def test_responses_without_a_verdict_are_told_counted_and_priced_and_can_be_read
     responses = [each | {"cost_usd": 0.25} for each in of_models]
     refusal = row("refusals", task_id="t3", check_name="criteria_per_task", severity="quarantine")
     store(job, {"responses": responses, "refusals": [refusal]})
-    scope, site = scope_of(job), write_report(job).index.parent
+    write_report(job)
+    scope, site = scope_of(job), job.report_index.parent
 
     assert texts(scope, "bad")[0].startswith("No response has been judged yet, so there are no scores")
     assert "1 task refused and left out of all scores." in texts(scope, "warn")
@@ -177,7 +180,9 @@ def test_responses_without_a_verdict_are_told_counted_and_priced_and_can_be_read
 
 
 def test_a_report_of_tasks_alone_says_that_there_is_nothing_to_rank(tmp_path: Path) -> None:
-    text = write_report(tiny_job(tmp_path, TASKS, models=())).index.read_text(encoding="utf-8")
+    job = tiny_job(tmp_path, TASKS, models=())
+    write_report(job)
+    text = job.report_index.read_text(encoding="utf-8")
     assert "There are no responses yet, so there is nothing to rank." in text
 
 
@@ -216,7 +221,8 @@ def test_where_nothing_was_decided_no_chart_is_drawn_and_the_page_says_why(tmp_p
         store(job, rows | {"verdicts": [each | failed for each in rows["verdicts"]]})
     notice = "12 of 12 verdicts of a-judge failed (parse error): there are no scores."
     assert [notice] == texts(scope_of(job), "bad")
-    site = write_report(job).index.parent
+    write_report(job)
+    site = job.report_index.parent
     page = (site / "index.html").read_text(encoding="utf-8")
 
     assert "No model has a score by a-judge yet." in page
