@@ -13,8 +13,7 @@ from tasks.rules.errors import UsageError
 if TYPE_CHECKING:
     from tasks.benchmarks.base import Benchmark
     from tasks.config.job import Job
-    from tasks.figures.columns import Column, Rows
-    from tasks.figures.figure import Figure
+    from tasks.figures.figure import Column, Figure, Rows
     from tasks.rules.records import ScoreDefinition
 
 

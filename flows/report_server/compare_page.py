@@ -10,8 +10,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.compare.differences import apart, compare, rows_of, with_verdicts
 from tasks.compare.pairs import Comparison, Kind, Side, comparable
 from tasks.config.job import Job
-from tasks.figures.columns import Column, columns
-from tasks.figures.figure import Figure
+from tasks.figures.figure import Column, Figure, columns
 from tasks.figures.queries import SAMPLING
 from tasks.figures.scope import task_address
 from tasks.figures.shown.comparisons import CATEGORIES, DIFF, FLIPS, TASKS

@@ -13,8 +13,7 @@ from flows.execution import job_of_run
 from flows.run.outcomes import DONE, ENDINGS, FAILED, KILLED, RUNNING
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.figures.columns import columns
-from tasks.figures.figure import Figure
+from tasks.figures.figure import Figure, columns
 from tasks.figures.queries import JUDGE_CONFIG
 from tasks.figures.scope import Scope
 from tasks.figures.shown.operations import STATUS, coverage_row

@@ -18,7 +18,7 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.dataset.source import sample_of
 from tasks.exports import tables as exported
-from tasks.figures.columns import usual
+from tasks.figures.figure import usual
 from tasks.figures.rendering import as_csv
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.identity import digest

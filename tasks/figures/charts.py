@@ -3,45 +3,11 @@
 Pages draw them (`tasks/report/assets/kinds.js`), for the models and the judge that are chosen there.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tasks.figures.columns import Row, Rows, usual
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A chart: its heading among the figure's charts, the function that draws it, its rows, and its options.
-
-    `kind` is the name of the function in `tasks/report/assets/kinds.js`.
-    """
-
-    title: str
-    kind: str
-    rows: Rows
-    how: Mapping[str, Any]
-
-    @property
-    def declared(self) -> dict[str, Any]:
-        """The chart for a page, with the columns of its rows that it shows or by which models and judges are chosen."""
-        named = {"model", "judge_config", "ci_low", "ci_high"}
-        for option in self.how.values():
-            named.update([option] if isinstance(option, str) else option if isinstance(option, Mapping) else ())
-        named |= {f"{name}_{end}" for name in named for end in ("low", "high", "ci_low", "ci_high")}
-        rows = [{name: value for name, value in row.items() if name in named} for row in self.rows]
-        return {**self.how, "kind": self.kind, "rows": rows}
-
-    @property
-    def is_blank(self) -> bool:
-        """True if an axis has no value, so that the chart is not drawn."""
-        shown = [self.how[axis] for axis in ("value", "x", "y") if axis in self.how]
-        return any(all(row[column] is None for row in self.rows) for column in shown)
-
-
-Charts = Callable[[Rows], list[Chart]]
-"""A declaration: a function from the rows of a figure to its charts."""
+from tasks.figures.figure import Chart, Charts, Row, Rows, on_full_splits, usual
 
 
 def _charts(
@@ -91,13 +57,3 @@ def _groups(rows: Rows, by: str, what: str) -> dict[str, list[Row]]:
         parts = (what, row[by] if by else "", f"judged by {judge}" if has_several else "")
         groups.setdefault(", ".join(filter(None, parts)), []).append(row)
     return groups
-
-
-def on_full_splits(rows: Rows) -> Rows:
-    """Return the rows on full splits, of which hard splits are a part; all rows if there are only hard splits."""
-    return [row for row in rows if not row.get("is_hard")] or rows
-
-
-def names_in_order(rows: Rows, column: str) -> list[Any]:
-    """Return the values of a column, each once, in the order of the rows."""
-    return list(dict.fromkeys(row[column] for row in rows))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from tasks.figures.columns import MISSING, Column, Rows, cell, is_number, with_values
+from tasks.figures.figure import MISSING, Column, Rows, cell, is_number, with_values
 from tasks.rules.text.cells import defused
 
 _ENDS = (("low", "high"), ("lower", "upper"))

@@ -13,8 +13,7 @@ from markupsafe import Markup
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.figures.columns import columns
-from tasks.figures.figure import Page, score_word
+from tasks.figures.figure import Page, columns, score_word
 from tasks.figures.queries import filled
 from tasks.figures.scope import Scope
 from tasks.figures.shown import COMPARE, PAGES

@@ -8,9 +8,7 @@ from collections import defaultdict
 from typing import Any
 
 from tasks.figures import charts
-from tasks.figures.charts import Chart, Charts, names_in_order
-from tasks.figures.columns import Rows, columns
-from tasks.figures.figure import Breakdown, Figure, Page, pooled
+from tasks.figures.figure import Breakdown, Chart, Charts, Figure, Page, Rows, columns, names_in_order, pooled
 from tasks.figures.scope import Scope, task_address
 
 

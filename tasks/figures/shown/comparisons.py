@@ -10,8 +10,7 @@ from typing import Any
 from tasks.compare.differences import apart, compare, rows_of, with_verdicts
 from tasks.compare.pairs import Comparison
 from tasks.figures import charts
-from tasks.figures.columns import Column, Kind, Row, Rows, columns
-from tasks.figures.figure import Figure, Page
+from tasks.figures.figure import Column, Figure, Kind, Page, Row, Rows, columns
 from tasks.figures.scope import Scope, side_by_side
 from tasks.rules.errors import UsageError
 from tasks.rules.text.numbers import counted, true_minus

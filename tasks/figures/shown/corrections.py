@@ -7,8 +7,7 @@ import yaml
 
 from tasks.cascade import CascadeResult, bound_of, evaluated, figures_of, rows_of
 from tasks.figures import charts
-from tasks.figures.columns import Rows, columns
-from tasks.figures.figure import Figure, Page
+from tasks.figures.figure import Figure, Page, Rows, columns
 from tasks.figures.scope import Scope
 from tasks.rules.cascades.evaluation import Evaluation
 from tasks.rules.cascades.rules import When

@@ -3,8 +3,7 @@
 from datetime import UTC
 
 from tasks.figures import charts
-from tasks.figures.columns import Rows, columns
-from tasks.figures.figure import Breakdown, Figure, Page, pooled
+from tasks.figures.figure import Breakdown, Figure, Page, Rows, columns, pooled
 from tasks.rules.text.numbers import counted
 
 

@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.figures import charts
-from tasks.figures.charts import names_in_order
-from tasks.figures.columns import Row, Rows, columns
-from tasks.figures.figure import Figure, Page, pooled
+from tasks.figures.figure import Figure, Page, Row, Rows, columns, names_in_order, pooled
 from tasks.figures.shown.corrections import DECISIONS
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
 from tasks.rules.statistics.intervals import few_to_rest_on, known, means

@@ -3,9 +3,7 @@
 from typing import Any
 
 from tasks.figures import charts
-from tasks.figures.charts import on_full_splits
-from tasks.figures.columns import Rows, columns
-from tasks.figures.figure import Figure, Page
+from tasks.figures.figure import Figure, Page, Rows, columns, on_full_splits
 from tasks.figures.shown.overview import WHOLE
 
 _UNKNOWN = "An unknown price is left out, not counted as 0."

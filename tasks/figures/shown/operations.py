@@ -13,8 +13,7 @@ from typing import Any
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.dataset.source import sample_of
 from tasks.figures import charts
-from tasks.figures.columns import Rows, columns
-from tasks.figures.figure import Figure, Page
+from tasks.figures.figure import Figure, Page, Rows, columns
 from tasks.figures.scope import Scope
 from tasks.maintain.upkeep import disk_use, latest_runs, spent
 from tasks.rules.errors import UsageError

@@ -4,9 +4,7 @@ The latter has the selected tasks, the stability of the selection, and the score
 """
 
 from tasks.figures import charts
-from tasks.figures.charts import names_in_order
-from tasks.figures.columns import Rows, columns
-from tasks.figures.figure import Figure, Page
+from tasks.figures.figure import Figure, Page, Rows, columns, names_in_order
 from tasks.figures.scope import side_by_side
 
 WHOLE = {"breakdown": "all", "of_criteria": False}

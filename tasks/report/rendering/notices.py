@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from tasks.config.job import Job
-from tasks.figures.columns import Row, Rows
+from tasks.figures.figure import Row, Rows
 from tasks.figures.scope import Scope
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.llm.embedded import is_embedded

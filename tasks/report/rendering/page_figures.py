@@ -8,9 +8,7 @@ from string import Template
 from markupsafe import Markup, escape
 
 from tasks.benchmarks.base import Benchmark
-from tasks.figures.charts import Chart
-from tasks.figures.columns import Column, Row, Rows, cell, is_number, with_values
-from tasks.figures.figure import Figure, Page, words
+from tasks.figures.figure import Chart, Column, Figure, Page, Row, Rows, cell, is_number, with_values, words
 from tasks.figures.rendering import as_csv
 from tasks.figures.scope import Scope, task_address
 from tasks.report.rendering.site import Site, dated

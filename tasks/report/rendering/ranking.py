@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from tasks.benchmarks.base import Reference
 from tasks.config.models import ORIGINAL, Judge
-from tasks.figures.columns import Column, Row, Rows
+from tasks.figures.figure import Column, Row, Rows
 from tasks.figures.scope import Scope
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.rules.text.numbers import number, rank_notes, some

@@ -15,7 +15,7 @@ import pytest
 
 from flows.cli.output import show
 from tasks.exports.result_files import write_board
-from tasks.figures.columns import MISSING, with_values
+from tasks.figures.figure import MISSING, with_values
 from tasks.figures.rendering import as_csv, as_text
 from tasks.figures.scope import Scope
 from tasks.figures.shown import FIGURES

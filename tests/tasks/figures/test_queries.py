@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sql
-from tasks.figures.columns import columns
+from tasks.figures.figure import columns
 from tasks.figures.queries import Rows, filled, literal
 from tasks.figures.shown import PAGES
 from tests.tasks.report.synthetic.attacks import ATTACKS

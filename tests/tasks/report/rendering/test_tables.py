@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tasks.figures.columns import Column, Kind
+from tasks.figures.figure import Column, Kind
 from tasks.report.rendering.page_figures import table
 
 
