@@ -1,6 +1,7 @@
 """The live page: runs in progress with their coverage, calls and cost, and the ranking so far."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -11,6 +12,7 @@ from typing import Any
 import sql
 from flows.execution import job_of_run
 from flows.run.outcomes import DONE, ENDINGS, FAILED, KILLED, RUNNING
+from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.figures.figure import Figure, columns
@@ -80,54 +82,52 @@ class RunState:
     trouble: str | None = None
 
 
-@dataclass(frozen=True)
-class Live:
-    """The content of the live page; `published_at` is None if nothing is published yet."""
-
-    at: datetime
-    published_at: datetime | None = None
-    in_progress: Sequence[RunState] = ()
-    last: RunState | None = None
-    ranking: Sequence[Row] = ()
-    alerts: Sequence[Row] = ()
-    trouble: str | None = None
-
-
 class LiveView:
-    """A view of a job's warehouse for one thread; figures from published data are computed once per publication."""
+    """A view of a job's warehouse for one thread; figures from published data are made once per publication."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self, job: Job, index: Path) -> None:
+        """Take the job, and the first page of its report, which may not exist."""
+        self._job, self._index = job, index
+        self._benchmark = load_benchmark(job.settings.benchmark)
         self._warehouse = Warehouse(job.warehouse)
         self._published = lru_cache(1)(self._read)
 
-    def now(self) -> Live:
-        """Return the current state; `trouble` names what cannot be read."""
+    def now(self) -> dict[str, Any]:
+        """Return the texts of the page; `trouble` names what cannot be read."""
         at, living = datetime.now(UTC), self._warehouse.living_runs()
-        begun = {run_id: RunState(run_id) for run_id in living}
-        try:
+        published, shown = "Nothing is published yet.", dict[str, Any]()
+        runs = {run_id: RunState(run_id) for run_id in living}
+        with suppress(FileNotFoundError):
             stat = self._warehouse.database.stat()
-        except FileNotFoundError:
-            return Live(at, in_progress=[*begun.values()])
-        published_at = datetime.fromtimestamp(stat.st_mtime, UTC)
-        try:
-            shown, states = self._published((stat.st_ino, stat.st_mtime_ns, stat.st_size))
-            runs = [self._as_now(each, living) for each in (begun | states).values()]
-        except (PipelineError, WarehouseError) as error:
-            return Live(at, published_at, [*begun.values()], trouble=str(error))
-        ended = [run for run in runs if not run.is_living]
+            published = f"Results were published {_span(at - datetime.fromtimestamp(stat.st_mtime, UTC))} ago."
+            try:
+                shown, states = self._published((stat.st_ino, stat.st_mtime_ns, stat.st_size))
+                runs = {run_id: self._as_now(run, living) for run_id, run in (runs | states).items()}
+            except (PipelineError, WarehouseError) as error:
+                shown = {"trouble": str(error)}
+        in_progress = [run for run in runs.values() if run.is_living]
+        ended = [run for run in runs.values() if not run.is_living]
         last = max(ended, key=lambda run: run.row["ended_at"] or run.row["started_at"] or at, default=None)
-        return Live(at, published_at, [run for run in runs if run.is_living], last, **shown)
+        headline = "No run is in progress." if last else "No run is in progress, and no run is stored here yet."
+        if n_running := len(in_progress):
+            headline = f"{counted(n_running, 'run')} {'is' if n_running == 1 else 'are'} in progress."
+        return {
+            "headline": headline, "at": f"{at:%H:%M:%S} UTC", "published": published, "figures": (), "trouble": None,
+            "runs": [run_texts(run, at, self._benchmark) for run in in_progress],
+            "last": last and run_texts(last, at, self._benchmark), "has_report": self._index.is_file(), **shown,
+        }  # fmt: skip
 
     def _read(self, _stamp: tuple[int, ...]) -> tuple[dict[str, Any], dict[str, RunState]]:
-        """Return the published arguments of `Live`, and the states of runs by their ids."""
+        """Return the texts of the page that are published, and the states of runs by their ids."""
+        ranking, shown = list[Row](), dict[str, Any]()
         with self._warehouse.reader() as reader:
             states = {row["run_id"]: self._state(row) for row in reader.rows(sql.read("queries/look/live_runs"))}
-            alerts = reader.select("alerts", order="created_at desc, alert_id", benchmark=self._job.settings.benchmark)
+            alerts = reader.select("alerts", order="created_at desc, alert_id", benchmark=self._benchmark.name)
             try:
-                return {"alerts": alerts, "ranking": ranking_so_far(self._job, reader)}, states
+                ranking = ranking_so_far(self._job, reader)
             except PipelineError as error:
-                return {"alerts": alerts, "trouble": f"The ranking is not known: {error}"}, states
+                shown["trouble"] = f"The ranking is not known: {error}"
+        return shown | {"figures": _figures([(RANKING, ranking), (ALERTS, alerts[:20])], self._benchmark)}, states
 
     def _state(self, row: Row) -> RunState:
         """Return the published state of a run."""
@@ -165,56 +165,26 @@ CALLS = Figure(
 ALERTS = Figure("alerts", "Alerts", "Alerts of the last nights, latest first.", columns("night kind detail"))
 
 
-def words(live: Live, index: Path, benchmark: Benchmark) -> dict[str, Any]:
-    """Return the texts of the page.
-
-    Args:
-        live: the current state.
-        index: path of the report's first page, which may not exist.
-        benchmark: the benchmark of the ranking.
-    """
-    n_running = len(live.in_progress)
-    headline = "No run is in progress." if live.last else "No run is in progress, and no run is stored here yet."
-    if n_running:
-        headline = f"{counted(n_running, 'run')} {'is' if n_running == 1 else 'are'} in progress."
-    age = None if live.published_at is None else live.at - live.published_at
-    return {
-        "headline": headline,
-        "at": f"{live.at:%H:%M:%S} UTC",
-        "published": "Nothing is published yet." if age is None else f"Results were published {_span(age)} ago.",
-        "runs": [_run(run, live.at, benchmark) for run in live.in_progress],
-        "last": None if live.last is None else _ended(live.last, live.at, index, benchmark),
-        "figures": _figures([(RANKING, live.ranking), (ALERTS, live.alerts[:20])], benchmark),
-        "trouble": live.trouble,
-    }
-
-
 def _figures(parts: Sequence[tuple[Figure, Sequence[Any]]], benchmark: Benchmark, of_run: str = "") -> list[PageFigure]:
     """Return the figures that have rows; `of_run` makes the names of a run's figures unique."""
     return [served(replace(figure, name=figure.name + of_run), rows, benchmark) for figure, rows in parts if rows]
 
 
-def _run(run: RunState, until: datetime | None, benchmark: Benchmark) -> dict[str, Any]:
-    """Return the texts of the page about a run; `until` is None if the run ended at an unknown time."""
+def run_texts(run: RunState, at: datetime, benchmark: Benchmark) -> dict[str, Any]:
+    """Return the texts of the page about a run, as of a moment."""
     night, cells = run.row.get("night"), [coverage_row(cell) for cell in run.cells]
     n_due, n_done = sum(cell.due for cell in run.cells), sum(cell.done for cell in run.cells)
+    until = at if run.is_living else run.row["ended_at"]
+    ended = f" ({_span(at - until)} ago)" if until else ""
     return {
         "state": run, "n_due": n_due, "n_done": n_done,
         "name": f"Night {night}" if night else "Run",
         "benchmark": run.job and run.job.settings.benchmark,
         "facts": _facts(run, until, n_done, n_due) if run.row else [],
         "figures": _figures([(STATUS, cells), (CALLS, run.calls)], benchmark, f"-{run.run_id}"),
-    }  # fmt: skip
-
-
-def _ended(run: RunState, now: datetime, index: Path, benchmark: Benchmark) -> dict[str, Any]:
-    ended_at = run.row["ended_at"]
-    end = "" if ended_at is None else f" ({_span(now - ended_at)} ago)"
-    return _run(run, ended_at, benchmark) | {
-        "outcome": ENDINGS[run.outcome].state_name + end,
+        "outcome": None if run.is_living else ENDINGS[run.outcome].state_name + ended,
         "level": {DONE: "good", FAILED: "bad", KILLED: "bad"}.get(run.outcome, "warn"),
-        "has_report": index.is_file(),
-    }
+    }  # fmt: skip
 
 
 def _facts(run: RunState, until: datetime | None, n_done: int, n_due: int) -> list[tuple[str, str, str]]:

@@ -13,7 +13,7 @@ from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from flows.report_server.compare_page import KINDS, compare_page
-from flows.report_server.live import LiveView, words
+from flows.report_server.live import LiveView
 from flows.run.outcomes import explained
 from flows.server import HOST, is_from_here
 from tasks.benchmarks import load_benchmark
@@ -175,6 +175,6 @@ def renderers_of(job: Job, index: Path, *, is_live: bool) -> Renderers:
         **{f"assets/{name}": partial(_asset, name) for name in _ASSETS},
     }
     if is_live:
-        view = LiveView(job)
-        renderers[f"{LIVE.name}.html"] = lambda _: served(LIVE, live=words(view.now(), index, benchmark))
+        view = LiveView(job, index)
+        renderers[f"{LIVE.name}.html"] = lambda _: served(LIVE, live=view.now())
     return {f"/{folder.name}/{name}": renderer for name, renderer in renderers.items()}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flows.execution import job_of_run, run_row
-from flows.report_server.live import RANKING, Live, LiveView, RunState, ranking_so_far, words
+from flows.report_server.live import RANKING, LiveView, RunState, ranking_so_far, run_texts
 from flows.run.outcomes import DONE, RUNNING
 from tasks.aggregate import aggregate
 from tasks.benchmarks import load_benchmark
@@ -38,11 +38,21 @@ def store(job: Job, outcome: str, **values: Any) -> None:
     warehouse.publish()
 
 
-def test_a_folder_without_anything_has_no_run(job: Job) -> None:
-    live = LiveView(job).now()
-    page = words(live, job.report_index, load_benchmark("prbench"))
+def view_of(job: Job) -> LiveView:
+    return LiveView(job, job.report_index)
 
-    assert ([], None, None, None) == (live.in_progress, live.last, live.published_at, live.trouble)
+
+def only_run(job: Job) -> RunState:
+    """The state of the run in progress."""
+    (run,) = view_of(job).now()["runs"]
+    state: RunState = run["state"]
+    return state
+
+
+def test_a_folder_without_anything_has_no_run(job: Job) -> None:
+    page = view_of(job).now()
+
+    assert ([], None, None) == (page["runs"], page["last"], page["trouble"])
     assert "No run is in progress, and no run is stored here yet." == page["headline"]
     assert "Nothing is published yet." == page["published"]
     assert not job.warehouse.exists()
@@ -55,7 +65,7 @@ def test_a_folder_without_anything_has_no_run(job: Job) -> None:
 def test_a_run_without_known_coverage_is_shown_with_the_reason(job: Job, record: dict[str, str], trouble: str) -> None:
     with Warehouse(job.warehouse).living("r1"):
         store(job, RUNNING, **record)
-        (run,) = LiveView(job).now().in_progress
+        run = only_run(job)
 
     assert "r1" == run.run_id
     assert trouble in (run.trouble or "")
@@ -63,12 +73,13 @@ def test_a_run_without_known_coverage_is_shown_with_the_reason(job: Job, record:
 
 def state(view: LiveView) -> tuple[list[str], tuple[str, str | None] | None]:
     """The runs in progress, and the last one with its outcome."""
-    live = view.now()
-    return [run.run_id for run in live.in_progress], live.last and (live.last.run_id, live.last.outcome)
+    page = view.now()
+    last = page["last"] and page["last"]["state"]
+    return [run["state"].run_id for run in page["runs"]], last and (last.run_id, last.outcome)
 
 
 def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_view(job: Job) -> None:
-    view, other = LiveView(job), job.model_copy(update={"run_id": "r2"})
+    view, other = view_of(job), job.model_copy(update={"run_id": "r2"})
     warehouse = Warehouse(job.warehouse)
     written(job.warehouse, tasks_of(RUBRICS))
     with ExitStack() as second:
@@ -79,7 +90,7 @@ def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_
             assert (["r1", "r2"], None) == state(view)
         assert (["r2"], ("r1", "killed")) == state(view)
         store(other, DONE)
-        assert [] == view.now().in_progress
+        assert [] == view.now()["runs"]
     assert ([], ("r2", DONE)) == state(view)
 
 
@@ -88,7 +99,7 @@ def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: J
     limited = job.model_copy(update={"limit": 2})
     with Warehouse(job.warehouse).living("r1"):
         store(limited, RUNNING)
-        (run,) = LiveView(job).now().in_progress
+        run = only_run(job)
 
     cells = [(cell.judge, cell.model, cell.trial, cell.due, cell.done) for cell in run.cells]
     assert [(judge, "m", trial, due, 0) for judge, due in ((None, 2), ("j", 4 + 2)) for trial in (1, 2)] == cells
@@ -138,7 +149,7 @@ def test_a_run_says_what_is_done_and_what_it_cost_under_which_cap(tmp_path: Path
               "cost_usd": 1.5}]  # fmt: skip
     going = run(cells=[CELL], calls=calls, job=job_on("sample", tmp_path, limits={"max_usd": 5.0}))
 
-    (shown,) = words(Live(NOW, NOW, [going]), tmp_path / "index.html", PRBENCH)["runs"]
+    shown = run_texts(going, NOW, PRBENCH)
 
     assert {
         "Coverage": ("60.0%", "120 of 200 responses and verdicts, those of earlier runs included"),
@@ -149,15 +160,21 @@ def test_a_run_says_what_is_done_and_what_it_cost_under_which_cap(tmp_path: Path
     assert [("status-r1", 1), ("calls-r1", 1)] == [(each.figure.name, each.n_rows) for each in (coverage, of_calls)]
 
 
-def test_a_run_that_ended_has_its_outcome_and_a_link_to_its_report_if_there_is_one(tmp_path: Path) -> None:
-    index, at = tmp_path / "index.html", {"ended_at": NOW - timedelta(seconds=75)}
-    live = Live(NOW, NOW, last=run(is_living=False, outcome="stopped_at_budget", row=ROW | at))
+def test_a_run_that_ended_has_its_outcome() -> None:
+    ended = run(is_living=False, outcome="stopped_at_budget", row=ROW | {"ended_at": NOW - timedelta(seconds=75)})
 
-    last = words(live, index, PRBENCH)["last"]
-    assert ("Stopped at the budget (0:01:15 ago)", "warn") == (last["outcome"], last["level"])
-    assert not last["has_report"]
-    index.touch()
-    assert words(live, index, PRBENCH)["last"]["has_report"]
+    shown = run_texts(ended, NOW, PRBENCH)
+
+    assert ("Stopped at the budget (0:01:15 ago)", "warn") == (shown["outcome"], shown["level"])
+
+
+def test_the_page_links_to_a_report_if_there_is_one(job: Job) -> None:
+    assert not view_of(job).now()["has_report"]
+
+    job.report_index.parent.mkdir(parents=True)
+    job.report_index.touch()
+
+    assert view_of(job).now()["has_report"]
 
 
 SMALL_RUBRICS = {f"t{n}": [(4, "Accuracy"), (n + 1, "Risk"), (3, "Clarity")] for n in range(7)}
