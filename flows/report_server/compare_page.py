@@ -156,7 +156,7 @@ def _adapted(figure: Figure, *, has_links: bool = False, more: Sequence[Column] 
     """Return a figure about one difference: without its labels, with task ids as text or links, with `more` columns."""
     shown = (each for each in figure.columns if each.name not in _LABELS)
     as_text = (replace(each, kind="text") if each.name == "task_id" and not has_links else each for each in shown)
-    return replace(figure, columns=(*as_text, *more))
+    return replace(figure, shows=(*as_text, *more))
 
 
 def _narrowed(job: Job, given: Mapping[str, str]) -> Job:

@@ -15,7 +15,7 @@ from flows.run.outcomes import DONE, ENDINGS, FAILED, KILLED, RUNNING
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.figures.figure import Figure, columns
+from tasks.figures.figure import Figure
 from tasks.figures.queries import JUDGE_CONFIG
 from tasks.figures.scope import Scope
 from tasks.figures.shown.operations import STATUS, coverage_row
@@ -154,15 +154,15 @@ RANKING = replace(
     name="ranking",
     says="The latest vintage of each model. While a run is in progress, this rests on the tasks that are fully judged "
     "so far. These may be different tasks for each model, so ranks may change by more than the intervals suggest.",
-    columns=columns("judge_config split rank model mean_score ci_low ci_high is_small n_tasks n_tasks_wanted coverage"),
+    shows="judge_config split rank model mean_score ci_low ci_high is_small n_tasks n_tasks_wanted coverage",
 )
 CALLS = Figure(
     "calls",
     "Calls and cost",
     "Attempts of calls until now, by purpose and called model. The cost leaves out calls of unknown price.",
-    columns("purpose called_model calls failed_calls cost_usd unpriced_calls"),
+    "purpose called_model calls failed_calls cost_usd unpriced_calls",
 )
-ALERTS = Figure("alerts", "Alerts", "Alerts of the last nights, latest first.", columns("night kind detail"))
+ALERTS = Figure("alerts", "Alerts", "Alerts of the last nights, latest first.", "night kind detail")
 
 
 def _figures(parts: Sequence[tuple[Figure, Sequence[Any]]], benchmark: Benchmark, of_run: str = "") -> list[PageFigure]:

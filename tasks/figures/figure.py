@@ -6,7 +6,7 @@ Titles and kinds of columns are those of `sql/schema.yml`; texts have placeholde
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, cached_property
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -49,22 +49,23 @@ class Column:
 _INTERVAL: tuple[Kind, str] = ("signed", "95 % interval")
 
 
-def columns(*parts: str, **headings: str | tuple[Kind, str]) -> tuple[Column, ...]:
+def columns(names: str, **headings: str | tuple[Kind, str]) -> tuple[Column, ...]:
     """Return columns by their names.
 
     Args:
-        parts: names in the rows, separated by spaces; after `Heading: ` they have this common heading instead of the
-            usual one. `kappa±` means `kappa` and the two ends of its interval, `kappa_ci_low` and `kappa_ci_high`,
-            under one heading; `ci~` means the two ends of an interval alone, `ci_low` and `ci_high`.
+        names: names in the rows, separated by spaces; after `Heading: `, to the next semicolon, they have this common
+            heading instead of the usual one. `kappa±` means `kappa` and the two ends of its interval, `kappa_ci_low`
+            and `kappa_ci_high`, under one heading; `ci~` means the two ends of an interval alone, `ci_low` and
+            `ci_high`.
         headings: name -> a heading that differs from the usual one, or a format and a heading.
 
     Raises:
         LookupError: a column has no usual heading.
     """
     parsed: list[Column] = []
-    for part in parts:
-        group, _, names = part.rpartition(": ")
-        for name in names.split():
+    for part in names.split("; "):
+        group, _, of_group = part.rpartition(": ")
+        for name in of_group.split():
             stem = name.rstrip("±~")
             given = headings.get(stem)
             if isinstance(given, tuple):
@@ -206,15 +207,16 @@ def names_in_order(rows: Rows, column: str) -> list[Any]:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: a query gives the rows, `charts` draws them, `columns` lists them.
+    """A figure: a query gives the rows, `charts` draws them, `shows` lists them.
 
     Attributes:
         name: also the name of the CSV and SQL files, and of the anchor in the page.
         title: its heading.
         says: an explanation in a sentence or two; `$score` and similar placeholders are replaced by the names of a
             benchmark's scores (`words`), and a reference to its paper is added (`Benchmark.figure_sources`).
-        columns: the table of numbers.
+        shows: the columns of the table of numbers, by name (`columns`), or the columns themselves.
         charts: declarations of its charts; none for a figure that is a table only.
+        headings: headings of columns that differ from the usual ones.
         empty: the text if there are no rows; a figure without one is left out then.
         query: the name of the query for the rows (in `sql/figures/`), if it is not the name of the figure; several
             figures may share a query.
@@ -234,8 +236,9 @@ class Figure:
     name: str
     title: str
     says: str
-    columns: tuple[Column, ...]
+    shows: str | tuple[Column, ...]
     charts: Charts | Sequence[Charts] = ()
+    headings: Mapping[str, str | tuple[Kind, str]] = field(default_factory=dict)
     empty: str = ""
     query: str = ""
     relation: str = ""
@@ -247,6 +250,11 @@ class Figure:
     measured: tuple[str, ...] = ()
     breakdown: str = ""
     reach: Literal["tasks", "pooled", "warehouse"] = "tasks"
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the table of numbers."""
+        return columns(self.shows, **self.headings) if isinstance(self.shows, str) else self.shows
 
     def drawn(self, rows: Rows) -> list[Chart]:
         """Return the charts of these rows."""

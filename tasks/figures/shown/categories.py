@@ -25,11 +25,9 @@ CRITICAL = Figure(
     "Critical criteria missed, critical mistakes made",
     "The share of critically important criteria that the responses miss, and of critically detrimental criteria "
     "(mistakes) that they meet, with 95 % intervals over tasks. Less is better.",
-    columns(
-        "judge_config split model missed_share is_critical_small missed_ci_low missed_ci_high n_critical "
-        "critical_coverage mistake_share is_mistake_small mistake_ci_low mistake_ci_high n_mistakes_possible "
-        "mistake_coverage responses_with_mistake_share n_responses_at_risk"
-    ),
+    "judge_config split model missed_share is_critical_small missed_ci_low missed_ci_high n_critical "
+    "critical_coverage mistake_share is_mistake_small mistake_ci_low mistake_ci_high n_mistakes_possible "
+    "mistake_coverage responses_with_mistake_share n_responses_at_risk",
     tuple(
         charts.intervals("split", what, value=f"{side}_share", ends=f"{side}_ci", from_zero=True, hollow=few)
         for what, side, few in (
@@ -44,12 +42,10 @@ SEVERITIES = Figure(
     "All severities",
     "The share of criteria met, by severity, with 95 % intervals over tasks; each criterion counts once. A detrimental "
     "criterion is met if the response makes that mistake, so less is better there.",
-    columns(
-        "judge_config split severity model met_share is_met_small met_ci_low met_ci_high n_judged n_tasks "
-        "n_tasks_wanted coverage",
-        met_share="Met",
-    ),
+    "judge_config split severity model met_share is_met_small met_ci_low met_ci_high n_judged n_tasks n_tasks_wanted "
+    "coverage",
     (_met("Criteria met", is_detrimental=False), _met("Mistakes made", is_detrimental=True)),
+    headings={"met_share": "Met"},
     breakdown="severity",
 )
 
@@ -77,12 +73,10 @@ def own_breakdown(breakdown: Breakdown, name: str = "", label: str = "") -> Figu
         f"Mean {over} with each label, the easiest first; a task or criterion with several labels counts under each. A "
         "hollow dot or an asterisk marks a mean on fewer than 50 tasks, or with fewer than 10 that differ from the "
         "most common value: its interval may cover less than 95 %.",
-        columns(
-            "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
-            "hidden_ci_high n_tasks n_tasks_wanted coverage",
-            label=label or breakdown.title,
-        ),
+        "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
+        "hidden_ci_high n_tasks n_tasks_wanted coverage",
         _fitting,
+        headings={"label": label or breakdown.title},
         query="leaderboard",
         breakdown=breakdown.kind,
         given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
@@ -95,13 +89,12 @@ FAILURES = Figure(
     "A criterion with a positive weight fails if it is not met at all, one with a negative weight if it is fully met. "
     "The first map shows the share of a category's decided criteria that fail, the second each category's share of all "
     "failures of the model.",
-    columns(
-        "judge_config split label model failure_rate failure_share", "Criteria: n_failed n_decided", label="Category"
-    ),
+    "judge_config split label model failure_rate failure_share; Criteria: n_failed n_decided",
     tuple(
         charts.heat("split", what, x="model", y="label", value=value, least=(0, 0), tips="n_failed n_decided")
         for value, what in (("failure_rate", "Failure rate"), ("failure_share", "Share of all failures"))
     ),
+    headings={"label": "Category"},
     breakdown="category",
 )  # fmt: skip
 
@@ -140,10 +133,9 @@ _WEAKNESSES = Figure(
     "Capabilities in which a model scores significantly lower than in its other criteria, or than another model. They "
     "are found on one half of the tasks and confirmed on the other, of which the figures are. p is corrected for all "
     "candidates of the model.",
-    columns(
-        "judge_config model capability field compared_with value compared_value gap is_small gap_ci~ p_confirmed "
-        "n_tasks parent_name", value=("score", "Score: here"), gap=("signed", "Difference"),
-    ),
+    "judge_config model capability field compared_with value compared_value gap is_small gap_ci~ p_confirmed n_tasks "
+    "parent_name",
+    headings={"value": ("score", "Score: here"), "gap": ("signed", "Difference")},
     given={"model": None, "than": None},
     empty="No weakness is confirmed.",
 )  # fmt: skip
@@ -151,21 +143,22 @@ _SCORES = Figure(
     "capability_scores",
     "All scores",
     "The score of each model in each node of the trees, with 95 % intervals over tasks.",
-    columns("judge_config field level capability model", _SCORE, value=("score", "Score")),
+    f"judge_config field level capability model {_SCORE}",
+    headings={"value": ("score", "Score")},
     listed=lambda rows: [row for row in rows if row["level"] <= 1],
 )  # fmt: skip
 CANDIDATES = Figure(
     "weakness_candidates",
     "Candidates for weaknesses",
     "Capabilities that a model was found weak in on one half of the tasks, and those that the other half confirmed.",
-    columns("compared_model n_candidates n_confirmed"),
+    "compared_model n_candidates n_confirmed",
     given={"model": ""},
 )
 EXAMPLES = Figure(
     "weakness_examples",
     "Not handled rightly",
     "The criteria of a model's weaknesses that it handled wrongly in every trial, those with the largest weight first.",
-    columns("capability task_id weight title"),
+    "capability task_id weight title",
     given={"model": "", "than": None, "n_examples": 2},
 )
 """A further figure of `prbench weaknesses`."""
@@ -177,7 +170,7 @@ CAPABILITIES = Page(
     template="capabilities/page.html",
     needs="capability_trees",
 )
-SCORE_COLUMNS = columns("judge_config model", _SCORE, value=("score", "Score"))
+SCORE_COLUMNS = columns(f"judge_config model {_SCORE}", value=("score", "Score"))
 """The columns of the table of a node."""
 
 

@@ -91,10 +91,9 @@ DIFF = Figure(
     "Second mean minus first mean, both before clipping, on the tasks that are complete on both sides, with its 95 % "
     "interval for other tasks of the same kind. The corrected p-value (Holm) takes all differences shown into account. "
     "The smallest detectable difference is the one that a comparison finds with a power of 80 %.",
-    columns(
-        _SIDES, "difference is_small ci~ no_interval p_value p_adjusted is_significant n_tasks n_tasks_wanted "
-        "smallest_detectable first_mean second_mean n_compared n_flips n_flips_lost", n_compared="Criteria: compared",
-    ),
+    f"{_SIDES} difference is_small ci~ no_interval p_value p_adjusted is_significant n_tasks n_tasks_wanted "
+    "smallest_detectable first_mean second_mean n_compared n_flips n_flips_lost",
+    headings={"n_compared": "Criteria: compared"},
     compute=_part("differences"),
     notes=_sentences,
     **_COMMON,
@@ -103,7 +102,8 @@ CATEGORIES = Figure(
     "diff_categories",
     "Contribution of each category to the difference",
     "The part of the difference that is due to flipped criteria, by category, largest loss first.",
-    columns(_SIDES, "category n_criteria", _FLIPS, "contribution", **_GAINS),
+    f"{_SIDES} category n_criteria; {_FLIPS}; contribution",
+    headings=_GAINS,
     compute=_part("categories"),
     listed=_detailed,
     **_COMMON,
@@ -112,7 +112,8 @@ TASKS = Figure(
     "diff_tasks",
     "Tasks, largest loss first",
     "The score of each task on both sides, and the number of its criteria that flipped.",
-    columns(_SIDES, "task_id first_score second_score difference", _FLIPS, **_GAINS),
+    f"{_SIDES} task_id first_score second_score difference; {_FLIPS}",
+    headings=_GAINS,
     compute=_part("tasks"),
     listed=_worst,
     **_COMMON,
@@ -121,7 +122,7 @@ FLIPS = Figure(
     "diff_flips",
     "Flipped criteria, largest loss first",
     "Criteria that both sides decided differently, with the effect of the flip on the task's score.",
-    columns("first second where split title category weight first_decision second_decision effect task_id"),
+    "first second where split title category weight first_decision second_decision effect task_id",
     compute=_part("flips"),
     listed=_detailed,
     **_COMMON,
@@ -165,8 +166,9 @@ CONDITIONS = Page(
             "Difference from the baseline",
             "Mean $score under a condition minus that under the baseline, on the tasks with a complete trial on both "
             f"sides, before any clipping. To the right the condition is better. {_TRUST}",
-            columns(_COMPARISON, _DIFFERENCE, mean_score=_OF_CONDITION),
+            f"{_COMPARISON} {_DIFFERENCE}",
             charts.intervals("split", value="difference", label="name", zero=True, hollow="is_small"),
+            headings={"mean_score": _OF_CONDITION},
             query="condition_differences",
             given={"breakdown": "all"},
         ),
@@ -174,10 +176,11 @@ CONDITIONS = Page(
             "condition_categories",
             "Difference by category",
             f"The same over the criteria of one category ($criteria_score: $criteria_formula). {_TRUST}",
-            columns(_COMPARISON, "label", _DIFFERENCE, label="Category", mean_score=_OF_CONDITION),
+            f"{_COMPARISON} label {_DIFFERENCE}",
             charts.intervals(
                 "split", label="label", value="difference", hollow="is_small", name="name", is_sorted=True, zero=True
             ),
+            headings={"label": "Category", "mean_score": _OF_CONDITION},
             query="condition_differences",
             breakdown="category",
             given={"breakdown": "category"},
@@ -188,7 +191,7 @@ CONDITIONS = Page(
             "Means over the tasks with a usable response on both sides; tokens, cost and seconds only where they are "
             "known on both. The factor is the mean under the condition divided by that under the baseline.",
             (
-                *columns(_COMPARISON, "baseline"),
+                *columns(f"{_COMPARISON} baseline"),
                 *_both("mean_chars_alnum", "count", "Letters and digits", "chars_ratio"),
                 *_both("mean_completion_tokens", "count", "Tokens", "tokens_ratio"),
                 *_both("mean_cost_usd", "price", "Cost of a response", "usd_ratio"),
@@ -204,19 +207,15 @@ CONDITIONS = Page(
             "Criteria that changed",
             "Criteria that both sides decided, and whose verdict, or mean over the trials, differs. Points are a "
             "criterion's weight times the change.",
-            columns(
-                _COMPARISON, "label n_compared n_changed n_gained points_gained n_lost points_lost points_net",
-                label="Category", n_compared="Criteria: compared", n_lost="Loss: criteria",
-            ),
+            f"{_COMPARISON} label n_compared n_changed n_gained points_gained n_lost points_lost points_net",
+            headings={"label": "Category", "n_compared": "Criteria: compared", "n_lost": "Loss: criteria"},
         ),
         Figure(
             "condition_criteria",
             "Criteria that gain or lose most",
             "For each comparison the ten criteria that gain most points, and the ten that lose most.",
-            columns(
-                "judge_config shared_model condition points criterion label baseline_value value task_id",
-                label="Category", value=("number", "Met: condition"),
-            ),
+            "judge_config shared_model condition points criterion label baseline_value value task_id",
+            headings={"label": "Category", "value": ("number", "Met: condition")},
             given={"n_criteria": 10},
             listed=side_by_side(
                 ("baseline_model", "baseline_config_hash", "vintage"), ("model_label", "model_config_hash", "vintage")
@@ -240,12 +239,10 @@ STOPPING = Page(
             "interval excludes 0, and `equal` if it lies within the least difference; of a night, `dropped` if it lies "
             "below minus the least difference, and `not_dropped` if above. All others are `open`. A difference that "
             "ended its own evaluation is too large on average; the unbiased difference is not.",
-            columns(
-                "model compared_with judge decision difference ci~ unbiased_difference n_tasks n_tasks_evaluated "
-                "n_tasks_planned least_difference comparison_alpha looked_at",
-                ci="Interval at every look", n_tasks="Tasks: With both",
-            ),
+            "model compared_with judge decision difference ci~ unbiased_difference n_tasks n_tasks_evaluated "
+            "n_tasks_planned least_difference comparison_alpha looked_at",
             charts.intervals("judge", known="difference", value="difference", label="comparison", zero=True),
+            headings={"ci": "Interval at every look", "n_tasks": "Tasks: With both"},
         ),
     ),
     needs="stopping_looks",

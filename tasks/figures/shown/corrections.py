@@ -7,7 +7,7 @@ import yaml
 
 from tasks.cascade import CascadeResult, bound_of, evaluated, figures_of, rows_of
 from tasks.figures import charts
-from tasks.figures.figure import Figure, Page, Rows, columns
+from tasks.figures.figure import Figure, Page, Rows
 from tasks.figures.scope import Scope
 from tasks.rules.cascades.evaluation import Evaluation
 from tasks.rules.cascades.rules import When
@@ -30,7 +30,8 @@ DECISIONS = Figure(
     "Who decided, and why",
     "Verdicts of cascades that the first judge decided, and the reasons to ask the second judge for the others. A "
     "verdict with several reasons counts under each.",
-    columns("judge reason decided_by n share n_failed cost_usd", judge="Cascade", n="Verdicts"),
+    "judge reason decided_by n share n_failed cost_usd",
+    headings={"judge": "Cascade", "n": "Verdicts"},
     reach="pooled",
 )
 """On the page of judges."""
@@ -52,11 +53,12 @@ CASCADES = Page(
             "evaluation of each pair of judges. The charts have the rules that no other one beats in both cost and "
             "agreement, the table has all. Lines are 95 % intervals for other tasks. Tau compares the rankings of "
             "models: 1 is the same ranking as the strong judge's.",
-            columns("cascade", _RULES, agreement="Agreement"),
+            f"cascade {_RULES}",
             (
                 charts.scatter("cascade", "Cost", rows=_priced, x="thousand_usd", usd=True, **_AGREEMENT),
                 charts.scatter("cascade", "Calls", rows=_on_front, x="strong_calls", **_AGREEMENT),
             ),
+            headings={"agreement": "Agreement"},
             reach="pooled",
         ),
     ),
@@ -135,7 +137,8 @@ CASCADE = Figure(
     "Rules to ask a strong judge after a cheap one",
     "The cost of each rule, and the agreement of its verdicts with those of the strong judge alone, on the half of the "
     "tasks that it was not chosen on. The table has the rules that no other one beats in both.",
-    columns(_RULES, "is_within_bound is_picked", agreement="Agreement"),
+    f"{_RULES} is_within_bound is_picked",
+    headings={"agreement": "Agreement"},
     compute=evaluated_rules,
     given={"cheap": "", "strong": "", "splits": [], "bound": None, "is_all": False},
     listed=lambda rows: [row for row in rows if row["is_on_front"] or row["is_picked"]],
@@ -176,12 +179,15 @@ DIFFERENCES = Figure(
     "debiased_differences",
     "Differences corrected by labels",
     "The difference of the first model from each of the others, before any clipping.",
-    columns(
-        "judge_config split first_model second_model judge_difference labels_alone_difference labels_alone_ci~ "
-        "debiased_difference debiased_ci~ n_labels_first n_labels_second n_tasks no_figure",
-        judge_difference=("signed", "Judge's own"), labels_alone_difference=("signed", "Labels alone: value"),
-        labels_alone_ci="Labels alone", debiased_difference=("signed", "Debiased: value"), debiased_ci="Debiased",
-    ),
+    "judge_config split first_model second_model judge_difference labels_alone_difference labels_alone_ci~ "
+    "debiased_difference debiased_ci~ n_labels_first n_labels_second n_tasks no_figure",
+    headings={
+        "judge_difference": ("signed", "Judge's own"),
+        "labels_alone_difference": ("signed", "Labels alone: value"),
+        "labels_alone_ci": "Labels alone",
+        "debiased_difference": ("signed", "Debiased: value"),
+        "debiased_ci": "Debiased",
+    },
     given={"first": "", "others": []},
     empty=_EMPTY,
 )  # fmt: skip
@@ -196,10 +202,11 @@ DEBIASED = Page(
             "debiased_scores",
             "Scores corrected by labels",
             f"Mean $score of each model. {_TRUST}",
-            columns("judge_config split model", _COLUMNS, judge_ci=("score", "Judge's own")),
+            f"judge_config split model {_COLUMNS}",
             charts.intervals(
                 "split", rows=_estimates, label="model", value="mean", name="estimate", title="Mean, before clipping"
             ),
+            headings={"judge_ci": ("score", "Judge's own")},
             empty=_EMPTY,
             query="debiased_scores",
             given={"breakdown": "all"},
@@ -208,7 +215,8 @@ DEBIASED = Page(
             "debiased_categories",
             "Categories",
             f"The same over the criteria of one category ($criteria_score: $criteria_formula). {_TRUST}",
-            columns("judge_config split model label", _COLUMNS, label="Category", judge_ci=("score", "Judge's own")),
+            f"judge_config split model label {_COLUMNS}",
+            headings={"label": "Category", "judge_ci": ("score", "Judge's own")},
             breakdown="category",
             query="debiased_scores",
             given={"breakdown": "category"},

@@ -3,7 +3,7 @@
 from datetime import UTC
 
 from tasks.figures import charts
-from tasks.figures.figure import Breakdown, Figure, Page, Rows, columns, pooled
+from tasks.figures.figure import Breakdown, Figure, Page, Rows, pooled
 from tasks.rules.text.numbers import counted
 
 
@@ -20,7 +20,7 @@ QUALITY = Figure(
     "Data quality",
     "Every check of the last run of each suite. Its policy applies if it fails: quarantine refuses the task, warn "
     "only reports it, fail stops the run.",
-    columns("outcome policy check_name meaning table_name", "Rows: n_evaluated n_failed", "some_keys n_more suite"),
+    "outcome policy check_name meaning table_name; Rows: n_evaluated n_failed; some_keys n_more suite",
     empty="No check has been run yet; `prbench check` runs them.",
     notes=_summary,
     reach="warehouse",
@@ -29,7 +29,8 @@ REFUSALS = Figure(
     "refusals",
     "Refused tasks",
     "Tasks that failed a check with the policy quarantine or fail. They are not sampled and have no scores.",
-    columns("check_name task_id splits policy detail", task_id=("text", "Task")),
+    "check_name task_id splits policy detail",
+    headings={"task_id": ("text", "Task")},
     listed=lambda rows: rows[:200],  # further rows usually have the same cause
 )
 
@@ -41,11 +42,12 @@ def own_counts(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
         name or f"labels_{breakdown.kind}",
         breakdown.title,
         f"The share of each split's {what} with each label; those with several labels count under each.",
-        columns(f"split label n_{what} share", label=heading),
+        f"split label n_{what} share",
         charts.bars(
             "split", name="label", value="share", name_title=heading,
             is_upright=breakdown.kind in {"turns", *_COUNTED},
         ),
+        headings={"label": heading},
         query="data/label_counts",
         given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
         breakdown="" if breakdown.kind in _COUNTED else breakdown.kind,
@@ -77,12 +79,10 @@ DATA = Page(
             "splits",
             "Splits",
             "Tasks and criteria of each split. A hard split is a part of its full split, so never add up the two.",
-            columns(
-                "split",
-                "Tasks: n_tasks n_refused expert_share multi_turn_share with_negative_share n_with_references",
-                "Criteria: n_criteria", "criteria_min criteria_25 criteria_50 criteria_75 criteria_max",
-                "turns_min turns_25 turns_50 turns_75 turns_max", n_tasks="All", n_criteria="All",
-            ),
+            "split; Tasks: n_tasks n_refused expert_share multi_turn_share with_negative_share n_with_references; "
+            "Criteria: n_criteria; criteria_min criteria_25 criteria_50 criteria_75 criteria_max turns_min turns_25 "
+            "turns_50 turns_75 turns_max",
+            headings={"n_tasks": "All", "n_criteria": "All"},
         ),
         QUALITY,
         REFUSALS,
@@ -115,14 +115,16 @@ ANNOTATIONS = Page(
             "annotators",
             "Annotators",
             "Tasks that each annotator labelled. Breakdowns use these labels for tasks without a released one.",
-            columns("kind annotator n_tasks n_annotations n_failed n_released n_used cost_usd", kind="Kind of label"),
+            "kind annotator n_tasks n_annotations n_failed n_released n_used cost_usd",
+            headings={"kind": "Kind of label"},
         ),
         Figure(
             "annotation_agreement",
             "Agreement on average",
             f"F1 of the annotator's labels beside the released ones, or beside another annotator's. {_TRUST}",
-            columns(_PAIR, _MEASURES, kind="Kind of label", label="Average"),
+            f"{_PAIR} {_MEASURES}",
             _BY_KIND,
+            headings={"kind": "Kind of label", "label": "Average"},
             query="annotations/agreement",
             given={"is_average": True},
         ),
@@ -130,8 +132,9 @@ ANNOTATIONS = Page(
             "annotation_labels",
             "Agreement on each label",
             f"The same for each label. {_TRUST}",
-            columns(_PAIR, _MEASURES, kind="Kind of label", label="Label"),
+            f"{_PAIR} {_MEASURES}",
             _BY_KIND,
+            headings={"kind": "Kind of label", "label": "Label"},
             query="annotations/agreement",
             given={"is_average": False},
         ),
@@ -147,14 +150,12 @@ _AGREEMENT = Figure(
     "The share of criteria that people call well-constructed, accurate and relevant to the task, estimated for all "
     "criteria that the samples were drawn from: a criterion counts by one over its probability of being sampled, and "
     "with several reviewers by the share of them who agree. A hollow dot is based on few tasks.",
-    columns(
-        "breakdown label agreeing_share is_small ci~ unweighted_share n_criteria n_reviews n_tasks n_population",
-        ci=("share", "95 % interval"),
-    ),
+    "breakdown label agreeing_share is_small ci~ unweighted_share n_criteria n_reviews n_tasks n_population",
     charts.intervals(
         "breakdown", rows=lambda rows: [row for row in rows if row["population_id"] == rows[0]["population_id"]],
         label="label", value="agreeing_share", hollow="is_small", least=(0.8, 1),
     ),
+    headings={"ci": ("share", "95 % interval")},
     empty="No person has reviewed a sampled criterion. prbench export review writes a sheet.",
     measured=("is_small",),
 )  # fmt: skip
@@ -162,7 +163,8 @@ _REVIEWERS = Figure(
     "reviewer_agreement",
     "Agreement of reviewers",
     "The share of equal decisions in a check, by reviewers of the same criteria: two of them, or all of them.",
-    columns("review_check reviewer_a reviewer_b agreement± kappa± alpha± n n_tasks", alpha="Krippendorff's alpha"),
+    "review_check reviewer_a reviewer_b agreement± kappa± alpha± n n_tasks",
+    headings={"alpha": "Krippendorff's alpha"},
     relation="reviewer_agreement",
     order="review_check <> 'agree', review_check, reviewer_b is not null, reviewer_a, reviewer_b",
 )  # fmt: skip
@@ -171,11 +173,12 @@ _CHECKS = Figure(
     "Criteria that pass",
     "The share of reviewed criteria that pass each check of each reviewer. Models check whether a criterion is atomic "
     "(asks for one thing), objective, self-contained, consistent with its rubric, and not given away by the request.",
-    columns("reviewer kind review_check pass_share n_criteria n_tasks n_trials", n_trials="Repetitions"),
+    "reviewer kind review_check pass_share n_criteria n_tasks n_trials",
     charts.heat(
         what="Checks by models", rows=lambda rows: [row for row in rows if row["kind"] == "model"], x="review_check",
         y="reviewer", value="pass_share", domain=(0, 1), across=True, tips="n_criteria",
     ),
+    headings={"n_trials": "Repetitions"},
 )  # fmt: skip
 _PREDICTIONS = Figure(
     "review_predictions",
@@ -183,14 +186,13 @@ _PREDICTIONS = Figure(
     "How often graders disagree on criteria that fail a check, minus how often on those that pass it; the same for "
     "people who disagree with a criterion. An AUC of 0.5 is chance. Lines are 95 % intervals over tasks, each by "
     "itself: of many checks some exclude 0 by chance. A hollow dot is based on few tasks or few criteria.",
-    columns(
-        "outcome reviewer review_check failing_rate passing_rate difference is_small difference_ci~ odds_ratio± auc± "
-        "n_criteria n_failing n_tasks", outcome="Disagreement of",
-    ),
+    "outcome reviewer review_check failing_rate passing_rate difference is_small difference_ci~ odds_ratio± auc± "
+    "n_criteria n_failing n_tasks",
     charts.intervals(
         "outcome", known="difference", label="review_check", value="difference", name="reviewer", hollow="is_small",
         is_sorted=True, least=(0, 0),
     ),
+    headings={"outcome": "Disagreement of"},
     relation="review_predictions",
     order="outcome, reviewer, auc desc nulls last, review_check",
     measured=("is_small",),
@@ -200,7 +202,7 @@ _OBJECTIONS = Figure(
     "Criteria with objections",
     "Criteria that a person disagrees with or that fail a check, with the reasons and findings from verdicts: always "
     "met, never met, graders disagree, or suspect (its points correlate negatively with the rest of its task).",
-    columns("task_id title severity reviewer review_check explanation better_wording findings"),
+    "task_id title severity reviewer review_check explanation better_wording findings",
     given={"n_criteria": None},
     listed=lambda rows: rows[:100],
 )
@@ -209,7 +211,8 @@ REVIEW_FAILURES = Figure(
     "review_failures",
     "Failed reviews",
     "Reviews by models that failed, by cause.",
-    columns("reviewer status n", n="Reviews"),
+    "reviewer status n",
+    headings={"n": "Reviews"},
 )
 """The other figures of `prbench reviews`."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.figures import charts
-from tasks.figures.figure import Figure, Page, Row, Rows, columns, names_in_order, pooled
+from tasks.figures.figure import Figure, Page, Row, Rows, names_in_order, pooled
 from tasks.figures.shown.corrections import DECISIONS
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
 from tasks.rules.statistics.intervals import few_to_rest_on, known, means
@@ -92,7 +92,7 @@ _AGREEMENT = Figure(
     "The agreement of two graders on the criteria that both decided, over the responses of all vintages. A kappa of 1 "
     "is full agreement, 0 is agreement by chance. Partly met is a verdict of its own; in the shares called met it "
     "counts half. A majority tends to agree with its own members, so such pairs are in the table only.",
-    columns(_PAIR, "label", _MEASURES, "is_member"),
+    f"{_PAIR} label {_MEASURES} is_member",
     (
         charts.heat(
             what="Kappa of each pair", rows=_paired, x="grader_a", y="grader_b", value="kappa", domain=(0, 1),
@@ -111,18 +111,16 @@ _VARIANTS = Figure(
     "Macro-F1 of each grader against imported verdicts (usually people's), for each wording of the rubric and each "
     "grading. The chart pools all criteria; the table also has the mean over tasks, once with absent verdicts as 0, as "
     "in the published code. It is harder to agree on three steps than on two, so do not compare gradings.",
-    columns(
-        "rubric grading grader reference macro_f1± macro_f1_task_mean macro_f1_task_mean_absent_as_0 kappa agreement n "
-        "n_tasks",
-        macro_f1="Macro-F1, all criteria",
-    ),
+    "rubric grading grader reference macro_f1± macro_f1_task_mean macro_f1_task_mean_absent_as_0 kappa agreement n "
+    "n_tasks",
     charts.intervals(label="variant", value="macro_f1", name="pair", hollow="is_few", least=(0, 1)),
+    headings={"macro_f1": "Macro-F1, all criteria"},
 )  # fmt: skip
 _CONFUSION = Figure(
     "judge_confusion",
     "Verdicts of two graders compared",
     "The verdicts of two graders on the same criteria. On the diagonal they agree; a high share off it is a bias.",
-    columns(_PAIR, "says_a says_b n share"),
+    f"{_PAIR} says_a says_b n share",
     charts.heat(
         "pair", rows=_first_pairs, x="says_b", y="says_a", value="share", domain=(0, 1), across=_DECISIONS,
         down=_DECISIONS, tips="n",
@@ -132,7 +130,7 @@ _BREAKDOWNS = Figure(
     "judge_breakdowns",
     "Agreement by label",
     "Kappa of the same graders for one label at a time. A hollow dot is based on fewer than 50 criteria.",
-    columns(_PAIR, "breakdown label", _MEASURES),
+    f"{_PAIR} breakdown label {_MEASURES}",
     charts.intervals(
         "breakdown", rows=_first_pairs, label="label", value="kappa", is_sorted=True, name="pair", hollow="is_few",
         least=(0, 1),
@@ -143,10 +141,8 @@ _RELIABILITY = Figure(
     "Reliability",
     "Krippendorff's alpha is agreement beyond chance: of all graders, of each judge with its own repetitions, and of "
     "the members of each majority. Graders that make the same errors are worth fewer votes than their number.",
-    columns(
-        "grader_set label n_graders alpha± unanimous_share n_voters effective_votes± effective_votes_is_small "
-        "effective_votes_note n n_tasks"
-    ),
+    "grader_set label n_graders alpha± unanimous_share n_voters effective_votes± effective_votes_is_small "
+    "effective_votes_note n n_tasks",
     charts.intervals(label="grader_set", value="alpha", least=(0, 1)),
     given={"breakdown": "all"},
 )  # fmt: skip
@@ -156,10 +152,8 @@ _CALIBRATION = Figure(
     "A judge's probabilities against the decisions of another grader, such as people or a stronger judge. The "
     "calibration error is the mean distance between a probability and the share that is really met. The Brier score is "
     "reliability minus resolution plus uncertainty.",
-    columns(
-        "judge reference breakdown label calibration_error± is_small plain_error brier± reliability resolution "
-        "uncertainty mean_probability met_share n n_tasks"
-    ),
+    "judge reference breakdown label calibration_error± is_small plain_error brier± reliability resolution "
+    "uncertainty mean_probability met_share n n_tasks",
     relation="calibration",
     order="judge, reference, breakdown, label",
     measured=("brier",),
@@ -169,7 +163,7 @@ _DIAGRAM = Figure(
     "Reliability diagram",
     "The share of criteria that are really met, by the judge's probability; below the dashed line the judge says met "
     "too often. The table also has the diagrams for each label.",
-    columns("judge reference breakdown label bin mean_probability met_share n"),
+    "judge reference breakdown label bin mean_probability met_share n",
     charts.dots(
         "reference", rows=lambda rows: [row for row in rows if row["breakdown"] == "all"], x="mean_probability",
         y="met_share", n="n", colour="judge", tips="judge mean_probability met_share n",
@@ -183,7 +177,7 @@ _NEIGHBOURS = Figure(
     "Verdicts of a judge on the same criteria in two arrangements of calls: alone (one by one), grouped (as "
     "configured) and shuffled (groups in another order). The change is the second share minus the first: of met "
     "criteria (met), or of criteria on which another grader agrees (agreement).",
-    columns("judge measure_of compared_with arrangement breakdown label change± is_small before after n n_tasks"),
+    "judge measure_of compared_with arrangement breakdown label change± is_small before after n n_tasks",
     relation="neighbour_effects",
     order="judge, measure_of <> 'met', measure_of, compared_with, arrangement, breakdown, label",
     measured=("change",),
@@ -193,8 +187,9 @@ _LENIENCY = Figure(
     "Leniency",
     "The share that a grader calls met minus the share that the others call met, on the same criteria, those with a "
     "negative weight included.",
-    columns("grader kind leniency", "Called met: met_share others_met_share", "n", met_share="by it"),
+    "grader kind leniency; Called met: met_share others_met_share; n",
     charts.bars(name="grader", value="leniency", percent=True),
+    headings={"met_share": "by it"},
     relation="judge_leniency",
     order="leniency desc, grader",
 )
@@ -202,7 +197,7 @@ _FAVOURS = Figure(
     "judge_favours",
     "Judge bias by model",
     "A grader's score of a model's responses minus the others' score of them, compared with the grader's average.",
-    columns("grader model favour is_small difference", "Mean score: own_mean others_mean", "n_tasks n_responses"),
+    "grader model favour is_small difference; Mean score: own_mean others_mean; n_tasks n_responses",
     charts.heat(
         known="favour", x="grader", y="model", value="favour", diverging=True, across=True, down=True,
         marked="is_small", tips="difference n_tasks",
@@ -214,29 +209,26 @@ _DRIFT = Figure(
     "The share of verdicts that are the same as the first ones, when a judge judges its control set again, and the "
     "expected share (solid). Below the control limit (dashed), which earlier nights determine, or below the configured "
     "minimum (dotted), the judge has drifted (red), and the scores of that night are not comparable.",
-    columns(
-        "grader night agreement centre lower_limit min_agreement cause kappa", "Called met: first_met_share met_share",
-        "n_members n_decided n_failed n_lost", agreement="Agreement", met_share="now",
-    ),
+    "grader night agreement centre lower_limit min_agreement cause kappa; Called met: first_met_share met_share; "
+    "n_members n_decided n_failed n_lost",
     charts.control(
         "grader", x="night", value="agreement", title="Agreement", marked="is_out_of_control",
         lines=["centre", "lower_limit", "min_agreement"],
         tips="night agreement centre lower_limit min_agreement cause",
     ),
+    headings={"agreement": "Agreement", "met_share": "now"},
     reach="warehouse",
 )  # fmt: skip
 _FAILURES = Figure(
     "judge_failures",
     "Failures by cause",
     "Failed verdicts on the responses of this report. They are never counted as not met; the response has no score.",
-    columns(
-        "grader status is_failure n share n_verdicts attempts", n="Verdicts", n_verdicts="of",
-        attempts=("count", "Calls"),
-    ),
+    "grader status is_failure n share n_verdicts attempts",
     charts.bars(
         rows=lambda rows: [row for row in rows if row["is_failure"]], name="grader", value="n", colour="status",
         whole=True, title="Failed verdicts",
     ),
+    headings={"n": "Verdicts", "n_verdicts": "of", "attempts": ("count", "Calls")},
 )  # fmt: skip
 
 PEOPLE = Figure(
@@ -244,10 +236,9 @@ PEOPLE = Figure(
     "Agreement with people",
     "The agreement of each grader with the pooled decisions of some people, and the mean over the pairs, as in table 3 "
     "of the paper.",
-    columns(
-        "grader label kappa± is_small macro_f1± agreement± n_people n n_tasks macro_f1_task_mean kappa_pair_mean "
-        "macro_f1_pair_mean", n_people="People", macro_f1_task_mean="Mean over tasks: Macro-F1",
-    ),
+    "grader label kappa± is_small macro_f1± agreement± n_people n n_tasks macro_f1_task_mean kappa_pair_mean "
+    "macro_f1_pair_mean",
+    headings={"n_people": "People", "macro_f1_task_mean": "Mean over tasks: Macro-F1"},
     compute=lambda scope, given: against_people(scope.rows("people/people", given)),
     given={"breakdown": "all", "people": []},
     empty="No criterion has been decided by one of these people and by another grader.",
@@ -258,10 +249,8 @@ CRITERIA = Figure(
     "Criteria worth a second look",
     "Criteria that are never or always met, that graders disagree on most, or whose points correlate negatively with "
     "the rest of their task.",
-    columns(
-        "task_id criterion_id category weight met_share n_responses n_models rest_correlation rest_correlation_high "
-        "n_graded disagreement n_disagreeing n_reviews failed_checks judge judge_trial vintage title"
-    ),
+    "task_id criterion_id category weight met_share n_responses n_models rest_correlation rest_correlation_high "
+    "n_graded disagreement n_disagreeing n_reviews failed_checks judge judge_trial vintage title",
     given={"which": "suspect", "n_criteria": 20},
 )
 """The figures of `prbench criteria`."""

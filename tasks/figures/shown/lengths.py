@@ -3,7 +3,7 @@
 from typing import Any
 
 from tasks.figures import charts
-from tasks.figures.figure import Figure, Page, Rows, columns, on_full_splits
+from tasks.figures.figure import Figure, Page, Rows, on_full_splits
 from tasks.figures.shown.overview import WHOLE
 
 _UNKNOWN = "An unknown price is left out, not counted as 0."
@@ -23,10 +23,8 @@ COSTS = Figure(
     "costs",
     "Score by cost",
     f"Cost of one response, on a logarithmic axis, against the mean score; and the cost of judging. {_UNKNOWN}",
-    columns(
-        "judge_config split model mean_score ci_low ci_high coverage response_usd verdicts_usd task_usd n_responses "
-        "n_unpriced_responses all_responses_usd"
-    ),
+    "judge_config split model mean_score ci_low ci_high coverage response_usd verdicts_usd task_usd n_responses "
+    "n_unpriced_responses all_responses_usd",
     (
         charts.scatter(
             "split", "Score", rows=lambda rows: [row for row in rows if row["response_usd"]], known="mean_score",
@@ -41,34 +39,28 @@ TOKENS = Figure(
     "response_tokens",
     "Tokens per response",
     "Mean tokens of a response as the provider reported them, thinking included.",
-    columns(
-        "split model", "Tokens: prompt_tokens cached_share completion_tokens reasoning_tokens",
-        "mean_chars_alnum latency_s n_responses n_failed",
-    ),
+    "split model; Tokens: prompt_tokens cached_share completion_tokens reasoning_tokens; mean_chars_alnum latency_s "
+    "n_responses n_failed",
     charts.bars("split", known="completion_tokens", name="model", value="completion_tokens"),
 )  # fmt: skip
 JUDGE_COSTS = Figure(
     "judge_costs",
     "Cost of judging",
     f"Each judge's verdicts on the responses of this report. {_UNKNOWN}",
-    columns(
-        "judged_by n_verdicts n_failed n_responses attempts",
-        "Tokens of a verdict: prompt_tokens cached_share completion_tokens",
-        "Cost: thousand_usd cost_usd n_unpriced", cost_usd="All",
-    ),
+    "judged_by n_verdicts n_failed n_responses attempts; Tokens of a verdict: prompt_tokens cached_share "
+    "completion_tokens; Cost: thousand_usd cost_usd n_unpriced",
     (
         charts.bars(what="1,000 verdicts", known="thousand_usd", name="judged_by", value="thousand_usd"),
         charts.bars(what="Cached prompts", known="cached_share", name="judged_by", value="cached_share"),
     ),
+    headings={"cost_usd": "All"},
 )  # fmt: skip
 SPEND = Figure(
     "spend",
     "Cost of all calls",
     "Every call of every run in this warehouse, with discarded attempts, without calls of unknown price.",
-    columns(
-        "purpose called_model calls failed_calls", "Tokens: prompt_tokens cached_share completion_tokens",
-        "cost_usd unpriced_calls n_runs first_day last_day",
-    ),
+    "purpose called_model calls failed_calls; Tokens: prompt_tokens cached_share completion_tokens; cost_usd "
+    "unpriced_calls n_runs first_day last_day",
     charts.bars(
         rows=lambda rows: [row for row in rows if row["cost_usd"]], name="called_model", value="cost_usd",
         colour="purpose",
@@ -77,7 +69,7 @@ SPEND = Figure(
 )  # fmt: skip
 
 
-_SCORE = columns(
+_SCORE = (
     "judge_config split model mean_chars_alnum mean_completion_tokens mean_score is_small ci_low ci_high "
     "n_tasks n_tasks_wanted coverage"
 )
@@ -86,7 +78,8 @@ LENGTHS_AND_SCORES = Figure(
     "length_correlations",
     "Rank correlation between response length and score",
     "Spearman's rank correlation of length and score, of each model over its tasks, and over the models.",
-    columns("judge_config split model", _CORRELATIONS, "n vintage", n="Tasks or models"),
+    f"judge_config split model {_CORRELATIONS} n vintage",
+    headings={"n": "Tasks or models"},
     given={"level": None},
     listed=lambda rows: rows,
 )
@@ -114,7 +107,8 @@ LENGTHS = Page(
             "Do models that write more score higher?",
             "Spearman's rank correlation of mean length and mean score over the models of one vintage; fewer than 10 "
             "models have no interval.",
-            columns("judge_config split vintage", _CORRELATIONS, "n", n="Models"),
+            f"judge_config split vintage {_CORRELATIONS} n",
+            headings={"n": "Models"},
             query="length_correlations",
             given={"level": "models"},
         ),
@@ -123,11 +117,12 @@ LENGTHS = Page(
             "Do a model's longer responses score higher?",
             "Spearman's rank correlation of length and score over the tasks of one model. Tasks differ: one that "
             "needs a long response may be easier or harder than others.",
-            columns("judge_config split model", _CORRELATIONS, "n", n="Tasks"),
+            f"judge_config split model {_CORRELATIONS} n",
             charts.bars(
                 "split", rows=lambda rows: [row for row in rows if row["measure"] == "chars_alnum"],
                 known="rank_correlation", name="model", value="rank_correlation",
             ),
+            headings={"n": "Tasks"},
             query="length_correlations",
             given={"level": "tasks"},
         ),
@@ -136,15 +131,13 @@ LENGTHS = Page(
             "Score by length within a model",
             "Each model's responses in five parts of equal size, the shortest first: the mean $score of a part minus "
             "the mean of all its responses. An asterisk marks a part with responses to fewer than 50 tasks.",
-            columns(
-                "judge_config split model fifth min_chars_alnum max_chars_alnum mean_value own_mean difference "
-                "n_responses n_tasks",
-                own_mean="Model's mean",
-            ),
+            "judge_config split model fifth min_chars_alnum max_chars_alnum mean_value own_mean difference "
+            "n_responses n_tasks",
             charts.heat(
                 "split", x="fifth", y="model", value="difference", diverging=True, marked="is_small",
                 across=True, tips="mean_value n_responses max_chars_alnum",
             ),
+            headings={"own_mean": "Model's mean"},
         ),
         COSTS,
         TOKENS,

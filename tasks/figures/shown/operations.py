@@ -13,7 +13,7 @@ from typing import Any
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.dataset.source import sample_of
 from tasks.figures import charts
-from tasks.figures.figure import Figure, Page, Rows, columns
+from tasks.figures.figure import Figure, Page, Rows
 from tasks.figures.scope import Scope
 from tasks.maintain.upkeep import disk_use, latest_runs, spent
 from tasks.rules.errors import UsageError
@@ -32,29 +32,24 @@ _HISTORY = Figure(
     "ends where the data set, model configuration, judge, template or grading changed, as a dashed line says. A red "
     "triangle is a night in which the judge had drifted. The complete tasks may differ from night to night; the "
     "overview says which changes are significant.",
-    columns(
-        "judged_by split label first_response_at vintage mean_score ci_low ci_high raw_mean_score raw_ci_low "
-        "raw_ci_high change changed is_drifted n_tasks n_tasks_wanted coverage revision configuration "
-        "judge_configuration template grading",
-        judged_by="Judge",
-        label="Model",
-    ),
+    "judged_by split label first_response_at vintage mean_score ci_low ci_high raw_mean_score raw_ci_low raw_ci_high "
+    "change changed is_drifted n_tasks n_tasks_wanted coverage revision configuration judge_configuration template "
+    "grading",
     charts.over_time(
         "split", rows=lambda rows: [row for row in rows if row["n_points"] > 1], x="first_response_at",
         value="mean_score", colour="label", line="line", changed="changed", marked="is_drifted",
         tips="label vintage mean_score ci_low ci_high n_tasks changed",
     ),
+    headings={"judged_by": "Judge", "label": "Model"},
     listed=latest_points,
 )  # fmt: skip
 _COSTS = Figure(
     "night_costs",
     "Cost of each night",
     "Cost of each night's calls by purpose, with discarded attempts, without calls of unknown price.",
-    columns(
-        "night purpose cost_usd calls failed_calls unpriced_calls",
-        "Tokens: prompt_tokens cached_tokens completion_tokens", prompt_tokens="in", completion_tokens="out",
-    ),
+    "night purpose cost_usd calls failed_calls unpriced_calls; Tokens: prompt_tokens cached_tokens completion_tokens",
     charts.bars(known="cost_usd", name="night", value="cost_usd", colour="purpose", is_upright=True),
+    headings={"prompt_tokens": "in", "completion_tokens": "out"},
     empty="No night has made a call yet; prbench nightly and prbench serve run nights.",
     reach="warehouse",
 )  # fmt: skip
@@ -63,7 +58,7 @@ _RUNS = Figure(
     "Runs",
     "All runs but the one that writes the report, latest first, and how each ended: below_bar means done, but with "
     "data quality or coverage below the minimum. The cost leaves out calls of unknown price.",
-    columns("started_at night command outcome responses verdicts calls cost_usd unpriced_calls minutes run_id"),
+    "started_at night command outcome responses verdicts calls cost_usd unpriced_calls minutes run_id",
     listed=lambda rows: rows[:200],
     reach="warehouse",
 )
@@ -128,10 +123,8 @@ STATUS = Figure(
     "Coverage",
     "Finished, failed and missing work of each model, trial and judge. Rows with `(responses)` instead of a judge "
     "count the model's responses, the others its verdicts. Coverage is done / wanted, rounded down.",
-    columns(
-        "model vintage trial judge judge_trial wanted done missing skipped failed share causes",
-        share=("coverage", "Coverage"),
-    ),
+    "model vintage trial judge judge_trial wanted done missing skipped failed share causes",
+    headings={"share": ("coverage", "Coverage")},
     compute=covered,
     given={"only_stored": False},
 )
@@ -139,9 +132,7 @@ SPENT = Figure(
     "spend_by_day",
     "Spend, including discarded attempts, without calls of unknown price",
     "The spend of each day (UTC) and called model, including runs in progress.",
-    columns(
-        "day called_model calls failed_calls unpriced_calls prompt_tokens cached_tokens completion_tokens cost_usd"
-    ),
+    "day called_model calls failed_calls unpriced_calls prompt_tokens cached_tokens completion_tokens cost_usd",
     compute=lambda scope, given: spent(scope.job, _moment(given["since"])),
     given={"since": None},
     empty="nothing yet",
@@ -151,7 +142,7 @@ LATEST = Figure(
     "latest_runs",
     "Runs, latest first",
     "The latest runs, or all since a moment; a run whose process has disappeared is `killed`.",
-    columns("run_id started_at ended_at command night outcome responses verdicts cost_usd unpriced_calls"),
+    "run_id started_at ended_at command night outcome responses verdicts cost_usd unpriced_calls",
     compute=lambda scope, given: latest_runs(scope.job, _moment(given["since"])),
     given={"since": None},
     empty="nothing yet",
@@ -161,7 +152,7 @@ DISK = Figure(
     "disk",
     "Disk space",
     "The files and bytes of a warehouse: each table, the ledger, the database, and everything else.",
-    columns("what n_files n_bytes"),
+    "what n_files n_bytes",
     compute=lambda scope, _: disk_use(scope.job),
     empty="nothing yet",
     reach="warehouse",
@@ -170,7 +161,8 @@ BENCHMARKS = Figure(
     "benchmarks",
     "Benchmarks",
     "All benchmarks, including your own.",
-    columns("benchmark title gradings scores ranks checks hub sample", title=("text", "Title")),
+    "benchmark title gradings scores ranks checks hub sample",
+    headings={"title": ("text", "Title")},
     compute=declared,
     notes=lambda _: ["The first grading is the default."],
     reach="warehouse",

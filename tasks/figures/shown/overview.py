@@ -4,7 +4,7 @@ The latter has the selected tasks, the stability of the selection, and the score
 """
 
 from tasks.figures import charts
-from tasks.figures.figure import Figure, Page, Rows, columns, names_in_order
+from tasks.figures.figure import Figure, Page, Rows, names_in_order
 from tasks.figures.scope import side_by_side
 
 WHOLE = {"breakdown": "all", "of_criteria": False}
@@ -34,13 +34,10 @@ LEADERBOARD = Figure(
     "leader if it could be first. `prbench diff` can find a difference between models that are tied here. The $score "
     "of a response is $formula: points is the sum of the weights of the criteria that are met (half the weight of "
     "those partly met), positive and negative are the sums of all weights above and below 0.",
-    columns(
-        "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
-        "hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_full n_tasks_wanted n_tasks_ranked "
-        "coverage is_below_bar n_trials met_share mean_chars_alnum responses_usd verdicts_usd",
-        mean_chars_alnum="Characters",
-        verdicts_usd=("usd", "Cost: judging"),
-    ),
+    "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
+    "hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_full n_tasks_wanted n_tasks_ranked "
+    "coverage is_below_bar n_trials met_share mean_chars_alnum responses_usd verdicts_usd",
+    headings={"mean_chars_alnum": "Characters", "verdicts_usd": ("usd", "Cost: judging")},
     given={"is_hard": None, **WHOLE},
     listed=lambda rows: rows,
     notes=judged_in_groups,
@@ -58,10 +55,8 @@ OVERVIEW = Page(
             "Each model's shown vintage compared with its previous comparable one, by the same judge, on the tasks "
             "with a complete trial in both. A difference is significant if its p-value, corrected for all rows (Holm), "
             "is at most 0.05; the interval is not corrected.",
-            columns(
-                "judge_config model split difference ci~ p_adjusted is_significant earlier later earlier_mean "
-                "later_mean n_tasks"
-            ),
+            "judge_config model split difference ci~ p_adjusted is_significant earlier later earlier_mean later_mean "
+            "n_tasks",
             charts.intervals("split", value="difference", zero=True),
             empty="No model has two vintages with the same judge configuration.",
         ),
@@ -69,7 +64,7 @@ OVERVIEW = Page(
             "changed_tasks",
             "Where it changed",
             "The tasks behind each significant change: for each model the ten that changed most in the same direction.",
-            columns("judge_config model task_id difference topic earlier later earlier_score later_score"),
+            "judge_config model task_id difference topic earlier later earlier_score later_score",
             listed=side_by_side(*(("model_label", "model_config_hash", which) for which in ("earlier", "later"))),
         ),
     ),
@@ -92,10 +87,8 @@ def around_border(rows: Rows) -> Rows:
     return near
 
 
-_TASK = columns(
-    "field rank task_id topic mean_score from_border is_selected inclusion_probability is_border is_official",
-    mean_score="Mean score",
-)
+_TASK = "field rank task_id topic mean_score from_border is_selected inclusion_probability is_border is_official"
+_OF_TASK = {"mean_score": "Mean score"}
 
 _SELECTIONS = Figure(
     "hard_selections",
@@ -103,11 +96,9 @@ _SELECTIONS = Figure(
     "The latest selection: the tasks of a field with the lowest mean score over a panel of models, by the judge that "
     "is configured first. The border lies between the easiest selected task and the hardest one that was not selected. "
     "Chance decides on a task if between 5 and 95 % of resampled panels select it.",
-    columns(
-        "field", "Selected: n_selected n_chosen_from n_tasks",
-        "highest_inside lowest_outside gap n_border_inside n_border mean_inclusion n_models selected_at",
-        n_tasks="admitted",
-    ),
+    "field; Selected: n_selected n_chosen_from n_tasks; highest_inside lowest_outside gap n_border_inside n_border "
+    "mean_inclusion n_models selected_at",
+    headings={"n_tasks": "admitted"},
     empty="No hard subset of all these tasks has been selected; prbench select-hard selects one.",
     notes=lambda rows: [f"{row['field']} was chosen with the panel {', '.join(row['panel'])}." for row in rows],
 )  # fmt: skip
@@ -116,10 +107,8 @@ _LEADERBOARD = Figure(
     "Leaderboard on the hard subset",
     "Mean $score on the selected tasks. They were selected because the models of the panel score low on them, so other "
     "models look better than they are.",
-    columns(
-        "judge_config split rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
-        "hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_wanted coverage met_share"
-    ),
+    "judge_config split rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low hidden_ci_high "
+    "rank_low rank_high mean_lower mean_upper n_tasks n_tasks_wanted coverage met_share",
     charts.intervals("split"),
     query="leaderboard",
     given={"is_hard": True, **WHOLE},
@@ -134,6 +123,7 @@ _TASKS = Figure(
         "field", known="inclusion_probability", x="mean_score", y="inclusion_probability",
         colour="side", names=_SIDES, bounds=(0.05, 0.95), tips="task_id topic rank mean_score inclusion_probability",
     ),
+    headings=_OF_TASK,
     listed=lambda rows: [row for row in rows if row["is_selected"] or row["is_border"]],
     query="hard/tasks",
 )  # fmt: skip
@@ -143,6 +133,7 @@ _BORDER = Figure(
     "The selected tasks next to the border and the next ones outside. Where bars are short, their order means little.",
     _TASK,
     charts.bars("field", rows=around_border, known="from_border", name="task_id", value="from_border", colour="side"),
+    headings=_OF_TASK,
     query="hard/tasks",
     listed=around_border,
 )  # fmt: skip
@@ -150,8 +141,9 @@ _TOPICS = Figure(
     "hard_topics",
     "Which topics are hard",
     "The selected share of each topic's tasks, among tasks that could have been selected. Small topics vary a lot.",
-    columns("field topic selected_share n_selected n_chosen_from mean_score", mean_score="Mean score"),
+    "field topic selected_share n_selected n_chosen_from mean_score",
     charts.bars("field", name="topic", value="selected_share"),
+    headings={"mean_score": "Mean score"},
     breakdown="topic",
 )  # fmt: skip
 _OVERLAPS = Figure(
@@ -159,10 +151,9 @@ _OVERLAPS = Figure(
     "Overlap with other selections",
     "The share of the selected tasks that are also in another selection: the data set's own hard split (only its tasks "
     "that could have been selected), earlier selections, and the selection by the panel without one of its models.",
-    columns(
-        "field kind compared_with shared_share", "Tasks: n_shared n_selected n_compared", "jaccard", n_selected="here"
-    ),
+    "field kind compared_with shared_share; Tasks: n_shared n_selected n_compared; jaccard",
     charts.bars("field", name="other", value="shared_share"),
+    headings={"n_selected": "here"},
 )  # fmt: skip
 
 HARD = Page(
