@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tasks.benchmarks import load_benchmark
 from tasks.compare.differences import apart, compare, rows_of, with_verdicts
@@ -76,7 +76,7 @@ def compare_page(job: Job, given: Mapping[str, str], folder: Path) -> ComparePag
             if not all(given.get(side) for side in _SIDES):
                 return ComparePage(kind, fields)
             has_pages = (folder / "task.html").is_file()
-            return ComparePage(kind, fields, **_figures(job, reader, kind, given, has_pages=has_pages))
+            return ComparePage(kind, fields, *_figures(job, reader, kind, given, has_pages=has_pages))
     except (PipelineError, WarehouseError) as error:
         return ComparePage(kind, fields, trouble=str(error))
 
@@ -113,21 +113,22 @@ def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) ->
 
 def _options(reader: Reader, name: str, groups: Sequence[Sequence[Side]]) -> dict[str, str]:
     """Return value -> text of a field's options: vintages and runs with the latest first, others by name."""
-    sides = sorted((side for group in groups for side in group), key=lambda side: side.model_run.responded_at)
+    sides = [side for group in groups for side in group]
     if name == "run":
-        runs = {side.name for side in sides}
+        runs = sorted({side.name for side in sides})
         return {
             row["run_id"]: f"{row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S} {row['command']}"
-            for row in reader.select("runs", order="started_at desc, run_id")
-            if row["run_id"] in runs
+            for row in reader.select("runs", order="started_at desc, run_id", run_id=runs)
         }
-    latest = {getattr(side.model_run, name): side.model_run.responded_at for side in sides}
-    by_time = sorted(latest, key=lambda value: (latest[value], value), reverse=True)
-    return {value: value for value in (by_time if name == "vintage" else sorted(latest))}
+    values = sorted(((side.model_run.responded_at, getattr(side.model_run, name)) for side in sides), reverse=True)
+    latest_first = dict.fromkeys(value for _, value in values)
+    return {value: value for value in (latest_first if name == "vintage" else sorted(latest_first))}
 
 
-def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, has_pages: bool) -> dict[str, Any]:
-    """Return the arguments of a `ComparePage`: its figures and `about`."""
+def _figures(
+    job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, has_pages: bool
+) -> tuple[list[PageFigure], str]:
+    """Return the figures of a comparison, and the name of its first difference."""
     names, vintage = [given[side] for side in _SIDES], given.get("vintage") if kind != "vintage" else None
     narrowed = _narrowed(job, {name: value for name, value in given.items() if name != kind})
     result = compare(reader, Comparison(narrowed, names, kind, vintage=vintage))
@@ -145,11 +146,9 @@ def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, 
         (_adapted(CATEGORIES), detail["categories"]), (_adapted(TASKS), detail["tasks"]),
     )  # fmt: skip
     benchmark = load_benchmark(job.settings.benchmark)
-    return {
-        "figures": [served(figure, rows, benchmark) for figure, rows in parts],
-        "about": f"From {chosen['first']} to {chosen['second']} on "
-        + ", ".join(chosen[name] for name in ("split", "where") if chosen[name]),
-    }
+    where = ", ".join(chosen[name] for name in ("split", "where") if chosen[name])
+    about = f"From {chosen['first']} to {chosen['second']} on {where}"
+    return [served(figure, rows, benchmark) for figure, rows in parts], about
 
 
 def _adapted(figure: Figure, *, has_links: bool = False, more: Sequence[Column] = ()) -> Figure:

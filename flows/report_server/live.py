@@ -64,7 +64,7 @@ class RunState:
     """The known state of a run.
 
     Attributes:
-        is_living: True if its process is alive.
+        outcome: `running` if its process is alive.
         row: its published row of `runs`.
         job: its job; None if unknown.
         cells: coverage of its wanted work.
@@ -73,7 +73,6 @@ class RunState:
     """
 
     run_id: str
-    is_living: bool = True
     outcome: str = RUNNING
     row: Mapping[str, Any] = field(default_factory=dict)
     job: Job | None = None
@@ -105,8 +104,8 @@ class LiveView:
                 runs = {run_id: self._as_now(run, living) for run_id, run in (runs | states).items()}
             except (PipelineError, WarehouseError) as error:
                 shown = {"trouble": str(error)}
-        in_progress = [run for run in runs.values() if run.is_living]
-        ended = [run for run in runs.values() if not run.is_living]
+        in_progress = [run for run in runs.values() if run.outcome == RUNNING]
+        ended = [run for run in runs.values() if run.outcome != RUNNING]
         last = max(ended, key=lambda run: run.row["ended_at"] or run.row["started_at"] or at, default=None)
         headline = "No run is in progress." if last else "No run is in progress, and no run is stored here yet."
         if n_running := len(in_progress):
@@ -131,7 +130,7 @@ class LiveView:
 
     def _state(self, row: Row) -> RunState:
         """Return the published state of a run."""
-        state = RunState(row["run_id"], is_living=False, outcome=row["outcome"], row=row)
+        state = RunState(row["run_id"], row["outcome"], row)
         try:
             state = replace(state, job=(job := job_of_run(self._job, row)))
             judges = {None, *(judge.label for judge in job.settings.judges)}
@@ -144,9 +143,8 @@ class LiveView:
 
     def _as_now(self, run: RunState, living: Sequence[str]) -> RunState:
         """Return the current state of a run with its calls so far; an unfinished run without a process was killed."""
-        is_living = run.outcome == RUNNING and run.run_id in living
-        outcome = KILLED if run.outcome == RUNNING and not is_living else run.outcome
-        return replace(run, is_living=is_living, outcome=outcome, calls=run_cost(self._job, run.run_id))
+        outcome = KILLED if run.outcome == RUNNING and run.run_id not in living else run.outcome
+        return replace(run, outcome=outcome, calls=run_cost(self._job, run.run_id))
 
 
 RANKING = replace(
@@ -174,7 +172,8 @@ def run_texts(run: RunState, at: datetime, benchmark: Benchmark) -> dict[str, An
     """Return the texts of the page about a run, as of a moment."""
     night, cells = run.row.get("night"), [coverage_row(cell) for cell in run.cells]
     n_due, n_done = sum(cell.due for cell in run.cells), sum(cell.done for cell in run.cells)
-    until = at if run.is_living else run.row["ended_at"]
+    is_living = run.outcome == RUNNING
+    until = at if is_living else run.row["ended_at"]
     ended = f" ({_span(at - until)} ago)" if until else ""
     return {
         "state": run, "n_due": n_due, "n_done": n_done,
@@ -182,7 +181,7 @@ def run_texts(run: RunState, at: datetime, benchmark: Benchmark) -> dict[str, An
         "benchmark": run.job and run.job.settings.benchmark,
         "facts": _facts(run, until, n_done, n_due) if run.row else [],
         "figures": _figures([(STATUS, cells), (CALLS, run.calls)], benchmark, f"-{run.run_id}"),
-        "outcome": None if run.is_living else ENDINGS[run.outcome].state_name + ended,
+        "outcome": None if is_living else ENDINGS[run.outcome].state_name + ended,
         "level": {DONE: "good", FAILED: "bad", KILLED: "bad"}.get(run.outcome, "warn"),
     }  # fmt: skip
 
@@ -197,7 +196,7 @@ def _facts(run: RunState, until: datetime | None, n_done: int, n_due: int) -> li
     scope = f"{n_done:,} of {n_due:,} responses and verdicts, those of earlier runs included"
     return [
         ("Coverage", coverage_text(n_done / n_due if n_due else None), scope if n_due else ""),
-        ("Cost so far" if run.is_living else "Cost",
+        ("Cost so far" if run.outcome == RUNNING else "Cost",
          f"${sum(known):,.2f}" if known or not run.calls else "unknown", cap + unpriced),
         ("Time", "–" if until is None else _span(until - run.row["started_at"]),
          f"started {run.row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M} UTC"),

@@ -77,12 +77,12 @@ class PageFigure:
 
 def figures_of(page: Page, scope: Scope, site: Site) -> list[PageFigure]:
     """Return the drawn figures of a page, without those that are left out in this scope."""
-    figures = [figure for figure in page.figures if not figure.breakdown or figure.breakdown in scope.kinds]
-    if title := scope.category_title:  # the benchmark's name for its categories
-        figures = [
-            replace(figure, title=f"{figure.title} ({title})") if figure.breakdown == "category" else figure
-            for figure in figures
-        ]
+    title = scope.category_title  # the benchmark's name for its categories
+    figures = [
+        replace(figure, title=f"{figure.title} ({title})") if title and figure.breakdown == "category" else figure
+        for figure in page.figures
+        if not figure.breakdown or figure.breakdown in scope.kinds
+    ]
     own = [page.own(breakdown) for breakdown in scope.own_breakdowns] if page.own else []
     return [each for figure in (*figures, *own) if (each := page_figure(figure, scope, site))]
 

@@ -161,7 +161,7 @@ def test_a_run_says_what_is_done_and_what_it_cost_under_which_cap(tmp_path: Path
 
 
 def test_a_run_that_ended_has_its_outcome() -> None:
-    ended = run(is_living=False, outcome="stopped_at_budget", row=ROW | {"ended_at": NOW - timedelta(seconds=75)})
+    ended = run(outcome="stopped_at_budget", row=ROW | {"ended_at": NOW - timedelta(seconds=75)})
 
     shown = run_texts(ended, NOW, PRBENCH)
 
