@@ -3,10 +3,11 @@
 Titles and kinds of columns are those of `sql/schema.yml`; texts have placeholders with values of the benchmark.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, cached_property
+from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -200,9 +201,12 @@ def on_full_splits(rows: Rows) -> Rows:
     return [row for row in rows if not row.get("is_hard")] or rows
 
 
-def names_in_order(rows: Rows, column: str) -> list[Any]:
-    """Return the values of a column, each once, in the order of the rows."""
-    return list(dict.fromkeys(row[column] for row in rows))
+def grouped(rows: Iterable[Row], *names: str) -> dict[Any, list[Row]]:
+    """Return the rows with each value of a column, or with each of the values of several, in their order."""
+    groups: dict[Any, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(itemgetter(*names)(row), []).append(row)
+    return groups
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.figures.figure import Page, columns, score_word
+from tasks.figures.figure import Page, Row, columns, grouped, score_word
 from tasks.figures.queries import filled
 from tasks.figures.scope import Scope
 from tasks.figures.shown import COMPARE, PAGES
@@ -119,15 +119,13 @@ _LEADERS = columns("split rank model mean_score ci_low ci_high n_tasks")
 _COUNTS = {"Tasks": "n_tasks", "Criteria": "n_criteria", "Models": "n_models", "Judges": "n_judges"}
 
 
-def benchmarks_of(reader: Reader, own: str) -> dict[str, list[dict[str, Any]]]:
+def benchmarks_of(reader: Reader, own: str) -> dict[str, list[Row]]:
     """Return the revisions of each benchmark of the warehouse, by its name.
 
     `own` is included, even without data.
     """
-    revisions: dict[str, list[dict[str, Any]]] = {own: []}
-    for row in reader.rows(filled("benchmark_index/benchmarks", {})):
-        revisions.setdefault(row["benchmark"], []).append(row)
-    return dict(sorted(revisions.items()))
+    revisions = grouped(reader.rows(filled("benchmark_index/benchmarks", {})), "benchmark")
+    return dict(sorted(({own: []} | revisions).items()))
 
 
 def write_benchmark_index(folder: Path, reader: Reader, own: str) -> None:

@@ -4,11 +4,10 @@ Categories are those of criteria and tasks, with severe mistakes. Capabilities h
 level by level, with scores and criteria.
 """
 
-from collections import defaultdict
 from typing import Any
 
 from tasks.figures import charts
-from tasks.figures.figure import Breakdown, Chart, Charts, Figure, Page, Rows, columns, names_in_order, pooled
+from tasks.figures.figure import Breakdown, Chart, Charts, Figure, Page, Rows, columns, grouped, pooled
 from tasks.figures.scope import Scope, task_address
 
 
@@ -61,7 +60,7 @@ _DOTS = charts.intervals("split", label="label", name="model", hollow="is_small"
 
 def _fitting(rows: Rows) -> list[Chart]:
     """Return dots with intervals if there are few labels, else a map."""
-    return (_DOTS if len(names_in_order(rows, "label")) <= _MOST_DOTS else _MAP)(rows)
+    return (_DOTS if len(grouped(rows, "label")) <= _MOST_DOTS else _MAP)(rows)
 
 
 def own_breakdown(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
@@ -178,18 +177,16 @@ def trees(scope: Scope) -> list[dict[str, Any]]:
     """Return the roots with their subtrees; none in a report of some splits, because trees cover all tasks."""
     if scope.narrowed_to:
         return []
-    scores: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    criteria: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in scope.rows_of(_SCORES):
-        scores[row["node_id"]].append(row)
+    scores = grouped(scope.rows_of(_SCORES), "node_id")
     # The criteria that a leaf lists; the table `capability_members` has all.
-    for row in scope.rows("capabilities/criteria", {"most_criteria": 25}):
-        address = task_address(row["task_id"], criterion_id=row["criterion_id"])
-        criteria[row["node_id"]].append({**row, "address": address})
+    listed = scope.rows("capabilities/criteria", {"most_criteria": 25})
+    for row in listed:
+        row["address"] = task_address(row["task_id"], criterion_id=row["criterion_id"])
+    criteria = grouped(listed, "node_id")
     nodes: dict[str, dict[str, Any]] = {}
     roots: list[dict[str, Any]] = []
     for row in scope.rows("capabilities/nodes"):
-        own = {"scores": scores[row["node_id"]], "criteria": criteria[row["node_id"]]}
+        own = {"scores": scores.get(row["node_id"], ()), "criteria": criteria.get(row["node_id"], ())}
         node = nodes[row["node_id"]] = {"row": row, "children": [], **own}
         (roots if row["parent_id"] is None else nodes[row["parent_id"]]["children"]).append(node)
     return roots

@@ -4,13 +4,12 @@ They show conditions (a model compared with its baseline) and comparisons that e
 """
 
 from collections.abc import Callable, Mapping
-from itertools import groupby, islice
 from typing import Any
 
 from tasks.compare.differences import apart, compare, rows_of, with_verdicts
 from tasks.compare.pairs import Comparison
 from tasks.figures import charts
-from tasks.figures.figure import Column, Figure, Kind, Page, Row, Rows, columns
+from tasks.figures.figure import Column, Figure, Kind, Page, Row, Rows, columns, grouped
 from tasks.figures.scope import Scope, side_by_side
 from tasks.rules.errors import UsageError
 from tasks.rules.text.numbers import counted, true_minus
@@ -66,20 +65,16 @@ def _sentences(rows: Rows) -> list[str]:
     return [true_minus(note) for note in dict.fromkeys([*sentences, *rows[0]["notes_on_all"], *notes])]
 
 
-def _key(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in _SIDES.split())
-
-
 def _detailed(rows: Rows) -> list[Row]:
     """Return the rows of all comparisons if there are few, else of the first one."""
-    n_comparisons = len({_key(row) for row in rows})
-    return [row for row in rows if n_comparisons <= _MOST_DETAILED or _key(row) == _key(rows[0])]
+    comparisons = [*grouped(rows, *_SIDES.split()).values()]
+    return [*rows] if len(comparisons) <= _MOST_DETAILED else comparisons[0]
 
 
 def _worst(rows: Rows) -> list[Row]:
     """Return the tasks that lose most in each detailed comparison."""
-    by_comparison = groupby((row for row in _detailed(rows) if row["difference"]), _key)
-    return [row for _, of_one in by_comparison for row in islice(of_one, _WORST_TASKS)]
+    comparisons = grouped((row for row in _detailed(rows) if row["difference"]), *_SIDES.split()).values()
+    return [row for of_one in comparisons for row in of_one[:_WORST_TASKS]]
 
 
 _FLIPS = "Flips: n_gained n_lost"

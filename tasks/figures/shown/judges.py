@@ -3,15 +3,13 @@
 Agreement with people is that with the pooled decisions of all people, and the mean of the pairs.
 """
 
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tasks.figures import charts
-from tasks.figures.figure import Figure, Page, Row, Rows, names_in_order, pooled
+from tasks.figures.figure import Figure, Page, Row, Rows, grouped, pooled
 from tasks.figures.shown.corrections import DECISIONS
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
 from tasks.rules.statistics.intervals import few_to_rest_on, known, means
@@ -30,8 +28,8 @@ def against_people(counts: Rows) -> list[dict[str, Any]]:
         counts: decisions of graders and people on the same criteria (`sql/figures/people.sql`).
     """
     measured = [
-        {"grader": grader, "label": label} | _figures(list(rows))
-        for (grader, label), rows in groupby(counts, key=itemgetter("grader", "label"))
+        {"grader": grader, "label": label} | _figures(rows)
+        for (grader, label), rows in grouped(counts, "grader", "label").items()
     ]
     return sorted(measured, key=lambda row: (row["label"], row["kappa"] is None, -(row["kappa"] or 0.0), row["grader"]))
 
@@ -79,7 +77,7 @@ def _paired(rows: Rows) -> list[Row]:
 
 def _first_pairs(rows: Rows) -> list[Row]:
     """Return the rows of the first three pairs of graders; in a chart more could not be distinguished."""
-    charted = names_in_order(rows, "pair")[:3]
+    charted = [*grouped(rows, "pair")][:3]
     return [row for row in rows if row["pair"] in charted]
 
 

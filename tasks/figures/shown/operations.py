@@ -6,14 +6,12 @@ The page of history has each model's scores over time, changes of the setup, and
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.dataset.source import sample_of
 from tasks.figures import charts
-from tasks.figures.figure import Figure, Page, Rows
+from tasks.figures.figure import Figure, Page, Rows, grouped
 from tasks.figures.scope import Scope
 from tasks.maintain.upkeep import disk_use, latest_runs, spent
 from tasks.rules.errors import UsageError
@@ -22,7 +20,7 @@ from tasks.run.coverage import CoverageCell, coverage
 
 def latest_points(rows: Rows) -> Rows:
     """Return the ten latest vintages of each model on each split under each judge, for the table; the CSV has all."""
-    return [row for _, of_line in groupby(rows, itemgetter("split", "judged_by", "label")) for row in [*of_line][-10:]]
+    return [row for of_line in grouped(rows, "split", "judged_by", "label").values() for row in of_line[-10:]]
 
 
 _HISTORY = Figure(

@@ -4,7 +4,7 @@ The latter has the selected tasks, the stability of the selection, and the score
 """
 
 from tasks.figures import charts
-from tasks.figures.figure import Figure, Page, Rows, names_in_order
+from tasks.figures.figure import Figure, Page, Rows, grouped
 from tasks.figures.scope import side_by_side
 
 WHOLE = {"breakdown": "all", "of_criteria": False}
@@ -80,9 +80,9 @@ _SIDES = ("inside", "outside")
 def around_border(rows: Rows) -> Rows:
     """Return the last selected tasks and the first ones that are not selected."""
     near = []
-    for field in names_in_order(rows, "field"):
-        inside = [row for row in rows if row["field"] == field and row["is_selected"]]
-        outside = [row for row in rows if row["field"] == field and not row["is_selected"]]
+    for of_field in grouped(rows, "field").values():
+        inside = [row for row in of_field if row["is_selected"]]
+        outside = [row for row in of_field if not row["is_selected"]]
         near += [*inside[-_MOST_AROUND:], *outside[:_MOST_AROUND]]
     return near
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from tasks.config.job import Job
-from tasks.figures.figure import Row, Rows
+from tasks.figures.figure import Rows, grouped
 from tasks.figures.scope import Scope
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.llm.embedded import is_embedded
@@ -164,10 +164,7 @@ def _responses(scope: Scope) -> Iterator[Notice]:
 
 def _verdicts(scope: Scope) -> Iterator[Notice]:
     """Yield notices on judges with many failed verdicts."""
-    by_grader: dict[str, list[Row]] = defaultdict(list)
-    for row in scope.rows("judges/judge_failures"):
-        by_grader[row["grader"]].append(row)
-    for grader, of_grader in by_grader.items():
+    for grader, of_grader in grouped(scope.rows("judges/judge_failures"), "grader").items():
         failures = [row for row in of_grader if row["is_failure"]]
         n_failed, n_verdicts = sum(row["n"] for row in failures), of_grader[0]["n_verdicts"]
         if n_failed > _GRAVE_SHARE * n_verdicts:

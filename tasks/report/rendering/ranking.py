@@ -6,15 +6,15 @@ model. The interval in a line is inline SVG, so it shows without scripts and on 
 
 import math
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from markupsafe import Markup
 
 from tasks.benchmarks.base import Reference
 from tasks.config.models import ORIGINAL, Judge
-from tasks.figures.figure import Column, Row, Rows
+from tasks.figures.figure import Column, Row, Rows, grouped
 from tasks.figures.scope import Scope
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.rules.text.numbers import number, rank_notes, some
@@ -46,16 +46,13 @@ class Ranking:
 
 def rankings(scope: Scope) -> list[Ranking]:
     """Return the ranking under each judge configuration, in the order of the leaderboard: the main one first."""
-    by_judge_config: dict[str, list[Row]] = defaultdict(list)
-    for row in scope.rows_of(LEADERBOARD):
-        by_judge_config[row["judge_config"]].append(row)
     labels = [entry["entry"] for entry in scope.entries]
     judges = {each["judge_config"]: each for each in scope.judge_configs}
     hard = set(scope.given_members["hard_splits"])
     # If only some models are shown, or several vintages of one, the ranks are not those of a whole ranking.
     is_part = bool(scope.job.named_models) or len({entry["model"] for entry in scope.entries}) < len(labels)
     ranked = []
-    for label, rows in by_judge_config.items():
+    for label, rows in grouped(scope.rows_of(LEADERBOARD), "judge_config").items():
         # The paper's scores apply only to its own judge, in the first trial with the benchmark's default grading.
         own = judges[label]
         is_usual = (own["grading"], own["judge_trial"]) == (scope.benchmark.grading, 1)
@@ -69,7 +66,7 @@ def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, label
     """Return the ranking of leaderboard rows under one judge, with the paper's scores by that judge."""
     splits = [
         (split, of_split, [each for each in references if not is_own and is_of(each, split, of_split)])
-        for (split, is_own), of_split in by_split(rows).items()
+        for (split, is_own), of_split in grouped(rows, "split", "is_own_hard").items()
     ]
     quoted = [each for _, _, of_split in splits for each in of_split]
     known = [row[name] for row in rows for name in ("ci_low", "ci_high", "mean_score") if row[name] is not None]
@@ -104,24 +101,13 @@ def is_of(reference: Reference, split: str, rows: Rows) -> bool:
     return reference.split == split and abs(n_tasks - reference.n_tasks) <= 0.1 * reference.n_tasks
 
 
-def by_split(rows: Rows) -> Mapping[tuple[str, bool], Rows]:
-    """Return the rows of each split, by its name and whether it is an own hard selection."""
-    splits: dict[tuple[str, bool], list[Row]] = defaultdict(list)
-    for row in rows:
-        splits[row["split"], row["is_own_hard"]].append(row)
-    return splits
-
-
 def order_of(rows: Rows, labels: Iterable[str]) -> list[str]:
     """Return the models by their mean rank over splits, the best first.
 
     Models without a rank come last, in the given order.
     """
-    ranks: dict[str, list[int]] = defaultdict(list)
-    for row in rows:
-        if row["rank"] is not None and not row["is_own_hard"]:
-            ranks[row["model"]].append(row["rank"])
-    return sorted(labels, key=lambda name: sum(ranks[name]) / len(ranks[name]) if name in ranks else math.inf)
+    ranked = grouped((row for row in rows if row["rank"] is not None and not row["is_own_hard"]), "model")
+    return sorted(labels, key=lambda name: fmean(row["rank"] for row in ranked[name]) if name in ranked else math.inf)
 
 
 def leaders(rows: Rows, hard: set[str], judge_config: str, *, is_part: bool = False) -> str:
@@ -137,7 +123,8 @@ def leaders(rows: Rows, hard: set[str], judge_config: str, *, is_part: bool = Fa
     """
     ranked = [row for row in rows if row["rank"] is not None and not row["is_own_hard"]]
     shown = [row for row in ranked if row["split"] not in hard] or ranked
-    clauses = [(_highest if is_part else _leader)(split, of_split) for (split, _), of_split in by_split(shown).items()]
+    splits = grouped(shown, "split")  # own hard selections are left out, so a name is one split
+    clauses = [(_highest if is_part else _leader)(split, of_split) for split, of_split in splits.items()]
     if not clauses:
         return f"No model has a score by {judge_config} yet."
     return f"Judged by {judge_config}, {'; '.join(clauses)}."
