@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from flows.report_server.compare_page import KINDS, compare_page
@@ -32,11 +32,11 @@ Renderers = Mapping[str, Renderer]
 
 
 class ReportServer(ThreadingHTTPServer):
-    """A server for this machine only."""
+    """A server of rendered pages, by path, and of the files in a folder, for this machine only."""
 
-    def __init__(self, *arguments: Any) -> None:
-        self.rendering = threading.Lock()
-        super().__init__(*arguments)
+    def __init__(self, folder: Path, port: int, renderers: Renderers) -> None:
+        self.renderers, self.rendering = renderers, threading.Lock()
+        super().__init__((HOST, port), partial(Pages, directory=str(folder)))
 
     def server_close(self) -> None:
         """Close when no page is being rendered, so that no database is in use when this process ends."""
@@ -56,7 +56,7 @@ def server_of(folder: Path, port: int, renderers: Renderers | None = None) -> Re
         UsageError: the port is taken.
     """
     try:
-        return ReportServer((HOST, port), partial(Pages, directory=str(folder), renderers=renderers or {}))
+        return ReportServer(folder, port, renderers or {})
     except OSError as error:
         raise UsageError(f"--port {port}: {error.strerror}; choose another port, or 0 for any free port") from error
 
@@ -64,11 +64,8 @@ def server_of(folder: Path, port: int, renderers: Renderers | None = None) -> Re
 class Pages(SimpleHTTPRequestHandler):
     """The files of a folder and rendered pages, for this machine only; nothing is written or listed."""
 
+    server: ReportServer
     index_pages = ("index.html",)
-
-    def __init__(self, *arguments: Any, renderers: Renderers, **named: Any) -> None:
-        self._renderers = renderers
-        super().__init__(*arguments, **named)
 
     def send_head(self) -> Any:
         """Respond only to requests that name this machine, so that no other site reads the report through a browser."""
@@ -80,7 +77,7 @@ class Pages(SimpleHTTPRequestHandler):
             return None
         try:
             parts = urlsplit(self.path)
-            renderer = self._renderers.get(unquote(parts.path))
+            renderer = self.server.renderers.get(unquote(parts.path))
             given = dict(parse_qsl(parts.query, max_num_fields=20))
             if renderer is None:
                 self._refuse_outside()
@@ -109,7 +106,7 @@ class Pages(SimpleHTTPRequestHandler):
     def _render(self, renderer: Renderer, given: Mapping[str, str]) -> bytes | None:
         """Return the rendered page; None after an error, which the browser and the terminal show."""
         try:
-            with cast("ReportServer", self.server).rendering:  # one page at a time
+            with self.server.rendering:  # one page at a time
                 return renderer(given).encode()
         except Exception as error:  # noqa: BLE001 - the browser gets an error page, and the server keeps running
             notice(f"{self.path}: {explained(error)[1]}")
