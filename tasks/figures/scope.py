@@ -95,9 +95,6 @@ class Scope:
     state was opened. `is_hard` is true if figures are about own hard selections instead of splits; `score` is the
     requested score. `steps` replace the models with the same names in queries, with their parameters. `known` are
     results that several figures share.
-
-    Raises:
-        UsageError: the benchmark has no such score.
     """
 
     job: Job
@@ -109,9 +106,6 @@ class Scope:
     score: str | None = field(default=None, kw_only=True)
     steps: tuple[Mapping[str, str], Mapping[str, Any]] = field(default=({}, {}), kw_only=True)
     known: dict[Any, Any] = field(default_factory=dict, init=False, compare=False)
-
-    def __post_init__(self) -> None:
-        score_name_of(self.benchmark, self.score)  # refuses an unknown one
 
     @cached_property
     def benchmark(self) -> Benchmark:
@@ -156,10 +150,14 @@ class Scope:
 
     @cached_property
     def values(self) -> dict[str, Any]:
-        """The parameters of the queries below `sql/figures/`, by name."""
+        """The parameters of the queries below `sql/figures/`, by name.
+
+        Raises:
+            UsageError: the benchmark has no such score.
+        """
         expectations = all_expectations(self.benchmark.invariants)
         return {
-            "score": self.score or self.benchmark.primary_score.score_name,
+            "score": score_name_of(self.benchmark, self.score),
             "label_score": self.score or self.benchmark.criteria_score.score_name,
             **self.given_members,
             "is_hard": self.is_hard,
