@@ -22,8 +22,8 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from dataclasses import dataclass
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,31 +64,23 @@ class Subjects:
     """The entries and judge configurations of a scope, and earlier vintages of its models, each named by `key`."""
 
     scope: Scope
-    entries: tuple[Row, ...]
-    judge_configs: tuple[Row, ...]
-    blocks: tuple[Block, ...] = ()
+    entries: Sequence[Row]
+    judge_configs: Sequence[Row]
 
-    @cached_property
-    def given(self) -> dict[str, Any]:
-        """The additional parameters of the queries, which name entries and judge configurations by their keys."""
-        return {
-            "entries": Rows.of(self.entries, (*SAMPLING, "key")),
+    def rows(self, name: str, blocks: Sequence[Block] | None = None, **given: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a query, of all entries or of those of some blocks, which are `wanted`."""
+        keys = {block.entry for block in blocks or ()}
+        entries = [entry for entry in self.entries if blocks is None or entry["key"] in keys]
+        # Queries name entries and judge configurations by their keys.
+        parameters = {
+            "entries": Rows.of(entries, (*SAMPLING, "key")),
             "shown_judge_configs": Rows.of(self.judge_configs, (*JUDGE_CONFIG, "key")),
-            "wanted": Rows(tuple((block.entry, block.number) for block in self.blocks), 2),
+            "wanted": Rows(tuple((block.entry, block.number) for block in blocks or ()), 2),
             "marks": Rows(tuple(STATUSES.items()), 2),
             "lost": STATUSES["no_response"],
             "unknown": STATUSES["unknown"],
         }
-
-    def of(self, blocks: Sequence[Block]) -> "Subjects":
-        """Return the subjects narrowed to some blocks."""
-        keys = {block.entry for block in blocks}
-        entries = tuple(entry for entry in self.entries if entry["key"] in keys)
-        return replace(self, entries=entries, blocks=tuple(blocks))
-
-    def rows(self, name: str, **given: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query."""
-        return self.scope.reader.table(self.scope.filled(name, {**self.given, **given}))[1]
+        return self.scope.reader.table(self.scope.filled(name, {**parameters, **given}))[1]
 
 
 def subjects_of(scope: Scope, also: Sequence[Row] = ()) -> Subjects:
@@ -102,12 +94,12 @@ def subjects_of(scope: Scope, also: Sequence[Row] = ()) -> Subjects:
         has_vintage = entry["is_also"] and labels[entry["entry"]] > 1
         entry |= {"key": key, "entry": f"{entry['entry']} {entry['vintage']}" if has_vintage else entry["entry"]}
     # `scale` is the number of values of a decision; `reads` is the key of the ternary judge that is read as binary.
-    judge_configs = tuple(
+    judge_configs = [
         {**each, "key": judge_config_key(each), "scale": 3 if each["grading"] == TERNARY else 2,
          "reads": judge_config_key({**each, "grading": TERNARY}) if each["grading"] == TERNARY_AS_BINARY else None}
         for each in scope.judge_configs
-    )  # fmt: skip
-    return Subjects(scope, tuple(entries.values()), judge_configs)
+    ]  # fmt: skip
+    return Subjects(scope, [*entries.values()], judge_configs)
 
 
 _HEX = 16
@@ -165,7 +157,7 @@ def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
     return blocks
 
 
-def _blocks(subjects: Subjects, state: Mapping[str, object]) -> list[Block]:
+def _blocks(subjects: Subjects, state: Mapping[str, Any]) -> list[Block]:
     return [Block(*row) for row in subjects.rows("drilldown/blocks", program=_program(), **state)]
 
 
@@ -185,7 +177,7 @@ def _program() -> str:
 def _sections(subjects: Subjects, blocks: Sequence[Block], replies: Replies) -> dict[tuple[str, int], list[list[str]]]:
     """Return the rows of some blocks: for each task its key, further members as JSON, and its responses as JSON."""
     sections: dict[tuple[str, int], list[list[str]]] = defaultdict(list)
-    for entry, number, task_id, responses, verdicts, grounds, points in subjects.of(blocks).rows("drilldown/sections"):
+    for entry, number, task_id, responses, verdicts, grounds, points in subjects.rows("drilldown/sections", blocks):
         more = f'"verdicts":{verdicts},"grounds":{grounds},"points":{points}'
         of_task = json.dumps(dict(sorted(replies.get((entry, task_id), {}).items())), ensure_ascii=False)
         sections[entry, number].append([task_key(task_id), f'{more},"replies":{of_task}', *responses])
@@ -209,7 +201,7 @@ def read_replies(subjects: Subjects, blocks: Sequence[Block], state: Mapping[str
     folder = subjects.scope.job.warehouse / LEDGER
     if not blocks or not folder.is_dir():
         return {}
-    rows = subjects.of(blocks).rows("drilldown/verdicts_with_replies", is_all=state["is_all"])
+    rows = subjects.rows("drilldown/verdicts_with_replies", blocks, is_all=state["is_all"])
     by_verdict: dict[str, list[KeptReply]] = defaultdict(list)
     try:
         with kept_replies(folder) as kept:
