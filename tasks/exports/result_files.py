@@ -18,7 +18,7 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.dataset.source import sample_of
 from tasks.exports import tables as exported
-from tasks.figures.figure import usual
+from tasks.figures.figure import Rows, usual
 from tasks.figures.rendering import as_csv
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.identity import digest
@@ -35,9 +35,7 @@ _OPTIONS = {
 }  # fmt: skip
 
 
-def write_board(
-    job: Job, board: Sequence[Mapping[str, Any]], file: Path, name: str = "leaderboard", relation: str = ""
-) -> StageReport:
+def write_board(job: Job, board: Rows, file: Path, name: str = "leaderboard", relation: str = "") -> StageReport:
     """Write a figure as CSV, with a second file for its columns, or as Excel, with a second sheet.
 
     Args:

@@ -38,19 +38,12 @@ def store(job: Job, outcome: str, **values: Any) -> None:
     warehouse.publish()
 
 
-def view_of(job: Job) -> LiveView:
-    return LiveView(job, job.report_index)
-
-
-def only_run(job: Job) -> RunState:
-    """The state of the run in progress."""
-    (run,) = view_of(job).now()["runs"]
-    state: RunState = run["state"]
-    return state
+def live(job: Job) -> dict[str, Any]:
+    return LiveView(job, job.report_index).now()
 
 
 def test_a_folder_without_anything_has_no_run(job: Job) -> None:
-    page = view_of(job).now()
+    page = live(job)
 
     assert ([], None, None) == (page["runs"], page["last"], page["trouble"])
     assert "No run is in progress, and no run is stored here yet." == page["headline"]
@@ -65,7 +58,7 @@ def test_a_folder_without_anything_has_no_run(job: Job) -> None:
 def test_a_run_without_known_coverage_is_shown_with_the_reason(job: Job, record: dict[str, str], trouble: str) -> None:
     with Warehouse(job.warehouse).living("r1"):
         store(job, RUNNING, **record)
-        run = only_run(job)
+        (run,) = (each["state"] for each in live(job)["runs"])
 
     assert "r1" == run.run_id
     assert trouble in (run.trouble or "")
@@ -79,7 +72,7 @@ def state(view: LiveView) -> tuple[list[str], tuple[str, str | None] | None]:
 
 
 def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_view(job: Job) -> None:
-    view, other = view_of(job), job.model_copy(update={"run_id": "r2"})
+    view, other = LiveView(job, job.report_index), job.model_copy(update={"run_id": "r2"})
     warehouse = Warehouse(job.warehouse)
     written(job.warehouse, tasks_of(RUBRICS))
     with ExitStack() as second:
@@ -99,7 +92,7 @@ def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: J
     limited = job.model_copy(update={"limit": 2})
     with Warehouse(job.warehouse).living("r1"):
         store(limited, RUNNING)
-        run = only_run(job)
+        (run,) = (each["state"] for each in live(job)["runs"])
 
     cells = [(cell.judge, cell.model, cell.trial, cell.due, cell.done) for cell in run.cells]
     assert [(judge, "m", trial, due, 0) for judge, due in ((None, 2), ("j", 4 + 2)) for trial in (1, 2)] == cells
@@ -169,12 +162,12 @@ def test_a_run_that_ended_has_its_outcome() -> None:
 
 
 def test_the_page_links_to_a_report_if_there_is_one(job: Job) -> None:
-    assert not view_of(job).now()["has_report"]
+    assert not live(job)["has_report"]
 
     job.report_index.parent.mkdir(parents=True)
     job.report_index.touch()
 
-    assert view_of(job).now()["has_report"]
+    assert live(job)["has_report"]
 
 
 SMALL_RUBRICS = {f"t{n}": [(4, "Accuracy"), (n + 1, "Risk"), (3, "Clarity")] for n in range(7)}

@@ -81,14 +81,11 @@ def changes(first: Decisions, second: Decisions) -> list[Fraction]:
     return [score(RUBRICS[task], second[task]) - score(RUBRICS[task], first[task]) for task in first]
 
 
-def ask(
-    reader: Reader, *names: str, models: Sequence[str] | None = None, judges: Sequence[str] | None = None,
-    revision: str = REVISION, **options: Any,
-) -> ComparisonResult:  # fmt: skip
-    job = job_on("unused", Path("unused"), dataset={"source": "unused", "splits": ["finance"]})
-    narrowed = job.model_copy(update={"named_models": models, "named_judges": judges})
+def ask(reader: Reader, *names: str, revision: str = REVISION, **options: Any) -> ComparisonResult:
+    named = {f"named_{name}": options.pop(name, None) for name in ("models", "judges")}
+    job = job_on("unused", Path("unused"), dataset={"source": "unused", "splits": ["finance"]}).model_copy(update=named)
     data = DataRevision(name="unused", revision=revision, splits=("finance",))
-    return compare(reader, Comparison(narrowed.looking_up(lambda: data), names, **options))
+    return compare(reader, Comparison(job.looking_up(lambda: data), names, **options))
 
 
 def apart(reader: Reader, result: ComparisonResult) -> list[dict[str, Any]]:
