@@ -8,7 +8,6 @@ made later stay. A removed text may be too large to read, so its parts are rewri
 """
 
 import itertools
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ import pyarrow.parquet as pq
 
 import sql
 from warehouse.errors import WarehouseError, cause_of
-from warehouse.files import HASH_HEX, hash_of, is_whole, sync
+from warehouse.files import HASH_HEX, hash_of, is_whole, write_file
 from warehouse.parts import PartStore, moment_of, write_list
 from warehouse.publish import listing_of
 from warehouse.rows import BY_MOMENT, REMOVALS, REPLACED, engine, is_removed, memory, note_replaced, quoted, view_parts
@@ -74,8 +73,6 @@ def _replace(store: PartStore, table: StoredTable, new: set[Path], replaced: Ite
     kill. The caller holds the publish lock.
     """
     old = set(replaced) - new
-    if new:
-        sync(store.root / table.name)
     if new and (listing := listing_of(store)):
         gone, merged = ({(table.name, part.name) for part in parts} for parts in (old, new))
         write_list(store.root, listing._replace(parts=(listing.parts - gone) | merged))
@@ -98,17 +95,16 @@ def _rewritten(connection: duckdb.DuckDBPyConnection, table: StoredTable, folder
     view_parts(connection, table, parts, "run")
     columns = ", ".join(f'"{column}"' for column in table.columns)
     rows = f"select {columns} from run where (part, part_row) not in (from {REPLACED})"
-    temporary = folder / f".{uuid.uuid4().hex}.tmp"
     # Several threads would cut the row groups differently each time. Huge texts may need more memory than the limit.
     connection.execute("set threads = 1; set preserve_insertion_order = true; reset memory_limit")
+    # A row group is in memory while it is written.
+    written_as = "(format parquet, compression zstd, row_group_size 16384)"
     try:
-        # A row group is in memory while it is written.
-        written_as = "(format parquet, compression zstd, row_group_size 16384)"
-        connection.execute(f"copy ({rows}) to {quoted(temporary)} {written_as}")
-        sync(temporary)
-        return temporary.replace(folder / f"{moment_of(parts[-1])}-{hash_of(temporary)[:HASH_HEX]}.parquet")
+        return write_file(
+            folder, lambda temporary: connection.execute(f"copy ({rows}) to {quoted(temporary)} {written_as}"),
+            lambda temporary: f"{moment_of(parts[-1])}-{hash_of(temporary)[:HASH_HEX]}.parquet",
+        )  # fmt: skip
     finally:
-        temporary.unlink(missing_ok=True)
         connection.execute(f"reset threads; set preserve_insertion_order = false; set memory_limit = '{memory()}'")
 
 

@@ -50,25 +50,27 @@ def hash_of_document(document: object) -> str:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file atomically (temporary name, fsync, rename): readers see all of it or nothing, also after a crash."""
-    write_named(path.parent, content, lambda: path.name)
+    """Write content as a file (see `write_file`)."""
+    write_file(path.parent, lambda temporary: temporary.write_bytes(content), path.name)
 
 
-def write_named(folder: Path, content: bytes, name: Callable[[], str]) -> str:
-    """Write a file atomically under a name that is chosen just before the rename, and return the name."""
+def write_file(folder: Path, write: Callable[[Path], object], name: str | Callable[[Path], str]) -> Path:
+    """Write a file atomically (temporary name, fsync, rename): readers see all of it or nothing, also after a crash.
+
+    `write` gets the temporary path, and so does `name` if it chooses the name of the written file. Return the path.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / f".{uuid.uuid4().hex}.tmp"
     try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        chosen = name()
+        write(temporary)
+        sync(temporary)
+        path = folder / (name if isinstance(name, str) else name(temporary))
         refuse_if_lost()
-        temporary.replace(folder / chosen)
+        temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
     sync(folder)
-    return chosen
+    return path
 
 
 def sync(path: Path) -> None:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warehouse.errors import WarehouseError, cause_of
-from warehouse.files import HASH_HEX, Unsound, is_named_after, is_whole, note, read_sealed, write_named, write_sealed
+from warehouse.files import HASH_HEX, Unsound, is_named_after, is_whole, note, read_sealed, write_file, write_sealed
 from warehouse.tables import TABLES
 
 DATABASE, FILE, LIST = "prbench.duckdb", "warehouse.json", "list.json"
@@ -89,7 +89,6 @@ def write_list(parts_root: Path, listing: Listing) -> None:
     """Write the list, with a second copy of the version of the warehouse."""
     tables = {table for table, _ in listing.parts}
     by_table = {each: sorted(part for table, part in listing.parts if table == each) for each in tables}
-    parts_root.mkdir(parents=True, exist_ok=True)
     rows = [[*kind, *numbers] for kind, numbers in listing.rows.items()]
     write_sealed(parts_root / LIST, {"parts": by_table, "kinds": rows, "version": VERSION})
 
@@ -139,7 +138,6 @@ def begin(root: Path) -> None:
     if version_in(path) is None:
         if version is not None:
             note(f"{path}: was damaged or missing; it is written again")
-        root.mkdir(parents=True, exist_ok=True)
         write_sealed(path, {"version": VERSION})
 
 
@@ -199,10 +197,10 @@ class PartStore:
         if parts and is_named_after(parts[-1].name, content_hash) and is_whole(parts[-1]):
             return parts[-1].name
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            return write_named(
-                folder, content, lambda: f"{moment or self._next_moment(table_name)}-{content_hash}.parquet"
-            )
+            return write_file(
+                folder, lambda temporary: temporary.write_bytes(content),
+                lambda _: f"{moment or self._next_moment(table_name)}-{content_hash}.parquet",
+            ).name  # fmt: skip
         except OSError as error:
             raise WarehouseError(f"{folder}: a part cannot be written: {cause_of(error)}") from error
 

@@ -60,7 +60,6 @@ def write_board(job: Job, board: Rows, file: Path, name: str = "leaderboard", re
     beside = file.with_name(f"{file.stem}-columns.csv")
     sheets = ((name[:31], file, rows), ("columns", beside, explained))  # Excel allows names of 31 characters
     with disk_errors(file):
-        file.parent.mkdir(parents=True, exist_ok=True)
         if file.suffix == ".csv":
             for _, path, cells in sheets:
                 # Without a byte order mark, spreadsheets assume another encoding.

@@ -73,7 +73,6 @@ def write_sheet(
     # assume another encoding.
     content = as_csv(columns, cells, must_quote=True).encode("utf-8-sig")
     with disk_errors(file):
-        file.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(file, content)
 
 

@@ -191,7 +191,6 @@ class RunContext:
     def _write_states(self, states: Sequence[SenderState]) -> None:
         file = _states_file(self._job.warehouse, self._job.run_id)
         with suppress(OSError):  # `prbench status` then does not show the senders
-            file.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(file, json.dumps(states).encode())
 
     async def ready(self) -> None:

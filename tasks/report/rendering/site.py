@@ -56,7 +56,6 @@ class Site:
         self._names.add(name)
         if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, data)
 
     def keep(self, name: str) -> bool:
