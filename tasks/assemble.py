@@ -62,6 +62,7 @@ def conversations_of_turns(turns: Iterable[Mapping[str, Any]]) -> dict[str, Conv
     """Return the conversations that consist of user turns, by task id."""
     built = {}
     for task_id, rows in groupby(turns, key=lambda turn: turn["task_id"]):
-        messages = build_messages([Turn(row["prompt"], tuple(row["reference_texts"]), row["response"]) for row in rows])
+        turns_of_task = [Turn(row["prompt"], tuple(row["reference_texts"] or ()), row["response"]) for row in rows]
+        messages = build_messages(turns_of_task)
         built[task_id] = Conversation(conversation_id(messages), tuple(messages))
     return built

@@ -3,11 +3,11 @@
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tasks.assemble import conversations_of_turns
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_text
@@ -16,10 +16,8 @@ from tasks.config.settings import Dataset
 from tasks.dataset.source import SUFFIXES, open_source, read_rows, tasks_of
 from tasks.exports.tables import opened_export
 from tasks.imports.files import given_rows, number_of, required_text, text_in
-from tasks.rules.conversation import build_messages
 from tasks.rules.errors import UsageError
-from tasks.rules.identity import BASE_VINTAGE, conversation_id, criterion_hash, response_id, verdict_id
-from tasks.rules.records import Turn
+from tasks.rules.identity import BASE_VINTAGE, criterion_hash, response_id, verdict_id
 from tasks.rules.text.characters import shows_nothing
 from tasks.rules.text.numbers import some
 from warehouse import DATABASE, Reader
@@ -33,6 +31,8 @@ CONVERSATION, CRITERION, RESPONSE = "conversation", "criterion", "response"
 OF_RESPONSE = ("task_id", "model", "trial", "vintage")
 _STORED = ("conversation_turns", "criteria", "responses")
 Row = Mapping[str, Any]
+Key = Mapping[str, str]
+"""Benchmark and revision of a data set."""
 _SEVERAL = {CONVERSATION: "conversations", CRITERION: "criteria", RESPONSE: "responses"}
 _NAMED = {
     CONVERSATION: "conversation of task {}", CRITERION: "criterion {1} of task {0}",
@@ -94,7 +94,7 @@ class Ids(NamedTuple):
         return lines
 
 
-def check_texts(folder: Path, benchmark: str, revision: str, texts: Iterable[Path]) -> tuple[Texts, dict[str, str]]:
+def check_texts(folder: Path, key: Key, texts: Iterable[Path]) -> tuple[Texts, dict[str, str]]:
     """Compare texts with the hashes of an unpacked certificate; also return those responses that match, by hash."""
     certified: dict[Of, set[Any]] = defaultdict(set)  # a label of imported responses may stand for several models
     for row in rows_of(folder / member_of("tasks")):
@@ -107,7 +107,7 @@ def check_texts(folder: Path, benchmark: str, revision: str, texts: Iterable[Pat
     checked: dict[Of, None] = {}
     differing: dict[str, None] = {}
     n_others, by_hash = 0, {}
-    for given in (given for path in texts for given in given_texts(path, benchmark, revision)):
+    for given in (given for path in texts for given in given_texts(path, key)):
         if given.of not in certified:
             n_others += 1
             continue
@@ -122,13 +122,13 @@ def check_texts(folder: Path, benchmark: str, revision: str, texts: Iterable[Pat
     return Texts(dict(n_checked), n_certified, list(differing), missing, n_others), by_hash
 
 
-def check_ids(folder: Path, benchmark: str, revision: str, texts: Mapping[str, str]) -> Ids:
+def check_ids(folder: Path, key: Key, texts: Mapping[str, str]) -> Ids:
     """Recompute the ids of an unpacked certificate; `texts` maps hashes to responses, which ids of verdicts need."""
     differing: list[str] = []
     hashes: dict[str, str] = {}
     for row in rows_of(folder / member_of("responses")):
         hashes[row["response_id"]] = row["text_sha256"]
-        if row["response_id"] != response_id(benchmark, revision, *(row[name] for name in _RESPONSE)):
+        if row["response_id"] != response_id(*key.values(), *(row[name] for name in _RESPONSE)):
             named = _named((RESPONSE, *(row[name] for name in OF_RESPONSE)))
             differing.append(f"{named} does not have the id of its task, conversation, model, trial and vintage")
     n_checked, n_unchecked = 0, 0
@@ -156,7 +156,7 @@ class Given(NamedTuple):
     text: str | None = None
 
 
-def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
+def given_texts(path: Path, key: Key) -> Iterator[Given]:
     """Return the texts in a data set, a file of responses, a folder of `prbench export`, or a warehouse.
 
     Raises:
@@ -164,7 +164,6 @@ def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
         PipelineError: it cannot be read.
         OSError: it does not exist.
     """
-    key = {"benchmark": benchmark, "dataset_revision": revision}
     if (path / DATABASE).is_file():
         with Reader(path / DATABASE) as reader:
             return _of_tables(str(path), {name: reader.select(name, **key) for name in _STORED})
@@ -175,7 +174,7 @@ def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
                 rows = (row for file in table.files for row in read_rows(folder / file))
                 tables[table.name] += [row for row in rows if key.items() <= row.items()]
         return _of_tables(str(path), tables)
-    adapter = load_benchmark(benchmark)
+    adapter = load_benchmark(key["benchmark"])
     is_rows = path.suffix in SUFFIXES and path.is_file()
     if path.is_dir() or (is_rows and set(adapter.columns) <= {*next(iter(read_rows(path)), {})}):
         return _of_data_set(path, adapter)
@@ -214,9 +213,8 @@ def _hash(text: str | None) -> str | None:
 def _of_tables(where: str, tables: Mapping[str, Iterable[Row]]) -> Iterator[Given]:
     """Yield the texts in stored tables."""
     turns = sorted(tables["conversation_turns"], key=itemgetter("task_id", "position"))
-    for task_id, of_task in groupby(turns, key=itemgetter("task_id")):
-        conversation = [Turn(row["prompt"], tuple(row["reference_texts"] or ()), row["response"]) for row in of_task]
-        yield Given((CONVERSATION, task_id), conversation_id(build_messages(conversation)), where)
+    for task_id, conversation in conversations_of_turns(turns).items():
+        yield Given((CONVERSATION, task_id), conversation.conversation_id, where)
     for row in tables["criteria"]:
         value = (row["criterion_id"], criterion_hash(row["title"]), row["category"], row["weight"], row["severity"])
         yield Given((CRITERION, row["task_id"], row["position"]), value, where)

@@ -44,15 +44,11 @@ class FigureDifference(NamedTuple):
     recomputed: Any
 
 
-class BoardComparison(NamedTuple):
-    """The number of rows and figures that were compared, and the figures that differ."""
-
-    n_rows: int
-    n_figures: int
-    differences: list[FigureDifference]
+Compared = tuple[dict[str, int], list[FigureDifference]]
+"""The number of certified `rows`, of compared `figures` and of `differing` ones; and these."""
 
 
-def compare(leaderboard: str, certified: Path, recomputed: Path, *, is_same_sql: bool) -> BoardComparison:
+def compare(leaderboard: str, certified: Path, recomputed: Path, *, is_same_sql: bool) -> Compared:
     """Compare two files with the rows of a leaderboard; unless both have the same SQL, only certified columns count.
 
     Raises:
@@ -72,7 +68,7 @@ def compare(leaderboard: str, certified: Path, recomputed: Path, *, is_same_sql:
         n_figures += len(columns)
         figures = [(column, stated.get(column), own.get(column)) for column in columns]
         differences += [FigureDifference(leaderboard, about, *each) for each in figures if not is_same(*each)]
-    return BoardComparison(len(certified_rows), n_figures, differences)
+    return {"rows": len(certified_rows), "figures": n_figures, "differing": len(differences)}, differences
 
 
 def _by_key(path: Path) -> dict[tuple[Any, ...], Row]:
@@ -102,7 +98,8 @@ class Verification(NamedTuple):
     Attributes:
         digest: the digest of the file, which matches its bytes.
         about: benchmark, revision and versions, as the certificate states them.
-        compared: leaderboard -> the comparison of its certified and recomputed figures.
+        leaderboards: leaderboard -> numbers of certified rows, and of compared and differing figures.
+        differences: the figures of all leaderboards that differ.
         ids: the result of recomputing ids.
         other_sql: the models whose SQL in the certificate is not that of this version.
         notes: notes on weights that could not be checked.
@@ -111,22 +108,18 @@ class Verification(NamedTuple):
 
     digest: str
     about: dict[str, Any]
-    compared: dict[str, BoardComparison]
+    leaderboards: dict[str, dict[str, int]]
+    differences: list[FigureDifference]
     ids: Ids
     other_sql: list[str]
     notes: list[str]
     texts: Texts | None
 
     @property
-    def differences(self) -> list[FigureDifference]:
-        """The figures of all leaderboards that differ."""
-        return [each for compared in self.compared.values() for each in compared.differences]
-
-    @property
     def lines(self) -> list[str]:
         """The result in words."""
-        filled = [each for each in self.compared.values() if each.n_rows]
-        n_rows, n_figures = sum(each.n_rows for each in filled), sum(each.n_figures for each in filled)
+        filled = [each for each in self.leaderboards.values() if each["rows"]]
+        n_rows, n_figures = (sum(each[name] for each in filled) for name in ("rows", "figures"))
         outcome = f"{len(self.differences)} differ" if self.differences else "all equal"
         rows = f"{n_figures} figures in {n_rows} rows of {len(filled)} leaderboards"
         lines = [f"verify: certificate, {rows} recomputed; {outcome}"]
@@ -143,11 +136,9 @@ class Verification(NamedTuple):
         """The result for machines."""
         return {
             "is_confirmed": self.is_confirmed, "kind": "certificate", "digest": self.digest, **self.about,
-            "leaderboards": {
-                name: {"rows": each.n_rows, "figures": each.n_figures, "differing": len(each.differences)}
-                for name, each in self.compared.items()
-            }, "differences": [each._asdict() for each in self.differences], "other_sql": self.other_sql,
-            "ids": self.ids._asdict(), "notes": self.notes, "texts": self.texts and self.texts._asdict(),
+            "leaderboards": self.leaderboards, "differences": [each._asdict() for each in self.differences],
+            "other_sql": self.other_sql, "ids": self.ids._asdict(), "notes": self.notes,
+            "texts": self.texts and self.texts._asdict(),
         }  # fmt: skip
 
     @property
@@ -173,6 +164,7 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
         folder = Path(temporary)
         bundle = certifying.opened(file, folder)
         names, about = {each.name for each in bundle.files}, bundle.meta
+        key = {name: about[name] for name in ("benchmark", "dataset_revision")}
         needed = {certifying.member_of(name) for name in (*certifying.ROWS, certifying.RUNS, *certifying.LEADERBOARDS)}
         if lacking := needed - names:
             raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")
@@ -181,15 +173,16 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
         certified = {name: (folder / name).read_bytes() for name in names if name.startswith(f"{certifying.SQL}/")}
         other = sorted(name for name in own.keys() | certified.keys() if own.get(name) != certified.get(name))
         try:
-            compared, notes = _recomputed(folder, about, is_same_sql=not other)
+            compared, notes = _recomputed(folder, key, about, is_same_sql=not other)
         except (WarehouseError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
             raise Damaged(f"{file}: has rows that no warehouse can have ({error}); get it again") from error
-        if not any(each.n_figures or each.differences for each in compared.values()):
+        leaderboards = {name: counts for name, (counts, _) in compared.items()}
+        if not any(each["figures"] or each["differing"] for each in leaderboards.values()):
             raise Damaged(f"{file}: has no figures; it was not written by `prbench certify`")
-        key = about["benchmark"], about["dataset_revision"]
-        checked, by_hash = check_texts(folder, *key, texts) if texts else (None, {})
-        ids = check_ids(folder, *key, by_hash)
-    return Verification(actual, about, compared, ids, other, notes, checked)
+        checked, by_hash = check_texts(folder, key, texts) if texts else (None, {})
+        ids = check_ids(folder, key, by_hash)
+    differences = [each for _, of_leaderboard in compared.values() for each in of_leaderboard]
+    return Verification(actual, about, leaderboards, differences, ids, other, notes, checked)
 
 
 def verify_files(source: Path | Store) -> StageReport:
@@ -206,9 +199,8 @@ def verify_files(source: Path | Store) -> StageReport:
 
 
 def _recomputed(
-    folder: Path, manifest: Mapping[str, Any], *, is_same_sql: bool
-) -> tuple[dict[str, BoardComparison], list[str]]:
-    key = {"benchmark": manifest["benchmark"], "dataset_revision": manifest["dataset_revision"]}
+    folder: Path, key: Mapping[str, str], manifest: Mapping[str, Any], *, is_same_sql: bool
+) -> tuple[dict[str, Compared], list[str]]:
     (work := folder / "recomputed").mkdir()
     files = {name: folder / certifying.member_of(name) for name in certifying.ROWS}
     load_rows(database := work / "figures.duckdb", files, key)

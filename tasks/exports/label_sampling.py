@@ -38,12 +38,14 @@ class Purpose(NamedTuple):
 
 @dataclass(frozen=True)
 class Population:
-    """The verdicts from which a sheet is sampled, and the judge to correct.
+    """The verdicts from which a sheet is sampled for a purpose, and the judge to correct.
 
     Besides the columns of the query, `verdicts` has a `key`, the `contribution` of the verdict to its model's mean, the
     expected squared `error` of the judge, and `is_known`: true if the verdict has a label.
     """
 
+    wanted: WantedTasks
+    purpose: Purpose
     verdicts: pl.DataFrame
     judge: str
 
@@ -134,12 +136,10 @@ def population_of(
     key = pl.concat_str("response_id", "criterion_id", "criterion_hash", separator="/")
     is_known = pl.col("label_value").is_not_null()
     verdicts = frame.with_columns(key=key, contribution=share, error=pl.Series(errors), is_known=is_known)
-    return Population(verdicts, judge_config["judge"])
+    return Population(wanted, purpose, verdicts, judge_config["judge"])
 
 
-def draw(
-    job: Job, wanted: WantedTasks, purpose: Purpose, population: Population, n_rows: int, seed: int
-) -> tuple[Row, list[Row]]:
+def draw(job: Job, population: Population, n_rows: int, seed: int) -> tuple[Row, list[Row]]:
     """Sample verdicts without a label; the same population, number and seed give the same sample.
 
     Return the row of `label_sheets`, and the rows of `label_draws`: the sampled verdicts and all those with a label.
@@ -147,7 +147,7 @@ def draw(
     Raises:
         UsageError: all verdicts have a label.
     """
-    verdicts, free = population.verdicts, population.free
+    verdicts, free, purpose, key = population.verdicts, population.free, population.purpose, population.wanted.key
     if free.is_empty():
         raise UsageError(f"--for {purpose.named}: every verdict has a label already")
     of_free = population.probabilities(n_rows)
@@ -155,10 +155,10 @@ def draw(
     sampled = [keys[index] for index in sampling.systematic_sample(of_free, keys, seed, free["model"].to_list())]
     probabilities = np.ones(len(verdicts))
     probabilities[~verdicts["is_known"].to_numpy()] = of_free
-    listed = [f"{key}/{p!r}" for key, p in zip(verdicts["key"], probabilities.tolist(), strict=True)]
-    sheet_id = digest("label sheet", *wanted.key.values(), tuple(purpose), n_rows, seed, listed)
+    listed = [f"{name}/{p!r}" for name, p in zip(verdicts["key"], probabilities.tolist(), strict=True)]
+    sheet_id = digest("label sheet", *key.values(), tuple(purpose), n_rows, seed, listed)
     sheet = {
-        **wanted.key, "sheet_id": sheet_id, "covered_breakdown": purpose.breakdown, "covered_label": purpose.label,
+        **key, "sheet_id": sheet_id, "covered_breakdown": purpose.breakdown, "covered_label": purpose.label,
         "design": f"{len(sampled)} verdicts drawn for {purpose.named}, judged by {population.judge}, seed {seed}",
         "covered_responses": verdicts["response_id"].unique(maintain_order=True).to_list(),
         "n_population": len(free), "n_drawn": len(sampled), "seed": seed,
@@ -167,20 +167,18 @@ def draw(
     is_listed = pl.col("key").is_in(sampled) | pl.col("is_known")
     drawn = verdicts.with_columns(probability=pl.Series(probabilities)).filter(is_listed)
     columns = ("response_id", "criterion_id", "criterion_hash", "probability", "is_known")
-    of_sheet = {**wanted.key, "sheet_id": sheet_id}
+    of_sheet = {**key, "sheet_id": sheet_id}
     return sheet, [of_sheet | row for row in drawn.select(*columns, task_id="task").to_dicts()]
 
 
-def expected_widths(
-    reader: Reader, wanted: WantedTasks, purpose: Purpose, population: Population, n_rows: int
-) -> list[Row]:
+def expected_widths(reader: Reader, population: Population, n_rows: int) -> list[Row]:
     """Return the mean `width` of the chosen intervals now (`n_labels` 0), and as expected after `n_labels` more.
 
     `is_enough` states whether that many labels are expected to give each of the intervals. The width now is None if one
     of them is missing. Labels of earlier sheets are included through the current width, or if there is none, by their
     number.
     """
-    now = _widths_now(reader, wanted, purpose, population)
+    now, purpose = _widths_now(reader, population), population.purpose
     models = [[each] for each in population.verdicts["model"].unique().sort()]
     groups = [list(purpose.models)] if purpose.is_difference else models
     known = [now[name]["width"] for name in map(" ".join, groups) if name in now]
@@ -195,18 +193,17 @@ def expected_widths(
     return expected
 
 
-def _widths_now(reader: Reader, wanted: WantedTasks, purpose: Purpose, population: Population) -> dict[str, Row]:
+def _widths_now(reader: Reader, population: Population) -> dict[str, Row]:
     """Return the widths of the debiased intervals on the largest task set, and the numbers of labels behind them."""
-    key = {
-        **wanted.key, "judge": population.judge, "vintage": population.verdicts["vintage"].unique().to_list(),
-        "score_name": purpose.score, "breakdown": purpose.breakdown,
-    }  # fmt: skip
+    purpose, vintages = population.purpose, population.verdicts["vintage"].unique().to_list()
+    key = {**population.wanted.key, "judge": population.judge, "vintage": vintages, "score_name": purpose.score,
+           "breakdown": purpose.breakdown}  # fmt: skip
     width = "debiased_ci_high - debiased_ci_low as width, n_tasks, split"
     if purpose.is_difference:
         columns, order = f"model_a, model_b, n_labels_a + n_labels_b as n_labels, {width}", "n_tasks desc, split"
         rows = reader.select("debiased_differences", columns, order=order, **key)
-        rows = [row | {"model": " ".join(purpose.models)} for row in rows
-                if {row["model_a"], row["model_b"]} == set(purpose.models)]  # fmt: skip
+        both = set(purpose.models)
+        rows = [row | {"model": " ".join(purpose.models)} for row in rows if {row["model_a"], row["model_b"]} == both]
     else:
         columns, order = f"model, n_labels, {width}", "is_latest desc, n_tasks desc, split"
         rows = reader.select("debiased_scores", columns, order=order, label=purpose.label, **key)

@@ -147,8 +147,8 @@ def export_sampled_labelling(
             of_latest, usable = False, _usable(job, reader, wanted, file)
         ids = [each["response_id"] for each in usable if each["model"] in purpose.models]
         population = label_sampling.population_of(job, reader, wanted, purpose, ids, of_latest=of_latest)
-        sheet, draws = label_sampling.draw(job, wanted, purpose, population, n_rows, seed)
-        widths = label_sampling.expected_widths(reader, wanted, purpose, population, sheet["n_drawn"])
+        sheet, draws = label_sampling.draw(job, population, n_rows, seed)
+        widths = label_sampling.expected_widths(reader, population, sheet["n_drawn"])
         chosen = {(row["response_id"], row["criterion_id"]) for row in draws if not row["is_known"]}
         of_responses = _rows(reader, wanted, sorted({response_id for response_id, _ in chosen}))
         rows = [row for row in of_responses if (row["response_id"], row["criterion"]) in chosen]

@@ -50,7 +50,7 @@ def test_the_same_state_gives_the_same_bytes(sample_job: Job, certificate: Path,
     for name in differing:
         for side, members in (("ours", ours), ("others", others)):
             (tmp_path / side).write_bytes(members[name])
-        assert [] == compare(name, tmp_path / "ours", tmp_path / "others", is_same_sql=True).differences
+        assert [] == compare(name, tmp_path / "ours", tmp_path / "others", is_same_sql=True)[1]
 
 
 def texts_in(job: Job) -> set[str]:
