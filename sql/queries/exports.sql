@@ -1,17 +1,3 @@
--- name: inspect_criteria
--- One row: a criterion of a response of a model run, decided or not, in the
--- order of the rubrics.
-select judged.response_id, judged.criterion_id, criteria.title, criteria.category,
-    criteria.severity, criteria.weight, judged.status, judged.value, verdicts.explanation,
-    verdicts.error, verdicts.may_hide_failures, verdicts.prompt_tokens, verdicts.cached_tokens,
-    verdicts.completion_tokens, verdicts.cost_usd, verdicts.created_at
-from intermediate.judged_criteria as judged
-inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
-left join verdicts using (verdict_id)
-where judged.model_run_id = $model_run
-    and list_contains($response_ids::varchar[], judged.response_id)
-order by judged.response_id, criteria.position;
-
 -- name: inspect_model_runs
 -- One row: a configured model, sampled in one vintage, under one judge configuration, that
 -- has a response to one of some tasks. Binary readings of ternary verdicts are
@@ -37,12 +23,39 @@ order by model, model_config_hash, vintage, judge, judge_config_hash, template_h
     judge_trial;
 
 -- name: inspect_responses
--- One row: a response of a model run to one of some tasks, failed or not.
-select responses.*, tasks.field, tasks.topic, tasks.expert, tasks.splits, tasks.decision_types,
-    tasks.economic_pathways
+-- One row: a response of a model run to one of some tasks, failed or not, with
+-- every criterion, decided or not, in the order of the rubric, and with its scores,
+-- the main one first.
+with criterion as (
+    select judged.response_id, judged.criterion_id, criteria.title, criteria.category,
+        criteria.severity, criteria.weight, judged.status, judged.value, verdicts.explanation,
+        verdicts.error, verdicts.may_hide_failures, verdicts.prompt_tokens, verdicts.cached_tokens,
+        verdicts.completion_tokens, verdicts.cost_usd, verdicts.created_at, criteria.position
+    from intermediate.judged_criteria as judged
+    inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+    left join verdicts using (verdict_id)
+    where judged.model_run_id = $model_run and list_contains($task_ids::varchar[], judged.task_id)
+),
+
+rubric as (
+    select response_id, list(criterion order by position) as criteria from criterion group by all
+),
+
+scored as (
+    select response_id,
+        list(response_scores order by score_name <> $primary, score_name) as scores
+    from intermediate.response_scores
+    where model_run_id = $model_run and breakdown = 'all'
+    group by all
+)
+
+select responses.*, criteria, scores, tasks.field, tasks.topic, tasks.expert, tasks.splits,
+    tasks.decision_types, tasks.economic_pathways
 from intermediate.wanted_responses as wanted
 inner join tasks using (benchmark, dataset_revision, task_id)
 inner join responses using (response_id)
+left join rubric using (response_id)
+left join scored using (response_id)
 where model_run_id = $model_run and list_contains($task_ids::varchar[], wanted.task_id)
 order by responses.task_id, responses.trial, responses.response_id;
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import fsspec
 
-from tasks.dataset.foreign_files import open_inside, open_regular
+from tasks.dataset.foreign_files import hash_inside, open_inside, read_regular
 from tasks.llm.environment import safe
 from tasks.rules.errors import PipelineError, UsageError, install_extra
 from warehouse import Warehouse, write_atomically
@@ -140,8 +140,7 @@ class Folder:
         """Return the content of a small file; None: there is no such file."""
         if not (path := self.path / name).exists():
             return None
-        with open_regular(path) as file:
-            return file.read()
+        return read_regular(path)
 
     def write(self, name: str, content: bytes) -> None:
         """Write a small file, or replace it."""
@@ -166,8 +165,7 @@ class Folder:
 
     def hash_of(self, name: str) -> str:
         """Read a file and return its SHA-256."""
-        with open_inside(self.path, name) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return hash_inside(self.path, name)
 
     def remove(self, names: Collection[str]) -> None:
         """Remove files, and the folders that become empty."""

@@ -3,6 +3,7 @@
 The bound on nested JSON is in `tasks/rules/text/json_text.py`.
 """
 
+import hashlib
 import os
 import stat
 import struct
@@ -54,6 +55,12 @@ def open_regular(path: Path) -> BufferedReader:
         os.close(opened)
         raise NotInside(f"{path}: is not a regular file; put one there")
     return bounded(os.fdopen(opened, "rb"), path)
+
+
+def read_regular(path: Path) -> bytes:
+    """Return the content of a regular file of bounded size (see `open_regular`)."""
+    with open_regular(path) as file:
+        return file.read()
 
 
 def bounded(file: BufferedReader, shown: PurePath | str) -> BufferedReader:
@@ -123,6 +130,12 @@ def open_inside(folder: Path, name: PurePath | str) -> BufferedReader:
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(shown)) from error
     return file
+
+
+def hash_inside(folder: Path, name: PurePath | str) -> str:
+    """Return the SHA-256 of a regular file within a folder (see `open_inside`)."""
+    with open_inside(folder, name) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def files_inside(folder: Path) -> list[Path]:

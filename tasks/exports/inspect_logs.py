@@ -5,8 +5,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
@@ -130,28 +128,14 @@ def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> No
 
 def _samples(reader: Reader, wanted: WantedTasks, model_run: Row) -> Iterator[Document]:
     """Yield the samples of a model run, by task and trial."""
-    primary = wanted.benchmark.primary_score.score_name
+    key = {"model_run": model_run["model_run_id"], "primary": wanted.benchmark.primary_score.score_name}
     task_ids = sorted(wanted.task_ids)
     for start in range(0, len(task_ids), _TASKS_AT_ONCE):
         some = task_ids[start : start + _TASKS_AT_ONCE]
-        key = {"model_run": model_run["model_run_id"]}
         responses = reader.rows(sql.read("queries/exports/inspect_responses"), key | {"task_ids": some})
-        key["response_ids"] = [row["response_id"] for row in responses]
-        criteria = _by_response(reader.rows(sql.read("queries/exports/inspect_criteria"), key))
-        scores = _by_response(reader.select(
-            "intermediate.response_scores", "response_id, score_name, value, value_lower, value_upper", breakdown="all",
-            model_run_id=model_run["model_run_id"], response_id=key["response_ids"],
-        ))  # fmt: skip
-        conversations = complete_conversations(reader, wanted, {row["task_id"] for row in responses})
+        conversations = complete_conversations(reader, wanted, some)
         for response in responses:
-            messages, response_id = conversations[response["task_id"]].messages, response["response_id"]
-            of_response = sorted(scores.get(response_id, ()), key=lambda row: row["score_name"] != primary)
-            yield _sample_of(model_run, response, messages, criteria.get(response_id, ()), of_response)
-
-
-def _by_response(rows: Sequence[Row]) -> Mapping[str, list[Row]]:
-    """Return rows that are in the order of their responses, by response."""
-    return {response_id: list(of) for response_id, of in groupby(rows, itemgetter("response_id"))}
+            yield _sample_of(model_run, response, conversations[response["task_id"]].messages)
 
 
 def _id_of(model_run: Row, what: str) -> str:
@@ -188,18 +172,16 @@ def _results(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: in
     return {"total_samples": n_samples, "completed_samples": n_samples - n_failed, "scores": list(scores.values())}
 
 
-def _sample_of(
-    model_run: Row, response: Row, messages: Sequence[Message], criteria: Sequence[Row], scores: Sequence[Row]
-) -> Document:
+def _sample_of(model_run: Row, response: Row, messages: Sequence[Message]) -> Document:
     """Return a sample: conversation, response, scores with every criterion, usage, and the error of a failed response.
 
     Args:
         model_run: the model run, with the model and the judge.
-        response: the response, or its failure, with the labels of the task.
+        response: the response, or its failure, with the labels of the task, every criterion with its verdict, and the
+            scores.
         messages: the conversation as sent.
-        criteria: every criterion of the task, with the verdict on this response.
-        scores: the response's scores, the main one first; empty for a failed response.
     """
+    criteria = response["criteria"] or ()
     judge_columns = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
     uid = digest("inspect sample", response["response_id"], *(model_run[name] for name in judge_columns))[:22]
     turns = [
@@ -225,7 +207,7 @@ def _sample_of(
             "usage": _usages([sampled]).get(sampled[0]), "time": response["latency_s"],
             "error": None if response_message else cause,
         },
-        "scores": _scores(criteria, scores) if response_message else {},
+        "scores": _scores(criteria, response["scores"] or ()) if response_message else {},
         "metadata": {name: response[name] for name in (*_OF_TASK, *_OF_RESPONSE)},
         # Model and judge may have the same name; then their usage is added up.
         "model_usage": _usages([sampled, *((model_run["judge"], usage) for usage in judged)]),
@@ -270,14 +252,12 @@ def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Documen
 
 def explanation_of(criteria: Sequence[Row]) -> str:
     """Return a Markdown table of the criteria, with their verdicts and explanations."""
-    columns = {
-        "Verdict": [row["status"].replace("_", " ") for row in criteria],
-        "Weight": ["" if row["weight"] is None else f"{row['weight']:g}" for row in criteria],
-        "Criterion": [_text(row["title"]) for row in criteria],
-        "Explanation": [_text(row["explanation"] or row["error"] or "") for row in criteria],
-    }
-    cells = [list(columns), ["---"] * len(columns), *zip(*columns.values(), strict=True)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
+    lines = ["| Verdict | Weight | Criterion | Explanation |", "| --- | --- | --- | --- |"]
+    for row in criteria:
+        status, weight = row["status"].replace("_", " "), "" if row["weight"] is None else f"{row['weight']:g}"
+        explanation = _text(row["explanation"] or row["error"] or "")
+        lines.append(f"| {status} | {weight} | {_text(row['title'])} | {explanation} |")
+    return "\n".join(lines)
 
 
 def _text(text: str) -> str:

@@ -14,7 +14,7 @@ import sql
 from tasks.benchmarks.base import Benchmark, RowError
 from tasks.benchmarks.rows import as_text, as_whole_number
 from tasks.config.job import Job
-from tasks.dataset.foreign_files import open_regular
+from tasks.dataset.foreign_files import open_regular, read_regular
 from tasks.dataset.source import read_rows, refuse_twice
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.cells import as_before
@@ -69,16 +69,6 @@ def key_of(job: Job) -> dict[str, str]:
     return {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
 
 
-def batch_of_file(file: Path, *options: str | None) -> str:
-    """Return the id of a batch from a file.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    with open_regular(file) as opened:
-        return batch_of(opened.read(), *options)
-
-
 def batch_of(content: bytes, *options: str | None) -> str:
     """Return the id of an import batch: a hash of its content and of the given options."""
     hasher = hashlib.sha256(content)
@@ -115,8 +105,7 @@ def _read(file: Path) -> Iterable[Any]:
     if file.suffix != ".json":
         return read_rows(file)
     try:
-        with open_regular(file) as opened:
-            document = read_json(opened.read().decode("utf-8-sig"))
+        document = read_json(read_regular(file).decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise ImportRefused(f"{file}: not JSON ({error}); correct the file") from error
     if isinstance(document, dict) and not any(isinstance(value, dict | list) for value in document.values()):

@@ -1,6 +1,5 @@
 """The import of responses: texts in rows, and documents that rows name or that their file names identify."""
 
-import hashlib
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
@@ -11,7 +10,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
-from tasks.dataset.foreign_files import NotInside, files_inside, open_inside
+from tasks.dataset.foreign_files import NotInside, files_inside, hash_inside, open_inside, read_regular
 from tasks.imports import files
 from tasks.imports.documents import SUFFIXES, Converted, convert, converters
 from tasks.imports.files import Given, ImportRefused, NotHere, Row
@@ -100,9 +99,9 @@ def offer_of(
         raise UsageError(f"{option}: works only with a folder of documents, and {source} is not a folder")
     given = files.given_rows(source, benchmark, model=model)
     rows = [Offered(where, row, _document(source, where, row)) for where, row in given]
-    batch, documents = files.batch_of_file(source, model), _documents(rows)
+    batch, documents = files.batch_of(read_regular(source), model), _documents(rows)
     if documents:
-        batch = _batch([batch, *(_hash_of(source.parent, file) for file in documents)])
+        batch = _batch([batch, *(hash_inside(source.parent, file.relative_to(source.parent)) for file in documents)])
     return rows, source.parent, batch, 0
 
 
@@ -137,8 +136,9 @@ def _of_folder(folder: Path, pattern: str, model: str | None, *, skip_other: boo
         kinds = ", ".join(SUFFIXES)
         raise ImportRefused(f"{some(others, 1) or folder}: not a document ({kinds}) named like {pattern}; {advice}")
     documents = _documents(rows)
-    names = (part for file in documents for part in (file.relative_to(folder).as_posix(), _hash_of(folder, file)))
-    return rows, folder, _batch([pattern, *names]), len(others)
+    names = [file.relative_to(folder).as_posix() for file in documents]
+    content = (part for name in names for part in (name, hash_inside(folder, name)))
+    return rows, folder, _batch([pattern, *content]), len(others)
 
 
 def _named(folder: Path, file: Path, parts: Sequence[str], tasks: Collection[str]) -> dict[str, str] | None:
@@ -151,11 +151,6 @@ def _named(folder: Path, file: Path, parts: Sequence[str], tasks: Collection[str
         both = " or ".join(f"task {reading['task']!r}" for reading in known[:2])
         raise ImportRefused(f"{file}: its name fits {both}; list it in a table with a column `file`")
     return known[0] if known else None
-
-
-def _hash_of(folder: Path, file: Path) -> str:
-    with open_inside(folder, file.relative_to(folder)) as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def _batch(parts: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.rows import as_number, as_text
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
+from tasks.dataset.foreign_files import read_regular
 from tasks.imports import files
 from tasks.imports.files import Given, ImportRefused, NotHere, Row
 from tasks.llm.replies import OK
@@ -159,7 +160,7 @@ def import_verdicts(
         ImportRefused: a row matches no stored response or criterion, has another text than the stored response, or a
             different decision is stored for it.
     """
-    batch = files.batch_of_file(file, "verdicts", task, model, judge, grading)
+    batch = files.batch_of(read_regular(file), "verdicts", task, model, judge, grading)
     benchmark, key = load_benchmark(job.settings.benchmark), files.key_of(job)
     given = list(files.given_rows(file, benchmark, task=task, model=model, judge=judge, grading=grading))
     decided = [each for each in given if not skip_empty or _stated(each[1])]
@@ -343,7 +344,7 @@ def import_reviews(
         matched, notes = files.of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown)
         if n_empty := len(given) - len(decided):
             notes.append(f"{n_empty} rows without a decision skipped")
-        batch = files.batch_of_file(file, "reviews", reviewer)
+        batch = files.batch_of(read_regular(file), "reviews", reviewer)
         cells = files.Cells("reviews", stored, batch)
         for (where, row), wording in matched:
             cells.put(where, _review_row({**common, "import_batch": batch}, sampled, where, row, wording))

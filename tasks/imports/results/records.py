@@ -217,11 +217,9 @@ class LogSource:
         Raises:
             SourceError: a file begins like JSON and is neither an object nor JSON Lines.
         """
-        self.path, self.content, self.text = path, b"", ""
+        self.path, self.text = path, ""
         self.files = _results_in(path) if path.is_dir() else {}
-        if not path.is_dir():
-            with foreign_files.open_regular(path) as file:
-                self.content = file.read()
+        self.content = b"" if path.is_dir() else foreign_files.read_regular(path)
         self.is_zip = self.content.startswith(b"PK\x03\x04")
         with suppress(UnicodeDecodeError):
             self.text = "" if self.is_zip else self.content.decode("utf-8-sig")
