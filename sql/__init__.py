@@ -78,10 +78,8 @@ def behind(changed: set[str]) -> list[SqlModel]:
     for model in models():
         if reached.intersection(model.depends_on):
             reached.add(model.name)
-    for model in reversed(models()):
-        if model.name in reached:
-            reached |= {step.name for step in models() if step.kind == "step" and step.name in model.depends_on}
-    return [model for model in models() if model.name in reached]
+    kept = {model.name for model in models() if model.kind != "step"}
+    return leading_to(reached, kept - reached)
 
 
 def leading_to(wanted: Collection[str], given: Collection[str] = ()) -> list[SqlModel]:

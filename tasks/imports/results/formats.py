@@ -133,17 +133,15 @@ def _gradings(where: str, score: Row, rubric: Sequence[Any]) -> tuple[Sequence[G
 
 def _decision(attempt: Row, position: int, item: Row) -> Decision:
     parsed = as_mapping(attempt.get("parsed_value"))
-    met = parsed.get("criteria_met")
-    is_decided = attempt.get("status") == "success" and isinstance(met, bool)
+    met = parsed.get("criteria_met") if attempt.get("status") == "success" else None
+    value = float(met) if isinstance(met, bool) else None
     output = as_mapping(attempt.get("model_output"))
     cause = as_text(attempt.get("error")) or as_text(attempt.get("status"))
     return Decision(
         as_text(item.get("id")) or as_text(item.get("title") or item.get("criterion")),
-        float(met) if is_decided and isinstance(met, bool) else None, position,
-        status=PARSE_ERROR if output else records.call_failure(cause) or PROVIDER_ERROR,
-        explanation=as_text(parsed.get("explanation")) if is_decided else None,
-        error=None if is_decided else cause,
-        weight=as_number(item.get("weight", item.get("points"))),
+        value, position, status=PARSE_ERROR if output else records.call_failure(cause) or PROVIDER_ERROR,
+        explanation=None if value is None else as_text(parsed.get("explanation")),
+        error=cause if value is None else None, weight=as_number(item.get("weight", item.get("points"))),
         usage={**records.usage_of(output), "latency_s": as_number(attempt.get("latency"))},
         text=as_text(item.get("title") or item.get("criterion")),
     )  # fmt: skip
