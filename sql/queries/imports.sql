@@ -1,7 +1,8 @@
--- name: responses_of_model
--- One row: a usable response of a model in a vintage to an admitted task, with
--- the number of its verdicts that can be scored.
-select responses.response_id, count(*) as n_criteria
+-- name: population_of_model
+-- The usable responses of a model in a vintage to admitted tasks, and the number of
+-- their verdicts that can be scored.
+select list(distinct response_id order by response_id) as covered_responses,
+    count(*) as n_population
 from responses
 inner join tasks using (benchmark, dataset_revision, task_id)
 inner join criteria using (benchmark, dataset_revision, task_id)
@@ -11,9 +12,7 @@ where benchmark = $benchmark
     and vintage = $vintage
     and status = 'ok'
     and is_admitted
-    and weight is not null
-group by responses.response_id
-order by responses.response_id;
+    and weight is not null;
 
 -- name: batch
 -- The stored rows of one imported file, all verdicts on its responses, and a flag

@@ -265,8 +265,11 @@ def _are_of_a_sheet(reader: Reader, rows: Sequence[Row]) -> bool:
     return bool(reader.rows(sql.read("queries/imports/sheets_of_verdicts"), {"cells": cells}))
 
 
-def _cell(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    return row["response_id"], row["criterion_id"], row["criterion_hash"]
+_CELL = ("response_id", "criterion_id", "criterion_hash")
+
+
+def _cell(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(row[name] for name in _CELL)
 
 
 def _label_tables(
@@ -288,28 +291,24 @@ def _label_tables(
         return tables
     if _are_of_a_sheet(reader, rows):
         raise ImportRefused(f"{file}: is a sheet whose probabilities are stored; leave --random-sample out")
-    of_model: dict[tuple[str, str], dict[tuple[str, str, str], Row]] = defaultdict(dict)
+    tables |= {"label_sheets": [], "label_draws": []}
+    of_model: dict[tuple[str, str], dict[tuple[str, ...], Row]] = defaultdict(dict)
     for row in rows:
         of_model[row["model"], row["vintage"]][_cell(row)] = row
-    sheets: list[Row] = []
-    draws: list[Row] = []
     for (model, vintage), cells in sorted(of_model.items()):
         given = {**key, "model": model, "vintage": vintage}
-        responses = reader.rows(sql.read("queries/imports/responses_of_model"), given)
-        n_population = sum(row["n_criteria"] for row in responses)
+        (population,) = reader.rows(sql.read("queries/imports/population_of_model"), given)
+        n, n_population = len(cells), population["n_population"]
         sheet = {**key, "sheet_id": digest("stated sample", batch, *given.values())}
-        sheets.append({
-            **sheet, "design": f"stated to be a simple random sample of {len(cells)} of {n_population} verdicts on "
-            f"{model} in vintage {vintage}",
-            "covered_breakdown": "all", "covered_label": "", "n_population": n_population, "n_drawn": len(cells),
-            "covered_responses": [row["response_id"] for row in responses], "seed": None, "run_id": job.run_id, **now,
+        design = f"a simple random sample of {n} of {n_population} verdicts on {model} in vintage {vintage}"
+        tables["label_sheets"].append({
+            **sheet, **population, "design": f"stated to be {design}", "covered_breakdown": "all", "covered_label": "",
+            "n_drawn": n, "seed": None, "run_id": job.run_id, **now,
         })  # fmt: skip
-        draws += [
-            {**sheet, "task_id": row["task_id"], "response_id": cell[0], "criterion_id": cell[1],
-             "criterion_hash": cell[2], "probability": min(1.0, len(cells) / n_population), "is_known": False}
-            for cell, row in sorted(cells.items())
-        ]  # fmt: skip
-    return tables | {"label_sheets": sheets, "label_draws": draws}
+        chance = {"probability": min(1.0, n / n_population), "is_known": False}
+        drawn = ({name: row[name] for name in ("task_id", *_CELL)} for _, row in sorted(cells.items()))
+        tables["label_draws"] += [{**sheet, **of_verdict, **chance} for of_verdict in drawn]
+    return tables
 
 
 _DECISIONS = {"agree": 1.0, "disagree": 0.0}
