@@ -46,9 +46,7 @@ def opened(building: Path, n_bytes: int = 0) -> Iterator[duckdb.DuckDBPyConnecti
         connection.execute("use building")
         connection.execute("begin")
         yield connection
-        connection.execute("commit")
-        connection.execute("use memory")
-        connection.execute("detach building")
+        connection.execute("commit; use memory; detach building")
     append_digest(building)
 
 
@@ -120,8 +118,7 @@ def _load_parts(connection: duckdb.DuckDBPyConnection, standing: Standing, missi
             load(connection, table, paths, standing)
             if sum(path.stat().st_size for path in paths) > _SMALL_BYTES:
                 # Uncommitted rows stay in memory and leave none for the next table.
-                connection.execute("commit")
-                connection.execute("begin")
+                connection.execute("commit; begin")
             condition = table.models_read
             loaded[table.name] = not condition or holds(connection, f"select 1 from {ARRIVED} where {condition}")
     return loaded
@@ -141,8 +138,7 @@ def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.SqlMo
             connection.execute(f"insert into {model.name} by name {model.query}")
             (n_rows,) = connection.fetchone() or (0,)
             if n_rows >= 100_000:
-                connection.execute("commit")
-                connection.execute("begin")
+                connection.execute("commit; begin")
 
 
 def load_rows(database: Path, files: Mapping[str, Path], same: Mapping[str, str]) -> None:

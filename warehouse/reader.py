@@ -13,7 +13,7 @@ import sql
 from warehouse.errors import WarehouseError, cause_of, nothing_in
 from warehouse.files import is_database_whole
 from warehouse.parts import Names
-from warehouse.rows import memory, quieten, quoted
+from warehouse.rows import connect, memory, quoted
 from warehouse.tables import TABLES
 
 PARTS = "published_parts"
@@ -138,9 +138,7 @@ def _base(spill: Path | None) -> duckdb.DuckDBPyConnection:
     if spill is None:
         with contextlib.suppress(IndexError):
             return _IDLE.pop()
-    database = duckdb.connect(config={"temp_directory": str(spill), "memory_limit": memory()} if spill else {})
-    quieten(database)
-    return database
+    return connect(temp_directory=str(spill), memory_limit=memory()) if spill else connect()
 
 
 @atexit.register

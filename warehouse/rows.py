@@ -32,12 +32,8 @@ def memory(n_bytes: int = 0) -> str:
 def engine(spill: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open an in-memory database that spills to the folder `spill`, which is removed at the end."""
     try:
-        with duckdb.connect() as connection:
-            quieten(connection)
-            connection.execute(f"set memory_limit = {quoted(memory())}")
-            connection.execute(f"set temp_directory = {quoted(spill)}")
-            # The order of rows has no meaning, and preserving it takes a third of the time.
-            connection.execute("set preserve_insertion_order = false")
+        # The order of rows has no meaning, and preserving it takes a third of the time.
+        with connect(memory_limit=memory(), temp_directory=str(spill), preserve_insertion_order=False) as connection:
             yield connection
     finally:
         shutil.rmtree(spill, ignore_errors=True)
@@ -48,13 +44,17 @@ def holds(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
     return bool(connection.execute(f"{query} limit 1").fetchall())
 
 
-def quieten(connection: duckdb.DuckDBPyConnection) -> None:
-    """Stop DuckDB from looking for extensions on the network, which takes seconds, and from drawing progress bars."""
-    connection.execute("set autoinstall_known_extensions = false")
-    connection.execute("set autoload_known_extensions = false")
+def connect(**settings: str | bool) -> duckdb.DuckDBPyConnection:
+    """Open an in-memory database.
+
+    It does not look for extensions on the network, which takes seconds, and draws no progress bars.
+    """
+    quiet = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    connection = duckdb.connect(config={**quiet, **settings})
     # In a notebook, DuckDB needs ipywidgets for the bar; without them it refuses this setting.
     with contextlib.suppress(duckdb.InvalidInputException):
         connection.execute("set enable_progress_bar = false")
+    return connection
 
 
 def quoted(text: object) -> str:
