@@ -3,14 +3,14 @@
 Only DuckDB, Polars and PyArrow are used here, and nothing of the stages or flows.
 """
 
+from warehouse.build import is_removed, rests_on_response
 from warehouse.columns import COLUMNS
 from warehouse.errors import WarehouseBusy, WarehouseError, WarehouseOutdated, nothing_in
 from warehouse.files import pop_notices, sync, write_atomically
 from warehouse.locks import file_lock, refuse_if_lost, why_lost
 from warehouse.parts import DATABASE, FILE, lines_on, refuse_other_version
 from warehouse.publish import DAMAGED
-from warehouse.reader import Reader, reporting_damage
-from warehouse.rows import is_removed, quoted, rests_on_response
+from warehouse.reader import Reader, quoted, reporting_damage
 from warehouse.samples import sample_path
 from warehouse.tables import DECIDED_STATUSES, TABLES, StoredTable
 from warehouse.warehouse import Warehouse, content_of, other_content

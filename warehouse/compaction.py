@@ -18,11 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sql
+from warehouse.build import BY_MOMENT, REMOVALS, REPLACED, is_removed, note_replaced, view_parts
 from warehouse.errors import WarehouseError, cause_of
 from warehouse.files import HASH_HEX, hash_of, is_whole, write_file
 from warehouse.parts import PartStore, moment_of, write_list
 from warehouse.publish import listing_of
-from warehouse.rows import BY_MOMENT, REMOVALS, REPLACED, engine, is_removed, memory, note_replaced, quoted, view_parts
+from warehouse.reader import engine, memory, quoted
 from warehouse.tables import TABLES, StoredTable
 
 LARGE_ROWS = 500_000

@@ -20,13 +20,12 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from warehouse.build import build
+from warehouse.build import REMOVALS, build, decided, standing_rows, view_parts
 from warehouse.errors import WarehouseError, cause_of
 from warehouse.files import Unsound, is_whole, note, sync
 from warehouse.locks import refuse_if_lost
 from warehouse.parts import FILE, LIST, Listing, Names, PartStore, Standing, names_in, read_list, version_in, write_list
-from warehouse.reader import Reader, is_damaged, parts_of, published_parts
-from warehouse.rows import REMOVALS, decided, engine, quoted, standing_rows, view_parts
+from warehouse.reader import Reader, engine, is_damaged, parts_of, published_parts, quoted
 from warehouse.tables import TABLES, StoredTable
 
 DAMAGED = "damaged"

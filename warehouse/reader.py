@@ -1,8 +1,9 @@
-"""The reader of the published database: one consistent state, without a lock."""
+"""DuckDB in memory for work on parts, and the published database: one consistent state, without a lock."""
 
 import atexit
 import contextlib
 import hashlib
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,55 @@ import sql
 from warehouse.errors import WarehouseError, cause_of, nothing_in
 from warehouse.files import is_database_whole
 from warehouse.parts import Names
-from warehouse.rows import connect, memory, quoted
 from warehouse.tables import TABLES
 
 PARTS = "published_parts"
 """The table of a database with the names of the parts that it contains."""
 STAMP = "published_from"
 Parameters = Sequence[Any] | Mapping[str, Any] | None
+
+
+def memory(n_bytes: int = 0) -> str:
+    """Return the memory limit for work on parts of `n_bytes` in total; other work runs beside it.
+
+    Larger data spills to disk, but joins of more than 30 million verdicts (2 GB) need more memory even for that.
+    """
+    return f"{round(max(1200, 0.6 * n_bytes / 1e6))}MB"
+
+
+@contextlib.contextmanager
+def engine(spill: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open an in-memory database that spills to the folder `spill`, which is removed at the end."""
+    try:
+        # The order of rows has no meaning, and preserving it takes a third of the time.
+        with connect(memory_limit=memory(), temp_directory=str(spill), preserve_insertion_order=False) as connection:
+            yield connection
+    finally:
+        shutil.rmtree(spill, ignore_errors=True)
+
+
+def holds(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
+    """Return whether a query has a row."""
+    return bool(connection.execute(f"{query} limit 1").fetchall())
+
+
+def connect(**settings: str | bool) -> duckdb.DuckDBPyConnection:
+    """Open an in-memory database.
+
+    It does not look for extensions on the network, which takes seconds, and draws no progress bars.
+    """
+    quiet = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    connection = duckdb.connect(config={**quiet, **settings})
+    # In a notebook, DuckDB needs ipywidgets for the bar; without them it refuses this setting.
+    with contextlib.suppress(duckdb.InvalidInputException):
+        connection.execute("set enable_progress_bar = false")
+    return connection
+
+
+def quoted(text: object) -> str:
+    """Return a SQL string literal."""
+    return "'" + str(text).replace("'", "''") + "'"
+
 
 _IDLE: list[duckdb.DuckDBPyConnection] = []
 """Unused in-memory databases: creating one takes several times as long as attaching a file."""

@@ -23,7 +23,7 @@ from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
 from warehouse import COLUMNS, DECIDED_STATUSES, TABLES, Reader, Warehouse, content_of, quoted, refuse_other_version
-from warehouse.rows import is_removed, rests_on_response
+from warehouse.build import is_removed, rests_on_response
 
 NOT_EXPORTED = ("retractions", "removals")
 """Tables that are not exported: each warehouse decides on its own retractions and removals."""
