@@ -86,15 +86,13 @@ class Store:
 
     def put(self, files: Mapping[str, Path]) -> None:
         """Copy local files to these names."""
-        if files:
-            with in_one_line(self.address):
-                self.filesystem.put(list(map(str, files.values())), list(map(self._path, files)))
+        with in_one_line(self.address):
+            self.filesystem.put(list(map(str, files.values())), list(map(self._path, files)))
 
     def get(self, files: Mapping[str, Path]) -> None:
         """Copy the files with these names to local paths; the caller has checked that the paths are safe."""
-        if files:
-            with in_one_line(self.address):
-                self.filesystem.get(list(map(self._path, files)), list(map(str, files.values())))
+        with in_one_line(self.address):
+            self.filesystem.get(list(map(self._path, files)), list(map(str, files.values())))
 
     def hash_of(self, name: str) -> str:
         """Read a file and return its SHA-256."""

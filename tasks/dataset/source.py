@@ -150,11 +150,10 @@ def read_prompts(path: Path) -> dict[str, str]:
     return prompts
 
 
-def with_prompts(rows: Iterable[Row], prompts: Mapping[str, str], id_columns: Iterable[str]) -> Iterator[Row]:
-    """Yield rows with the prompts for their ids; a row that has a prompt, or whose id has none, is unchanged."""
-    for row in rows:
-        prompt = next((prompts[row[name]] for name in id_columns if row.get(name) in prompts), None)
-        yield row if prompt is None or row.get("prompt") else {**row, "prompt": prompt}
+def with_prompt(row: Row, prompts: Mapping[str, str], id_columns: Iterable[str]) -> Row:
+    """Return a row with the prompt for its id; a row that has a prompt, or whose id has none, is unchanged."""
+    prompt = next((prompts[row[name]] for name in id_columns if row.get(name) in prompts), None)
+    return row if prompt is None or row.get("prompt") else {**row, "prompt": prompt}
 
 
 _REVISION_HEX = 40
@@ -239,8 +238,8 @@ def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
         revision = _content_revision(files if prompts is None else {**files, prompts.name: prompts})
 
     def rows(split: str) -> Sequence[Row]:
-        rows = read_rows(files[split])
-        return list(rows if prompts is None else with_prompts(rows, read_prompts(prompts), benchmark.id_columns))
+        prompt_of = {} if prompts is None else read_prompts(prompts)
+        return [with_prompt(row, prompt_of, benchmark.id_columns) for row in read_rows(files[split])]
 
     return Source(str(path), revision, tuple(files), rows, files)
 

@@ -72,7 +72,6 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
         if not (model_runs := reader.rows(sql.read("queries/exports/inspect_model_runs"), chosen)):
             raise UsageError(f"{folder}: no model has a verdict in this selection; see `prbench status`")
         with disk_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
             n_samples = sum(_write_log(reader, wanted, model_run, folder) for model_run in model_runs)
     summary = f"{len(model_runs)} logs with {n_samples} samples in {folder}"
     return StageReport("export", rows=n_samples, notes=[summary, f"`inspect view --log-dir {folder}` shows them"])

@@ -155,7 +155,6 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
         if not chosen:
             raise UsageError(f"{folder}: no row of {benchmark.name} in these tables; see `prbench status`")
         with disk_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
             written = exported.write_tables(reader, folder, chosen, key)
             arrow = {table.name: _copied(folder, written, table, licence) for table in written.tables}
             # This file makes the copies one `DatasetDict`.
