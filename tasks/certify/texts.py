@@ -128,7 +128,8 @@ def check_ids(folder: Path, key: Key, texts: Mapping[str, str]) -> Ids:
     hashes: dict[str, str] = {}
     for row in rows_of(folder / member_of("responses")):
         hashes[row["response_id"]] = row["text_sha256"]
-        if row["response_id"] != response_id(*key.values(), *(row[name] for name in _RESPONSE)):
+        of_data = key["benchmark"], key["dataset_revision"]
+        if row["response_id"] != response_id(*of_data, *(row[name] for name in _RESPONSE)):
             named = _named((RESPONSE, *(row[name] for name in OF_RESPONSE)))
             differing.append(f"{named} does not have the id of its task, conversation, model, trial and vintage")
     n_checked, n_unchecked = 0, 0
