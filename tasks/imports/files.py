@@ -244,8 +244,8 @@ class Cells:
         return self.new.get(identity, row)
 
 
-def store(job: Job, batch: str, cells: Mapping[str, Cells]) -> StageReport:
-    """Write the new rows of each kind and report on them; a batch that was retracted is restored."""
+def store(job: Job, batch: str, cells: Mapping[str, Cells], notes: Iterable[str] = ()) -> StageReport:
+    """Write the new rows of each kind and report on them, with further notes; a retracted batch is restored."""
     warehouse = Warehouse(job.warehouse)
     _, _, was_retracted = batch_in(warehouse, batch)
     for kind, of_kind in cells.items():
@@ -259,7 +259,7 @@ def store(job: Job, batch: str, cells: Mapping[str, Cells]) -> StageReport:
     note = f"{brought} imported, {n_given - n_new} already present"
     if was_retracted:
         note = f"{batch_in(warehouse, batch)[0]} restored"
-    report = StageReport("import", rows=n_new, notes=[f"{note} (batch {batch})"])
+    report = StageReport("import", rows=n_new, notes=[f"{note} (batch {batch})", *notes])
     configured = {model.label for model in job.settings.models}
     imported = cells["responses"].new.values() if "responses" in cells else ()
     labels = list(dict.fromkeys(row["model"] for row in imported if row["model"] not in configured))

@@ -194,9 +194,7 @@ def import_responses(
         columns = content_columns(None if text is None or shows_nothing(text) else text, EMPTY, cause)
         cells.put(where, cell | columns | {"import_batch": batch})
     cells.given |= {cell["response_id"] for _, cell in given}
-    report = files.store(job, batch, {"responses": cells})
-    report.notes += [*_notes(texts, n_left_out), *skipped]
-    return report
+    return files.store(job, batch, {"responses": cells}, [*_notes(texts, n_left_out), *skipped])
 
 
 def _cell(job: Job, key: Row, conversations: Mapping[str, str], offered: Offered) -> Row:

@@ -191,11 +191,8 @@ def import_verdicts(
         row["may_hide_failures"] = False  # people make no calls, so none can fail
     for name, own in labels.items():
         Warehouse(job.warehouse).write(name, own)
-    report = files.store(job, batch, {"verdicts": cells})
-    if skip_empty:
-        report.notes.append(f"{len(given) - len(decided)} rows without a decision skipped")
-    report.notes += skipped
-    return report
+    empty = [f"{len(given) - len(decided)} rows without a decision skipped"] if skip_empty else []
+    return files.store(job, batch, {"verdicts": cells}, [*empty, *skipped])
 
 
 def _verdict_row(job: Job, grading: str, batch: str, where: str, given: Given, response: Row, wording: Wording) -> Row:
@@ -348,11 +345,7 @@ def import_reviews(
         for (where, row), wording in matched:
             cells.put(where, _review_row({**common, "import_batch": batch}, sampled, where, row, wording))
         read.append((batch, cells, notes))
-    reports = []
-    for batch, cells, notes in read:
-        reports.append(files.store(job, batch, {"reviews": cells}))
-        reports[-1].notes += notes
-    return reports
+    return [files.store(job, batch, {"reviews": cells}, notes) for batch, cells, notes in read]
 
 
 def _review_row(common: Row, sampled: Set[tuple[str, ...]], where: str, given: Given, wording: Wording) -> Row:
