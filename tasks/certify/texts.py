@@ -118,14 +118,11 @@ def check_texts(folder: Path, key: Key, texts: Iterable[Path]) -> tuple[Texts, d
 
 def check_ids(folder: Path, key: Key, texts: Mapping[str, str]) -> Ids:
     """Recompute the ids of an unpacked certificate; `texts` maps hashes to responses, which ids of verdicts need."""
-    differing: list[str] = []
-    hashes: dict[str, str] = {}
-    for row in rows_of(folder / member_of("responses")):
-        hashes[row["response_id"]] = row["text_sha256"]
-        of_data = key["benchmark"], key["dataset_revision"]
-        if row["response_id"] != response_id(*of_data, *(row[name] for name in _RESPONSE)):
-            named = _named((RESPONSE, *(row[name] for name in OF_RESPONSE)))
-            differing.append(f"{named} does not have the id of its task, conversation, model, trial and vintage")
+    of_data, responses = (key["benchmark"], key["dataset_revision"]), list(rows_of(folder / member_of("responses")))
+    hashes = {row["response_id"]: row["text_sha256"] for row in responses}
+    others = (r for r in responses if r["response_id"] != response_id(*of_data, *(r[name] for name in _RESPONSE)))
+    named = (_named((RESPONSE, *(row[name] for name in OF_RESPONSE))) for row in others)
+    differing = [f"{name} does not have the id of its task, conversation, model, trial and vintage" for name in named]
     n_checked, n_unchecked = 0, 0
     for row in rows_of(folder / member_of("verdicts")):
         if (text := texts.get(hashes.get(row["response_id"], ""))) is None:
