@@ -44,7 +44,7 @@ def ingest(job: Job) -> StageReport:
             stored = reader.select("split_members", "distinct split", **key)
         if {row["split"] for row in stored} >= set(source.splits):
             return _stored(warehouse, key, source)
-    by_split = {split: tasks_of(source, split, benchmark) for split in source.splits}
+    by_split = {split: list(tasks_of(source, split, benchmark)) for split in source.splits}
     # Every task once, in order of appearance. `n_rows` is the largest number of rows with its id in a split, or of
     # different contents under its id. Hard splits repeat tasks of full ones, so an id may be in two splits with the
     # same content.

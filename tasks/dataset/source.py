@@ -173,8 +173,8 @@ class Source:
     files: Mapping[str, Path] = field(default_factory=dict)
 
 
-def tasks_of(source: Source, split: str, benchmark: Benchmark) -> list[Task]:
-    """Return the tasks in the rows of a split.
+def tasks_of(source: Source, split: str, benchmark: Benchmark) -> Iterator[Task]:
+    """Yield the tasks in the rows of a split.
 
     Raises:
         SourceError: there is no row, a column is missing, or a row cannot become a task.
@@ -185,14 +185,12 @@ def tasks_of(source: Source, split: str, benchmark: Benchmark) -> list[Task]:
         raise SourceError(f"{where}: there is no row")
     if missing := set(benchmark.columns).difference(*rows):
         raise SourceError(f"{where}: lacks the column {some(sorted(missing), 5)}; all {benchmark.name} rows have it")
-    tasks = []
     for number, row in enumerate(rows, start=1):
         try:
-            tasks.append(benchmark.parse_row(row))
+            yield benchmark.parse_row(row)
         except Exception as error:
             what = "" if isinstance(error, RowError) else f"{benchmark.name}.parse_row: {type(error).__name__}: "
             raise SourceError(f"{where}: row {number}: {one_line(f'{what}{error}')}; correct or remove it") from error
-    return tasks
 
 
 def with_revision(job: Job) -> Job:

@@ -258,10 +258,8 @@ def _holds(table: "Table", words: Iterable[Word]) -> bool:
 
 def _table(table: "Table", words: Iterable[Word]) -> str:
     words = [{**word, "cell": _box_of(word, table.cells)} for word in words]
-    rows = []
-    for row in table.rows:
-        inside = ([word for word in words if cell is not None and word["cell"] == cell] for cell in row.cells)
-        rows.append([" ".join(line.text for line in lines_of(cell, 0)).replace("|", "\\|") for cell in inside])
+    inside = ([[word for word in words if cell and word["cell"] == cell] for cell in row.cells] for row in table.rows)
+    rows = [[" ".join(line.text for line in lines_of(cell, 0)).replace("|", "\\|") for cell in row] for row in inside]
     head, *body = (f"| {' | '.join(cells)} |" for cells in rows)
     return "\n".join((head, "|" + " --- |" * len(rows[0]), *body))
 

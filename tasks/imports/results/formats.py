@@ -24,8 +24,8 @@ from tasks.rules.errors import UsageError
 from tasks.rules.verdict import PARSE_ERROR
 
 
-def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> list[LoggedResponse]:
-    """Return the responses of runs, given part by part, with trials that are unique over all parts of a run.
+def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> Iterator[LoggedResponse]:
+    """Yield the responses of runs, given part by part, with trials that are unique over all parts of a run.
 
     Responses with the same content in different parts are one response (if there are several in a part, those at the
     same position). Other content, or the same content again in one part, is another trial. If a judge decided
@@ -40,7 +40,6 @@ def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> list[LoggedR
         known, key = numbers[of], (content, seen[of, part, content])
         return known.setdefault(key, max(known.values()) + 1 if stated in known.values() else stated)
 
-    numbered = []
     for run, response in responses:
         task, part = (run, response.model, response.task_id, tuple(response.messages or ())), response.group
         trial = number(task, part, (response.text, response.status), response.trial or 1)
@@ -49,8 +48,7 @@ def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> list[LoggedR
             decisions = tuple((decision.criterion, decision.position, decision.value) for decision in each.decisions)
             again = number((task, trial, each.judge), part, decisions, each.judge_trial)
             gradings.append(each._replace(judge_trial=again))
-        numbered.append(response._replace(trial=trial, gradings=gradings))
-    return numbered
+        yield response._replace(trial=trial, gradings=gradings)
 
 
 _SCORES = {"clipped_score": PRIMARY, "overall_score": PRIMARY, "normalized_score": MIN_NORMALIZED}
@@ -68,11 +66,11 @@ def read_evalscope(source: LogSource) -> Log:
             run, folder, model, part = key
             for row in json_rows(source.path / name, content.decode("utf-8-sig").split("\n")):
                 rows[run, model, part, as_whole_number(row.get("index")) or 0][folder] = row
-    responses = with_trials(
+    responses = list(with_trials(
         (run, _response(f"{source.path / run}: {model}, {part}, index {index}", model, part, of.get("predictions", {}),
                       of.get("reviews", {})))
         for (run, model, part, index), of in sorted(rows.items(), key=lambda item: item[0])
-    )  # fmt: skip
+    ))  # fmt: skip
     # If a model lacks a task that another model has, its prediction failed, which leaves no row.
     tasks: dict[str | None, set[str]] = defaultdict(set)
     for response in responses:
@@ -174,23 +172,21 @@ def read_published(source: LogSource) -> Log:
             responses.append(LoggedResponse(
                 where, model, as_text(given.get("id")) or task, None, trial=trial,
                 transcript=as_text(given.get("convo")) or "", failure_texts={"N/A": PROVIDER_ERROR},
-                gradings=(Grading(judge, _grades(where, given), own_scores=own, may_hide_failures=True),),
+                gradings=(Grading(judge, list(_grades(where, given)), own_scores=own, may_hide_failures=True),),
             ))  # fmt: skip
     notes = ["the models had web search; --as gives them labels of their own"] if config.get("web_search") else []
     return Log("published PRBench harness", responses, notes)
 
 
-def _grades(where: str, output: Mapping[str, Any]) -> Sequence[Decision]:
+def _grades(where: str, output: Mapping[str, Any]) -> Iterator[Decision]:
     texts, grades = as_list(output.get("rubric_texts")), as_list(output.get("grades"))
     weights = as_list(output.get("weights")) or [None] * len(texts)
     if not len(texts) == len(grades) == len(weights):
         raise ImportRefused(f"{where}: has {len(texts)} rubric_texts, {len(grades)} grades and {len(weights)} weights")
-    decisions = []
     for text, grade, weight in zip(texts, grades, weights, strict=True):
         if (value := {"true": 1.0, "false": 0.0}.get(str(grade).strip().lower())) is None:
             raise ImportRefused(f"{where}: a grade is {grade!r}; it is true or false")
-        decisions.append(Decision(as_text(text), value, weight=as_number(weight)))
-    return decisions
+        yield Decision(as_text(text), value, weight=as_number(weight))
 
 
 _UNANSWERED = {"No response (bad request).": PROVIDER_ERROR}
@@ -226,7 +222,7 @@ def read_simple(source: LogSource) -> Log:
         responses = [_of_example(f"{source.path}: row {n}", row) for n, row in enumerate(source.rows, start=1)]
     else:
         responses = list(_of_report(source.path, source.text))
-    return Log("simple-evals", with_trials(("", each) for each in responses))
+    return Log("simple-evals", list(with_trials(("", each) for each in responses)))
 
 
 def _of_example(where: str, example: Mapping[str, Any]) -> LoggedResponse:
@@ -288,7 +284,7 @@ def read_m42(source: LogSource) -> Log:
         ImportRefused: the judge's decisions do not match the rubric, or are not the text of a Python list.
     """
     responses = [_of_row(f"{source.path}: row {n}", row) for n, row in enumerate(source.rows, start=1)]
-    return Log("m42", with_trials(("", each) for each in responses))
+    return Log("m42", list(with_trials(("", each) for each in responses)))
 
 
 def _of_row(where: str, row: Mapping[str, Any]) -> LoggedResponse:
