@@ -6,6 +6,7 @@ change; the pointer names the publication when it is complete.
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
@@ -193,29 +194,24 @@ def import_tables(job: Job, export: Export) -> StageReport:
         Damaged: a table lacks its key.
     """
     folder, given = export
-    report = StageReport("import")
-    warehouse = Warehouse(job.warehouse)
+    known = [table for table in given if table.name in TABLES and table.name not in NOT_EXPORTED]
+    warehouse, n_imported = Warehouse(job.warehouse), Counter[str]()
     warehouse.publish()
-    n_imported: dict[str, int] = {}
     with warehouse.reader() as reader:
         # Checks come last, because a data-set revision counts as checked as soon as its checks are stored.
-        for exported in sorted(given, key=lambda table: table.name == "checks"):
-            if (name := exported.name) not in TABLES or name in NOT_EXPORTED:
-                report.warnings.append(f"{name}: not imported: unknown table")
-                continue
-            if lacking := {*TABLES[name].key} - exported.columns.keys():
-                raise bundles.Damaged(f"{folder}: {name} lacks its key {min(lacking)}; export again")
-            n_imported[name] = 0
-            for file in exported.files:
-                for rows in _new_rows(reader, folder / file, name, set(exported.columns)):
-                    warehouse.write(name, rows)
-                    n_imported[name] += len(rows)
+        for table in sorted(known, key=lambda table: table.name == "checks"):
+            if lacking := {*TABLES[table.name].key} - table.columns.keys():
+                raise bundles.Damaged(f"{folder}: {table.name} lacks its key {min(lacking)}; export again")
+            for file in table.files:
+                for rows in _new_rows(reader, folder / file, table.name, set(table.columns)):
+                    warehouse.write(table.name, rows)
+                    n_imported[table.name] += len(rows)
     warehouse.publish()
-    report.rows = sum(n_imported.values())
-    n_here = sum(table.n_rows for table in given) - report.rows
-    summary = ", ".join(f"{number} {name}" for name, number in n_imported.items() if number) or "0 rows"
-    report.notes.append(f"{summary} imported, {n_here} rows already present or excluded")
-    return report
+    n_here = sum(table.n_rows for table in given) - n_imported.total()
+    summary = ", ".join(f"{number} {name}" for name, number in n_imported.items()) or "0 rows"
+    note = f"{summary} imported, {n_here} rows already present or excluded"
+    unknown = [f"{table.name}: not imported: unknown table" for table in given if table not in known]
+    return StageReport("import", rows=n_imported.total(), notes=[note], warnings=unknown)
 
 
 def _new_rows(reader: Reader, path: Path, name: str, given: set[str]) -> Iterator[list[dict[str, Any]]]:
@@ -265,19 +261,18 @@ def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> Sta
     warehouse, location = Warehouse(job.warehouse), Folder(target) if isinstance(target, Path) else target
     with warehouse.reader():
         pass  # fails before anything is created if nothing is stored
-    report = StageReport("publish")
     with (
         disk_errors(target, "the last publication is unchanged"), warehouse.only_one("publication", wait=False),
         work_folder(warehouse, "publication") as stage,
     ):  # fmt: skip
-        _publish_from(job, warehouse, stage, location, report)
+        report = _publish_from(job, warehouse, stage, location)
         n_removed = remove_old(location, n_kept) if n_kept is not None else 0
     if n_removed:
         report.notes.append(f"{n_removed} older publications removed")
     return report
 
 
-def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder | Store, report: StageReport) -> None:
+def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder | Store) -> StageReport:
     """Publish with the help of an empty folder on the warehouse's disk."""
     from tasks.report.rendering.site import only_writer, report_files
 
@@ -293,8 +288,8 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder 
     content = hashlib.sha256(json.dumps({file.name: file.sha256 for file in files}).encode()).hexdigest()
     latest = bundles.read_pointer(location)
     if latest and latest.content == content and bundles.is_complete(location.below(latest.publication)):
-        report.notes.append(f"unchanged since {latest.published_at[:16]} UTC; nothing was published")
-        return
+        note = f"unchanged since {latest.published_at[:16]} UTC; nothing was published"
+        return StageReport("publish", notes=[note])
     published_at = datetime.now(UTC)
     name = f"{bundles.FOLDER}/{published_at:%Y%m%dT%H%M%SZ}-{content[:8]}"
     with Reader(database) as reader:
@@ -307,8 +302,8 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder 
     # Until the pointer is replaced, readers see the earlier publication.
     pointer = {"publication": name, "content": content, "published_at": published_at.isoformat()}
     bundles.write_bundle(location, "publication", {}, pointer, name=bundles.POINTER)
-    report.rows = tables.n_rows
-    report.notes.append(f"{counted(len(bundle.files), 'file')} ({bundle.n_bytes / 1e6:.1f} MB) in {target}")
+    note = f"{counted(len(bundle.files), 'file')} ({bundle.n_bytes / 1e6:.1f} MB) in {target}"
+    return StageReport("publish", rows=tables.n_rows, notes=[note])
 
 
 def remove_old(location: Folder | Store, n_kept: int) -> int:
