@@ -21,7 +21,7 @@ import sql
 from tasks.bundles.bundle import MANIFEST, Bundle, Damaged, file_at, read_bundle, verify_bundle, write_bundle
 from tasks.bundles.stores import Folder
 from tasks.config.job import Job
-from tasks.dataset.foreign_files import ZIP_ERRORS, FileTooLarge, member_chunks, refuse_bomb
+from tasks.dataset.foreign_files import ZIP_ERRORS, member_chunks, refuse_bomb
 from tasks.measures import SCORE
 from tasks.rules.errors import PipelineError, UsageError, disk_errors
 from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
@@ -197,7 +197,8 @@ def unpack(path: Path, folder: Path) -> None:
     """Unpack a verified archive into a folder.
 
     Raises:
-        Damaged: it is no ZIP file, would unpack to far more than its size, or has unknown members or extra bytes.
+        Damaged: it is no ZIP file, or has unknown members or extra bytes.
+        FileTooLarge: it would unpack to far more than its size.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -210,8 +211,6 @@ def unpack(path: Path, folder: Path) -> None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with target.open("wb") as file:
                     file.writelines(member_chunks(archive, info))
-    except FileTooLarge as error:
-        raise Damaged(str(error)) from error
     except ZIP_ERRORS as error:
         reason = str(error) or type(error).__name__
         raise Damaged(f"{path}: cannot be read as a certificate ({reason}); get it again") from error

@@ -150,8 +150,8 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
     with Warehouse(job.warehouse).reader() as reader:
         requested = exported.chosen_tables(reader, names or USUAL)
         # `load_dataset` cannot load a table without rows.
-        queries = [exported.query_of(reader, name, key)[0] for name in requested]
-        chosen = [name for name, query in zip(requested, queries, strict=True) if reader.rows(f"{query} true limit 1")]
+        queries = {name: exported.query_of(reader, name, key)[0] for name in requested}
+        chosen = [name for name, query in queries.items() if reader.rows(f"{query} true limit 1")]
         if not chosen:
             raise UsageError(f"{folder}: no row of {benchmark.name} in these tables; see `prbench status`")
         with disk_errors(folder):
