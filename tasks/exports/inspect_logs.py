@@ -65,10 +65,8 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
     refuse_filled(folder)
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
-        chosen = {
-            **wanted.key, "vintage": vintage, "task_ids": list(wanted.task_ids),
-            "models": list(job.named_models or ()), "judges": list(job.named_judges or ()),
-        }  # fmt: skip
+        chosen = {**wanted.key, "vintage": vintage, "task_ids": wanted.task_ids, "models": job.named_models or (),
+                  "judges": job.named_judges or ()}  # fmt: skip
         if not (model_runs := reader.rows(sql.read("queries/exports/inspect_model_runs"), chosen)):
             raise UsageError(f"{folder}: no model has a verdict in this selection; see `prbench status`")
         with disk_errors(folder):

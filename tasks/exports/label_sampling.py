@@ -109,14 +109,14 @@ def population_of(
     Raises:
         UsageError: no judge has a verdict on these responses, or the judge has none on a model to be compared.
     """
-    names = None if job.named_judges is None else list(job.named_judges)
-    of_responses = {"response_ids": list(response_ids)}
-    judge_configs = reader.rows(sql.read("queries/exports/sampled_judge_configs"), of_responses | {"judges": names})
+    of_judges = {"response_ids": response_ids, "judges": job.named_judges}
+    judge_configs = reader.rows(sql.read("queries/exports/sampled_judge_configs"), of_judges)
     if (judge_config := first_judge_config(job, wanted.benchmark, judge_configs)) is None:
         raise UsageError("--for: no judge has a verdict on these responses; run `prbench judge`, or leave --for out")
     frame = pl.DataFrame(reader.arrow(sql.read("queries/exports/drawn_population"), {
-        **wanted.key, **of_responses, "judging_id": judge_config["judging_id"], "steps": judge_config["steps"],
-        "score": purpose.score, "breakdown": purpose.breakdown, "label": purpose.label, "of_latest": of_latest,
+        **wanted.key, "response_ids": response_ids, "judging_id": judge_config["judging_id"],
+        "steps": judge_config["steps"], "score": purpose.score, "breakdown": purpose.breakdown,
+        "label": purpose.label, "of_latest": of_latest,
     }))  # fmt: skip
     if frame.is_empty():
         raise UsageError(f"--for {purpose.named}: no criterion of these responses counts for it")

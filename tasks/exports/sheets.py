@@ -174,9 +174,7 @@ def _forecast(widths: Sequence[Row], population: label_sampling.Population, n_ro
 def _usable(job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any_vintage: bool = False) -> list[Row]:
     """Return the responses that people can label."""
     rows = reader.rows(sql.read("queries/exports/labelling_responses"), {
-        **wanted.key, "task_ids": list(wanted.task_ids),
-        "models": None if job.named_models is None else list(job.named_models),
-        "trials": None if job.named_trials is None else list(job.named_trials),
+        **wanted.key, "task_ids": wanted.task_ids, "models": job.named_models, "trials": job.named_trials,
     })  # fmt: skip
     usable = [row for row in rows if is_any_vintage or row["vintage"] == job.vintage_named(row["model"])]
     if not usable:
@@ -186,7 +184,7 @@ def _usable(job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any
 
 def _rows(reader: Reader, wanted: WantedTasks, response_ids: Sequence[str]) -> list[Row]:
     """Return the criteria of some responses, in the order of the responses."""
-    return reader.rows(sql.read("queries/exports/labelling_rows"), {**wanted.key, "response_ids": [*response_ids]})
+    return reader.rows(sql.read("queries/exports/labelling_rows"), {**wanted.key, "response_ids": response_ids})
 
 
 def _write(reader: Reader, wanted: WantedTasks, file: Path, rows: Sequence[Row]) -> str:
