@@ -121,8 +121,8 @@ def check_ids(folder: Path, key: Key, texts: Mapping[str, str]) -> Ids:
     of_data, responses = (key["benchmark"], key["dataset_revision"]), list(rows_of(folder / member_of("responses")))
     hashes = {row["response_id"]: row["text_sha256"] for row in responses}
     others = (r for r in responses if r["response_id"] != response_id(*of_data, *(r[name] for name in _RESPONSE)))
-    named = (_named((RESPONSE, *(row[name] for name in OF_RESPONSE))) for row in others)
-    differing = [f"{name} does not have the id of its task, conversation, model, trial and vintage" for name in named]
+    names = (_named((RESPONSE, *(row[name] for name in OF_RESPONSE))) for row in others)
+    differing = [f"{each} does not have the id of its task, conversation, model, trial and vintage" for each in names]
     n_checked, n_unchecked = 0, 0
     for row in rows_of(folder / member_of("verdicts")):
         if (text := texts.get(hashes.get(row["response_id"], ""))) is None:

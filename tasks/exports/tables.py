@@ -102,7 +102,7 @@ def write_tables(reader: Reader, folder: Path, names: Sequence[str], key: dict[s
     Each table has its own folder below `root`, with at least one file, so that a pattern can name the files of a table.
     """
     reader.value("set memory_limit = '1GB'")
-    tables, files = [], {}
+    tables, files = list[Exported](), dict[bundles.File, Path]()
     for name in names:
         query, columns = query_of(reader, name, key)
         pieces = [f"{query} true"]
