@@ -180,13 +180,13 @@ class RunContext:
         missing until a later run.
         """
         batching = Batching(target, self.ledger, self.limiters[report.stage], self._job.run_id, report.stage)
-        outcome = await batching.submit_and_collect(calls, self._job.settings.limits.batch_wait_s)
-        report.warnings += outcome.notes
-        if n_failed := sum(not reply.is_final for reply in outcome.replies):
+        await batching.submit_and_collect(calls, self._job.settings.limits.batch_wait_s)
+        report.warnings += batching.notes
+        if n_failed := sum(not reply.is_final for reply in batching.replies):
             then = "live calls follow" if any(call.allows_live for call in calls) else "the next run submits them again"
             report.warnings.append(f"{n_failed} calls failed in a batch; {then}")
-        if outcome.n_submitted:
-            report.notes.append(f"{outcome.n_submitted} calls submitted as batches")
+        if batching.n_submitted:
+            report.notes.append(f"{batching.n_submitted} calls submitted as batches")
 
     def _write_states(self, states: Sequence[SenderState]) -> None:
         file = _states_file(self._job.warehouse, self._job.run_id)

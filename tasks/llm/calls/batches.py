@@ -12,9 +12,10 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import accumulate, count, groupby
 from typing import Any, NamedTuple
 
 from tasks.console import notice
@@ -24,7 +25,7 @@ from tasks.llm.ledger.entries import ENDED, SUBMITTED, SUBMITTING, Entry, as_tex
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import BudgetSpent, Limiter, Reservations, usage_of
 from tasks.llm.litellm_setup import litellm
-from tasks.llm.replies import Reply, failure_of, failure_of_status, from_chat
+from tasks.llm.replies import Reply, failure_of, failure_of_status, from_result
 from tasks.llm.request import NOTHING, Call, Messages, Target, most_of, prices_of
 from tasks.llm.transport import MOST_BYTES, Body, Exchange, ReplyTooLarge, cleaned, watched
 from tasks.rules.errors import PipelineError
@@ -125,7 +126,7 @@ class BatchApi:
         try:
             content, received = cleaned(body), Body(0)
             received.look_at(content)
-            reply = from_chat(litellm().ModelResponse(**content), received)
+            reply = from_result(None, litellm().ModelResponse(**content), received)
         except Exception as error:  # noqa: BLE001 - a body that is not a completion becomes a failure with the cause
             return custom_id, failure_of(error).reply
         return custom_id, reply.priced(prices_of(self._target, of_batch=True))
@@ -202,11 +203,6 @@ class Submissions:
             for name, batch_id, *_ in self._ledger.rows(query, self._endpoint)
         ]
 
-    def has_ended(self, submission: Submission) -> bool:
-        """Return whether any process has recorded the end of a batch."""
-        query = "select 1 from submission_states where submission = ? and state = ?"
-        return bool(self._ledger.rows(query, submission.name, ENDED))
-
     async def begin(self, calls: Sequence[SubmittedCall]) -> Submission:
         """Record calls before their submission."""
         name = uuid.uuid4().hex
@@ -231,29 +227,28 @@ def _state(name: str, state: str, batch_id: str | None) -> tuple[str, list[tuple
 
 
 @dataclass
-class BatchOutcome:
-    """The result of submitting and collecting batches: the replies, the number of submitted calls, and notes."""
-
-    replies: list[Reply] = field(default_factory=list)
-    n_submitted: int = 0
-    notes: list[str] = field(default_factory=list)
-
-
 class Batching:
-    """The batches of one target.
+    """The batches of one target, and what has come of them: replies, the number of submitted calls, and notes.
 
     Only one process of the warehouse submits missing calls at a time. After the limiter's stop time no batch is
     submitted or waited for. Submission is given up when it fails for the limiter's `outage_s`.
     """
 
-    def __init__(self, target: Target, ledger: Ledger, limiter: Limiter, run_id: str, purpose: str) -> None:
-        self._target, self._ledger, self._limiter, self._budget = target, ledger, limiter, limiter.budget
-        self._reservations = Reservations(self._budget)
-        self._api = BatchApi(target)
-        self._submissions = Submissions(ledger, target.endpoint_name)
-        self._run_id, self._purpose = run_id, purpose
+    target: Target
+    ledger: Ledger
+    limiter: Limiter
+    run_id: str
+    purpose: str
+    replies: list[Reply] = field(default_factory=list)
+    n_submitted: int = 0
+    notes: list[str] = field(default_factory=list)
 
-    async def submit_and_collect(self, calls: Sequence[Call], wait_s: float) -> BatchOutcome:
+    def __post_init__(self) -> None:
+        self._reservations = Reservations(self.limiter.budget)
+        self._api = BatchApi(self.target)
+        self._submissions = Submissions(self.ledger, self.target.endpoint_name)
+
+    async def submit_and_collect(self, calls: Sequence[Call], wait_s: float) -> None:
         """Submit the calls that have neither a reply nor a batch, and wait for batches to end.
 
         The amount reserved for a batch that is running when the wait ends counts as used: it may still be spent.
@@ -261,24 +256,22 @@ class Batching:
         Raises:
             PipelineError: the provider's batch interface cannot be used.
         """
-        outcome = BatchOutcome()
         try:
-            held_back = await self._collect(calls, outcome, wait_s)
+            held_back = await self._collect(calls, wait_s)
         except PipelineError:
             raise
         except Exception as error:
-            raise PipelineError(f"{self._target.endpoint_name}: batches: {failure_of(error).error}") from error
+            raise PipelineError(f"{self.target.endpoint_name}: batches: {failure_of(error).error}") from error
         finally:
             self._reservations.count_as_used()
         if held_back:
-            outcome.notes.append(f"{len(held_back)} calls were not submitted, because they could exceed the budget")
+            self.notes.append(f"{len(held_back)} calls were not submitted, because they could exceed the budget")
             with suppress(BudgetSpent):  # marks the budget as spent if one could never fit
                 for most in (most_of(call, call.parameters()) for call in held_back):
-                    if self._budget.reserve(most):
-                        self._budget.release(most, NOTHING)
-        return outcome
+                    if self.limiter.budget.reserve(most):
+                        self.limiter.budget.release(most, NOTHING)
 
-    async def _collect(self, calls: Sequence[Call], outcome: BatchOutcome, wait_s: float) -> Sequence[Call]:
+    async def _collect(self, calls: Sequence[Call], wait_s: float) -> Sequence[Call]:
         """Submit calls and wait for batches to end; submit those held back as soon as others release reservations.
 
         Returns:
@@ -286,23 +279,23 @@ class Batching:
         """
         until_s, poll_s = time.monotonic() + self._left_s(wait_s), _FIRST_POLL_S
         while True:
-            n_before, calls = outcome.n_submitted, await self._submit_alone(calls, outcome)
-            running = list(filter(None, [await self._poll(each, outcome) for each in self._submissions.open()]))
+            n_before, calls = self.n_submitted, await self._submit_alone(calls)
+            running = list(filter(None, [await self._poll(each) for each in self._submissions.open()]))
             if not running:
                 self._reservations.count_as_used()  # of calls without a result, or collected elsewhere
             left_s = until_s - time.monotonic()
-            if left_s <= 0 or not (running or (calls and not self._budget.is_spent)):
-                outcome.notes += running
+            if left_s <= 0 or not (running or (calls and not self.limiter.budget.is_spent)):
+                self.notes += running
                 return calls
             await asyncio.sleep(min(poll_s, left_s))
-            poll_s = _FIRST_POLL_S if outcome.n_submitted > n_before else min(60.0, 2 * poll_s)
+            poll_s = _FIRST_POLL_S if self.n_submitted > n_before else min(60.0, 2 * poll_s)
 
-    async def _submit_alone(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Call]:
+    async def _submit_alone(self, calls: Sequence[Call]) -> list[Call]:
         """Find lost batches and submit missing calls, while no other process does so for this target.
 
         Retry temporary failures: a batch that was submitted in spite of an error is then found.
         """
-        locks, name = self._ledger.call_locks, f"submitting batches to {self._target.endpoint_name}"
+        locks, name = self.ledger.call_locks, f"submitting batches to {self.target.endpoint_name}"
         pause_s = _FIRST_POLL_S
         while True:
             await locks.released(name)
@@ -311,9 +304,9 @@ class Batching:
                     continue
                 try:
                     await self._find_lost()
-                    return await self._submit(calls, outcome)
+                    return await self._submit(calls)
                 except NotNow as error:
-                    if 2 * pause_s > self._left_s(self._limiter.outage_s):  # all pauses until then
+                    if 2 * pause_s > self._left_s(self.limiter.outage_s):  # all pauses until then
                         raise
                     notice(f"{error}; submitting again in {pause_s:g} s")
             await asyncio.sleep(pause_s)
@@ -328,7 +321,7 @@ class Batching:
                 else:
                     await self._submissions.submitted(submission, batch_id)
 
-    async def _submit(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Call]:
+    async def _submit(self, calls: Sequence[Call]) -> list[Call]:
         """Submit the calls without a reply or a batch; return those that do not fit into the budget."""
         held_back: list[Call] = []
         away = {call.call_key for open_ in self._submissions.open() for call in open_.calls}
@@ -336,13 +329,13 @@ class Batching:
         for call in calls:
             parameters = call.parameters()
             key = call.key(parameters)
-            history = self._ledger.history(key).after(call.after_attempt)
+            history = self.ledger.history(key).after(call.after_attempt)
             is_tried = history.reply_for(call.cell) or history.failed_for(call.cell)
             # If the lock of a call is held, another run is making that call.
-            if key in away or key in lines or is_tried or self._ledger.call_locks.is_held(key):
+            if key in away or key in lines or is_tried or self.ledger.call_locks.is_held(key):
                 continue
             if self._left_s(1.0) <= 0:
-                self._limiter.too_late += 1
+                self.limiter.too_late += 1
             elif self._reservations.has_room(key, most_of(call, parameters)):
                 submitted = SubmittedCall(key, call.cell, as_text(parameters))
                 lines[key] = submitted, self._api.line(key, call.messages, parameters)
@@ -352,25 +345,25 @@ class Batching:
             submission = await self._submissions.begin([call for call, _ in chunk])
             batch_id = await self._api.submit(submission.name, [line for _, line in chunk])
             await self._submissions.submitted(submission, batch_id)
-            outcome.n_submitted += len(chunk)
+            self.n_submitted += len(chunk)
         return held_back
 
-    async def _poll(self, submission: Submission, outcome: BatchOutcome) -> str | None:
+    async def _poll(self, submission: Submission) -> str | None:
         """Record the results of a batch if it has ended; return a note if it is still running."""
         goes_on = f"batch {submission.batch_id} is still running, with {len(submission.calls)} calls"
         try:
             if (batch := await self._api.ended(str(submission.batch_id))) is None:
                 return goes_on
-            with self._ledger.call_locks.holding(f"results of {submission.name}") as is_ours:
+            with self.ledger.call_locks.holding(f"results of {submission.name}") as is_ours:
                 if not is_ours:  # another process is recording them now
                     return goes_on
-                if not self._submissions.has_ended(submission):
-                    await self._record(submission, batch, outcome)
+                if submission in self._submissions.open():  # else another process has recorded them
+                    await self._record(submission, batch)
         except NotNow as error:
             return f"{goes_on}, as far as is known ({error})"
         return None
 
-    async def _record(self, submission: Submission, batch: Any, outcome: BatchOutcome) -> None:
+    async def _record(self, submission: Submission, batch: Any) -> None:
         """Record the results of a batch that has ended."""
         by_key = {call.call_key: call for call in submission.calls}
         batch_id, has_all = str(submission.batch_id), batch.status == "completed"
@@ -387,31 +380,26 @@ class Batching:
         if not has_all:  # the batch ended before it made the other calls
             for key in by_key:
                 self._reservations.release(key, NOTHING)
-        outcome.replies += [entry.reply for entry in taken]
+        self.replies += [entry.reply for entry in taken]
         if by_key or not has_all:
             ended = f"batch {batch_id} ended as {batch.status}, {len(by_key)} of {len(submission.calls)} calls"
             errors = getattr(batch.errors, "data", None) or ()
             error = safe("; ".join(str(getattr(each, "message", each)) for each in errors))
-            outcome.notes.append(f"{ended} have no result{f': {error}' if error else ''}")
+            self.notes.append(f"{ended} have no result{f': {error}' if error else ''}")
 
     def _entry(self, call: SubmittedCall, reply: Reply) -> Entry:
         """Return the ledger entry of a reply."""
         return Entry(
-            call.call_key, self._ledger.history(call.call_key).next_attempt, call.cell, self._run_id,
-            self._target.name, self._target.endpoint, call.parameters, reply, reply.is_final, purpose=self._purpose,
+            call.call_key, self.ledger.history(call.call_key).next_attempt, call.cell, self.run_id,
+            self.target.name, self.target.endpoint, call.parameters, reply, reply.is_final, purpose=self.purpose,
         )  # fmt: skip
 
     def _left_s(self, wait_s: float) -> float:
-        return min(wait_s, self._limiter.left_s)
+        return min(wait_s, self.limiter.left_s)
 
 
-def _chunks(lines: Iterable[tuple[SubmittedCall, str]]) -> list[list[tuple[SubmittedCall, str]]]:
-    """Return the calls in groups that fit into one batch."""
-    chunks, size = list[list[tuple[SubmittedCall, str]]](), 0
-    for call, line in lines:
-        if not chunks or len(chunks[-1]) >= 20_000 or size >= 100 << 20:  # half of OpenAI's limits for one batch
-            chunks.append([])
-            size = 0
-        chunks[-1].append((call, line))
-        size += len(line)
-    return chunks
+def _chunks(lines: Collection[tuple[SubmittedCall, str]]) -> list[list[tuple[SubmittedCall, str]]]:
+    """Return the calls in groups that fit into one batch: half of OpenAI's limits of calls and bytes."""
+    numbered = zip(count(), accumulate(len(line) for _, line in lines), lines, strict=False)
+    chunks = groupby(numbered, key=lambda each: (each[0] // 20_000, each[1] // (100 << 20)))
+    return [[line for _, _, line in chunk] for _, chunk in chunks]

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tasks.llm.calls.batches import Batching, BatchOutcome
+from tasks.llm.calls.batches import Batching
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.entries import Entry, recorded
 from tasks.llm.ledger.ledger import Ledger
@@ -72,11 +72,13 @@ class Calling:
         """Make calls at the same time, and return the reply or the exception of each."""
         return self.inside(lambda gateway, _: asyncio.gather(*map(gateway.complete, calls), return_exceptions=True))
 
-    async def batched(self, calls: Sequence[Call], budget: Budget | None = None, wait_s: float = 60.0) -> BatchOutcome:
+    async def batched(self, calls: Sequence[Call], budget: Budget | None = None, wait_s: float = 60.0) -> Batching:
         """Make calls to one model in provider batches."""
         limiter = Limiter(self.concurrency, budget or Budget(None, None))
         with closing(Ledger(self.folder)) as ledger:
-            return await Batching(calls[0].target, ledger, limiter, "a-run", "judge").submit_and_collect(calls, wait_s)
+            batching = Batching(calls[0].target, ledger, limiter, "a-run", "judge")
+            await batching.submit_and_collect(calls, wait_s)
+            return batching
 
     def spend(self, reply: Reply) -> None:
         """Record that a reply has become a failed row on disk."""
