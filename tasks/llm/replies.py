@@ -74,22 +74,32 @@ class Reply:
         return not self.may_pass and not (self.failure and self.failure.kind is Kind.FATAL)
 
 
-def from_chat(completion: Any, body: Body) -> Reply:
-    """Return the reply in LiteLLM's chat completion and the received body, without its cost and time."""
-    usage = getattr(completion, "usage", None)
-    if not getattr(usage, "prompt_tokens", None):
-        usage = None  # LiteLLM replaces a missing report by zeros, but every prompt has tokens
-    choice = completion.choices[0] if completion.choices else None
-    status, text, error = _chat_outcome(choice)
-    reason = getattr(choice, "finish_reason", None)
+def from_result(api: str | None, result: Any, body: Body) -> Reply:
+    """Return the reply in LiteLLM's result of a call by its `api`, and the received body, without its cost and time."""
+    by_api = {RESPONSES: _from_response, EMBEDDING: _from_embedding, DECISIONS: _from_decisions}
+    model, fingerprint, usage = (getattr(result, name, None) for name in ("model", "system_fingerprint", "usage"))
+    reply = by_api.get(api or "", _from_chat)(result, body)
+    return replace(reply, served_model=_name(model), served_fingerprint=_name(fingerprint), **_counts(usage))
+
+
+_FILTERED = Reply(REFUSED, error="the provider's content filter stopped the reply")
+
+
+def _from_chat(completion: Any, body: Body) -> Reply:
+    if not completion.choices:
+        return Reply(EMPTY, error="the reply has no choices")
+    choice = completion.choices[0]
+    reason, message = choice.finish_reason, choice.message
+    if reason == "length":
+        reply = Reply(TRUNCATED, error="the reply was cut at its token limit")
+    elif reason == "content_filter":
+        reply = _FILTERED
+    else:
+        refusal = getattr(message, "refusal", None) or (message.provider_specific_fields or {}).get("refusal")
+        reply = _kept(message.content, refusal)
     if reason == "stop" and body.is_completion:  # LiteLLM's name; the provider's own word, if any, is in the body
         reason = body.finish_reason
-    return Reply(
-        status, text, _name(reason), _name(getattr(completion, "model", None)),
-        _name(getattr(completion, "system_fingerprint", None)), error=error,
-        logprobs=logprobs_in([choice]) if status == OK else None,
-        **_counts(usage, "prompt_tokens", "completion_tokens"),
-    )  # fmt: skip
+    return replace(reply, finish_reason=_name(reason), logprobs=logprobs_in([choice]) if reply.status == OK else None)
 
 
 def logprobs_in(choices: Sequence[Any]) -> Logprobs | None:
@@ -100,81 +110,51 @@ def logprobs_in(choices: Sequence[Any]) -> Logprobs | None:
     return tuple((token, round(float(logprob), 6)) for token, logprob in pairs) if is_known else None
 
 
-def _chat_outcome(choice: Any) -> tuple[str, str | None, str | None]:
-    if choice is None:
-        return EMPTY, None, "the reply has no choices"
-    if choice.finish_reason == "length":
-        return TRUNCATED, None, "the reply was cut at its token limit"
-    if choice.finish_reason == "content_filter":
-        return REFUSED, None, "the provider's content filter stopped the reply"
-    refusal = getattr(choice.message, "refusal", None) or (choice.message.provider_specific_fields or {}).get("refusal")
-    return _kept(choice.message.content, refusal)
-
-
-def _kept(text: str | None, refusal: Any = None) -> tuple[str, str | None, str | None]:
-    """Return the outcome of a reply's text, which may be stored: without our secrets, and not too large."""
+def _kept(text: str | None, refusal: Any = None) -> Reply:
+    """Return a reply with its text, which may be stored: without our secrets, and not too large."""
     if refusal:
-        return REFUSED, None, safe(str(refusal))
+        return Reply(REFUSED, error=safe(str(refusal)))
     if not text:
-        return EMPTY, None, "the reply has no text"
+        return Reply(EMPTY, error="the reply has no text")
     text = redacted(storable(text), is_reply=True)
     if len(text.encode()) > MOST_TEXT_BYTES:
-        return TOO_LARGE, None, f"the text of the reply is larger than {MOST_TEXT_BYTES >> 20} MiB"
-    return OK, text, None
+        return Reply(TOO_LARGE, error=f"the text of the reply is larger than {MOST_TEXT_BYTES >> 20} MiB")
+    return Reply(OK, text)
 
 
-def from_response(response: Any, _: Body) -> Reply:
-    """Return the reply in LiteLLM's result of the responses API, without its cost and time."""
-    reason, end = None, getattr(response, "status", None)
+def _from_response(response: Any, _: Body) -> Reply:
+    end = getattr(response, "status", None)
     if end == "incomplete":
         reason = str(_get(getattr(response, "incomplete_details", None), "reason") or "no reason given")
-    status, text, error = _response_outcome(response, reason)
-    usage = _counts(getattr(response, "usage", None), "input_tokens", "output_tokens")
-    return Reply(status, text, _name(reason or end), _name(getattr(response, "model", None)), error=error, **usage)
-
-
-def _response_outcome(response: Any, reason: str | None) -> tuple[str, str | None, str | None]:
-    """Return the outcome of a response; `reason` says why it is incomplete, None if it is complete."""
-    if reason == "content_filter":
-        return REFUSED, None, "the provider's content filter stopped the reply"
-    if reason is not None:
-        return TRUNCATED, None, f"the reply is incomplete: {reason}"
-    if getattr(response, "status", None) == "failed":
-        return PROVIDER_ERROR, None, safe(f"the response failed: {getattr(response, 'error', None)}")
+        cut = Reply(TRUNCATED, error=f"the reply is incomplete: {reason}")
+        return replace(_FILTERED if reason == "content_filter" else cut, finish_reason=_name(reason))
+    if end == "failed":
+        error = safe(f"the response failed: {getattr(response, 'error', None)}")
+        return Reply(PROVIDER_ERROR, finish_reason=end, error=error)
     messages = [item for item in response.output or () if _get(item, "type") == "message"]
     parts = [part for item in messages for part in _get(item, "content") or ()]
     refusal = next((_get(part, "refusal") for part in parts if _get(part, "type") == "refusal"), None)
-    return _kept("".join(_get(part, "text") or "" for part in parts if _get(part, "type") == "output_text"), refusal)
+    text = "".join(_get(part, "text") or "" for part in parts if _get(part, "type") == "output_text")
+    return replace(_kept(text, refusal), finish_reason=_name(end))
 
 
-def from_embedding(result: Any, _: Body) -> Reply:
-    """Return the reply in LiteLLM's result with the vector of one text, without its cost and time; its text is JSON."""
+def _from_embedding(result: Any, _: Body) -> Reply:
+    """Return the reply in a result with the vector of one text; its text is JSON."""
     data = getattr(result, "data", None) or []
     vector = _get(data[0], "embedding") if len(data) == 1 else None
-    tokens = _count(getattr(getattr(result, "usage", None), "prompt_tokens", None) or None)
-    reply = Reply(OK, served_model=_name(getattr(result, "model", None)), prompt_tokens=tokens, completion_tokens=0)
     if isinstance(vector, list) and bool(vector) and all(_is_number(each) for each in vector):
         # Numbers are not secrets; unchanged, the vector can be read back.
-        return replace(reply, text=json.dumps([float(each) for each in vector]))
-    return replace(reply, status=EMPTY, error="the reply has no vector of finite numbers")
+        return Reply(OK, json.dumps([float(each) for each in vector]))
+    return Reply(EMPTY, error="the reply has no vector of finite numbers")
 
 
-def from_result(api: str | None, result: Any, body: Body) -> Reply:
-    """Return the reply in the result of a call by its `api`, without its cost and time."""
-    by_api = {RESPONSES: from_response, EMBEDDING: from_embedding, DECISIONS: from_decisions}
-    return by_api.get(api or "", from_chat)(result, body)
+def _from_decisions(result: Any, body: Body) -> Reply:
+    """Return the reply with the decisions in the received body if it has them, else in LiteLLM's result.
 
-
-def from_decisions(result: Any, body: Body) -> Reply:
-    """Return the reply in LiteLLM's result of decisions, without its cost and time; its text is JSON with `answers`.
-
-    The decisions are those in the received body if it has them, else those in LiteLLM's result.
+    Its text is JSON with `answers`.
     """
-    usage, raw = getattr(result, "usage", None), body.decisions
-    own = result.model_dump_json(include={"answers"}) if raw is None else raw.decode(errors="replace")
-    status, text, error = _kept(own)
-    counts = _counts(usage if getattr(usage, "input_tokens", None) else None, "input_tokens", "output_tokens")
-    return Reply(status, text, served_model=_name(getattr(result, "model", None)), error=error, **counts)
+    raw = body.decisions
+    return _kept(result.model_dump_json(include={"answers"}) if raw is None else raw.decode(errors="replace"))
 
 
 def _is_number(value: Any) -> bool:
@@ -191,8 +171,12 @@ def _name(value: Any) -> str | None:
     return one_line(redacted(storable(value), is_reply=True), 200) if isinstance(value, str) else None
 
 
-def _counts(usage: Any, prompt: str, reply: str) -> dict[str, Any]:
-    """Return the token counts in a report of usage; `prompt` and `reply` are its names for their tokens."""
+def _counts(usage: Any) -> dict[str, Any]:
+    """Return the token counts in a report of usage, whose names for them differ between chats and other calls."""
+    is_chat = hasattr(usage, "prompt_tokens")
+    prompt, reply = ("prompt_tokens", "completion_tokens") if is_chat else ("input_tokens", "output_tokens")
+    if not getattr(usage, prompt, None):
+        usage = None  # LiteLLM replaces a missing report by zeros, but every prompt has tokens
     counts = {"prompt_tokens": getattr(usage, prompt, None), "completion_tokens": getattr(usage, reply, None)}
     counts["cached_tokens"] = getattr(getattr(usage, f"{prompt}_details", None), "cached_tokens", None)
     counts["reasoning_tokens"] = getattr(getattr(usage, f"{reply}_details", None), "reasoning_tokens", None)
@@ -295,9 +279,8 @@ def failure_of(error: BaseException) -> Failure:
 
 def failure_of_status(status: int, text: str) -> Failure:
     """Return the failure for a status and a body from a batch's file."""
-    if 300 <= status < 400:
-        return Failure(REDIRECTED, Kind.BAD_REQUEST, safe(f"HTTP {status}: {text}"), is_unpaid=True)
-    return Failure(*_by_status(status, text), safe(f"HTTP {status}: {text}"), is_unpaid=True)
+    of_status = (REDIRECTED, Kind.BAD_REQUEST) if 300 <= status < 400 else _by_status(status, text)
+    return Failure(*of_status, safe(f"HTTP {status}: {text}"), is_unpaid=True)
 
 
 def _is_about_key(status: int, text: str) -> bool:

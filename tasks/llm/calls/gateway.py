@@ -192,8 +192,7 @@ class Gateway:
     async def _attempts(self, call: Call, tried: int) -> list[Reply]:
         """Make the attempts that remain after `tried` earlier ones, and return their replies."""
         replies: list[Reply] = []
-        started_s = time.monotonic()
-        deadline_s = math.inf if self.deadline_s is None else self.deadline_s
+        until_s = time.monotonic() + (math.inf if self.deadline_s is None else self.deadline_s)
         for number in range(tried + 1, self.attempts + 1):
             try:
                 reply = await self._attempt(call, is_last=number == self.attempts)
@@ -204,7 +203,7 @@ class Gateway:
             replies.append(reply)
             requested_s = (reply.failure and reply.failure.retry_after_s) or 0.0
             wait_s = requested_s or backoff_s(number)
-            is_too_late = wait_s >= min(self.limiter.left_s, deadline_s + started_s - time.monotonic())
+            is_too_late = wait_s >= min(self.limiter.left_s, until_s - time.monotonic())
             if not reply.may_pass or number == self.attempts or is_too_late:
                 break
             if not requested_s:  # the limiter handles requested waits, for all calls
