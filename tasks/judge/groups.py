@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from tasks.judge.context_fit import context_fit_of
-from tasks.judge.criterion import CriterionJudge, CriterionToJudge, Done, JudgedCriterion, ResponseJudge, WholeCall
+from tasks.judge.criterion import CriterionJudge, CriterionToJudge, Done, ResponseJudge, WholeCall
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.entries import Entry, History
 from tasks.llm.limiter import NotCalled
@@ -27,8 +27,6 @@ from tasks.run.judge_configs import JudgeConfig, judge_target
 
 _TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens")
 _NANO = 1_000_000_000
-_ALONE = {"n_in_call": 1, "position_in_call": 1}
-"""The position of a criterion whose piece is too long for one call: a group of its own."""
 
 
 @dataclass
@@ -38,9 +36,14 @@ class PieceEntry:
     entry: verdict.Entry
     replies: list[Reply] = field(default_factory=list)
 
-    def summed(self, deciding: Reply) -> Reply:
-        """Return the deciding reply with the usage of all replies."""
-        return replace(sum_usage(self.replies, deciding, with_tokens=True), prices=deciding.prices)
+    def outcome(self, failure: Reply | None) -> tuple[Reply, Verdict | None]:
+        """Return the deciding reply with the usage of all, and the verdict; without one, `failure` or a parse error."""
+        decided = self.entry if isinstance(self.entry, Verdict) else None
+        deciding = failure if failure is not None and decided is None else self.replies[-1]
+        reply = replace(sum_usage(self.replies, deciding, with_tokens=True), prices=deciding.prices)
+        if decided is None and reply.status in {OK, EMPTY}:
+            reply = replace(reply, status=PARSE_ERROR, error=one_line(str(self.entry)))
+        return reply, decided
 
 
 class GroupJudge(CriterionJudge):
@@ -97,42 +100,27 @@ class GroupJudge(CriterionJudge):
 
     async def _judge_piece(self, piece: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done) -> None:
         call, failure, is_called = await asyncio.to_thread(self._call, piece), None, True
-        if call is None:
-            alone = [self.unjudged(row, **_ALONE) for row in piece if row.is_missing]
-            await ResponseJudge(self, priority, done).judge(alone)
-            return
-        entries, further = self._state(call, piece)
+        entries, further = self._state(call, piece) if call else ([PieceEntry(VerdictError()) for _ in piece], None)
         try:
-            while failure is None and further is not None:
+            while failure is None and call is not None and further is not None:
                 reply = await self.gateway.complete(replace(further, priority=priority))
                 failure = None if reply.status == OK else reply
                 entries, further = self._state(call, piece)
         except NotCalled:
             is_called = False
-        falls_back = not self.judge_config.judge.is_decision_model and failure and failure.status == CONTEXT_LENGTH
-        alone = []
-        for position, (row, entry) in enumerate(zip(piece, entries, strict=True), start=1):
-            if not row.is_missing:
-                continue
-            if falls_back and isinstance(entry.entry, VerdictError):
-                alone.append(self.unjudged(row, *entry.replies, **_ALONE))
-            else:
-                done(self._judged(row, position, len(piece), entry, failure, is_called=is_called))
+        is_too_long = call is None or (failure is not None and failure.status == CONTEXT_LENGTH)
+        falls_back, alone = is_too_long and not self.judge_config.judge.is_decision_model, []
+        for position, (row, each) in enumerate(zip(piece, entries, strict=True), start=1):
+            is_decided = isinstance(each.entry, Verdict)
+            if row.is_missing and falls_back and not is_decided:
+                alone.append(self.unjudged(row, *each.replies, n_in_call=1, position_in_call=1))
+            elif row.is_missing:
+                judged = self.unjudged(row, n_in_call=len(piece), position_in_call=position)
+                if is_decided or is_called:
+                    judged.reply, judged.verdict = each.outcome(failure)
+                done(judged)
         if alone:
             await ResponseJudge(self, priority, done).judge(alone)
-
-    def _judged(
-        self, row: CriterionToJudge, position: int, n_in_call: int, entry: PieceEntry, failure: Reply | None, *,
-        is_called: bool,
-    ) -> JudgedCriterion:  # fmt: skip
-        judged = self.unjudged(row, n_in_call=n_in_call, position_in_call=position)
-        if isinstance(entry.entry, Verdict):
-            judged.verdict, judged.reply = entry.entry, entry.summed(entry.replies[-1])
-        elif is_called:
-            judged.reply = entry.summed(failure or entry.replies[-1])
-            if judged.reply.status in {OK, EMPTY}:
-                judged.reply = replace(judged.reply, status=PARSE_ERROR, error=one_line(str(entry.entry)))
-        return judged
 
     def entries_of(self, call: Call, history: History, piece: Sequence[CriterionToJudge]) -> list[PieceEntry]:
         """Return what a call's attempts gave for each criterion of its piece, with its share of tokens and cost.
@@ -182,23 +170,17 @@ def pieces_of(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudg
     return [list(piece) for _, piece in groupby(criteria, key=lambda row: row.call_index)]
 
 
-def _shares(attempt: Entry, n_shares: int, cell: str) -> list[Reply]:
-    """Return an attempt's reply `n_shares` times, each with an equal share of its cost and tokens.
+def _shares(attempt: Entry, n_shares: int, cell: str) -> Iterator[Reply]:
+    """Yield an attempt's reply `n_shares` times, each with an equal share of its cost and tokens.
 
     The shares are 0 unless the attempt was made for this `cell`. Unknown tokens of a failed attempt count as 0.
     """
     reply, factor = attempt.reply, int(attempt.cell == cell)
-    used = {name: getattr(reply, name) for name in _TOKENS}
+    used = [getattr(reply, name) for name in _TOKENS]
     if reply.status != OK:
-        used = {name: value or 0 for name, value in used.items()}
-    used["cost_nano"] = None if reply.cost_usd is None else round(reply.cost_usd * _NANO)
-    of_each = [
-        [None] * n_shares if value is None else verdict.shares(value * factor, n_shares) for value in used.values()
-    ]
-    return [
-        replace(
-            reply, text=None, attempts=1, cost_usd=None if nano is None else nano / _NANO,
-            **dict(zip(_TOKENS, counts, strict=True)),
-        )
-        for *counts, nano in zip(*of_each, strict=True)
-    ]  # fmt: skip
+        used = [value or 0 for value in used]
+    used.append(None if reply.cost_usd is None else round(reply.cost_usd * _NANO))
+    shares = ([None] * n_shares if each is None else verdict.shares(each * factor, n_shares) for each in used)
+    for *counts, nano in zip(*shares, strict=True):
+        usd = None if nano is None else nano / _NANO
+        yield replace(reply, text=None, attempts=1, cost_usd=usd, **dict(zip(_TOKENS, counts, strict=True)))
