@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
-from itertools import compress, groupby
+from itertools import compress
 from typing import Any, Self
 
 from tasks.config.job import Job
@@ -84,12 +84,6 @@ class JudgedCriterion:
 
 
 Done = Callable[[JudgedCriterion], None]
-WholeCall = tuple[Call | None, int]
-
-
-def by_response(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
-    """Return the criteria grouped by response; those of one response must follow each other."""
-    return [list(group) for _, group in groupby(criteria, key=lambda row: row.response_id)]
 
 
 @dataclass(frozen=True)
@@ -144,7 +138,7 @@ class CriterionJudge:
             return group_prompt(self.judge_config.template, criterion.messages, text, [criterion.criterion_text])
         return judge_prompt(self.judge_config.template, criterion.messages, text, criterion.criterion_text)
 
-    def whole_calls(self, criteria: Sequence[CriterionToJudge]) -> Iterator[WholeCall]:
+    def whole_calls(self, criteria: Sequence[CriterionToJudge]) -> Iterator[tuple[Call | None, int]]:
         """Yield the calls for criteria whose prompt can hold the whole response, each with its number of criteria."""
         for each in compress(criteria, self.are_whole(criteria)):
             yield self.call(self.reply_spec, self.prompt(each.response_text, each), self.verdict_id(each)), 1

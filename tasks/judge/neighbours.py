@@ -11,9 +11,8 @@ from typing import NamedTuple
 import sql
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.judge.criterion import CriterionToJudge, VerdictRows, by_response
-from tasks.judge.groups import judge_of, pieces_of
-from tasks.judge.judge import judge_each_response
+from tasks.judge.criterion import CriterionToJudge, VerdictRows
+from tasks.judge.judge import by_response, criteria_of, judge_each_response, judge_of, pieces_of
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.run import missing_work
@@ -59,11 +58,8 @@ def missing(job: Job, reader: Reader) -> list[Arranged]:
     sampled = [row["response_id"] for row in reader.rows(sql.read("queries/neighbours/sampled_responses"), given)]
     plans = []
     for judge_config in group_judges(job, wanted.benchmark):
-        rows = reader.rows(sql.read("queries/run/missing_verdicts"), {
-            **missing_work.undecided(job, judge_config), "responses": sampled, "judge_trial": 0,
-        })  # fmt: skip
-        conversations = missing_work.conversations_of(reader, wanted, (row["task_id"] for row in rows))
-        criteria = [CriterionToJudge.of(row, conversations[row["task_id"]].messages) for row in rows]
+        values = {**missing_work.undecided(job, judge_config), "responses": sampled, "judge_trial": 0}
+        criteria = criteria_of(reader, wanted, values)
         done = {
             (row["arrangement"], row["response_id"], row["criterion_id"], row["criterion_hash"])
             for row in reader.select(
