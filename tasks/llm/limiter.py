@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from tasks.llm.replies import TIMEOUT, Failure, Kind, Reply
 from tasks.llm.request import NOTHING, UNKNOWN, Usage
@@ -37,12 +36,7 @@ class EndpointHealth:
         self._last_reply_s = self._cut_at_s = self.closed_until_s = float("-inf")
         self._failures = self._n_replies = self._bad_requests = self.in_hand = 0
         self.stopped: str | None = None
-        self.waiting: list[Any] = []
-        self._numbers = itertools.count()
-
-    def push(self, priority: tuple[int, ...], item: Any) -> None:
-        """Queue an item: the lowest priority number is first, then the earliest."""
-        heapq.heappush(self.waiting, (priority, next(self._numbers), item))
+        self.waiting: list[tuple[tuple[int, ...], int, Admission]] = []
 
     def wait_s(self, now_s: float) -> float | None:
         """Return the seconds until a call may start: 0 for now, None if that depends on another call's end."""
@@ -284,6 +278,7 @@ class Limiter:
     def __post_init__(self) -> None:
         now_s = time.monotonic()
         self._requests, self._tokens = TokenBucket(self.rpm, now_s), TokenBucket(self.tpm, now_s)
+        self._numbers = itertools.count()
         self._timer: asyncio.TimerHandle | None = None
         self._tokens_guessed = self._tokens_used = 0
         self.budget.when_released.append(self._dispatch)
@@ -298,7 +293,9 @@ class Limiter:
             raise self._late()
         new = EndpointHealth(admission.endpoint, self.concurrency, self.outage_s, time.monotonic())
         admission.granted = asyncio.get_running_loop().create_future()
-        self.endpoints.setdefault(admission.endpoint, new).push(admission.priority, admission)
+        # The lowest priority number is first, then the earliest.
+        waiting = admission.priority, next(self._numbers), admission
+        heapq.heappush(self.endpoints.setdefault(admission.endpoint, new).waiting, waiting)
         self._dispatch()
         try:
             async with asyncio.timeout(None if self.stop_at_s is None else self.left_s):
@@ -349,22 +346,24 @@ class Limiter:
     def _dispatch(self) -> None:
         """Admit all calls that may start, and set a timer for the next time when one may."""
         while (endpoint := self._next_endpoint()) is not None:
-            waiting: Admission = heapq.heappop(endpoint.waiting)[-1]
-            if waiting.granted.done():
-                continue  # its caller no longer waits
-            if endpoint.stopped is not None:
-                waiting.granted.set_exception(ModelStopped(f"{endpoint.name}: {endpoint.stopped}"))
-            elif not self._grant(endpoint, waiting):
-                break
+            waiting = endpoint.waiting[0][-1]
+            try:
+                if not waiting.granted.done() and not self._grant(endpoint, waiting):
+                    break
+            except NotCalled as error:
+                waiting.granted.set_exception(error)
+            heapq.heappop(endpoint.waiting)  # it is granted or refused, or its caller no longer waits
 
     def _grant(self, endpoint: EndpointHealth, waiting: Admission) -> bool:
-        try:
-            if not self.budget.reserve(waiting.most):
-                endpoint.push(waiting.priority, waiting)
-                return False
-        except BudgetSpent as error:
-            waiting.granted.set_exception(error)
-            return True
+        """Admit a call; False if it has to wait until other calls release their reservations.
+
+        Raises:
+            NotCalled: its model was stopped, or the budget is spent.
+        """
+        if endpoint.stopped is not None:
+            raise ModelStopped(f"{endpoint.name}: {endpoint.stopped}")
+        if not self.budget.reserve(waiting.most):
+            return False
         now_s = time.monotonic()
         ratio = self._tokens_used / self._tokens_guessed if self._tokens_guessed and self._tokens_used else 1.0
         waiting.tokens = round(waiting.likely_tokens * ratio)
