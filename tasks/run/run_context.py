@@ -21,7 +21,7 @@ from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.litellm_setup import warm_up
 from tasks.llm.request import Call, Target, most_reply_tokens, prices_of
 from tasks.llm.senders.cluster import refuse_without_ray
-from tasks.llm.senders.pool import SenderPool, SenderState
+from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError
 from tasks.rules.variants import AUGMENTED
 from tasks.run import missing_work
@@ -84,7 +84,7 @@ def _called(job: Job, chosen: Collection[Callee], kinds: Collection[str]) -> lis
 
 
 def sender_states(warehouse: Warehouse) -> list[dict[str, Any]]:
-    """Return the senders of all runs in progress: `run_id`, and what `SenderState` has."""
+    """Return the senders of all runs in progress: `run_id`, and what `SenderPool.on_look` gets."""
     rows = []
     for run_id in warehouse.living_runs():
         with suppress(FileNotFoundError):  # a run without senders, or one that ends at this instant
@@ -188,7 +188,7 @@ class RunContext:
         if batching.n_submitted:
             report.notes.append(f"{batching.n_submitted} calls submitted as batches")
 
-    def _write_states(self, states: Sequence[SenderState]) -> None:
+    def _write_states(self, states: list[dict[str, Any]]) -> None:
         file = _states_file(self._job.warehouse, self._job.run_id)
         with suppress(OSError):  # `prbench status` then does not show the senders
             write_atomically(file, json.dumps(states).encode())

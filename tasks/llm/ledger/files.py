@@ -105,14 +105,28 @@ def mend(folder: Path) -> None:
             pass
 
 
-def writer_of(path: Path) -> sqlite3.Connection:
-    """Return a connection for writing to a file that was prepared.
+def connected(path: Path) -> sqlite3.Connection:
+    """Return a connection for writing; a commit is on the disk when it returns, even if the machine loses power.
 
     Raises:
-        PipelineError: the disk refuses, or the file is of another version.
+        PipelineError: the file is of another version.
     """
-    with refusing(path, "opened"):
-        return _connected(path)
+    connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30)
+    try:
+        # Works only on a new file: it lets the space of removed replies be freed step by step.
+        connection.execute("pragma auto_vacuum = incremental")
+        connection.execute("pragma journal_mode = wal")
+        connection.execute("pragma synchronous = full")
+        version: int = connection.execute("pragma user_version").fetchone()[0]
+        is_new = version == 0 and not connection.execute("select count(*) from sqlite_master").fetchone()[0]
+    except BaseException:
+        connection.close()
+        raise
+    if version == VERSION or is_new:
+        return connection
+    connection.close()
+    remedy = "use the prbench that wrote it, or upgrade an older file as CHANGELOG.md says (0.2.0, Upgrade)"
+    raise PipelineError(f"{path}: is of version {version}, and this program reads {VERSION}; {remedy}")
 
 
 @contextlib.contextmanager
@@ -163,26 +177,6 @@ def _try_lock(lock: TextIO, how: int) -> bool:
     return False
 
 
-def _connected(path: Path) -> sqlite3.Connection:
-    """Return a connection for writing; a commit is on the disk when it returns, even if the machine loses power."""
-    connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30)
-    try:
-        # Works only on a new file: it lets the space of removed replies be freed step by step.
-        connection.execute("pragma auto_vacuum = incremental")
-        connection.execute("pragma journal_mode = wal")
-        connection.execute("pragma synchronous = full")
-        version: int = connection.execute("pragma user_version").fetchone()[0]
-        is_new = version == 0 and not connection.execute("select count(*) from sqlite_master").fetchone()[0]
-    except BaseException:
-        connection.close()
-        raise
-    if version == VERSION or is_new:
-        return connection
-    connection.close()
-    remedy = "use the prbench that wrote it, or upgrade an older file as CHANGELOG.md says (0.2.0, Upgrade)"
-    raise PipelineError(f"{path}: is of version {version}, and this program reads {VERSION}; {remedy}")
-
-
 @contextlib.contextmanager
 def _new_file(path: Path, as_: Path) -> Iterator[sqlite3.Connection]:
     """Yield a new file, to be filled in the block.
@@ -193,7 +187,7 @@ def _new_file(path: Path, as_: Path) -> Iterator[sqlite3.Connection]:
     new = path.with_name(f"new-{path.name}")
     for part in _FILE_PARTS:
         beside(new, part).unlink(missing_ok=True)
-    with contextlib.closing(_connected(new)) as connection:
+    with contextlib.closing(connected(new)) as connection:
         connection.executescript(";".join(["begin", *TABLES.values(), f"pragma user_version = {VERSION}", "commit"]))
         yield connection
         # Closing does so too, but reports no error such as a full disk; content that stays in the log would be lost.
@@ -229,7 +223,7 @@ def _damage_in(path: Path) -> str | None:
         return "it is empty"
     n_logged = _n_logged(beside(path, "-wal"))
     try:
-        with contextlib.closing(_connected(path)) as connection:
+        with contextlib.closing(connected(path)) as connection:
             n_read = connection.execute("pragma wal_checkpoint(passive)").fetchone()[1]
             if n_read < n_logged:  # SQLite silently stops at the first damaged frame
                 aside = beside(_aside(path), "-wal")

@@ -115,7 +115,8 @@ class Ledger:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = files.in_use(folder)
             self.call_locks = CallLocks(folder)
-        self._connection = files.writer_of(self.path)
+        with files.refusing(self.path, "opened"):
+            self._connection = files.connected(self.path)
         self._reader = LedgerReader(self.path)
         self.history, self.rows = self._reader.history, self._reader.rows
         self._writes: deque[tuple[Sequence[Statement], Future[None]]] = deque()
@@ -353,7 +354,7 @@ def _shrunk(folder: Path, work: Callable[[sqlite3.Connection], int]) -> Pruned:
         if path is None:
             return Pruned(is_in_use=True)
         before_bytes = path.stat().st_size
-        with files.refusing(path, "pruned"), contextlib.closing(files.writer_of(path)) as connection:
+        with files.refusing(path, "pruned"), contextlib.closing(files.connected(path)) as connection:
             n_removed = work(connection)
             # `execute` would free one page: it stops at the first step of a statement without columns.
             connection.executescript("pragma incremental_vacuum")

@@ -19,9 +19,6 @@ from tasks.llm.senders import cluster as on_ray
 from tasks.llm.senders.cluster import Cluster, Equipment, Node, SenderProcess
 from tasks.rules.errors import PipelineError
 
-SenderState = Mapping[str, Any]
-"""The state of a sender: its `node` and process (`pid`), and its calls in progress (`n_in_hand`)."""
-
 
 class RemoteSender:
     """A process that makes attempts, on a node."""
@@ -33,11 +30,6 @@ class RemoteSender:
         self.in_hand: dict[int, asyncio.Future[Reply]] = {}
         self._numbers = itertools.count(1)
         self._attempts: list[tuple[int, Call, Mapping[str, Any]]] = []
-
-    @property
-    def state(self) -> SenderState:
-        """The state of the sender."""
-        return {"node": self.node.name, "pid": self.pid, "n_in_hand": len(self.in_hand)}
 
     async def make(self, call: Call, parameters: Mapping[str, Any]) -> Reply:
         """Make an attempt on the sender; return a failure if the sender dies."""
@@ -98,13 +90,14 @@ _MOST_DEATHS = 5
 class SenderPool:
     """The senders that make attempts; the first attempt connects to Ray.
 
-    `on_look` gets the states of the senders at each look at the nodes.
+    `on_look` gets the states of the senders at each look at the nodes: for each its `node`, its process (`pid`), and
+    the number of its calls in progress (`n_in_hand`).
     """
 
     def __init__(self, address: str, n_senders: int | None, targets: Sequence[Target]) -> None:
         """Set the address of Ray, the number of senders (None: one per core), and all models that may be called."""
         self._address, self._n_senders, self._targets = address, n_senders, targets
-        self.on_look: Callable[[Sequence[SenderState]], object] = len
+        self.on_look: Callable[[list[dict[str, Any]]], object] = len
         self._opening: asyncio.Future[Cluster] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._n_on: Counter[str] = Counter()
@@ -198,7 +191,10 @@ class SenderPool:
                 for _ in range(n_senders - self._n_on[node.node_id]):
                     self._n_on[node.node_id] += 1
                     self._run(self._have_sender(cluster, node))
-            self.on_look([sender.state for sender in self.senders])
+            states = [
+                {"node": each.node.name, "pid": each.pid, "n_in_hand": len(each.in_hand)} for each in self.senders
+            ]
+            self.on_look(states)
             await asyncio.sleep(LOOK_AT_NODES_EVERY_S)
 
     def _missed_since_s(self, known_s: float | None) -> float:
