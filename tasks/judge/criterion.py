@@ -113,14 +113,10 @@ class CriterionJudge:
         """Return the identity of the judge's verdict on a criterion."""
         return verdict_id_of(self.owner, row, self.vintage)
 
-    def call(
-        self, reply_spec: ReplySpec[object], prompt: str, cell: str, priority: tuple[int, ...] = (), *,
-        is_live: bool = False,
-    ) -> Call:  # fmt: skip
-        """Return the judge's call with a prompt; with `is_live` it is made outside batches if the judge allows that."""
+    def call(self, reply_spec: ReplySpec[object], prompt: str, cell: str, priority: tuple[int, ...] = ()) -> Call:
+        """Return the judge's call with a prompt."""
         judge, trial = self.judge_config.judge, self.judge_config.judge_trial
-        call = call_with(judge, self.target, reply_spec, prompt, cell, trial, self.vintage, priority)
-        return replace(call, is_batched=call.is_batched and not (is_live and call.allows_live))
+        return call_with(judge, self.target, reply_spec, prompt, cell, trial, self.vintage, priority)
 
     def unjudged(self, row: CriterionToJudge, *earlier: Reply, **in_call: int) -> JudgedCriterion:
         """Return a criterion before it is judged, with the id of its verdict, and the columns of a group's call."""
@@ -206,8 +202,8 @@ class ResponseJudge:
         text is too long for the judge.
         """
         prompt, reply_spec = self.by.prompt(text, judged.criterion), self.by.reply_spec
-        call = self.by.call(reply_spec, prompt, judged.verdict_id, self.priority, is_live=bool(judged.evidence))
-        reply, verdict = await call_and_parse(self.by.gateway, call, reply_spec)
+        call = self.by.call(reply_spec, prompt, judged.verdict_id, self.priority)
+        reply, verdict = await call_and_parse(self.by.gateway, call.live if judged.evidence else call, reply_spec)
         if reply.status == CONTEXT_LENGTH and self.by.fit is not None:
             judged.earlier_replies.append(reply)
             return False
@@ -253,8 +249,8 @@ class ResponseJudge:
             partial(parse_evidence, omits_think_tag=judge.omits_think_tag),
             evidence_format(is_bounded=judge.explanation_chars is not None), REMINDER,
         )  # fmt: skip
-        call = self.by.call(reply_spec, prompt, judged.verdict_id, priority, is_live=True)
-        reply, evidence = await call_and_parse(self.by.gateway, call, reply_spec)
+        call = self.by.call(reply_spec, prompt, judged.verdict_id, priority)
+        reply, evidence = await call_and_parse(self.by.gateway, call.live, reply_spec)
         judged.searches.append((chunk, reply, evidence))
         if evidence is not None:
             judged.evidence.append(evidence)

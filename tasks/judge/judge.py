@@ -105,8 +105,7 @@ class GroupJudge(CriterionJudge):
         if is_decided or sum(entry.attempt > history.spent for entry in replies) >= 2:
             return entries, None
         last = max([history.spent, *(entry.attempt for entry in replies)])
-        is_batched = call.is_batched and not (replies and call.allows_live)
-        return entries, replace(call, after_attempt=last, is_batched=is_batched)
+        return entries, replace(call.live if replies else call, after_attempt=last)
 
     async def _judge_piece(self, piece: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done) -> None:
         call, failure, is_called = await asyncio.to_thread(self._call, piece), None, True

@@ -5,7 +5,7 @@ Prices are from the configuration or from LiteLLM's local table; an unknown pric
 
 import importlib.metadata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -118,6 +118,11 @@ class Call:
     not_before_s: float | None = None
     after_attempt: int = 0
     questions: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def live(self) -> "Call":
+        """The call outside of batches, if it allows that."""
+        return replace(self, is_batched=self.is_batched and not self.allows_live)
 
     def parameters(self, own: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return all arguments that are sent with the messages, with the model's parameters or others (`own`)."""

@@ -53,8 +53,7 @@ async def call_and_parse(gateway: Gateway, call: Call, reply_spec: ReplySpec[Par
     try:
         # The same call with the reply that could not be read and a reminder; live, where that is allowed.
         further = [{"role": "assistant", "content": first.text or ""}, {"role": "user", "content": reply_spec.reminder}]
-        is_batched = call.is_batched and not call.allows_live
-        second = await gateway.complete(replace(call, messages=[*call.messages, *further], is_batched=is_batched))
+        second = await gateway.complete(replace(call.live, messages=[*call.messages, *further]))
     except NotCalled:
         return reply, None
     reply, parsed = read_reply(second, reply_spec.read)
