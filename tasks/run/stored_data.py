@@ -54,8 +54,10 @@ def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[st
             raise
         lacking = f"{folder} has nothing of the configured data set ({error})"
     if len(own) == 1:
-        notice(f"{lacking}; showing the only revision of {benchmark} there, {_in_words(own[0])}")
-        return _on(job, own[0], splits)
+        row, named = own[0], splits or tuple(own[0]["splits"])
+        notice(f"{lacking}; showing the only revision of {benchmark} there, {_in_words(row)}")
+        data = DataRevision(name=str(folder), revision=row["dataset_revision"], splits=named)
+        return job.on_splits(splits).looking_up(lambda: data)
     if stored:
         listed = "; ".join(f"{row['benchmark']} {_in_words(row)}" for row in stored)
         raise UsageError(f"{lacking}; it has {listed}: configure one of these data sets, or choose another --benchmark")
@@ -74,13 +76,6 @@ def _in_words(row: Mapping[str, Any]) -> str:
     """Return a stored revision in words, with its numbers of rows."""
     sizes = ", ".join(f"{row[f'n_{name}']:,} {name}" for name in ("tasks", "responses", "verdicts"))
     return f"{row['dataset_revision'][:_SHOWN]} ({', '.join(row['splits'])}: {sizes})"
-
-
-def _on(job: Job, row: Mapping[str, Any], splits: tuple[str, ...]) -> Job:
-    """Return a job on a stored revision."""
-    stored_splits = splits or tuple(row["splits"])
-    data = DataRevision(name=str(job.warehouse), revision=row["dataset_revision"], splits=stored_splits)
-    return job.on_splits(splits).looking_up(lambda: data)
 
 
 def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]) -> None:
