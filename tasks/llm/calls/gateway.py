@@ -213,7 +213,7 @@ class Gateway:
     def history(self, call: Call, key: str | None = None) -> History:
         """Return the attempts of a call that the ledger holds; `key` is that of other parameters."""
         history = self.ledger.history(key or call.key(call.parameters()))
-        return history.since(call.not_before_s).after(call.after_attempt)
+        return history.after(call.after_attempt, call.not_before_s)
 
     def _before(self, call: Call) -> tuple[Reply | None, list[Reply]]:
         """Return the reply in the ledger, if there is one, and the failed attempts.
@@ -224,7 +224,8 @@ class Gateway:
         stored, failed = history.reply_for(call.cell), history.failed_for(call.cell)
         if stored is None and last_resort is not None:
             resort = self.history(call, call.key(call.parameters(last_resort)))
-            if resort.has_attempt_for(call.cell) and (last := resort.reply_for(call.cell)) is not None:
+            is_own = any(entry.cell == call.cell for entry in resort.open)
+            if is_own and (last := resort.reply_for(call.cell)) is not None:
                 n_attempts = len(failed) + last.attempts
                 stored = replace(last, degraded=True, cost_usd=total_usd([*failed, last]), attempts=n_attempts)
         return stored, failed

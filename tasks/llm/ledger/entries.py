@@ -62,7 +62,8 @@ class Entry:
     """A finished attempt: the request's identity, the sent parameters, and the result.
 
     `cell` is the row that it was made for; `is_final` is false for a temporary failure, which does not end the call.
-    `purpose` (sample, judge or drift) is only for the spend, and not stored with the entry.
+    `purpose` (sample, judge or drift) is only for the spend, and not stored with the entry. `is_late` is true for an
+    entry that was read, if any process has made it since the run began.
     """
 
     call_key: str
@@ -76,6 +77,7 @@ class Entry:
     is_final: bool
     finished_at_s: float = field(default_factory=time.time)
     purpose: str = "unknown"
+    is_late: bool = False
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -86,7 +88,7 @@ class Entry:
         )  # fmt: skip
 
     @classmethod
-    def of(cls, row: Sequence[Any], logprobs: Any = None) -> "Entry | None":
+    def of(cls, row: Sequence[Any], logprobs: Any, is_late: bool) -> "Entry | None":
         """Return the entry of a row of the table, with its log-probabilities from another table.
 
         None if the row is damaged.
@@ -97,7 +99,8 @@ class Entry:
         prices = Prices(**{name: named[name] for name in Prices._fields})
         of_reply = {name: named[name] for name in _REPLY}
         reply = Reply(named["status"], **of_reply, prices=prices, logprobs=_logprobs_of(logprobs))
-        return cls(**{name: named[name] for name in _OWN}, reply=reply, is_final=bool(named["is_final"]))
+        own = {name: named[name] for name in _OWN}
+        return cls(**own, reply=reply, is_final=bool(named["is_final"]), is_late=bool(is_late))
 
 
 def checksum_of(values: Sequence[Any]) -> str:
@@ -128,27 +131,23 @@ def as_text(parameters: Any) -> str:
 class History(NamedTuple):
     """All attempts of one call, oldest first. Attempts up to number `spent` ended in a failed row.
 
-    `late` are the numbers of the attempts that any process made since the run began. They count even if they are spent:
-    their row was missing when the run was planned, so another run has tried it meanwhile.
+    Late ones count even if they are spent: their row was missing when the run was planned, so another run has tried it
+    meanwhile.
     """
 
     entries: tuple[Entry, ...] = ()
     spent: int = 0
-    late: frozenset[int] = frozenset()
 
     @property
-    def _open(self) -> tuple[Entry, ...]:
-        return tuple(entry for entry in self.entries if entry.attempt > self.spent or entry.attempt in self.late)
+    def open(self) -> list[Entry]:
+        """The attempts that count."""
+        return [entry for entry in self.entries if entry.attempt > self.spent or entry.is_late]
 
-    def since(self, moment_s: float | None) -> "History":
-        """Return the history after a moment; of earlier entries it keeps only the number of the last attempt."""
-        before = [each.attempt for each in self.entries if moment_s is not None and each.finished_at_s <= moment_s]
-        return self.after(max(before, default=0))
-
-    def after(self, attempt: int) -> "History":
-        """Return the entries after an attempt."""
-        entries = tuple(entry for entry in self.entries if entry.attempt > attempt)
-        return self._replace(entries=entries, spent=max(self.spent, attempt))
+    def after(self, attempt: int, moment_s: float | None = None) -> "History":
+        """Return the history after an attempt and a moment; of earlier entries it keeps only the last number."""
+        before = (each.attempt for each in self.entries if moment_s is not None and each.finished_at_s <= moment_s)
+        last = max([attempt, *before])
+        return History(tuple(entry for entry in self.entries if entry.attempt > last), max(self.spent, last))
 
     @property
     def next_attempt(self) -> int:
@@ -157,24 +156,20 @@ class History(NamedTuple):
 
     def failed_for(self, cell: str) -> list[Reply]:
         """Return the temporary failures for a row that is not written yet."""
-        failed = [entry for entry in self._open if entry.cell == cell and not entry.is_final]
+        failed = [entry for entry in self.open if entry.cell == cell and not entry.is_final]
         return [replace(entry.reply, paid=((entry.call_key, entry.attempt),)) for entry in failed]
-
-    def has_attempt_for(self, cell: str) -> bool:
-        """Return whether an attempt was made for a row that is not written yet."""
-        return any(entry.cell == cell for entry in self._open)
 
     def reply_for(self, cell: str) -> Reply | None:
         """Return the reply to a call that was already made; a successful one is preferred to a permanent failure.
 
         The cost is on the row that the call was made for; for any other row the reply is free.
         """
-        if not (final := [entry for entry in self._open if entry.is_final]):
+        if not (final := [entry for entry in self.open if entry.is_final]):
             return None
         best = max(final, key=lambda entry: (entry.reply.status == OK, entry.attempt))
-        reply = replace(best.reply, attempts=len(self._open), paid=((best.call_key, best.attempt),))
+        reply = replace(best.reply, attempts=len(self.open), paid=((best.call_key, best.attempt),))
         if best.cell == cell:
-            return replace(reply, cost_usd=total_usd([entry.reply for entry in self._open if entry.cell == cell]))
+            return replace(reply, cost_usd=total_usd([entry.reply for entry in self.open if entry.cell == cell]))
         free = None if reply.cost_usd is None else 0.0
         return replace(reply, prompt_tokens=0, cached_tokens=0, completion_tokens=0, reasoning_tokens=0, cost_usd=free)
 

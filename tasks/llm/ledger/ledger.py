@@ -88,7 +88,7 @@ class CallLocks:
 
 
 _HISTORY = """
-    select spent.attempt, logprobs.tokens, calls.rowid, calls.* from (select ? as wanted)
+    select spent.attempt, logprobs.tokens, calls.rowid > ?, calls.* from (select ? as wanted)
     left join calls on calls.call_key = wanted left join spent on spent.call_key = wanted
     left join logprobs on logprobs.call_key = wanted and logprobs.attempt = calls.attempt
 """
@@ -204,18 +204,13 @@ class LedgerReader:
         Raises:
             PipelineError: the file is damaged.
         """
-        entries: list[Entry] = []
-        late: set[int] = set()
-        spent = 0
-        for attempt, logprobs, row_id, *row in self.rows(_HISTORY, key):
-            spent = attempt or 0
-            if row_id is not None and (entry := Entry.of(row, logprobs)) is not None:
-                entries.append(entry)
-                late |= {entry.attempt} if row_id > self._last_row else set()
-            elif row_id is not None and not self._has_noticed:  # a damaged reply is not used
-                self._has_noticed = True
-                notice(f"{self._path}: a stored reply is damaged; its call, and others like it, are made again")
-        return History(tuple(sorted(entries, key=lambda entry: entry.attempt)), spent, frozenset(late))
+        rows = self.rows(_HISTORY, self._last_row, key)
+        read = [Entry.of(row, logprobs, is_late) for _, logprobs, is_late, *row in rows if is_late is not None]
+        entries = tuple(sorted(filter(None, read), key=lambda entry: entry.attempt))
+        if len(entries) < len(read) and not self._has_noticed:  # a damaged reply is not used
+            self._has_noticed = True
+            notice(f"{self._path}: a stored reply is damaged; its call, and others like it, are made again")
+        return History(entries, rows[0][0] or 0)
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query.
