@@ -11,7 +11,6 @@ import.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -49,7 +48,7 @@ def assemble(job: Job) -> StageReport:
 
 def complete_conversations(reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]) -> dict[str, Conversation]:
     """Return the conversations of some wanted tasks, by task id, even of tasks that are not assembled yet."""
-    some = replace(wanted, task_ids=tuple(sorted(set(task_ids))))
+    some = wanted._replace(task_ids=tuple(sorted(set(task_ids))))
     return conversations_of_turns(turns_to_assemble(reader, some)) | conversations_of(reader, some, some.task_ids)
 
 

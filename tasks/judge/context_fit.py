@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import NamedTuple
 
 from tasks.llm.request import Target, count_tokens, most_prompt_tokens_of
 from tasks.rules.conversation import Message, judge_prompt
@@ -16,8 +16,7 @@ _AROUND_TOKENS = 64
 _STEP_TOKENS = 256
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(NamedTuple):
     """A piece of a long response that is searched: its round and number, and where it begins, in characters."""
 
     text: str
@@ -32,8 +31,7 @@ class Chunk:
         return f"chunk {self.number} of {self.n_chunks}" + (f" in round {self.round_}" if self.round_ > 1 else "")
 
 
-@dataclass(frozen=True)
-class ContextFit:
+class ContextFit(NamedTuple):
     """The limit of a judge's prompts: `prompt_tokens` at most, None if its context size is not known.
 
     The prompts for a criterion depend only on this criterion, the response and the context size, so that a later run
@@ -60,7 +58,7 @@ class ContextFit:
     def after_refusal(self, messages: Sequence[Message], text: str) -> "ContextFit":
         """Return a fit with half of the limit, because the judge refused a prompt with this response as too long."""
         was = self.count(judge_prompt(self.template, messages, text, ""))
-        return replace(self, prompt_tokens=min(was, self.prompt_tokens or was) // 2)
+        return self._replace(prompt_tokens=min(was, self.prompt_tokens or was) // 2)
 
     def step_of(self, criterion: str) -> int:
         """Return the number of tokens that are reserved for a criterion.

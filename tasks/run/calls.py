@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from tasks.config.job import Job
 from tasks.config.models import Analyst
@@ -28,8 +28,7 @@ Result = TypeVar("Result")
 Parsed_co = TypeVar("Parsed_co", covariant=True)
 
 
-@dataclass(frozen=True)
-class ReplySpec(Generic[Parsed_co]):
+class ReplySpec(NamedTuple, Generic[Parsed_co]):
     """The required form of a reply: how it is read, the structured output that is requested, and the reminder.
 
     The reminder is sent after a reply that cannot be read.
@@ -108,8 +107,7 @@ def sum_usage(replies: Sequence[Reply], deciding: Reply, *, with_tokens: bool = 
 Columns = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     """A task, criterion or phrase that an analyst is called for.
 
     `row_id` is the key of its row, a hash of all that the row depends on. `columns` are the row's columns before the
@@ -125,8 +123,7 @@ class Item:
     trial: int = 1
 
 
-@dataclass(frozen=True)
-class Analysis:
+class Analysis(NamedTuple):
     """An analysis: the items that analysts are called for, and the table of its rows.
 
     `stage` is also the purpose of its calls, `callee` the configuration's key of its analysts. The rows are in `table`

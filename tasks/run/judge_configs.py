@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
@@ -58,8 +58,7 @@ def judge_target(judge: Judge) -> Target:
     return replace(target, identity=identity, wants_logprobs=judge.logprobs)
 
 
-@dataclass(frozen=True)
-class CascadeConfigs:
+class CascadeConfigs(NamedTuple):
     """The judge configurations of a cascade: its first judge in each of the repetitions that count, then its second."""
 
     first: tuple["JudgeConfig", ...]

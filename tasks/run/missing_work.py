@@ -4,8 +4,8 @@ A job with `stopping` wants less: tasks that none of its undecided comparisons n
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import sql
@@ -26,8 +26,7 @@ PASSING = ("timeout", "provider_error", "parse_error", "empty")
 """Failures with a temporary cause: the next run tries them again."""
 
 
-@dataclass(frozen=True)
-class WantedTasks:
+class WantedTasks(NamedTuple):
     """The part of a data set that a job is about: `task_ids` are the wanted tasks, in order.
 
     `left_out` has, by model label, the tasks that are not wanted because all comparisons of the model are decided.
@@ -37,7 +36,7 @@ class WantedTasks:
     dataset_revision: str
     splits: tuple[str, ...]
     task_ids: tuple[str, ...]
-    left_out: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    left_out: Mapping[str, frozenset[str]] = MappingProxyType({})
 
     def of_model(self, label: str) -> list[str]:
         """Return the wanted tasks of a model, in order."""
@@ -70,7 +69,7 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
         admitted = [task_id for task_id in admitted if task_id in job.named_tasks]
     wanted = WantedTasks(benchmark, data.revision, data.splits, tuple(admitted)[: job.limit])
     plan = stopping_plan(job, wanted, reader)
-    return wanted if plan is None else replace(wanted, left_out=left_out_of(plan.progress(reader)))
+    return wanted if plan is None else wanted._replace(left_out=left_out_of(plan.progress(reader)))
 
 
 def missing_splits(job: Job, reader: Reader) -> list[str]:
@@ -171,8 +170,7 @@ def imported_models(job: Job, wanted: WantedTasks, reader: Reader) -> list[str]:
     return [row["model"] for row in rows if job.named_models is None or row["model"] in job.named_models]
 
 
-@dataclass(frozen=True)
-class Conversation:
+class Conversation(NamedTuple):
     """A task's conversation: its identity and its messages in order."""
 
     conversation_id: str
@@ -200,8 +198,7 @@ EARLIER = "earlier nights"
 """The vintage of the other side if a night is compared with the latest earlier value of each task."""
 
 
-@dataclass(frozen=True)
-class ComparedModel:
+class ComparedModel(NamedTuple):
     """One side of a comparison: a configured model in a vintage."""
 
     model: str
@@ -209,8 +206,7 @@ class ComparedModel:
     vintage: str
 
 
-@dataclass(frozen=True)
-class PlannedComparison:
+class PlannedComparison(NamedTuple):
     """Two sides that are compared on tasks in a fixed order; the difference is the first minus the second."""
 
     first: ComparedModel
@@ -229,8 +225,7 @@ class PlannedComparison:
         return {side.model for side in (self.first, self.second) if side.vintage != EARLIER}
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(NamedTuple):
     """The progress of a comparison: the block of its last look (0: no look yet), and the decision of that look."""
 
     comparison: PlannedComparison
@@ -248,8 +243,7 @@ class Progress:
         return self.comparison.rule.ends[self.block - 1] if self.block else 0
 
 
-@dataclass(frozen=True)
-class StoppingPlan:
+class StoppingPlan(NamedTuple):
     """All comparisons of a job; `stopping_id` changes with anything that they depend on."""
 
     judge_config: JudgeConfig
@@ -291,7 +285,7 @@ def stopping_plan(job: Job, wanted: WantedTasks, reader: Reader) -> StoppingPlan
         PlannedComparison(a, b, Rule(alternative, alpha, least, block_ends(len(order), stopping.block)), order)
         for a, b, order in pairs
     )
-    compared = [[vars(each.first), vars(each.second), each.order] for each in comparisons]
+    compared = [[each.first._asdict(), each.second._asdict(), each.order] for each in comparisons]
     facts = [METHOD, key, judged[0].columns, score, stopping.model_dump(mode="json"), job.trials, compared]
     return StoppingPlan(judged[0], score, comparisons, hash_of_document(facts))
 
