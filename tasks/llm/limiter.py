@@ -327,20 +327,17 @@ class Limiter:
         endpoint.in_hand -= 1
         now_s = time.monotonic()
         used = usage_of(reply) if reply is not None else UNKNOWN if is_lost else NOTHING
-        failure = None if reply is None else reply.failure
-        if reply is None and not is_lost:
-            self._requests.consume(-1, now_s)
+        self.n_calls += reply is not None
         if used.tokens is not None:
             self._tokens.consume(used.tokens - admission.tokens, now_s)
-        if failure is None and used.tokens:
-            self._tokens_guessed += admission.likely_tokens
-            self._tokens_used += used.tokens
-        if reply is not None:
-            self.n_calls += 1
-            if failure is not None:
-                endpoint.failed(failure, now_s, reply.latency_s or 0.0)
-            else:
-                endpoint.succeeded(now_s)
+        if reply is None:
+            self._requests.consume(0 if is_lost else -1, now_s)
+        elif reply.failure is not None:
+            endpoint.failed(reply.failure, now_s, reply.latency_s or 0.0)
+        else:
+            endpoint.succeeded(now_s)
+            self._tokens_guessed += admission.likely_tokens if used.tokens else 0
+            self._tokens_used += used.tokens or 0
         self.budget.release(admission.most, used)
 
     def _dispatch(self) -> None:

@@ -29,11 +29,13 @@ VALUES = {MET: 1.0, PARTIAL: 0.5, UNMET: 0.0}
 WORDS = {"satisfied": MET, "partially satisfied": PARTIAL, "not satisfied": UNMET}
 """The words of a ternary judge."""
 
-_DECISIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    BINARY: ("criteria_met", {"type": "boolean"}),
-    TERNARY: ("verdict", {"type": "string", "enum": list(WORDS)}),
-}
-"""The key of a grading's decision in a reply, and its possible values."""
+_DECISIONS: dict[str, tuple[str, dict[str, Any], str]] = {
+    BINARY: ("criteria_met", {"type": "boolean"}, "true or false"),
+    TERNARY: (
+        "verdict", {"type": "string", "enum": list(WORDS)}, '"satisfied", "partially satisfied" or "not satisfied"'
+    ),
+}  # fmt: skip
+"""The key of a grading's decision in a reply, its possible values, and these in words."""
 
 _SPACE = " \t\r\n"
 """White space of JSON; other space characters are text."""
@@ -46,7 +48,7 @@ def reply_format(explanation_chars: int | None, grading: str = BINARY, *, is_gro
     For several criteria it is a list of that for one, with a number.
     """
     bound = {} if explanation_chars is None else {"maxLength": explanation_chars}
-    key, decision = _DECISIONS[grading]
+    key, decision, _ = _DECISIONS[grading]
     one = {"explanation": {"type": "string", **bound}, key: decision}
     if not is_group:
         return strict_format("verdict", one)
@@ -88,11 +90,8 @@ def reminder(grading: str, *, is_group: bool = False) -> str:
     """Return the message that is sent once after a reply that is not a verdict, or not a list of verdicts."""
     if is_group:
         return "Reply again with only the JSON array, with one object for each criterion."
-    decision = {
-        BINARY: '"criteria_met": true or false',
-        TERNARY: '"verdict": "satisfied", "partially satisfied" or "not satisfied"',
-    }
-    return f'Reply again with only the JSON object: {{"explanation": "...", {decision[grading]}}}.'
+    key, _, values = _DECISIONS[grading]
+    return f'Reply again with only the JSON object: {{"explanation": "...", "{key}": {values}}}.'
 
 
 def parse_verdict(reply: str, grading: str = BINARY, *, omits_think_tag: bool = False) -> Verdict:
@@ -188,18 +187,16 @@ def _kind(decided: Mapping[str, Any], key: str) -> str:
     return f"a {type(decided[key]).__name__}" if key in decided else "missing"
 
 
-Tokens = Sequence[tuple[str, float]]
-"""The tokens of a reply with their log-probabilities."""
 _BINARY_DECISION = re.compile(r'(?<!\\)"criteria_met"\s*:\s*(true|false)')
 _TERNARY_DECISION = re.compile(r'(?<!\\)"verdict"\s*:\s*"([^"\\]*)"')
 
 
-def confidence_of(tokens: Tokens, grading: str) -> float | None:
+def confidence_of(tokens: Sequence[tuple[str, float]], grading: str) -> float | None:
     """Return the probability of the decision that the judge wrote, from 0 to 1.
 
-    It is the probability of the tokens that contain the decision: the value after the last `"criteria_met":` (binary)
-    or the word after the last `"verdict":` (ternary); an escaped key is a quotation. None if there is no such value, or
-    a probability is missing.
+    `tokens` are those of its reply, with their log-probabilities. It is the probability of the tokens that contain the
+    decision: the value after the last `"criteria_met":` (binary) or the word after the last `"verdict":` (ternary); an
+    escaped key is a quotation. None if there is no such value, or a probability is missing.
     """
     text = "".join(token for token, _ in tokens)
     matches = list((_TERNARY_DECISION if grading == TERNARY else _BINARY_DECISION).finditer(text))
@@ -306,10 +303,8 @@ def parse_decisions(reply: str, n_criteria: int, grading: str, threshold: float)
     content = _loaded(reply)
     decisions = content.get("answers") if isinstance(content, dict) else None
     names = [f"c{n}" for n in range(1, n_criteria + 1)]
-    if isinstance(decisions, tuple):
-        given = list(decisions)
-    elif isinstance(decisions, dict):
-        given = list(decisions.items())
+    if isinstance(decisions, dict | tuple):
+        given = list(decisions.items() if isinstance(decisions, dict) else decisions)
     elif isinstance(decisions, list):
         own = [decision.get("name") if isinstance(decision, dict) else None for decision in decisions]
         # A provider that repeats no name gives the decisions in the order of the questions.

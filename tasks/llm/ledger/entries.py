@@ -29,9 +29,7 @@ Statement = tuple[str, Sequence[tuple[Any, ...]]]
 TABLES = {
     "calls": f"create table calls ({', '.join(COLUMNS)}, checksum, primary key (call_key, attempt))",
     "spent": "create table spent (call_key text primary key, attempt integer not null)",
-    "logprobs": """create table logprobs (
-        call_key text, attempt integer, tokens text, primary key (call_key, attempt)
-    )""",
+    "logprobs": "create table logprobs (call_key text, attempt integer, tokens text, primary key (call_key, attempt))",
     "spend": f"create table spend ({', '.join(SPEND_COLUMNS)}, primary key ({', '.join(SPEND_KEY)}))",
     "submissions": "create table submissions (submission text primary key, lane text)",
     "submitted_calls": """create table submitted_calls (
