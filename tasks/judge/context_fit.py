@@ -25,11 +25,6 @@ class Chunk(NamedTuple):
     n_chunks: int
     first_char: int
 
-    @property
-    def name(self) -> str:
-        """Its name in messages."""
-        return f"chunk {self.number} of {self.n_chunks}" + (f" in round {self.round_}" if self.round_ > 1 else "")
-
 
 class ContextFit(NamedTuple):
     """The limit of a judge's prompts: `prompt_tokens` at most, None if its context size is not known.

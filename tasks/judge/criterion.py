@@ -255,7 +255,10 @@ class ResponseJudge:
         if evidence is not None:
             judged.evidence.append(evidence)
         elif reply.status != CONTEXT_LENGTH:
-            self._finish(judged, replace(reply, error=f"{chunk.name}: {reply.error}"), None)
+            where = f"chunk {chunk.number} of {chunk.n_chunks}" + (
+                f" in round {chunk.round_}" if chunk.round_ > 1 else ""
+            )
+            self._finish(judged, replace(reply, error=f"{where}: {reply.error}"), None)
             return reply.status
         judged.earlier_replies.append(reply)
         return reply.status

@@ -3,7 +3,6 @@
 The verdicts are stored apart from all others, and no score includes them. Calls that a run has made are not repeated.
 """
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.run import missing_work
 from tasks.run.judge_configs import JudgeConfig, judge_configs
+from tasks.run.missing_work import WantedTasks
 from tasks.run.run_context import RunContext
 from tasks.run.writing import StageReport
 from warehouse import Reader
@@ -28,6 +28,7 @@ STAGE = "neighbours"
 class Arranged(NamedTuple):
     """A judge's missing verdicts in an arrangement: whole pieces, in the order of their responses."""
 
+    wanted: WantedTasks
     judge_config: JudgeConfig
     arrangement: str
     criteria: list[CriterionToJudge]
@@ -75,7 +76,7 @@ def missing(job: Job, reader: Reader) -> list[Arranged]:
             ]
             pieces = [piece for of in by_response(arranged) for piece in pieces_of(of)]
             if lacking := [each for piece in pieces if any(one.is_missing for one in piece) for each in piece]:
-                plans.append(Arranged(judge_config, name, lacking))
+                plans.append(Arranged(wanted, judge_config, name, lacking))
     return plans
 
 
@@ -96,15 +97,12 @@ def _arranged(
 
 async def judge_arrangement(job: Job, context: RunContext, arranged: Arranged) -> StageReport:
     """Judge the missing criteria of an arrangement, and write the verdicts, failed ones too; the calls are live."""
-    with context.warehouse.reader() as reader:
-        wanted = await asyncio.to_thread(missing_work.wanted_tasks, job, reader)
-    label = arranged.judge_config.judge.label
+    config, report, columns = arranged.judge_config, StageReport(STAGE), {"arrangement": arranged.arrangement}
+    live = replace(config, judge=config.judge.model_copy(update={"mode": "live"}))
     # A label of its own gives these verdicts other ids than the judge's verdicts.
-    own = {"label": f"{label} ({arranged.arrangement})", "mode": "live"}
-    owner = replace(arranged.judge_config, judge=arranged.judge_config.judge.model_copy(update=own))
-    live = replace(arranged.judge_config, judge=arranged.judge_config.judge.model_copy(update={"mode": "live"}))
-    report, columns = StageReport(STAGE), {"arrangement": arranged.arrangement}
-    with VerdictRows(job, context, wanted, arranged.judge_config, report, "neighbour_verdicts", columns) as rows:
+    label = f"{config.judge.label} ({arranged.arrangement})"
+    owner = replace(live, judge=live.judge.model_copy(update={"label": label}))
+    with VerdictRows(job, context, arranged.wanted, config, report, "neighbour_verdicts", columns) as rows:
         judge = await judge_of(rows.gateway, live, owner)
         await judge_each_response(judge, arranged.criteria, rows)
     return report
