@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -26,7 +27,8 @@ class Chunk(NamedTuple):
     first_char: int
 
 
-class ContextFit(NamedTuple):
+@dataclass(frozen=True)
+class ContextFit:
     """The limit of a judge's prompts: `prompt_tokens` at most, None if its context size is not known.
 
     The prompts for a criterion depend only on this criterion, the response and the context size, so that a later run
@@ -53,7 +55,7 @@ class ContextFit(NamedTuple):
     def after_refusal(self, messages: Sequence[Message], text: str) -> "ContextFit":
         """Return a fit with half of the limit, because the judge refused a prompt with this response as too long."""
         was = self.count(judge_prompt(self.template, messages, text, ""))
-        return self._replace(prompt_tokens=min(was, self.prompt_tokens or was) // 2)
+        return replace(self, prompt_tokens=min(was, self.prompt_tokens or was) // 2)
 
     def step_of(self, criterion: str) -> int:
         """Return the number of tokens that are reserved for a criterion.

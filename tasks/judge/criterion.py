@@ -255,10 +255,9 @@ class ResponseJudge:
         if evidence is not None:
             judged.evidence.append(evidence)
         elif reply.status != CONTEXT_LENGTH:
-            where = f"chunk {chunk.number} of {chunk.n_chunks}" + (
-                f" in round {chunk.round_}" if chunk.round_ > 1 else ""
-            )
-            self._finish(judged, replace(reply, error=f"{where}: {reply.error}"), None)
+            in_round = f" in round {chunk.round_}" if chunk.round_ > 1 else ""
+            error = f"chunk {chunk.number} of {chunk.n_chunks}{in_round}: {reply.error}"
+            self._finish(judged, replace(reply, error=error), None)
             return reply.status
         judged.earlier_replies.append(reply)
         return reply.status
