@@ -67,8 +67,7 @@ async def _augment(
         async def one(index: int, criterion: UnwordedCriterion) -> None:
             prompt = prompt_on(template, conversations[criterion.task_id].messages, criterion.criterion_text)
             call = Call(target, [{"role": "user", "content": prompt}], criterion.criterion_id, priority=(index,))
-            title, omits_tag = criterion.criterion_text, writer_model.omits_think_tag
-            read = partial(read_augmented, title=title, omits_think_tag=omits_tag)
+            read = partial(read_augmented, title=criterion.criterion_text, omits_think_tag=writer_model.omits_think_tag)
             reply, text = read_reply(await gateway.complete(call), read)
             writer.add(_row(job, wanted, AUGMENTED, criterion, text, reply, by_model), reply, AUGMENTED)
 
