@@ -177,7 +177,7 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
     changed: list[dict[str, Any]] = []
     with Warehouse(job.warehouse).reader() as reader:
         chosen: dict[str, Any] = {"is_latest": True} if vintage is None else {"vintage": vintage}
-        chosen |= {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
+        chosen |= job.key
         judged = "(from leaderboard where counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash))"
         for latest in reader.select(judged, f"distinct {', '.join(_JUDGE_COLUMNS)}, vintage", **chosen):
             for row in _pairs(job, reader, latest["vintage"]):

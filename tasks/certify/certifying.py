@@ -134,7 +134,7 @@ def certify(job: Job, file: Path) -> dict[str, Any]:
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)
         with Warehouse(job.warehouse).reader(folder / "spill") as reader:
-            key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
+            key = job.key
             if not reader.select("leaderboard", "1", **key):
                 raise PipelineError(f"no model has a verdict on {' '.join(key.values())} yet; run `prbench judge`")
             if SCORE.stale(reader):

@@ -70,7 +70,7 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
     expectations, policies = _declared(job, suites)
     if not expectations:
         return StageReport("check")
-    warehouse, key = Warehouse(job.warehouse), _key(job)
+    warehouse, key = Warehouse(job.warehouse), job.key
     with warehouse.reader() as reader:
         known = _known_findings(reader, key, expectations, policies) if reuse else None
         if known is not None:
@@ -106,17 +106,13 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
 
 def has_unchecked(job: Job, reader: Reader) -> bool:
     """Return whether the findings of the ingest suite are missing, or no longer valid."""
-    return _known_findings(reader, _key(job), *_declared(job, ["ingest"])) is None
+    return _known_findings(reader, job.key, *_declared(job, ["ingest"])) is None
 
 
 def _declared(job: Job, suites: Sequence[str]) -> tuple[list[Expectation], Policies]:
     """Return the expectations in some suites, and the policies of all checks."""
     everything = expectations_of(load_benchmark(job.settings.benchmark))
     return [each for each in everything if each.suite in suites], policies_of(job, everything)
-
-
-def _key(job: Job) -> dict[str, str]:
-    return {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
 
 
 def _known_findings(

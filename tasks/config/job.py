@@ -97,6 +97,11 @@ class Job(Strict):
         return self._lookup()
 
     @property
+    def key(self) -> dict[str, str]:
+        """The columns that every row about the job's data set has."""
+        return {"benchmark": self.settings.benchmark, "dataset_revision": self.data.revision}
+
+    @property
     def report_folder(self) -> Path:
         """The folder of all reports; each benchmark has its own folder in it."""
         return self.settings.report.folder or self.warehouse / "report"

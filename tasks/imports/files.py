@@ -64,11 +64,6 @@ def refuse_not_ingested(job: Job, rows: object) -> None:
         raise ImportRefused(f"revision {data.revision[:12]} of {data.name} is not ingested; run `prbench ingest` first")
 
 
-def key_of(job: Job) -> dict[str, str]:
-    """Return the key of a job's data set."""
-    return {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
-
-
 def batch_of(content: bytes, *options: str | None) -> str:
     """Return the id of an import batch: a hash of its content and of the given options."""
     hasher = hashlib.sha256(content)

@@ -173,7 +173,7 @@ def import_responses(
         ImportRefused: a row names an unknown task or lacks a field, or a different text is stored for it.
         DocumentRefused: a document cannot be converted.
     """
-    benchmark, key = load_benchmark(job.settings.benchmark), files.key_of(job)
+    benchmark, key = load_benchmark(job.settings.benchmark), job.key
     with Warehouse(job.warehouse).reader() as reader:
         tasks = reader.select("tasks", "task_id, conversation_id", **key)
         stored = files.stored_cells(reader, "responses")

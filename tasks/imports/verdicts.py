@@ -52,7 +52,7 @@ class Criteria:
         self._by_id: dict[tuple[str, str], Wording] = {}
         self._by_title: dict[tuple[str, str], list[Wording]] = defaultdict(list)
         self.in_order: dict[str, list[Wording]] = defaultdict(list)  # a task's original rubric
-        for row in reader.rows(sql.read("queries/imports/criteria_to_judge"), files.key_of(job)):
+        for row in reader.rows(sql.read("queries/imports/criteria_to_judge"), job.key):
             wording = Wording(**row)
             self._by_id[wording.task_id, wording.criterion_id] = wording
             if wording.rubric == ORIGINAL:
@@ -103,7 +103,7 @@ class StoredResponses:
         """Read the responses."""
         self._job = job
         vintages = {*job.vintages, *(files.text_in(row, "vintage") for row in rows)} - {None}
-        key: dict[str, Any] = {**files.key_of(job), "vintage": list(vintages), "status": OK}
+        key: dict[str, Any] = {**job.key, "vintage": list(vintages), "status": OK}
         self._by_cell: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         columns = "response_id, task_id, model, trial, vintage, text"
         for response in reader.select("responses", columns, order="response_id", **key):
@@ -161,7 +161,7 @@ def import_verdicts(
             different decision is stored for it.
     """
     batch = files.batch_of(read_regular(file), "verdicts", task, model, judge, grading)
-    benchmark, key = load_benchmark(job.settings.benchmark), files.key_of(job)
+    benchmark, key = load_benchmark(job.settings.benchmark), job.key
     given = list(files.given_rows(file, benchmark, task=task, model=model, judge=judge, grading=grading))
     decided = [each for each in given if not skip_empty or _stated(each[1])]
     with Warehouse(job.warehouse).reader() as reader:
@@ -280,7 +280,7 @@ def _label_tables(
     Raises:
         ImportRefused: all rows are of one sampled sheet, whose probabilities are stored already.
     """
-    key, now = files.key_of(job), {"import_batch": batch, "created_at": datetime.now(UTC)}
+    key, now = job.key, {"import_batch": batch, "created_at": datetime.now(UTC)}
     stored = {row["judge"] for row in reader.select("labellers", import_batch=batch)}
     people = sorted({row["judge"] for row in rows} - stored)
     tables = {"labellers": [{"benchmark": key["benchmark"], "judge": judge, **now} for judge in people]}
@@ -330,7 +330,7 @@ def import_reviews(
     with Warehouse(job.warehouse).reader() as reader:
         sampled = {tuple(r.values()) for r in reader.select("review_samples", "sample_id, task_id, criterion_id")}
         stored = {row["review_id"]: row for row in reader.select("expert_reviews")}
-        criteria, common = Criteria(job, reader), {**files.key_of(job), "run_id": job.run_id}
+        criteria, common = Criteria(job, reader), {**job.key, "run_id": job.run_id}
     read = []
     for file in sheets:
         given = list(files.given_rows(file, reviewer=reviewer))

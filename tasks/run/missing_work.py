@@ -74,8 +74,7 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
 
 def missing_splits(job: Job, reader: Reader) -> list[str]:
     """Return the chosen splits that are not ingested."""
-    key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
-    stored = {row["split"] for row in reader.select("split_members", "distinct split", **key)}
+    stored = {row["split"] for row in reader.select("split_members", "distinct split", **job.key)}
     return [split for split in job.data.splits if split not in stored]
 
 

@@ -84,8 +84,7 @@ def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]
     for option, names in named.items():
         known = [each.label for each in configured.get(option, ())]
         if set(names) - set(known):
-            key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
-            known += [row[option] for row in reader.select(_STORED[option], f"distinct {option}", **key)]
+            known += [row[option] for row in reader.select(_STORED[option], f"distinct {option}", **job.key)]
         _refuse_others(option, names, known)
 
 

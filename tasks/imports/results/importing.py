@@ -17,7 +17,7 @@ from tasks.assemble import conversations_of_turns
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
-from tasks.imports.files import CONTENT, Cells, ImportRefused, NotHere, Row, key_of, store, stored_cells
+from tasks.imports.files import CONTENT, Cells, ImportRefused, NotHere, Row, store, stored_cells
 from tasks.imports.responses import content_columns, response_cell
 from tasks.imports.results.formats import AUTO, format_of
 from tasks.imports.results.records import UNREADABLE, Decision, Grading, Log, LoggedResponse, LogSource
@@ -60,7 +60,7 @@ def import_results(
         UsageError: a file is in no known format, or a label is missing or is given for several models.
     """
     with Warehouse(job.warehouse).reader() as reader:
-        tasks, criteria = Tasks(reader, key_of(job)), Criteria(job, reader)
+        tasks, criteria = Tasks(reader, job.key), Criteria(job, reader)
         known = {kind: stored_cells(reader, kind) for kind in ("responses", "verdicts")}
     logs: list[LogImport] = []
     for source in map(LogSource, files):
@@ -115,7 +115,7 @@ class LogImport:
                 self.unfit.append(str(error))
                 continue
             label, conversation = self.models[logged.model], self.tasks.conversations[task_id].conversation_id
-            key, vintage = key_of(self.job), self.job.vintage
+            key, vintage = self.job.key, self.job.vintage
             cell = response_cell(self.job, key, task_id, conversation, label, logged.trial or 1, vintage)
             response = cell | _present(logged.usage, cell) | _content_of(logged, text) | {"import_batch": self.batch}
             self.cells["responses"].put(logged.where, response)
