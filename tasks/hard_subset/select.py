@@ -3,12 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import sql
 from tasks.benchmarks import load_benchmark
@@ -16,12 +15,12 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.rules import hardness
 from tasks.rules.errors import PipelineError
-from tasks.rules.hardness import BORDER, HardSubsetError, Selected
+from tasks.rules.hardness import BORDER, HardSubsetError
 from tasks.rules.identity import BASE_VINTAGE, digest
 from tasks.rules.text.numbers import coverage_text
 from tasks.run.judge_configs import judge_configs
 from tasks.run.writing import StageReport
-from warehouse import TABLES, Reader, Warehouse
+from warehouse import Reader, Warehouse
 
 Row = dict[str, Any]
 
@@ -34,23 +33,20 @@ Panel = Mapping[str, Mapping[str, tuple[float, Mapping[int, float]]]]
 class _Selection:
     """The hardest tasks of a field, selected from those with a complete trial of every model of the panel.
 
-    `models` are sorted. `scores` has the score of each model for each task, in the order of the task ids. `trials` has
-    the scores in each trial, shape (n_tasks, n_models, n_trials), with NaN for trials that a model does not have. If a
-    task is not complete in a trial of a model, the mean over its complete trials takes the place of its score.
+    `models` are sorted. `scores` has the score of each model for each task, in the order of the task ids, `selected`
+    the mean scores of the hardest tasks, hardest first.
     """
 
     identity: str
     models: tuple[str, ...]
     scores: Mapping[str, tuple[float, ...]]
-    trials: NDArray[np.float64]
-    selected: list[Selected]
+    selected: Mapping[str, float]
 
 
 def _admitted_tasks(reader: Reader, job: Job) -> dict[str, set[str]]:
     """Return the ids of the admitted tasks of the job's splits, by field, in the order of the fields."""
-    key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
     fields: dict[str, set[str]] = defaultdict(set)
-    for row in reader.select("tasks", "field, task_id, splits", **key, is_admitted=True):
+    for row in reader.select("tasks", "field, task_id, splits", **job.key, is_admitted=True):
         if row["field"] is not None and not set(job.data.splits).isdisjoint(row["splits"]):
             fields[row["field"]].add(row["task_id"])
     return fields
@@ -81,10 +77,8 @@ def _read_panel(reader: Reader, job: Job, benchmark: Benchmark) -> Panel:
 def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
     """Return the key of the ranking used to select: that of the first configured judge, or of the only stored one."""
     columns = "distinct ranking_id, vintage, judge, judge_config_hash, template_hash, grading, judge_trial"
-    key: dict[str, Any] = {"benchmark": benchmark.name, "dataset_revision": job.data.revision}
-    if job.named_judges:
-        key["judge"] = list(job.named_judges)
-    rankings = reader.select("intermediate.model_runs", columns, **key)
+    named: dict[str, Any] = {"judge": list(job.named_judges)} if job.named_judges else {}
+    rankings = reader.select("intermediate.model_runs", columns, **job.key, **named)
     configs = judge_configs(job, benchmark)
     configured = [row for config in configs for row in rankings if row.items() >= config.columns.items()]
     possible = configured or ([] if configs and not job.named_judges else rankings)
@@ -124,19 +118,23 @@ def _select_field(job: Job, field: str, task_ids: set[str], panel: Panel) -> _Se
             f"({coverage_text(coverage)}, {name} is {bar:.1%})"
         )
     scores = {task: tuple(panel[model][task][0] for model in models) for task in complete}
-    of_data = (settings.benchmark, job.data.revision, field, sorted(scores.items()))
-    identity = digest("selection", *of_data, models, size)
-    return _Selection(identity, models, scores, _trials(panel, models, complete), hardness.select_hardest(scores, size))
+    identity = digest("selection", *job.key.values(), field, sorted(scores.items()), models, size)
+    return _Selection(identity, models, scores, hardness.select_hardest(scores, size))
 
 
-def _trials(panel: Panel, models: tuple[str, ...], tasks: list[str]) -> NDArray[np.float64]:
-    trials_of = [sorted({trial for task in tasks for trial in panel[model][task][1]}) for model in models]
-    trials = np.full((len(tasks), len(models), max(map(len, trials_of), default=0)), np.nan)
-    for j, (model, of_model) in enumerate(zip(models, trials_of, strict=True)):
-        for i, task in enumerate(tasks):
-            value, by_trial = panel[model][task]
-            trials[i, j, : len(of_model)] = [by_trial.get(trial, value) for trial in of_model]
-    return trials
+def _inclusion_probabilities(panel: Panel, selection: _Selection) -> dict[str, float]:
+    """Return the share of resampled panels under which each task is selected.
+
+    If a task is not complete in a trial of a model, the mean over its complete trials takes the place of its score.
+    """
+    columns, n_trials = [], []
+    for of_model in (panel[model] for model in selection.models):
+        values, by_trial = zip(*(of_model[task] for task in selection.scores), strict=True)
+        trials = sorted(set().union(*by_trial))
+        n_trials.append(len(trials))
+        columns += [[of.get(trial, value) for value, of in zip(values, by_trial, strict=True)] for trial in trials]
+    shares = hardness.inclusion_probabilities(np.column_stack(columns), n_trials, len(selection.selected))
+    return dict(zip(selection.scores, shares.tolist(), strict=True))
 
 
 def _overlaps(selection: _Selection, official: str | None, members: frozenset[str]) -> list[Row]:
@@ -145,7 +143,7 @@ def _overlaps(selection: _Selection, official: str | None, members: frozenset[st
     A selection without one model is made from the same candidate tasks. Only candidates count in the data set's hard
     split (`official`, with the tasks `members`); if it has none of them or all, it has no row.
     """
-    selected, scores, others = frozenset(each.task_id for each in selection.selected), selection.scores, {}
+    selected, scores, others = frozenset(selection.selected), selection.scores, {}
     if len(selection.models) > 1:
         without = zip(selection.models, hardness.leave_one_out(scores, len(selected)), strict=True)
         others = {("leave_one_out", model): tasks for model, tasks in without}
@@ -177,12 +175,11 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
         for field, task_ids in sorted(_admitted_tasks(reader, job).items()):
             with _refusal(report, must_select, field):
                 selection = _select_field(job, field, task_ids, panel)
-                rows = _rows(reader, job, field, selection, benchmark.hard_splits.get(field))
+                rows = _rows(reader, job, field, selection, panel, benchmark.hard_splits.get(field))
                 for table, of_table in rows.items():
-                    stored = _stored_keys(reader, table, selection.identity)
-                    new = [row for row in of_table if _key_of(table, row) not in stored]
-                    warehouse.write(table, new)
-                    report.rows += len(new)
+                    if _n_stored(reader, table, selection.identity) < len(of_table):
+                        warehouse.write(table, of_table)
+                        report.rows += len(of_table)
                 n_complete = len(selection.scores)
                 aside = "" if n_complete == len(task_ids) else f" (chosen from {n_complete})"
                 n_selected = f"{len(selection.selected)} of {len(task_ids)}"
@@ -219,35 +216,33 @@ def has_new_selection(job: Job) -> bool:
         return any(selection.identity not in latest for selection in selections)
 
 
-def _rows(reader: Reader, job: Job, field: str, selection: _Selection, official: str | None) -> dict[str, list[Row]]:
+def _rows(
+    reader: Reader, job: Job, field: str, selection: _Selection, panel: Panel, official: str | None
+) -> dict[str, list[Row]]:
     """Return all rows of a selection, by table; tasks in `hard_stability` are all candidates, hardest first."""
-    key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
-    members = reader.select("split_members", "task_id", **key, split=official or "")
-    size, scores = len(selection.selected), selection.scores
-    shares = dict(zip(scores, map(float, hardness.inclusion_probabilities(selection.trials, size)), strict=True))
-    panel = {"n_models": len(selection.models), "panel": [*selection.models], "selected_at": datetime.now(UTC)}
+    members = reader.select("split_members", "task_id", **job.key, split=official or "")
+    shares, hardest = _inclusion_probabilities(panel, selection), selection.selected.items()
+    of_panel = {"n_models": len(selection.models), "panel": [*selection.models], "selected_at": datetime.now(UTC)}
     tables = {
-        "hard_subset": [asdict(task) | panel for task in selection.selected],
+        "hard_subset": [
+            {"task_id": task, "rank": rank, "mean_score": mean, **of_panel}
+            for rank, (task, mean) in enumerate(hardest, start=1)
+        ],
         "hard_stability": [
-            {"task_id": task.task_id, "mean_score": task.mean_score, "is_selected": task.rank <= size,
-             "inclusion_probability": (share := shares[task.task_id]), "is_border": BORDER[0] <= share <= BORDER[1]}
-            for task in hardness.select_hardest(scores, len(scores))
+            {"task_id": task, "mean_score": mean, "is_selected": task in selection.selected,
+             "inclusion_probability": shares[task], "is_border": BORDER[0] <= shares[task] <= BORDER[1]}
+            for task, mean in hardness.select_hardest(selection.scores, len(selection.scores)).items()
         ],
         "hard_overlaps": _overlaps(selection, official, frozenset(row["task_id"] for row in members)),
     }  # fmt: skip
-    of_field = {"selection_id": selection.identity, **key, "field": field}
+    of_field = {"selection_id": selection.identity, **job.key, "field": field}
     return {table: [of_field | row for row in rows] for table, rows in tables.items()}
 
 
-def _key_of(table: str, row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in TABLES[table].key)
-
-
-def _stored_keys(reader: Reader, table: str, selection_id: str) -> set[tuple[Any, ...]]:
-    """Return the keys of a selection's rows that need not be written.
+def _n_stored(reader: Reader, table: str, selection_id: str) -> int:
+    """Return the number of a selection's rows that need not be written.
 
     A selection that is not the current one is written again, because the one that was selected last is current.
     """
-    own = {"selection_id": selection_id}
-    is_current = reader.select("intermediate.latest_selections", "selection_id", **own)
-    return {_key_of(table, row) for row in reader.select(table, **own) if is_current or table != "hard_subset"}
+    relation = "intermediate.latest_selections inner join hard_subset using (selection_id)"
+    return len(reader.select(relation if table == "hard_subset" else table, "1", selection_id=selection_id))

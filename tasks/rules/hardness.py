@@ -5,25 +5,14 @@ The module also measures how a selection depends on the panel: by resampled pane
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tasks.rules.statistics.intervals import RESAMPLES, SEED, Floats
 
 
 class HardSubsetError(ValueError):
     """The subset cannot be selected; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Selected:
-    """A selected task: `rank` 1 is the hardest, `mean_score` the mean over the panel's models."""
-
-    task_id: str
-    rank: int
-    mean_score: float
 
 
 def wanted_size(n_tasks: int, share: float | Mapping[str, int], field: str) -> int:
@@ -38,8 +27,8 @@ def wanted_size(n_tasks: int, share: float | Mapping[str, int], field: str) -> i
     return math.floor(n_tasks * share + 1e-9)
 
 
-def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> list[Selected]:
-    """Return the `size` tasks with the lowest mean score, hardest first; ties are ordered by task id.
+def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> dict[str, float]:
+    """Return the `size` tasks with the lowest mean score, with these means, hardest first; ties are by task id.
 
     `scores` has, for each task that is complete for the whole panel, a score of each model (already the mean over its
     trials). The sum is exact (`math.fsum`), so that the order of the models never decides a tie.
@@ -52,7 +41,7 @@ def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> list[Sel
     means = {task: math.fsum(values) / len(values) for task, values in scores.items()}
     # A model's score of a task is a mean over trials, so equal scores may differ in the last digits.
     hardest = sorted(means, key=lambda task: (round(means[task], 12), task))[:size]
-    return [Selected(task, rank, means[task]) for rank, task in enumerate(hardest, start=1)]
+    return {task: means[task] for task in hardest}
 
 
 BORDER = (0.05, 0.95)
@@ -60,7 +49,9 @@ BORDER = (0.05, 0.95)
 _SAMPLED_AT_A_TIME = 1_000
 
 
-def inclusion_probabilities(values: Floats, size: int, *, resamples: int = RESAMPLES) -> Floats:
+def inclusion_probabilities(
+    values: Floats, n_trials: Sequence[int], size: int, *, resamples: int = RESAMPLES
+) -> Floats:
     """Return the share of resampled panels under which each task is among the `size` hardest.
 
     A resampled panel has as many models as the real one, drawn with replacement; each drawn model has its real number
@@ -75,28 +66,26 @@ def inclusion_probabilities(values: Floats, size: int, *, resamples: int = RESAM
     unknown, not that the selection is certain. Few models give few different panels (ten for three models).
 
     Args:
-        values: shape (n_tasks, n_models, n_trials), the tasks in the order of their ids; NaN if a model has fewer
-        trials
-            than another, in all tasks alike.
+        values: shape (n_tasks, sum of n_trials), the tasks in the order of their ids, the trials model by model.
+        n_trials: the number of trials of each model.
         size: number of tasks in a selection, from 1 to n_tasks.
 
     Returns:
         Shape (n_tasks,), from 0 to 1; they sum to `size`.
     """
-    n_tasks, is_trial = len(values), ~np.isnan(values[0])
-    # Columns are a model's trials, model by model; the means of all tasks are one product with a panel's weights. A
-    # position in the order adds far more than rounding, and far less than a difference of scores.
-    columns = (values[:, is_trial] + 1e-12 * np.arange(n_tasks)[:, None]).T
+    # The means of all tasks are one product with a panel's weights. A position in the order adds far more than
+    # rounding, and far less than a difference of scores.
+    columns = (values + 1e-12 * np.arange(len(values))[:, None]).T
     generator = np.random.default_rng(SEED)
-    times = np.zeros(n_tasks, dtype=np.int64)
+    times = np.zeros(len(values), dtype=np.int64)
     for start in range(0, resamples, _SAMPLED_AT_A_TIME):
-        panels = _panels(generator, is_trial.sum(axis=1), min(_SAMPLED_AT_A_TIME, resamples - start))
+        panels = _panels(generator, n_trials, min(_SAMPLED_AT_A_TIME, resamples - start))
         hardest = np.argpartition(panels @ columns, size - 1, axis=1)[:, :size]
-        times += np.bincount(hardest.ravel(), minlength=n_tasks)
+        times += np.bincount(hardest.ravel(), minlength=len(values))
     return times / resamples
 
 
-def _panels(generator: np.random.Generator, n_trials: NDArray[np.int64], n_panels: int) -> Floats:
+def _panels(generator: np.random.Generator, n_trials: Sequence[int], n_panels: int) -> Floats:
     """Return weights of models' trials in resampled panels, shape (n_panels, sum of n_trials); rows sum to 1.
 
     A model that is drawn k times has k times as many draws of its trials: k draws of n trials are one of k x n.
@@ -122,7 +111,7 @@ def leave_one_out(scores: Mapping[str, Sequence[float]], size: int) -> list[froz
     """
     models = range(len(next(iter(scores.values()))))
     panels = ({task: [*values[:out], *values[out + 1 :]] for task, values in scores.items()} for out in models)
-    return [frozenset(each.task_id for each in select_hardest(panel, size)) for panel in panels]
+    return [frozenset(select_hardest(panel, size)) for panel in panels]
 
 
 def jaccard(one: Collection[str], other: Collection[str]) -> float:
