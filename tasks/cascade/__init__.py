@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 import sql
-from tasks.rules.cascades.evaluation import Bound, Costs, Evaluation, Figures, evaluate, for_choosing, front, picked
+from tasks.rules.cascades.evaluation import MEASURES, Bound, Costs, Evaluation, evaluate, for_choosing, front, picked
 from tasks.rules.cascades.rules import Facts, PairedVerdicts, candidates
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
@@ -177,13 +177,12 @@ def bound_of(text: str) -> Bound:
     """
     measure, _, number = text.partition("=")
     with suppress(ValueError):
-        if measure in _MEASURES and -1.0 <= float(number) <= 1.0:
+        if measure in MEASURES and -1.0 <= float(number) <= 1.0:
             return Bound(measure, float(number))
-    known = ", ".join(f"{each}=NUMBER" for each in _MEASURES)
+    known = ", ".join(f"{each}=NUMBER" for each in MEASURES)
     raise UsageError(f"--bound: {text!r} is no bound; write {known}, with a number up to 1")
 
 
-_MEASURES = ("agreement", "kappa", "ranking")
 TABLE = "cascade_rules"
 _KEY = ("benchmark", "dataset_revision", "cheap_judge", "strong_judge", "evaluated_splits")
 _SAME_PAIR = " and ".join(f"{name} = ${name}" for name in _KEY)
@@ -220,12 +219,6 @@ def rows_of(parameters: Mapping[str, Any], result: CascadeResult) -> list[dict[s
     return [row | record for row in rows]
 
 
-def figures_of(figures: Figures) -> dict[str, Any]:
-    """Return the figures of a rule on one half of the tasks, by their column in the table."""
-    fields = vars(figures)
-    flat = {name: value for name, value in fields.items() if not isinstance(value, tuple) and name != "differing"}
-    flat["is_small"] = figures.is_small
-    for name, estimate in fields.items():
-        if isinstance(estimate, tuple):
-            flat |= dict(zip((name, f"{name}_ci_low", f"{name}_ci_high"), estimate, strict=True))
-    return flat
+def figures_of(figures: Row) -> dict[str, Any]:
+    """Return the figures of a rule on one half of the tasks that are stored and shown."""
+    return {name: value for name, value in figures.items() if name != "n_differing"}

@@ -117,7 +117,7 @@ def _notes_on(result: CascadeResult, cheap: str, strong: str) -> list[str]:
     n_chosen = len(stored.paired.tasks) // 2
     sentences = {
         f"{cheap} first, then {strong}; figures are against {strong} alone.": True,
-        f"{halves.chosen_on.n_tasks} tasks to choose rules on, {halves.held_out.n_tasks} held out; "
+        f"{halves.chosen_on['n_tasks']} tasks to choose rules on, {halves.held_out['n_tasks']} held out; "
         f"{len(stored.paired.strong)} criteria that {strong} decided.": True,
         f"Warning: rules made from {n_chosen} tasks are unreliable; below {SMALL} so are their intervals.":
             n_chosen < SMALL,

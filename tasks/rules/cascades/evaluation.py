@@ -5,8 +5,8 @@ ranking of models.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,28 +18,28 @@ from tasks.rules.statistics import intervals
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
 from tasks.rules.statistics.intervals import Draws, known
 
+Figures = dict[str, Any]
+"""The figures of a rule on some tasks, by the names of their columns; None for an unknown one.
 
-class Estimate(NamedTuple):
-    """A figure and the ends of its 95 % interval over tasks; None for an unknown one."""
-
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-
-UNKNOWN = Estimate()
+`n_paired` are the criteria that the rule can be replayed on, in `n_tasks` tasks; `n_differing` of these have a verdict
+other than the strong judge's, or a missing one. `strong_calls`, `cheap_calls` and the cost `thousand_usd` are for 1,000
+verdicts. `agreement`, `kappa` and `macro_f1` are those of the rule's verdicts with the strong judge's. `ranking_tau` is
+Kendall's tau-b of the rankings by cascade and strong judge, unknown with fewer than two models; `score_change` the
+largest change in a model's mean score, `changed_model` that model. `n_ranked_responses` are in the ranking: those with
+a verdict on each criterion under both. `is_small`: too few tasks, or too few that differ, for reliable intervals.
+"""
 
 
-def estimate(value: Any, ends: Any = (np.nan, np.nan)) -> Estimate:
-    """Return an estimate from numbers that may be NaN."""
-    return Estimate(*map(known, (value, *ends)))
+def _estimate(name: str, value: Any = np.nan, ends: Any = (np.nan, np.nan)) -> Figures:
+    """Return the columns of a figure and of its 95 % interval over tasks, from numbers that may be NaN."""
+    return dict(zip((name, f"{name}_ci_low", f"{name}_ci_high"), map(known, (value, *ends)), strict=True))
 
 
 _SAME = 1e-9
 """Mean scores with a smaller difference are equal: their last digits depend on the order of the sum."""
 
 
-def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indices) -> dict[str, Any]:
+def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indices) -> Figures:
     """Return the figures on the ranking under a rule, from the responses with a verdict on all criteria under the rule.
 
     Args:
@@ -58,14 +58,15 @@ def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indic
     taus = taus[~np.isnan(taus)]
     has_ends = len(taus) > 0 and not np.isnan(tau)
     ends = np.quantile(taus, (0.025, 0.975), method="nearest") if has_ends else (np.nan, np.nan)
-    ranking = {"ranking_tau": estimate(tau, ends), "n_ranked_responses": int((~np.isnan(paired.scores(values))).sum())}
+    n_ranked = int((~np.isnan(paired.scores(values))).sum())
+    ranking = {**_estimate("ranking_tau", tau, ends), "n_ranked_responses": n_ranked}
     changes = scores - strong
     means = intervals.means(changes)
     if np.isnan(means).all():
-        return ranking
+        return {**ranking, **_estimate("score_change"), "changed_model": None}
     most = int(np.nanargmax(np.abs(means)))
-    change = estimate(means[most], intervals.mean_intervals(changes[:, [most]], sampled=sampled)[0])
-    return {**ranking, "score_change": change, "changed_model": paired.models[most]}
+    change = _estimate("score_change", means[most], intervals.mean_intervals(changes[:, [most]], sampled=sampled)[0])
+    return {**ranking, **change, "changed_model": paired.models[most]}
 
 
 def kendall_tau(one: Floats, other: Floats) -> Floats:
@@ -110,48 +111,6 @@ class Costs:
     strong_usd: float | None
 
 
-@dataclass(frozen=True)
-class Figures:
-    """The figures of a rule on some tasks, by the names of their columns.
-
-    Attributes:
-        n_paired: criteria that the rule can be replayed on.
-        n_tasks: tasks.
-        differing: number of tasks with a verdict other than the strong judge's, or a missing one.
-        escalated_share: share of escalated criteria, from 0 to 1.
-        strong_calls, cheap_calls: for 1,000 verdicts; the former is None without criteria.
-        thousand_usd: cost of 1,000 verdicts.
-        agreement, kappa, macro_f1: of the rule's verdicts with those of the strong judge.
-        ranking_tau: Kendall's tau-b of the rankings by cascade and strong judge; unknown with fewer than two models.
-        score_change, changed_model: the largest change in a model's mean score, and that model.
-        n_ranked_responses: responses in the ranking: those with a verdict on each criterion under both.
-    """
-
-    n_paired: int = 0
-    n_tasks: int = 0
-    differing: int = 0
-    escalated_share: Estimate = UNKNOWN
-    strong_calls: float | None = None
-    cheap_calls: float = 0.0
-    thousand_usd: Estimate = UNKNOWN
-    agreement: Estimate = UNKNOWN
-    kappa: Estimate = UNKNOWN
-    macro_f1: Estimate = UNKNOWN
-    ranking_tau: Estimate = UNKNOWN
-    score_change: Estimate = UNKNOWN
-    changed_model: str | None = None
-    n_ranked_responses: int = 0
-
-    def measured(self, measure: str) -> Estimate:
-        """Return the figure for a bound: agreement, kappa or ranking."""
-        return {"agreement": self.agreement, "kappa": self.kappa, "ranking": self.ranking_tau}[measure]
-
-    @property
-    def is_small(self) -> bool:
-        """True if there are too few tasks, or too few that differ, for reliable intervals."""
-        return self.n_tasks < intervals.SMALL or self.differing < intervals.FEW_OTHERS
-
-
 def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Costs, resamples: int) -> list[Figures]:
     """Return the figures of some rules on the criteria of some tasks.
 
@@ -161,7 +120,8 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Co
     here = np.unique(paired.task)
     # Two calls of the cheap judge for a verdict if repetitions are compared.
     n_cheap = [0 if each.when is None else each.when.n_repetitions(2) for each in tried]
-    figures = [Figures(cheap_calls=1_000.0 * n) for n in n_cheap]
+    cheap_usd, strong_usd = 1_000 * np.array([costs.cheap_usd, costs.strong_usd], dtype=np.float64)  # NaN for None
+    fixed = [n * cheap_usd if n else 0.0 for n in n_cheap]
     counted, escalated, values = map(np.stack, zip(*(_replayed(each, paired) for each in tried), strict=True))
     task_index = np.searchsorted(here, paired.task)
     sampled = intervals.draws(len(here), resamples, _SEED)
@@ -171,18 +131,17 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Co
     counts, agreed = tables.sum(axis=(2, 3)), _agreement(tables, tried, sampled)
     by_rule = [np.bincount(task_index, each, minlength=len(here)) for each in counted & escalated]
     sums = np.stack(by_rule, axis=1).astype(np.float64)
-    shares = intervals.ratio_intervals(sums, counts, sampled=sampled)
-    for i in np.flatnonzero(counts.any(axis=0)).tolist():
-        n, cost = int(counts[:, i].sum()), UNKNOWN
-        share = estimate(sums[:, i].sum() / n, shares[i])
-        if costs.strong_usd is not None and not (n_cheap[i] and costs.cheap_usd is None):
-            fixed = 1_000 * n_cheap[i] * (costs.cheap_usd or 0.0)
-            cost = Estimate(*(None if each is None else each * (1_000 * costs.strong_usd) + fixed for each in share))
-        figures[i] = replace(
-            figures[i], strong_calls=1_000 * float(share.value or 0.0), n_paired=n, thousand_usd=cost,
-            escalated_share=share, **agreed[i], **_ranking(paired, values[i], sampled[:2_000], here),
-        )  # fmt: skip
-    return figures
+    n_paired, ends = counts.sum(axis=0), intervals.ratio_intervals(sums, counts, sampled=sampled)
+    shares = intervals.quotient(sums.sum(axis=0), n_paired)
+    return [
+        {
+            "n_paired": int(n_paired[i]), **agreed[i], **_estimate("escalated_share", shares[i], ends[i]),
+            "strong_calls": known(1_000 * shares[i]), "cheap_calls": 1_000.0 * n_cheap[i],
+            **_estimate("thousand_usd", shares[i] * strong_usd + fixed[i], ends[i] * strong_usd + fixed[i]),
+            **_ranking(paired, values[i], sampled[:2_000], here),
+        }
+        for i in range(len(tried))
+    ]  # fmt: skip
 
 
 def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> tuple[Flags, Flags, Floats]:
@@ -206,7 +165,7 @@ def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> tuple[Flags, 
     return counted, escalated, np.where(escalated, paired.strong, first)
 
 
-def _agreement(tables: Floats, tried: Sequence[CandidateRule], sampled: Draws) -> list[dict[str, Any]]:
+def _agreement(tables: Floats, tried: Sequence[CandidateRule], sampled: Draws) -> list[Figures]:
     """Return agreement, kappa and macro-F1 of each rule, its number of tasks, and the number of those that differ.
 
     Agreement is a pooled share with an interval for shares, which covers the truth more often than the others. A
@@ -215,21 +174,24 @@ def _agreement(tables: Floats, tried: Sequence[CandidateRule], sampled: Draws) -
     alike, counts = np.trace(tables, axis1=2, axis2=3), tables.sum(axis=(2, 3))
     ends = [intervals.ratio_intervals(alike, counts, sampled=sampled)]
     ends += agreement_intervals(tables, kappa, _verdicts_f1, sampled=sampled)
-    agreed, kappas, f1s = (
-        list(map(estimate, measure(tables.sum(axis=0)), each))
-        for measure, each in zip((raw_agreement, kappa, _verdicts_f1), ends, strict=True)
-    )
-    n_tasks, differing = (each.sum(axis=0).tolist() for each in (counts > 0, alike < counts))
-    for index, (candidate, n_differing, n) in enumerate(zip(tried, differing, n_tasks, strict=True)):
+    agreed, kappas, f1s = (measure(tables.sum(axis=0)) for measure in (raw_agreement, kappa, _verdicts_f1))
+    figures = []
+    for i, (candidate, has_cases, differs) in enumerate(zip(tried, (counts > 0).T, (alike < counts).T, strict=True)):
+        n, n_differing = int(has_cases.sum()), int(differs.sum())
         if candidate.when is None:
-            agreed[index] = Estimate(1.0, 1.0, 1.0)
-        elif n_differing < intervals.FEWEST_OTHERS:
+            ends[0][i] = 1.0
+        elif n and n_differing < intervals.FEWEST_OTHERS:
             # So few tasks do not show their spread. The low end then assumes that a task that differs does so in all
             # its criteria. The exact interval of a share (Clopper and Pearson, 1934).
             low = 0.0 if n_differing >= n else 1.0 - float(betaincinv(n_differing + 1, n - n_differing, 0.975))
-            agreed[index] = agreed[index]._replace(low=low, high=1.0)
-    names = ("agreement", "kappa", "macro_f1", "n_tasks", "differing")
-    return [dict(zip(names, each, strict=True)) for each in zip(agreed, kappas, f1s, n_tasks, differing, strict=True)]
+            ends[0][i] = low, 1.0
+        figures.append({
+            "n_tasks": n, "n_differing": n_differing,
+            "is_small": n < intervals.SMALL or n_differing < intervals.FEW_OTHERS,
+            **_estimate("agreement", agreed[i], ends[0][i]), **_estimate("kappa", kappas[i], ends[1][i]),
+            **_estimate("macro_f1", f1s[i], ends[2][i]),
+        })  # fmt: skip
+    return figures
 
 
 def _tables(task_index: Indices, n_tasks: int, counted: Flags, values: Floats, strong: Floats) -> Floats:
@@ -248,6 +210,10 @@ def _verdicts_f1(tables: NDArray[Any]) -> Floats:
     return np.asarray(macro_f1(tables) * (n_labels / n_verdicts))
 
 
+MEASURES = {"agreement": "agreement", "kappa": "kappa", "ranking": "ranking_tau"}
+"""Measure of a bound -> its column."""
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """A rule with its figures on the tasks for choosing rules, and on the held-out tasks."""
@@ -264,18 +230,18 @@ class Evaluation:
         """
         figures, when = self.chosen_on, self.candidate.when
         conditions = 0 if when is None else len(when.given)
-        if figures.thousand_usd.value is not None:
-            return figures.thousand_usd.value, 0.0, conditions
-        calls = np.inf if figures.strong_calls is None else figures.strong_calls
-        return calls, figures.cheap_calls, conditions
+        if figures["thousand_usd"] is not None:
+            return figures["thousand_usd"], 0.0, conditions
+        calls = np.inf if figures["strong_calls"] is None else figures["strong_calls"]
+        return calls, figures["cheap_calls"], conditions
 
     def value(self, measure: str) -> float:
         """Return the estimate of a measure on the tasks for choosing rules.
 
         It is below all numbers if it is unknown.
         """
-        value = self.chosen_on.measured(measure).value
-        return -np.inf if value is None else value
+        value = self.chosen_on[MEASURES[measure]]
+        return -np.inf if value is None else float(value)
 
 
 @dataclass(frozen=True)
@@ -290,8 +256,8 @@ class Bound:
         if evaluation.candidate.when is None:
             return True
         figures = evaluation.chosen_on
-        low = figures.measured(self.measure).low
-        is_known = self.measure != "kappa" or figures.differing >= intervals.FEWEST_OTHERS
+        low = figures[f"{MEASURES[self.measure]}_ci_low"]
+        is_known = self.measure != "kappa" or figures["n_differing"] >= intervals.FEWEST_OTHERS
         return is_known and low is not None and low >= self.least
 
 

@@ -182,10 +182,10 @@ def test_every_rule_has_the_figures_that_are_counted_from_the_files(
     # A fifth of the rules, of every kind: counting one takes a second.
     for each in result.evaluations[::5]:
         wanted, by_key = expected(each, strong, cheap, rubrics), each.held_out
-        assert wanted.pop("n") == by_key.n_paired
+        assert wanted.pop("n") == by_key["n_paired"]
         assert {
-            "share": by_key.escalated_share.value, "agreement": by_key.agreement.value, "kappa": by_key.kappa.value,
-            "change": by_key.score_change.value, "tau": by_key.ranking_tau.value,
+            "share": by_key["escalated_share"], "agreement": by_key["agreement"], "kappa": by_key["kappa"],
+            "change": by_key["score_change"], "tau": by_key["ranking_tau"],
         } == pytest.approx(wanted), each.candidate.name  # fmt: skip
 
 
@@ -193,13 +193,14 @@ def test_each_interval_holds_its_figure_and_the_picked_rule_is_the_cheapest_that
     result: CascadeResult,
 ) -> None:
     for each in result.evaluations:
-        for figure in (each.held_out.agreement, each.held_out.kappa, each.held_out.escalated_share):
-            if figure.low is not None and figure.value is not None and figure.high is not None:
-                assert figure.low - 1e-9 <= figure.value <= figure.high + 1e-9, each.candidate.name
+        for name in ("agreement", "kappa", "escalated_share"):
+            value, low, high = (each.held_out[f"{name}{end}"] for end in ("", "_ci_low", "_ci_high"))
+            if low is not None and value is not None and high is not None:
+                assert low - 1e-9 <= value <= high + 1e-9, each.candidate.name
     assert result.picked is not None
-    keep = [each for each in result.evaluations if (each.chosen_on.agreement.low or 0.0) >= 0.95]
+    keep = [each for each in result.evaluations if (each.chosen_on["agreement_ci_low"] or 0.0) >= 0.95]
     assert result.picked in keep
-    assert min(each.chosen_on.strong_calls or 0.0 for each in keep) == result.picked.chosen_on.strong_calls
+    assert min(each.chosen_on["strong_calls"] or 0.0 for each in keep) == result.picked.chosen_on["strong_calls"]
 
 
 def test_criteria_that_one_judge_failed_on_are_counted_and_left_out(result: CascadeResult, strong: list[Row]) -> None:

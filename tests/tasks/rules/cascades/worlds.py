@@ -55,9 +55,7 @@ def of_picked(
     a, b = errs * 8, (1 - errs) * 8
     stays_wrong = a * (a + 1) / ((a + b) * (a + b + 1)) if when and when.disagreement else errs
     truth = 1.0 - stays_wrong * (0.0 if when is None else 1.0 - _share(when))
-    low, high = figures.agreement.low, figures.agreement.high
-    assert low is not None
-    assert high is not None
+    low, high = figures["agreement_ci_low"], figures["agreement_ci_high"]
     return Outcome(str(when), low <= truth <= high, truth >= bound.least)
 
 
