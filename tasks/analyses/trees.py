@@ -21,7 +21,7 @@ from tasks.analyses.phrases import naming_of, stored_phrases
 from tasks.config.job import Job
 from tasks.llm.replies import OK
 from tasks.rules.identity import digest
-from tasks.rules.statistics.intervals import Floats
+from tasks.rules.statistics.intervals import SEED, Floats
 from tasks.rules.statistics.weaknesses import Ints, leaves_under
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import wanted_tasks
@@ -37,7 +37,6 @@ FEWEST_CRITERIA = 15
 MOST_LEAVES = 200
 """A large tree's smallest nodes are larger, because each tested node reduces the power of all other tests."""
 _DIMENSIONS = 100
-_SEED = 20251114
 _CRITERION = ("task_id", "criterion_id", "criterion_hash")
 _DIGITS = 6
 """Digits of a vector's entries; further digits depend on the machine."""
@@ -91,7 +90,7 @@ def tfidf(phrases: Sequence[str]) -> Floats:
         return np.zeros((len(phrases), 1))
     if min(weighted.shape) - 1 <= _DIMENSIONS:
         return _unit(weighted.toarray())
-    return _unit(TruncatedSVD(_DIMENSIONS, n_iter=7, random_state=_SEED).fit_transform(weighted))
+    return _unit(TruncatedSVD(_DIMENSIONS, n_iter=7, random_state=SEED).fit_transform(weighted))
 
 
 def _unit(vectors: NDArray[Any]) -> Floats:
@@ -137,13 +136,13 @@ def _split(points: Floats, counts: Ints, fewest: int, k: int) -> tuple[float, In
     from sklearn.cluster import KMeans
     from sklearn.metrics import silhouette_score
 
-    fitted = KMeans(k, n_init=4, random_state=_SEED).fit(points, sample_weight=counts)
+    fitted = KMeans(k, n_init=4, random_state=SEED).fit(points, sample_weight=counts)
     kept = np.flatnonzero(np.bincount(fitted.labels_, counts, minlength=k) >= fewest)
     if len(kept) < 2:
         return -math.inf, fitted.labels_
     distances = np.linalg.norm(fitted.cluster_centers_[:, None] - fitted.cluster_centers_[kept][None], axis=2)
     labels = kept[distances.argmin(axis=1)][fitted.labels_]
-    sampled = np.random.default_rng(_SEED).permutation(len(points))[:1_000]
+    sampled = np.random.default_rng(SEED).permutation(len(points))[:1_000]
     if not 1 < len(np.unique(labels[sampled])) < len(sampled):
         return -1.0, labels
     return float(silhouette_score(points[sampled], labels[sampled])), labels

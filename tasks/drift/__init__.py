@@ -35,12 +35,9 @@ def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[tuple[Ju
 
     Only a judge's first repetition has a control set. If two runs chose sets at the same time, the older one counts.
     """
-    sets = []
-    for judge_config in (each for each in judge_configs(job, wanted.benchmark) if each.judge_trial == 1):
-        key = {**wanted.key, **judge_config.columns}
-        members = reader.select("control_set", "set_id", order="created_at, set_id", **key)
-        sets.append((judge_config, members[0]["set_id"] if members else None))
-    return sets
+    firsts = (each for each in judge_configs(job, wanted.benchmark) if each.judge_trial == 1)
+    oldest = "first(set_id order by created_at, set_id) as set_id"
+    return [(each, reader.select("control_set", oldest, **wanted.key, **each.columns)[0]["set_id"]) for each in firsts]
 
 
 def choose_control_set(job: Job) -> StageReport:

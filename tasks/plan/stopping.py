@@ -14,13 +14,12 @@ from tasks.config.job import Job
 from tasks.plan.estimate import Planned
 from tasks.plan.plan import Cells, plan_with_cells
 from tasks.rules.errors import UsageError
-from tasks.rules.statistics.intervals import Floats
+from tasks.rules.statistics.intervals import SEED, Floats
 from tasks.rules.stopping import FEWEST_TASKS, OPEN
 from tasks.run.missing_work import EARLIER, Progress, StoppingPlan, WantedTasks, stopping_plan, wanted_tasks
 from warehouse import Reader, Warehouse
 
 ORDERS = 200
-_SEED = 20251114
 
 
 Row = dict[str, Any]
@@ -76,7 +75,7 @@ def simulated(progress: Sequence[Progress], history: Sequence[dict[str, float]])
     """
     pool = sorted({task for of_pair in history for task in of_pair})
     longest = max((each.comparison.rule.n_planned for each in progress), default=0)
-    samples = np.random.default_rng(_SEED).integers(max(1, len(pool)), size=(longest, ORDERS))
+    samples = np.random.default_rng(SEED).integers(max(1, len(pool)), size=(longest, ORDERS))
     needed: dict[str, list[tuple[Mapping[str, int], Floats]]] = {}
     expected: list[Row] = []
     for each, differences in zip(progress, history, strict=True):

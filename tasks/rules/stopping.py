@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.statistics.intervals import Floats, means, n_differing
+from tasks.rules.statistics.intervals import SEED, Floats, means, n_differing
 
 
 def task_order(strata: Mapping[str, str], seed: str) -> list[str]:
@@ -229,7 +229,6 @@ def alpha_of_each(alpha: float, n_comparisons: int) -> float:
 
 
 ORDERS = 1_000
-SEED = 20251114
 _FEWEST = 20
 """With fewer possible orders there is no estimate."""
 

@@ -35,32 +35,24 @@ sizes as (
         n_criteria_wanted * model_runs.n_trials as n_verdicts_wanted
     from intermediate.breakdown_sizes
     inner join intermediate.model_runs using (benchmark, dataset_revision)
-),
-
-final as (
-    select task_set_id, series_id, model_run_id, benchmark, dataset_revision, split, is_own_hard,
-        breakdown, label,
-        names.* exclude (model_run_id, benchmark, dataset_revision),
-        score_name, is_primary, is_expected, mean_floor, n_tasks, n_tasks_full, n_tasks_wanted,
-        n_tasks_annotated,
-        n_tasks_full = n_tasks_wanted as is_complete,
-        n_trials, raw_mean_score,
-        -- A task without a response can still get any possible value.
-        greatest((sum_lower + sum_lowest - sum_lowest_seen) / n_tasks_wanted, mean_floor)
-            as lower_bound,
-        greatest((sum_upper + sum_highest - sum_highest_seen) / n_tasks_wanted, mean_floor)
-            as upper_bound,
-        n_decided / n_verdicts_wanted as coverage,
-        n_met / n_judged as met_share,
-        n_judged,
-        basis::varchar as basis
-    from means
-    inner join sizes using (task_set_id, series_id)
-    inner join intermediate.model_run_names as names
-        using (model_run_id, benchmark, dataset_revision)
 )
 
-select *,
+select task_set_id, series_id, model_run_id, benchmark, dataset_revision, split, is_own_hard,
+    breakdown, label,
+    names.* exclude (model_run_id, benchmark, dataset_revision),
+    score_name, is_primary, is_expected, mean_floor, n_tasks, n_tasks_full, n_tasks_wanted,
+    n_tasks_annotated,
+    n_tasks_full = n_tasks_wanted as is_complete,
+    n_trials, raw_mean_score,
+    -- A task without a response can still get any possible value.
+    greatest((sum_lower + sum_lowest - sum_lowest_seen) / n_tasks_wanted, mean_floor)
+        as lower_bound,
+    greatest((sum_upper + sum_highest - sum_highest_seen) / n_tasks_wanted, mean_floor)
+        as upper_bound,
+    n_decided / n_verdicts_wanted as coverage,
+    n_met / n_judged as met_share,
+    n_judged,
+    basis::varchar as basis,
     md5(concat_ws(
         chr(31), benchmark, dataset_revision, split, is_own_hard, breakdown, label, judge,
         judge_config_hash, template_hash, grading, judge_trial, vintage, model,
@@ -69,4 +61,6 @@ select *,
     if(raw_mean_score < mean_floor, mean_floor, raw_mean_score) as mean_score,
     if(is_complete, mean_score, lower_bound) as mean_lower,
     if(is_complete, mean_score, upper_bound) as mean_upper
-from final
+from means
+inner join sizes using (task_set_id, series_id)
+inner join intermediate.model_run_names as names using (model_run_id, benchmark, dataset_revision)

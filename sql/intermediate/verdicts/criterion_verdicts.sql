@@ -20,20 +20,10 @@ cells as (
     where breakdown = 'all' and n_decided = n_wanted
 ),
 
-by_model as (
-    select ranking_id, criterion_key, bool_or(value > 0) as is_met
-    from cells
-    group by ranking_id, criterion_key, model_key
-),
-
-models as (
-    select ranking_id, criterion_key, count(*) as n_models, count(*) filter (is_met) as n_models_met
-    from by_model
-    group by ranking_id, criterion_key
-),
-
-responses as (
+decided as (
     select ranking_id, criterion_key,
+        count(distinct model_key) as n_models,
+        count(distinct model_key) filter (value > 0) as n_models_met,
         count(*) as n_responses,
         avg(value) as met_share,
         -- The points of the criterion, correlated with the points of all others.
@@ -58,6 +48,5 @@ select ranking_id, benchmark, dataset_revision, task_id, criterion_id, n_models,
         ),
         null
     ) as rest_correlation_high
-from models
-inner join responses using (ranking_id, criterion_key)
+from decided
 inner join criteria using (criterion_key)

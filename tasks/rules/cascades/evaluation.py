@@ -98,7 +98,6 @@ def _means_by_task(paired: PairedVerdicts, values: Floats, here: Indices) -> Flo
     return intervals.quotient(sums, counts)[here]
 
 
-_SEED = 20251114
 _NO_VERDICT = 3
 """The index for no verdict, after those for not met, partly met and met."""
 
@@ -124,7 +123,7 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Co
     fixed = [n * cheap_usd if n else 0.0 for n in n_cheap]
     counted, escalated, values = map(np.stack, zip(*(_replayed(each, paired) for each in tried), strict=True))
     task_index = np.searchsorted(here, paired.task)
-    sampled = intervals.draws(len(here), resamples, _SEED)
+    sampled = intervals.draws(len(here), resamples)
     values = np.where(counted, values, np.nan)
     of_rules = zip(counted, values, strict=True)
     tables = np.stack([_tables(task_index, len(here), *each, paired.strong) for each in of_rules], axis=1)
@@ -267,7 +266,7 @@ def for_choosing(tasks: Sequence[str]) -> Flags:
     They are the half with the lower hashes of ids, so that the order of tasks does not matter; the other half is larger
     if the number is odd.
     """
-    order = sorted(range(len(tasks)), key=lambda task_index: digest("cascade", _SEED, tasks[task_index]))
+    order = sorted(range(len(tasks)), key=lambda task_index: digest("cascade", intervals.SEED, tasks[task_index]))
     chosen = np.zeros(len(tasks), dtype=np.bool_)
     chosen[order[: len(tasks) // 2]] = True
     return chosen

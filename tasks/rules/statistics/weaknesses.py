@@ -28,7 +28,6 @@ from tasks.rules.statistics.intervals import Floats
 
 METHOD = "split-sample-1"
 """The name of the method, stored with weaknesses; increase the number when the method changes."""
-_SEED = 20251114
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
@@ -39,7 +38,7 @@ def is_for_selection(task_id: str) -> bool:
     A hash of the id decides, so about half of the tasks are for selecting, and a task stays on its side for every model
     and when other tasks are added.
     """
-    return int(digest("weaknesses", _SEED, task_id)[:8], 16) % 2 == 0
+    return int(digest("weaknesses", intervals.SEED, task_id)[:8], 16) % 2 == 0
 
 
 def handled_rightly(values: Floats, weights: Floats) -> Floats:
