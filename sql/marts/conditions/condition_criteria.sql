@@ -27,24 +27,19 @@ decided as (
     inner join intermediate.current_verdicts as verdicts using (response_id, judging_id)
     where verdicts.value is not null and verdicts.weight is not null
     group by all
-),
-
-compared as (
-    select pair_id, task_id, criterion_id, c.category, c.weight,
-        list_aggregate(b.by_trial, 'favg') as baseline_value,
-        list_aggregate(c.by_trial, 'favg') as value,
-        b.by_trial as baseline_by_trial,
-        c.by_trial
-    from (from decided where not is_baseline) as c
-    inner join (from decided where is_baseline) as b using (pair_id, task_id, criterion_id)
 )
 
 select benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading, judge_trial,
     vintage, is_latest, shared_model, condition, pairs.position, baseline, model,
     model_config_hash, baseline_model, baseline_config_hash, task_id, criterion_id, title,
-    compared.category, compared.weight, baseline_value, value, baseline_by_trial, by_trial,
-    compared.weight * (value - baseline_value) as points,
+    c.category, c.weight,
+    list_aggregate(b.by_trial, 'favg') as baseline_value,
+    list_aggregate(c.by_trial, 'favg') as value,
+    b.by_trial as baseline_by_trial,
+    c.by_trial,
+    c.weight * (value - baseline_value) as points,
     value <> baseline_value as is_changed
-from compared
+from (from decided where not is_baseline) as c
+inner join (from decided where is_baseline) as b using (pair_id, task_id, criterion_id)
 inner join intermediate.condition_pairs as pairs using (pair_id)
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)

@@ -6,40 +6,29 @@
 -- depends on: intermediate.condition_responses, intermediate.condition_figures,
 --     intermediate.condition_measures
 with tested as (
-    select figures.*, measures.method, measures.ci_low, measures.ci_high, measures.p_value,
-        measures.smallest_detectable, measures.n_differing, measures.is_small
+    select figures.*, measures.* exclude (figure_id, basis),
+        count(p_value) over family as n_comparisons,
+        row_number() over (family order by p_value nulls last, figure_id) as holm_rank
     from intermediate.condition_figures as figures
     -- A test is valid only for the values that it was computed from.
     left join intermediate.condition_measures as measures using (figure_id, basis)
-),
-
-ordered as (
-    select *,
-        count(p_value) over family as n_comparisons,
-        row_number() over (family order by p_value nulls last, figure_id) as holm_rank
-    from tested
     window family as (partition by task_set_id, ranking_id, breakdown, score_name)
-),
-
-corrected as (
-    select *,
-        case
-            when p_value is not null
-                then max(least(1, p_value * (n_comparisons - holm_rank + 1))) over (
-                    partition by task_set_id, ranking_id, breakdown, score_name
-                    order by holm_rank
-                )
-        end as p_holm
-    from ordered
 )
 
 select benchmark, dataset_revision, split, is_own_hard, judge, judge_config_hash, template_hash,
     grading, judge_trial, vintage, is_latest, shared_model, condition, position, baseline, model,
     model_config_hash, baseline_model, baseline_config_hash, n_trials, baseline_n_trials,
     score_name, breakdown, label, n_tasks, n_tasks_wanted, n_differing, baseline_mean_score,
-    mean_score, difference, ci_low, ci_high, is_small, p_value, p_holm,
+    mean_score, difference, ci_low, ci_high, is_small, p_value,
+    case
+        when p_value is not null
+            then max(least(1, p_value * (n_comparisons - holm_rank + 1))) over (
+                partition by task_set_id, ranking_id, breakdown, score_name
+                order by holm_rank
+            )
+    end as p_holm,
     p_holm <= 0.05 as is_significant,
     n_comparisons, smallest_detectable, method,
     responses.* exclude (task_set_id, samplings_id)
-from corrected
+from tested
 left join intermediate.condition_responses as responses using (task_set_id, samplings_id)

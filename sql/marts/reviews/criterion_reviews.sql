@@ -3,18 +3,7 @@
 --
 -- built as: table
 -- depends on: expert_reviews, model_reviews, criteria
-with by_people as (
-    select benchmark, dataset_revision, task_id, criterion_id, criterion_hash,
-        'imported' as source,
-        import_batch, reviewer,
-        1 as review_trial,
-        'agree' as review_check,
-        if(value = 1, 'pass', 'fail') as status,
-        value, explanation, better_wording, sample_id, run_id, created_at
-    from expert_reviews
-),
-
-findings as (
+with findings as (
     select * exclude (findings),
         -- A failed call has no result on any check.
         unnest(if(
@@ -26,7 +15,14 @@ findings as (
 ),
 
 reviews as (
-    select * from by_people
+    select benchmark, dataset_revision, task_id, criterion_id, criterion_hash,
+        'imported' as source,
+        import_batch, reviewer,
+        1 as review_trial,
+        'agree' as review_check,
+        if(value = 1, 'pass', 'fail') as status,
+        value, explanation, better_wording, sample_id, run_id, created_at
+    from expert_reviews
     union all by name
     select * replace (if(status <> 'ok', status, if(finding.passes, 'pass', 'fail')) as status),
         'reviewed' as source,

@@ -12,13 +12,7 @@ with correlated as (
             stddev_pop(score_rank) > 0 and stddev_pop(length_rank) > 0,
             exact_corr(score_rank, length_rank),
             null
-        ) as rank_correlation
-    from temp.length_ranks
-    group by all
-),
-
-bounded as (
-    select *,
+        ) as rank_correlation,
         -- The formula is not valid below 10, nor if the ranks agree
         -- completely.
         if(
@@ -27,7 +21,8 @@ bounded as (
             null
         ) as half,
         atanh(if(half is null, null, rank_correlation)) as z
-    from correlated
+    from temp.length_ranks
+    group by all
 ),
 
 task_sets as (
@@ -41,7 +36,7 @@ select task_sets.* exclude (task_set_id),
     tanh(z - half) as ci_low,
     tanh(z + half) as ci_high,
     n < 50 as is_small
-from bounded
+from correlated
 inner join task_sets using (task_set_id)
 inner join intermediate.rankings using (ranking_id)
 left join intermediate.model_runs using (model_run_id)
