@@ -4,7 +4,7 @@
 -- cost.
 with verdicts_that_count as (
     select graded.judging_id, graded.judge, graded.judge_config_hash, graded.template_hash,
-        graded.grading, graded.judge_trial, graded.confidence, graded.served_model,
+        graded.grading, graded.judge_trial, graded.served_model,
         -- A verdict from another row's call was free, so it does not show the price.
         case when coalesce(graded.prompt_tokens, 1) > 0 then graded.cost_usd end as cost_usd
     from intermediate.graded_verdicts as graded
@@ -21,7 +21,6 @@ with verdicts_that_count as (
 
 select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial,
     count(*) as n_verdicts,
-    count(confidence) as n_confidence,
     -- Without a price of its own, that of the same model under another threshold.
     coalesce(
         round(avg(cost_usd), 12),

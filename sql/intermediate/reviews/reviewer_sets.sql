@@ -17,7 +17,6 @@ with cells as (
 
 select benchmark, dataset_revision, review_check, task_id,
     count(*) as n_criteria,
-    max(n_values) as n_reviewers,
     exact_sum(n_fail * (n_fail - 1) / (n_values - 1)) as fail_fail,
     exact_sum(n_fail * n_pass / (n_values - 1)) as fail_pass,
     exact_sum(n_pass * (n_pass - 1) / (n_values - 1)) as pass_pass

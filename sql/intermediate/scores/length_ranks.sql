@@ -33,19 +33,13 @@ of_models as (
 lengths as (
     unpivot (from of_tasks union all by name from of_models)
     on chars as chars_alnum, tokens as completion_tokens into name measure value length
-),
-
-numbered as (
-    select *,
-        -- The units that are ranked together.
-        hash(task_set_id, ranking_id, model_run_id, score_name, level, measure) as group_id
-    from lengths
 )
 
-select
-    * exclude (group_id),
+select *,
+    -- The units that are ranked together.
+    hash(task_set_id, ranking_id, model_run_id, score_name, level, measure) as group_id,
     rank() over (partition by group_id order by score)
     + (count(*) over (partition by group_id, score) - 1) / 2 as score_rank,
     rank() over (partition by group_id order by length)
     + (count(*) over (partition by group_id, length) - 1) / 2 as length_rank
-from numbered
+from lengths

@@ -7,20 +7,13 @@
 --
 -- built as: table
 -- depends on: intermediate.all_scores, intermediate.rubric_weights
-with ratios as (
-    select rubric_weights.*, definitions.score_name, definitions.is_expected,
-        definitions.numerator_negative * negative as offset_points,
-        definitions.denominator_positive * positive
-        + definitions.denominator_negative * negative as denominator
-    from intermediate.rubric_weights
-    inner join intermediate.all_scores as definitions using (benchmark)
-    where breakdown = 'all' or not is_expected
-)
-
 select benchmark, dataset_revision, task_id, breakdown, label, label_key, score_name, is_expected,
-    offset_points, denominator,
+    definitions.numerator_negative * negative as offset_points,
+    definitions.denominator_positive * positive
+    + definitions.denominator_negative * negative as denominator,
     score_of(negative, offset_points, denominator) as lowest,
     score_of(positive, offset_points, denominator) as highest,
     n_wanted
-from ratios
-where denominator > 0
+from intermediate.rubric_weights
+inner join intermediate.all_scores as definitions using (benchmark)
+where (breakdown = 'all' or not is_expected) and denominator > 0

@@ -3,12 +3,7 @@
 --
 -- depends on: intermediate.current_verdicts, intermediate.model_runs,
 --     intermediate.response_points, temp.labelled_criteria
-with criteria as (
-    from temp.labelled_criteria
-    where breakdown = 'all'
-),
-
-cells as (
+with cells as (
     select ranking_id, value, weight,
         hash(model) as model_key,
         hash(benchmark, dataset_revision, task_id, criterion_id, criterion_hash) as criterion_key,
@@ -49,4 +44,5 @@ select ranking_id, benchmark, dataset_revision, task_id, criterion_id, n_models,
         null
     ) as rest_correlation_high
 from decided
-inner join criteria using (criterion_key)
+inner join temp.labelled_criteria using (criterion_key)
+where breakdown = 'all'
