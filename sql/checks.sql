@@ -68,32 +68,25 @@ with positive as (
 ),
 
 unknown_labels as (
-    select tasks.task_id, list(distinct named.label) as labels, count(*) as n_labels
-    from tasks
-    cross join
-        lateral (
-            select 'decision_type' as kind, unnest(tasks.decision_types) as label
-            union all
-            select 'economic_pathway' as kind, unnest(tasks.economic_pathways) as label
-            union all
-            select task_labels.kind, task_labels.label
-            from task_labels
-            where task_labels.benchmark = tasks.benchmark
-                and task_labels.dataset_revision = tasks.dataset_revision
-                and task_labels.task_id = tasks.task_id
-                -- A kind without a vocabulary may have any label.
-                and task_labels.kind in (
-                    select labels.kind from labels
-                    where labels.benchmark = tasks.benchmark
-                )
-        ) as named
+    select task_id, list(distinct named.label order by named.label) as labels, count(*) as n_labels
+    from labelled_tasks as named
+    inner join tasks using (benchmark, dataset_revision, task_id)
     anti join labels
-        on tasks.benchmark = labels.benchmark
+        on named.benchmark = labels.benchmark
             and labels.field in ('', coalesce(tasks.field, ''))
             and named.kind = labels.kind
             and named.label = labels.label
-    where tasks.benchmark = $benchmark and tasks.dataset_revision = $dataset_revision
-    group by tasks.task_id
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and (
+            named.kind in ('decision_type', 'economic_pathway')
+            -- Another kind without a vocabulary may have any label.
+            or (
+                named.source = 'released'
+                and (benchmark, named.kind) in (select (benchmark, kind) from labels)
+            )
+        )
+    group by task_id
 )
 
 select
