@@ -69,8 +69,7 @@ def measure(job: Job) -> StageReport:
             n_confirmed = sum(row["is_confirmed"] for row in candidates)
             report.notes.append(f"{config['judge']}: {n_confirmed} of {len(candidates)} candidates confirmed")
             report.rows += len(measured)
-    if stale:
-        warehouse.publish()
+    warehouse.publish()
     return report
 
 

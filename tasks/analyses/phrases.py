@@ -173,8 +173,7 @@ def _named(
             return names, items
         pending = []
         for node, item in requested:
-            row = stored[item.row_id]
-            name = row["name"] if row["status"] == OK else None
+            name = stored[item.row_id]["name"]  # None after a failure
             if name is not None and name.casefold() in used:
                 refused[node["node_id"]] = name
                 pending.append(node)
