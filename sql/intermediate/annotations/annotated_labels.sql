@@ -9,21 +9,16 @@ with given as (
     select *, count(distinct annotator) over same as n_annotators
     from intermediate.annotator_labels
     window same as (partition by benchmark, dataset_revision, task_id, kind)
-),
-
-counted as (
-    select benchmark, dataset_revision, task_id, kind, label, n_annotators,
-        count(*) as n_giving,
-        exact_sum(n_primary / n_trials) as primary_share
-    from given
-    group by all
 )
 
 select benchmark, dataset_revision, task_id, kind, label
-from counted
+from given
+group by benchmark, dataset_revision, task_id, kind, label, n_annotators
 window same as (partition by benchmark, dataset_revision, task_id, kind)
-qualify 2 * n_giving > n_annotators
+qualify 2 * count(*) > n_annotators
     or (
-        2 * max(n_giving) over same <= n_annotators
-        and row_number() over (same order by n_giving desc, primary_share desc, label) = 1
+        2 * max(count(*)) over same <= n_annotators
+        and row_number() over (
+            same order by count(*) desc, exact_sum(n_primary / n_trials) desc, label
+        ) = 1
     )

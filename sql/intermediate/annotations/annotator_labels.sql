@@ -37,18 +37,12 @@ named as (
         unnest(list_prepend(primary_label, secondary_labels)) as label,
         generate_subscripts(list_prepend(primary_label, secondary_labels), 1) = 1 as is_primary
     from current
-),
-
-counted as (
-    select benchmark, dataset_revision, task_id, kind, annotator, label, first_label, n_trials,
-        count(*) as n_named,
-        count(*) filter (is_primary) as n_primary
-    from named
-    inner join trials using (benchmark, dataset_revision, task_id, kind, annotator)
-    group by all
 )
 
-select * exclude (first_label, n_named)
-from counted
+select benchmark, dataset_revision, task_id, kind, annotator, label, n_trials,
+    count(*) filter (is_primary) as n_primary
+from named
+inner join trials using (benchmark, dataset_revision, task_id, kind, annotator)
+group by benchmark, dataset_revision, task_id, kind, annotator, label, first_label, n_trials
 window same as (partition by benchmark, dataset_revision, task_id, kind, annotator)
-qualify 2 * n_named > n_trials or (label = first_label and 2 * max(n_named) over same <= n_trials)
+qualify 2 * count(*) > n_trials or (label = first_label and 2 * max(count(*)) over same <= n_trials)
