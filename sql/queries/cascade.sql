@@ -2,33 +2,25 @@
 -- The judge configurations of two judges: configuration, template, grading and
 -- repetition, with the number of verdicts and their mean
 -- cost.
-with verdicts_that_count as (
-    select graded.judging_id, graded.judge, graded.judge_config_hash, graded.template_hash,
-        graded.grading, graded.judge_trial, graded.served_model,
-        -- A verdict from another row's call was free, so it does not show the price.
-        case when coalesce(graded.prompt_tokens, 1) > 0 then graded.cost_usd end as cost_usd
-    from intermediate.graded_verdicts as graded
-    inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
-    inner join tasks using (benchmark, dataset_revision, task_id)
-    where graded.criterion_hash = criteria.content_hash
-        and graded.benchmark = $benchmark
-        and graded.dataset_revision = $revision
-        and graded.judge in ($cheap, $strong)
-        and graded.grading <> 'ternary_as_binary'
-        and tasks.is_admitted
-        and (len($splits::varchar[]) = 0 or list_has_any(tasks.splits, $splits::varchar[]))
-)
-
 select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial,
     count(*) as n_verdicts,
+    -- A verdict from another row's call was free, so it does not show the price.
+    round(avg(cost_usd) filter (coalesce(prompt_tokens, 1) > 0), 12) as own_usd,
     -- Without a price of its own, that of the same model under another threshold.
     coalesce(
-        round(avg(cost_usd), 12),
-        max(round(avg(cost_usd), 12)) over (
-            partition by judge, template_hash, grading, max(served_model)
-        )
+        own_usd,
+        max(own_usd) over (partition by judge, template_hash, grading, max(served_model))
     ) as mean_usd
-from verdicts_that_count
+from intermediate.graded_verdicts
+inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+inner join tasks using (benchmark, dataset_revision, task_id)
+where criterion_hash = criteria.content_hash
+    and benchmark = $benchmark
+    and dataset_revision = $revision
+    and judge in ($cheap, $strong)
+    and grading <> 'ternary_as_binary'
+    and tasks.is_admitted
+    and (len($splits::varchar[]) = 0 or list_has_any(tasks.splits, $splits::varchar[]))
 group by judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
 order by judge, n_verdicts desc, judge_config_hash, template_hash, judge_trial;
 
