@@ -23,25 +23,20 @@ named as (
             || requested_grading || ']',
             ''
         ) || if(grading = 'ternary_as_binary', ' (as binary)', '') as configured,
-        configured || if(judge_trial > 1, '#' || judge_trial, '') as grader
+        configured || if(judge_trial > 1, '#' || judge_trial, '') as repeated
     from intermediate.judge_configs
     inner join deciding using (judging_id)
-),
-
-identified as (
-    select
-        judging_id as grader_id,
-        if(
-            count(*) over (partition by benchmark, grader) > 1,
-            grader || ' ' || md5(judging_id::varchar)[:6],
-            grader
-        ) as grader,
-        if(is_imported, 'imported', 'judge') as kind,
-        configured, judge, judge_trial, rubric, grading, benchmark, revision_ids
-    from named
 )
 
-select *,
+select
+    judging_id as grader_id,
+    if(
+        count(*) over (partition by benchmark, repeated) > 1,
+        repeated || ' ' || md5(judging_id::varchar)[:6],
+        repeated
+    ) as grader,
+    if(is_imported, 'imported', 'judge') as kind,
+    configured, judge, judge_trial, rubric, grading, benchmark, revision_ids,
     -- A binary reading of ternary verdicts votes as the judge that gave them.
     replace(grader, ' (as binary)', '') as voice,
     -- All graders of a benchmark are compared on the original rubric, with
@@ -54,4 +49,4 @@ select *,
         ) over (partition by benchmark),
         false
     ) as has_voice
-from identified
+from named
