@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from tasks.rules.identity import BASE_VINTAGE, digest
 from tasks.rules.text.numbers import coverage_text
 from tasks.run.judge_configs import judge_configs
 from tasks.run.writing import StageReport
-from warehouse import Reader, Warehouse
+from warehouse import TABLES, Reader, Warehouse
 
 Row = dict[str, Any]
 
@@ -177,9 +178,9 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
                 selection = _select_field(job, field, task_ids, panel)
                 rows = _rows(reader, job, field, selection, panel, benchmark.hard_splits.get(field))
                 for table, of_table in rows.items():
-                    if _n_stored(reader, table, selection.identity) < len(of_table):
-                        warehouse.write(table, of_table)
-                        report.rows += len(of_table)
+                    new = _new(reader, table, of_table, selection.identity)
+                    warehouse.write(table, new)
+                    report.rows += len(new)
                 n_complete = len(selection.scores)
                 aside = "" if n_complete == len(task_ids) else f" (chosen from {n_complete})"
                 n_selected = f"{len(selection.selected)} of {len(task_ids)}"
@@ -239,10 +240,13 @@ def _rows(
     return {table: [of_field | row for row in rows] for table, rows in tables.items()}
 
 
-def _n_stored(reader: Reader, table: str, selection_id: str) -> int:
-    """Return the number of a selection's rows that need not be written.
+def _new(reader: Reader, table: str, rows: list[Row], selection_id: str) -> list[Row]:
+    """Return the rows of a selection that are not stored.
 
     A selection that is not the current one is written again, because the one that was selected last is current.
     """
-    relation = "intermediate.latest_selections inner join hard_subset using (selection_id)"
-    return len(reader.select(relation if table == "hard_subset" else table, "1", selection_id=selection_id))
+    current = "hard_subset semi join intermediate.latest_selections using (selection_id)"
+    stored = reader.select(current if table == "hard_subset" else table, selection_id=selection_id)
+    key_of = itemgetter(*TABLES[table].key)
+    keys = set(map(key_of, stored))
+    return [row for row in rows if key_of(row) not in keys]
