@@ -63,8 +63,8 @@ order by scored.mean_score desc nulls last, sampled_runs.model, sampled_runs.vin
     sampled_runs.model_config_hash;
 
 -- name: judge_configs
--- Every judge with its configuration, template, grading and repetition, those
--- with most verdicts first.
+-- Every judge with its configuration, template, grading and repetition; the one
+-- with the most verdicts is first.
 select judge, judge_config_hash, template_hash, grading, judge_trial, sum(n_tasks) as n_tasks
 from revision_leaderboard
 where is_primary

@@ -245,5 +245,5 @@ def opened(path: Path, folder: Path) -> Bundle:
         raise Damaged(f"{path}: its members are not those that the manifest lists; get it again")
     verify_bundle(location, bundle)
     if not isinstance(bundle.meta.get("benchmark"), str) or not isinstance(bundle.meta.get("dataset_revision"), str):
-        raise Damaged(f"{path}: {MANIFEST} does not say benchmark and dataset_revision; get it again")
+        raise Damaged(f"{path}: {MANIFEST} does not name its benchmark and dataset_revision; get it again")
     return bundle

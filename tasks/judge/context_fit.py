@@ -97,7 +97,7 @@ class ContextFit:
         return count_tokens(self.target, text)
 
     def _surely_holds(self, text: str, spare_tokens: int) -> bool:
-        """Return whether a prompt certainly fits with `spare_tokens` more tokens: no token is shorter than a byte.
+        """Return whether a prompt certainly fits with `spare_tokens` more tokens: a token has at least one byte.
 
         A context of unknown size is taken as large enough until the model refuses a prompt.
         """

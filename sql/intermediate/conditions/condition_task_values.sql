@@ -1,5 +1,5 @@
--- One row: a task's score under a condition and its baseline, in a difference
--- between them.
+-- One row: a task in the comparison of a condition with its baseline, with its
+-- score under each.
 --
 -- built as: view
 -- depends on: intermediate.condition_figures, intermediate.condition_values,
