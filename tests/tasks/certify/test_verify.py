@@ -200,7 +200,7 @@ def _twice(name: str) -> Callable[[Members], None]:
     (_with("rows/tasks.jsonl", b" " * 60_000_000), None, "it would unpack to"),
     (_with("rows/other.jsonl"), lambda manifest: manifest["files"].pop(), "its members are not those that"),
     (_with("rows/other.jsonl"), lambda manifest: manifest["files"][0].update(sha256="0"), "missing, or changed since"),
-    (_with("rows/other.jsonl"), lambda manifest: manifest.update(benchmark=None), "does not say benchmark"),
+    (_with("rows/other.jsonl"), lambda manifest: manifest.update(benchmark=None), "does not name its benchmark"),
     (_with("rows/other.jsonl"), lambda manifest: manifest.update(format=1), "manifest.json: is not a prbench-cert"),
 ])  # fmt: skip
 def test_a_handmade_archive_is_refused_in_one_line(
