@@ -19,6 +19,7 @@ _PREFECT = {
     # The UI shows the state of each batch; log lines of batches would hide those of the stages.
     "PREFECT_LOGGING_LOGGERS_PREFECT_TASK_RUNS_LEVEL": "WARNING",
 }
-os.environ |= _PREFECT | os.environ
+for _name, _value in _PREFECT.items():
+    os.environ.setdefault(_name, _value)
 if "prefect.context" in sys.modules:  # Prefect was imported first, as in a notebook
     sys.modules["prefect.context"].refresh_global_settings_context()

@@ -178,7 +178,8 @@ _QUIET = {
 def prepare(*, is_verbose: bool = False) -> None:
     """Silence the libraries of a command; `is_verbose` shows Prefect's own logs."""
     shown = {"PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO", "PREFECT_LOGGING_INTERNAL_LEVEL": "ERROR"}
-    os.environ |= _QUIET | (shown if is_verbose else {}) | os.environ
+    for name, value in (_QUIET | (shown if is_verbose else {})).items():
+        os.environ.setdefault(name, value)
     collect_seldom()
     guard_logs()
 

@@ -342,7 +342,8 @@ def main() -> None:
         # Prefect copies its pages before it serves them, by default into its installed package.
         "PREFECT_UI_STATIC_DIRECTORY": str(secret_path(folder).with_name("ui")),
     }
-    os.environ |= settings | os.environ
+    for name, value in settings.items():
+        os.environ.setdefault(name, value)
     # Prefect reads its settings when it is imported.
     import uvicorn
     from prefect.server.api.server import create_app

@@ -94,10 +94,11 @@ class LiveView:
     def now(self) -> dict[str, Any]:
         """Return the texts of the page; `trouble` names what cannot be read."""
         at, living = datetime.now(UTC), self._warehouse.living_runs()
-        published, shown = "Nothing is published yet.", dict[str, Any]()
+        published, shown, stat = "Nothing is published yet.", dict[str, Any](), None
         runs = {run_id: RunState(run_id) for run_id in living}
         with suppress(FileNotFoundError):
             stat = self._warehouse.database.stat()
+        if stat is not None:
             published = f"Results were published {_span(at - datetime.fromtimestamp(stat.st_mtime, UTC))} ago."
             try:
                 shown, states = self._published((stat.st_ino, stat.st_mtime_ns, stat.st_size))

@@ -68,7 +68,9 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
         for kind, labels in (("models", arguments.named_models), ("judges", arguments.named_judges))
     }
     now = datetime.now(UTC)
-    given = {name: value for name, value in vars(arguments).items() if value and name in Job.model_fields}
+    given = {
+        name: value for name, value in vars(arguments).items() if value not in (None, ()) and name in Job.model_fields
+    }
     job = Job(**given | {
         "settings": settings.model_copy(update={**chosen, "report": report}), "compared_models": compared,
         "warehouse": warehouse, "warehouse_source": source, "run_id": f"{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",

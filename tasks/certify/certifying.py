@@ -169,9 +169,13 @@ def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, An
     names = sorted([*map(member_of, n_rows), *texts])
     files = {file_at(folder / name, name): folder / name for name in names}
     write_bundle(Folder(folder), "certificate", files, {**about, "n_rows": n_rows})
+    beside = file.with_name(f".{file.name}.tmp")
     with disk_errors(file):
-        digest = write_archive(archive := folder / "certificate", folder, [MANIFEST, *names])
-        Folder(file.parent).put({file.name: archive})
+        try:
+            digest = write_archive(beside, folder, [MANIFEST, *names])
+            beside.replace(file)
+        finally:
+            beside.unlink(missing_ok=True)
     return digest
 
 

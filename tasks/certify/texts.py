@@ -104,25 +104,34 @@ def check_texts(folder: Path, key: Key, texts: Iterable[Path]) -> tuple[Texts, d
         certified[CRITERION, row["task_id"], row["position"]].add(value)
     for row in rows_of(folder / member_of("responses")):
         certified[RESPONSE, *(row[name] for name in OF_RESPONSE)].add(row["text_sha256"])
-    given = [each for path in texts for each in given_texts(path, key)]
-    known = [each for each in given if each.of in certified]
-    others = [each for each in known if each.value not in certified[each.of]]
-    differing = {f"{each.where}: {_named(each.of)} differs from the certified text": None for each in others}
-    by_hash = {each.value: each.text for each in known if each.text is not None and each.value in certified[each.of]}
-    checked = {each.of: None for each in known}
+    checked: dict[Of, None] = {}
+    differing: dict[str, None] = {}
+    n_others, by_hash = 0, {}
+    for given in (given for path in texts for given in given_texts(path, key)):
+        if given.of not in certified:
+            n_others += 1
+            continue
+        checked[given.of] = None
+        if given.value not in certified[given.of]:
+            differing[f"{given.where}: {_named(given.of)} differs from the certified text"] = None
+        elif given.text is not None:
+            by_hash[given.value] = given.text
     n_checked = Counter(kind for kind, *_ in checked)
     missing = [_named(of) for of in certified if of[0] in n_checked and of not in checked]
     n_certified = {kind: n for kind, n in Counter(kind for kind, *_ in certified).items() if kind in n_checked}
-    return Texts(dict(n_checked), n_certified, list(differing), missing, len(given) - len(known)), by_hash
+    return Texts(dict(n_checked), n_certified, list(differing), missing, n_others), by_hash
 
 
 def check_ids(folder: Path, key: Key, texts: Mapping[str, str]) -> Ids:
     """Recompute the ids of an unpacked certificate; `texts` maps hashes to responses, which ids of verdicts need."""
-    of_data, responses = (key["benchmark"], key["dataset_revision"]), list(rows_of(folder / member_of("responses")))
-    hashes = {row["response_id"]: row["text_sha256"] for row in responses}
-    others = (r for r in responses if r["response_id"] != response_id(*of_data, *(r[name] for name in _RESPONSE)))
-    names = (_named((RESPONSE, *(row[name] for name in OF_RESPONSE))) for row in others)
-    differing = [f"{each} does not have the id of its task, conversation, model, trial and vintage" for each in names]
+    differing: list[str] = []
+    hashes: dict[str, str] = {}
+    for row in rows_of(folder / member_of("responses")):
+        hashes[row["response_id"]] = row["text_sha256"]
+        of_data = key["benchmark"], key["dataset_revision"]
+        if row["response_id"] != response_id(*of_data, *(row[name] for name in _RESPONSE)):
+            named = _named((RESPONSE, *(row[name] for name in OF_RESPONSE)))
+            differing.append(f"{named} does not have the id of its task, conversation, model, trial and vintage")
     n_checked, n_unchecked = 0, 0
     for row in rows_of(folder / member_of("verdicts")):
         if (text := texts.get(hashes.get(row["response_id"], ""))) is None:

@@ -111,11 +111,13 @@ def write_tables(reader: Reader, folder: Path, names: Sequence[str], key: dict[s
             starts = range(0, reader.value(f"select coalesce(max(rowid), 0) + 1 from {name}"), ROWS_A_FILE)
             pieces = [f"{query} rowid between {start} and {start + ROWS_A_FILE - 1}" for start in starts]
         (folder / root / name).mkdir(parents=True, exist_ok=True)
-        paths = {f"{root}{name}/part-{number}.parquet": piece for number, piece in enumerate(pieces)}
-        written_as = "(format parquet, compression zstd, row_group_size 20000)"
-        copies = (f"copy ({piece}) to {quoted(folder / path)} {written_as}" for path, piece in paths.items())
-        n_rows = sum(map(reader.value, copies))
-        files |= {bundles.file_at(folder / path, path): folder / path for path in paths}
+        paths, n_rows = [f"{root}{name}/part-{number}.parquet" for number in range(len(pieces))], 0
+        for path, piece in zip(paths, pieces, strict=True):
+            copied = (
+                f"copy ({piece}) to {quoted(folder / path)} (format parquet, compression zstd, row_group_size 20000)"
+            )
+            n_rows += reader.value(copied)
+            files[bundles.file_at(folder / path, path)] = folder / path
         tables.append(Exported(name, name not in TABLES, columns, n_rows, tuple(paths)))
     meta = {"made_at": datetime.now(UTC).isoformat(), "tables": [asdict(table) for table in tables]}
     return TableFiles(tuple(tables), files, meta)

@@ -204,8 +204,9 @@ def on_full_splits(rows: Rows) -> Rows:
 def grouped(rows: Iterable[Row], *names: str) -> dict[Any, list[Row]]:
     """Return the rows with each value of a column, or with each of the values of several, in their order."""
     groups: dict[Any, list[Row]] = {}
+    key = itemgetter(*names)
     for row in rows:
-        groups.setdefault(itemgetter(*names)(row), []).append(row)
+        groups.setdefault(key(row), []).append(row)
     return groups
 
 

@@ -108,7 +108,8 @@ class GroupJudge(CriterionJudge):
         return entries, replace(call.live if replies else call, after_attempt=last)
 
     async def _judge_piece(self, piece: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done) -> None:
-        call, failure, is_called = await asyncio.to_thread(self._call, piece), None, True
+        call = await asyncio.to_thread(self._call, piece)
+        failure, is_called = None, True
         entries, further = self._state(call, piece) if call else ([PieceEntry(VerdictError()) for _ in piece], None)
         try:
             while failure is None and call is not None and further is not None:
@@ -118,7 +119,8 @@ class GroupJudge(CriterionJudge):
         except NotCalled:
             is_called = False
         is_too_long = call is None or (failure is not None and failure.status == CONTEXT_LENGTH)
-        falls_back, alone = is_too_long and not self.judge_config.judge.is_decision_model, []
+        falls_back = is_too_long and not self.judge_config.judge.is_decision_model
+        alone = []
         for position, (row, each) in enumerate(zip(piece, entries, strict=True), start=1):
             is_decided = isinstance(each.entry, Verdict)
             if row.is_missing and falls_back and not is_decided:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from tasks.llm.replies import TIMEOUT, Failure, Kind, Reply
 from tasks.llm.request import NOTHING, UNKNOWN, Usage
@@ -36,7 +37,12 @@ class EndpointHealth:
         self._last_reply_s = self._cut_at_s = self.closed_until_s = float("-inf")
         self._failures = self._n_replies = self._bad_requests = self.in_hand = 0
         self.stopped: str | None = None
-        self.waiting: list[tuple[tuple[int, ...], int, Admission]] = []
+        self.waiting: list[Any] = []
+        self._numbers = itertools.count()
+
+    def push(self, priority: tuple[int, ...], item: Any) -> None:
+        """Queue an item: the lowest priority number is first, then the earliest."""
+        heapq.heappush(self.waiting, (priority, next(self._numbers), item))
 
     def wait_s(self, now_s: float) -> float | None:
         """Return the seconds until a call may start: 0 for now, None if that depends on another call's end."""
@@ -278,7 +284,6 @@ class Limiter:
     def __post_init__(self) -> None:
         now_s = time.monotonic()
         self._requests, self._tokens = TokenBucket(self.rpm, now_s), TokenBucket(self.tpm, now_s)
-        self._numbers = itertools.count()
         self._timer: asyncio.TimerHandle | None = None
         self._tokens_guessed = self._tokens_used = 0
         self.budget.when_released.append(self._dispatch)
@@ -293,9 +298,7 @@ class Limiter:
             raise self._late()
         new = EndpointHealth(admission.endpoint, self.concurrency, self.outage_s, time.monotonic())
         admission.granted = asyncio.get_running_loop().create_future()
-        # The lowest priority number is first, then the earliest.
-        waiting = admission.priority, next(self._numbers), admission
-        heapq.heappush(self.endpoints.setdefault(admission.endpoint, new).waiting, waiting)
+        self.endpoints.setdefault(admission.endpoint, new).push(admission.priority, admission)
         self._dispatch()
         try:
             async with asyncio.timeout(None if self.stop_at_s is None else self.left_s):
@@ -327,40 +330,41 @@ class Limiter:
         endpoint.in_hand -= 1
         now_s = time.monotonic()
         used = usage_of(reply) if reply is not None else UNKNOWN if is_lost else NOTHING
-        self.n_calls += reply is not None
+        failure = None if reply is None else reply.failure
+        if reply is None and not is_lost:
+            self._requests.consume(-1, now_s)
         if used.tokens is not None:
             self._tokens.consume(used.tokens - admission.tokens, now_s)
-        if reply is None:
-            self._requests.consume(0 if is_lost else -1, now_s)
-        elif reply.failure is not None:
-            endpoint.failed(reply.failure, now_s, reply.latency_s or 0.0)
-        else:
-            endpoint.succeeded(now_s)
-            self._tokens_guessed += admission.likely_tokens if used.tokens else 0
-            self._tokens_used += used.tokens or 0
+        if failure is None and used.tokens:
+            self._tokens_guessed += admission.likely_tokens
+            self._tokens_used += used.tokens
+        if reply is not None:
+            self.n_calls += 1
+            if failure is not None:
+                endpoint.failed(failure, now_s, reply.latency_s or 0.0)
+            else:
+                endpoint.succeeded(now_s)
         self.budget.release(admission.most, used)
 
     def _dispatch(self) -> None:
         """Admit all calls that may start, and set a timer for the next time when one may."""
         while (endpoint := self._next_endpoint()) is not None:
-            waiting = endpoint.waiting[0][-1]
-            try:
-                if not waiting.granted.done() and not self._grant(endpoint, waiting):
-                    break
-            except NotCalled as error:
-                waiting.granted.set_exception(error)
-            heapq.heappop(endpoint.waiting)  # it is granted or refused, or its caller no longer waits
+            waiting: Admission = heapq.heappop(endpoint.waiting)[-1]
+            if waiting.granted.done():
+                continue  # its caller no longer waits
+            if endpoint.stopped is not None:
+                waiting.granted.set_exception(ModelStopped(f"{endpoint.name}: {endpoint.stopped}"))
+            elif not self._grant(endpoint, waiting):
+                break
 
     def _grant(self, endpoint: EndpointHealth, waiting: Admission) -> bool:
-        """Admit a call; False if it has to wait until other calls release their reservations.
-
-        Raises:
-            NotCalled: its model was stopped, or the budget is spent.
-        """
-        if endpoint.stopped is not None:
-            raise ModelStopped(f"{endpoint.name}: {endpoint.stopped}")
-        if not self.budget.reserve(waiting.most):
-            return False
+        try:
+            if not self.budget.reserve(waiting.most):
+                endpoint.push(waiting.priority, waiting)
+                return False
+        except BudgetSpent as error:
+            waiting.granted.set_exception(error)
+            return True
         now_s = time.monotonic()
         ratio = self._tokens_used / self._tokens_guessed if self._tokens_guessed and self._tokens_used else 1.0
         waiting.tokens = round(waiting.likely_tokens * ratio)

@@ -79,7 +79,8 @@ def from_result(api: str | None, result: Any, body: Body) -> Reply:
     by_api = {RESPONSES: _from_response, EMBEDDING: _from_embedding, DECISIONS: _from_decisions}
     model, fingerprint, usage = (getattr(result, name, None) for name in ("model", "system_fingerprint", "usage"))
     reply = by_api.get(api or "", _from_chat)(result, body)
-    return replace(reply, served_model=_name(model), served_fingerprint=_name(fingerprint), **_counts(usage))
+    counts = _counts(usage) | ({"completion_tokens": 0} if api == EMBEDDING else {})
+    return replace(reply, served_model=_name(model), served_fingerprint=_name(fingerprint), **counts)
 
 
 _FILTERED = Reply(REFUSED, error="the provider's content filter stopped the reply")

@@ -303,8 +303,10 @@ def parse_decisions(reply: str, n_criteria: int, grading: str, threshold: float)
     content = _loaded(reply)
     decisions = content.get("answers") if isinstance(content, dict) else None
     names = [f"c{n}" for n in range(1, n_criteria + 1)]
-    if isinstance(decisions, dict | tuple):
-        given = list(decisions.items() if isinstance(decisions, dict) else decisions)
+    if isinstance(decisions, tuple):
+        given = list(decisions)
+    elif isinstance(decisions, dict):
+        given = list(decisions.items())
     elif isinstance(decisions, list):
         own = [decision.get("name") if isinstance(decision, dict) else None for decision in decisions]
         # A provider that repeats no name gives the decisions in the order of the questions.

@@ -12,10 +12,9 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import accumulate, count, groupby
 from typing import Any, NamedTuple
 
 from tasks.console import notice
@@ -403,8 +402,13 @@ class Batching:
         return min(wait_s, self.limiter.left_s)
 
 
-def _chunks(lines: Collection[tuple[SubmittedCall, str]]) -> list[list[tuple[SubmittedCall, str]]]:
-    """Return the calls in groups that fit into one batch: half of OpenAI's limits of calls and bytes."""
-    numbered = zip(count(), accumulate(len(line) for _, line in lines), lines, strict=False)
-    chunks = groupby(numbered, key=lambda each: (each[0] // 20_000, each[1] // (100 << 20)))
-    return [[line for _, _, line in chunk] for _, chunk in chunks]
+def _chunks(lines: Iterable[tuple[SubmittedCall, str]]) -> list[list[tuple[SubmittedCall, str]]]:
+    """Return the calls in groups that fit into one batch."""
+    chunks, size = list[list[tuple[SubmittedCall, str]]](), 0
+    for call, line in lines:
+        if not chunks or len(chunks[-1]) >= 20_000 or size >= 100 << 20:  # half of OpenAI's limits for one batch
+            chunks.append([])
+            size = 0
+        chunks[-1].append((call, line))
+        size += len(line)
+    return chunks

@@ -37,16 +37,21 @@ def chat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return our parameters in LiteLLM's form for the responses API."""
-    effort, shape = parameters.get("reasoning_effort"), parameters.get("response_format")
+    more: dict[str, Any] = {}
+    if "max_tokens" in parameters:
+        more["max_output_tokens"] = parameters["max_tokens"]
+    if "reasoning_effort" in parameters:
+        more["reasoning"] = {"effort": parameters["reasoning_effort"]}
+    if shape := parameters.get("response_format"):
+        more["text"] = {"format": {"type": shape["type"], **shape["json_schema"]}}
     tools = list(parameters.get("tools") or ())
-    tools += [{"type": "web_search"}] if parameters.get("web_search") else []
-    tools += [{"type": "code_interpreter", "container": {"type": "auto"}}] if parameters.get("code_interpreter") else []
-    more = {
-        "max_output_tokens": parameters.get("max_tokens"), "reasoning": effort and {"effort": effort},
-        "text": shape and {"format": {"type": shape["type"], **shape["json_schema"]}}, "tools": tools,
-    }  # fmt: skip
-    moved = {"max_tokens", "reasoning_effort", "response_format", "tools"}
-    return arguments_of(parameters, {name: value for name, value in more.items() if value}, moved)
+    if parameters.get("web_search"):
+        tools.append({"type": "web_search"})
+    if parameters.get("code_interpreter"):
+        tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
+    if tools:
+        more["tools"] = tools
+    return arguments_of(parameters, more, {"max_tokens", "reasoning_effort", "response_format", "tools"})
 
 
 def arguments_of(parameters: Mapping[str, Any], more: Mapping[str, Any], moved: Collection[str] = ()) -> dict[str, Any]:
