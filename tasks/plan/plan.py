@@ -201,7 +201,8 @@ def _verdicts(
     prices = prices_of(target, of_batch=judge_config.judge.mode == "batch")
     per_call = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(judge_config))
     fit = context_fit_of(judge_config, target)
-    counts, n_prompts = {each.response_id: each.n_calls for each in missing}, {each.response_id: 1 for each in missing}
+    counts = {each.response_id: each.n_criteria if piece_size == 1 else each.n_calls for each in missing}
+    n_prompts = {each.response_id: 1 for each in missing}
     to_count, prompts = missing if fit is not None or per_call.prompt is None else [], list[str]()
     rows = reader.select("responses", "response_id, text", response_id=[each.response_id for each in to_count])
     texts = {row["response_id"]: row["text"] for row in rows}
