@@ -17,7 +17,7 @@ BUDGETS = {
     "tasks/cascade": 147, "tasks/certify": 507, "tasks/check": 120, "tasks/compare": 466, "tasks/config": 534,
     "tasks/console": 128, "tasks/dataset": 318, "tasks/drift": 150, "tasks/exports": 913, "tasks/figures": 2047,
     "tasks/hard_subset": 167, "tasks/imports": 1708, "tasks/judge": 684, "tasks/llm": 2600, "tasks/maintain": 287,
-    "tasks/measures": 373, "tasks/plan": 445, "tasks/prompts": 30, "tasks/report": 2425, "tasks/results": 156,
+    "tasks/measures": 373, "tasks/plan": 446, "tasks/prompts": 30, "tasks/report": 2425, "tasks/results": 156,
     "tasks/rules": 1926, "tasks/run": 938, "tasks/sample": 53, "tasks/stopping": 206, "tests": 660,
     "tests/benchmarks": 1611, "tests/expectations": 119, "tests/faults": 1275, "tests/flows": 4249,
     "tests/golden": 197, "tests/mutants": 244, "tests/tasks": 17382, "tests/warehouse": 1158, "warehouse": 1561,
