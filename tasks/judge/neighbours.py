@@ -11,7 +11,8 @@ import sql
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.judge.criterion import CriterionToJudge, VerdictRows
-from tasks.judge.judge import by_response, criteria_of, judge_each_response, judge_of, pieces_of
+from tasks.judge.groups import by_response, judge_of, pieces_of
+from tasks.judge.judge import criteria_of, judge_each_response
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.run import missing_work

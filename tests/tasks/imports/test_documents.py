@@ -18,6 +18,8 @@ from reportlab.platypus import Flowable, PageBreak
 from tasks.dataset.foreign_files import FileTooLarge
 from tasks.imports import documents
 from tasks.imports.documents import DocumentRefused, convert, docx_to_markdown, outcome
+from tasks.imports.pdf import lines_of, markdown_of
+from tasks.imports.pdf import to_markdown as pdf_to_markdown
 from tasks.rules.errors import UsageError
 from tests.tasks.imports import written_documents
 from tests.tasks.imports.written_documents import body, heading, table, write_docx, write_pdf
@@ -106,19 +108,17 @@ WORDS = st.builds(at, LETTERS, POSITIONS, POSITIONS, st.integers(4, 30), st.bool
 
 @given(st.lists(WORDS, max_size=40))
 def test_no_letter_is_lost_and_none_changes_its_place(words: list[dict[str, Any]]) -> None:
-    document = documents.markdown_of(list(documents.lines_of(words, 1)))
+    document = markdown_of(list(lines_of(words, 1)))
 
     assert "".join(word["text"] for word in words) == "".join(filter(str.isalpha, document))
 
 
 def test_sentences_go_on_over_pages_and_levels_of_headings_follow_sizes() -> None:
-    pages = ([at("going", 0, 700)], [at("on", 0, 20)], [at("New", 0, 20)])
-    lines = [line for page, words in enumerate(pages, start=1) for line in documents.lines_of(words, page)]
+    lines = [*lines_of([at("going", 0, 700)], 1), *lines_of([at("on", 0, 20)], 2), *lines_of([at("New", 0, 20)], 3)]
     words = [at("Big", 0, 0, 20), at("One", 0, 24, 20), at("Small", 0, 60, 14), at("and the text of it", 0, 90)]
-    headed = list(documents.lines_of(words, 1))
 
-    assert "going\non\n\nNew\n" == documents.markdown_of(lines)
-    assert "# Big One\n\n## Small\n\nand the text of it\n" == documents.markdown_of(headed)
+    assert "going\non\n\nNew\n" == markdown_of(lines)
+    assert "# Big One\n\n## Small\n\nand the text of it\n" == markdown_of(list(lines_of(words, 1)))
 
 
 RATES = [["Land", "Rate", "Note"], ["Köln", "3,5 %", "a|b"], ["Genève", "4 %", "two words"]]
@@ -135,7 +135,7 @@ def test_pages_come_in_order_with_headings_lists_and_tables(tmp_path: Path) -> N
         "Closing words.",
     ]  # fmt: skip
 
-    document = documents.pdf_to_markdown(write_pdf(tmp_path / "x.pdf", *parts))
+    document = pdf_to_markdown(write_pdf(tmp_path / "x.pdf", *parts))
 
     assert expected == document.text.strip().split("\n\n")
     assert (0, 0) == (document.n_pages_without_text, document.n_unreadable)
@@ -156,13 +156,13 @@ SHOWN: dict[str, tuple[Flowable, str]] = {
 @pytest.mark.parametrize("case", SHOWN)
 def test_what_a_page_shows_is_the_text(tmp_path: Path, case: str) -> None:
     part, expected = SHOWN[case]
-    document = documents.pdf_to_markdown(write_pdf(tmp_path / "x.pdf", part)).text
+    document = pdf_to_markdown(write_pdf(tmp_path / "x.pdf", part)).text
 
     assert expected.split("\n\n") == [line for line in document.split("\n") if line]
 
 
 def test_a_page_of_pictures_has_no_text_and_one_that_is_a_drawing_is_not_searched_for_tables(tmp_path: Path) -> None:
-    document = documents.pdf_to_markdown(written_documents.write_scan(tmp_path / "x.pdf"))
+    document = pdf_to_markdown(written_documents.write_scan(tmp_path / "x.pdf"))
     assert ("", 1) == (document.text, document.n_pages_without_text)
     page = written_documents.canvas(tmp_path / "y.pdf")
     for n in range(3_500):
@@ -170,7 +170,7 @@ def test_a_page_of_pictures_has_no_text_and_one_that_is_a_drawing_is_not_searche
     page.drawString(72, 700, "A chart.")
     page.save()
 
-    assert "A chart.\n" == documents.pdf_to_markdown(tmp_path / "y.pdf").text
+    assert "A chart.\n" == pdf_to_markdown(tmp_path / "y.pdf").text
 
 
 def _broken_stream(content: bytes) -> bytes:
@@ -198,7 +198,7 @@ def test_a_damaged_or_locked_file_is_refused_and_not_taken_in_part(tmp_path: Pat
     suffix, change, reason = DAMAGES[damage]
     file = tmp_path / f"x{suffix}"
     if suffix == ".pdf":
-        assert documents.pdf_to_markdown(written_documents.write_pages(file, *TWO_PAGES, pageCompression=1)).text
+        assert pdf_to_markdown(written_documents.write_pages(file, *TWO_PAGES, pageCompression=1)).text
     else:
         write_docx(file, *("Something that one can read." for _ in range(50)))
     file.write_bytes(change(file.read_bytes()))
@@ -208,7 +208,7 @@ def test_a_damaged_or_locked_file_is_refused_and_not_taken_in_part(tmp_path: Pat
 
 def test_what_only_its_owner_may_change_is_read(tmp_path: Path) -> None:
     file = written_documents.write_locked_pdf(tmp_path / "x.pdf", password="")
-    assert "Behind a lock.\n" == documents.pdf_to_markdown(file).text
+    assert "Behind a lock.\n" == pdf_to_markdown(file).text
 
 
 def test_a_font_that_does_not_tell_its_letters_is_refused(tmp_path: Path) -> None:
@@ -216,4 +216,4 @@ def test_a_font_that_does_not_tell_its_letters_is_refused(tmp_path: Path) -> Non
     file.write_bytes(file.read_bytes().replace(b"Japan1", b"Secret"))
 
     with pytest.raises(DocumentRefused, match="do not identify their letters"):
-        documents.pdf_to_markdown(file)
+        pdf_to_markdown(file)
