@@ -61,16 +61,29 @@ def _has_capabilities(job: Job, reader: Reader) -> bool:
     )
 
 
+def _lacks_samples(job: Job, _: Reader | None = None) -> bool:
+    return any(plan_samples(job).values())
+
+
+def _lacks_verdicts(job: Job, _: Reader | None = None) -> bool:
+    return any(responses for _, responses in plan_verdicts(job))
+
+
+def has_calls(job: Job) -> bool:
+    """Return whether a job lacks responses or verdicts."""
+    return _lacks_samples(job) or _lacks_verdicts(job)
+
+
 WORK: dict[str, Callable[[Job, Reader], bool]] = {
     "night": _is_new_night,
     "controls": lacks_verdicts,
     "data": lambda job, reader: bool(missing_splits(job, reader)) or has_unchecked(job, reader),
     "turns": lambda job, reader: bool(turns_to_assemble(reader, wanted_tasks(job, reader))),
-    "samples": lambda job, _: any(plan_samples(job).values()),
+    "samples": _lacks_samples,
     "rewordings": lambda job, reader: any(
         unworded_criteria(job, wanted_tasks(job, reader), reader, rubric) for rubric in wanted_rubrics(job)
     ),
-    "verdicts": lambda job, _: any(responses for _, responses in plan_verdicts(job)),
+    "verdicts": _lacks_verdicts,
     "blocks": lambda job, _: has_open_block(job),
     "measures": lambda job, reader: has_stale_measures(reader, job),
     "selection": lambda job, _: has_new_selection(job),
@@ -123,11 +136,6 @@ FLOWS = {
     "compact": Startable("flows.stages:compact_flow"),
 }
 """The flows by the names that commands use."""
-
-
-def has_calls(job: Job) -> bool:
-    """Return whether a job lacks responses or verdicts."""
-    return any(plan_samples(job).values()) or any(responses for _, responses in plan_verdicts(job))
 
 
 def has_work(job: Job, name: str) -> bool:

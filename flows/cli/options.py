@@ -155,6 +155,10 @@ class Context:
 
         return load_job(self.arguments)
 
+    def given(self, option: str) -> Any:
+        """Return the value of a shared option."""
+        return getattr(self.arguments, str(_OPTIONS[option].name))
+
     def stored_job(
         self, *, checked: Sequence[str] = ("split", "model", "judge", "vintage"), **further: Sequence[str]
     ) -> "Job":  # fmt: skip
@@ -165,10 +169,10 @@ class Context:
         from tasks.figures.scope import EVERY
         from tasks.run.stored_data import on_stored_data
 
-        given = self.arguments
-        vintages = () if given.vintage in {None, EVERY} else (given.vintage,)
-        named = {"split": given.splits, "model": given.named_models, "judge": given.named_judges, "vintage": vintages}
-        return on_stored_data(self.job, {option: named[option] for option in checked} | further)
+        named = {option: self.given(option) for option in checked}
+        if "vintage" in named:
+            named["vintage"] = () if named["vintage"] in {None, EVERY} else (named["vintage"],)
+        return on_stored_data(self.job, named | further)
 
 
 def command(

@@ -16,13 +16,6 @@ if TYPE_CHECKING:
 
 
 _COLUMNS = ["stage", "model or judge", "responses of", "calls", "prompt tokens", "completion tokens", "USD", "lengths"]
-_LINES = {
-    "cascade": "{0.label}: {0.cascade}",
-    "note": "Unknown for {0.label}: {0.note}",
-    "assumed": "Assumed for {0.label}, because nothing is measured yet: {0.assumed}",
-    "judged_before": "Judged again by {0.label}: {0.judged_before}",
-}
-"""Field of planned calls -> the line below the table that shows its value, if it has one."""
 
 
 @command(*EVALUATED, output=SHOWS)
@@ -103,10 +96,20 @@ def show_calls(planned: "Sequence[Planned]") -> None:
          each.basis)
         for each in planned
     ])  # fmt: skip
-    lines = [text.format(each) for each in planned for name, text in _LINES.items() if getattr(each, name)]
     # The lines about a judge are the same for each model.
-    for line in dict.fromkeys(lines):
+    for line in dict.fromkeys(line for each in planned for line in _lines(each)):
         click.echo(line)
+
+
+def _lines(planned: "Planned") -> Iterator[str]:
+    if planned.cascade:
+        yield f"{planned.label}: {planned.cascade}"
+    if planned.note:
+        yield f"Unknown for {planned.label}: {planned.note}"
+    if planned.assumed:
+        yield f"Assumed for {planned.label}, because nothing is measured yet: {planned.assumed}"
+    if planned.judged_before:
+        yield f"Judged again by {planned.label}: {planned.judged_before}"
 
 
 def _prepare(job: "Job") -> "Execution":
@@ -152,9 +155,8 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
         raise click.UsageError("--since is for --spend and --runs; add one of them")
     if with_spend or with_runs or with_disk:
         # These tables cover the whole warehouse, and some also unpublished data.
-        names = {"split": "splits", "model": "named_models", "judge": "named_judges"}
         for option in EVALUATED:
-            if getattr(context.arguments, names.get(option, option)):
+            if context.given(option):
                 raise click.UsageError(f"--{option} does not apply to --spend, --runs and --disk; leave it out")
         from tasks.figures.shown.operations import DISK, LATEST, SPENT
 

@@ -69,7 +69,8 @@ def measure(job: Job) -> StageReport:
             n_confirmed = sum(row["is_confirmed"] for row in candidates)
             report.notes.append(f"{config['judge']}: {n_confirmed} of {len(candidates)} candidates confirmed")
             report.rows += len(measured)
-    warehouse.publish()
+    if stale:
+        warehouse.publish()
     return report
 
 

@@ -100,6 +100,7 @@ def current_steps(
     steps = {"condition_sets": sql.read("queries/compare/condition_sets")}
     steps |= {view.name.removeprefix(f"{sql.INTERMEDIATE}."): view.query for view in views}
     fresh = json.dumps(CONDITION.fresh(reader, (steps, given), benchmark=benchmark), default=str)
+    # It keeps its place before the steps that read it.
     steps["condition_tests"] = sql.read("queries/compare/condition_tests")
     return steps, {**given, "fresh": fresh}
 

@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, Self, cast
+from typing import Annotated, Any, Final, Literal, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -249,7 +249,9 @@ class Cascade(Strict):
     @property
     def members(self) -> "tuple[Judge, Judge]":
         """The first and the second judge, after their labels were replaced."""
-        return cast("tuple[Judge, Judge]", (self.first, self.then))
+        assert isinstance(self.first, Judge)
+        assert isinstance(self.then, Judge)
+        return self.first, self.then
 
 
 class Judge(Analyst):

@@ -49,9 +49,8 @@ def write_board(job: Job, board: Rows, file: Path, name: str = "leaderboard", re
     if not board:
         raise UsageError(f"{file}: no model has a verdict in this selection; see `prbench status`")
     # A file must say which benchmark and revision it is about.
-    about = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
     rows = [
-        about | {name: ", ".join(map(str, v)) if isinstance(v, list | tuple) else v for name, v in row.items()}
+        job.key | {name: ", ".join(map(str, v)) if isinstance(v, list | tuple) else v for name, v in row.items()}
         for row in board
     ]
     known, marts = sql.schema()["meanings"], (relation, name, *_MARTS)

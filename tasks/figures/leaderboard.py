@@ -61,7 +61,7 @@ def chosen(scope: Scope, by: str | None, *, is_severity: bool = False) -> tuple[
 
 def _on_selection(scope: Scope, selection: str) -> list[dict[str, Any]]:
     """Return the leaderboard on the tasks of each split that are in a hard selection; compute its intervals."""
-    key = {"benchmark": scope.benchmark.name, "dataset_revision": scope.revision}
+    key = scope.job.key
     known = sorted(row["selection_id"] for row in scope.reader.select("hard_subset", "distinct selection_id", **key))
     matches = [name for name in known if name.startswith(selection)]
     if selection == "latest":

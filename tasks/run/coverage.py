@@ -70,6 +70,8 @@ def coverage(job: Job, *, only_stored: bool = False) -> list[CoverageCell]:
 
 
 _Row = Mapping[str, Any]
+_Due = Mapping[tuple[str, int], int]
+"""By model and trial: how many responses, or verdicts of a judge configuration, are due."""
 
 
 class _Matrix:
@@ -88,12 +90,13 @@ class _Matrix:
     def covered(self) -> list[CoverageCell]:
         """Return the cells of responses, then those of verdicts under each judge configuration."""
         responses = self._stored(None, self._wanted.task_ids)
-        cells = self._cells(None, responses, responses)
+        cells = self._cells(None, responses, self._due(responses, len(self._n_criteria), "n"))
+        due = self._due(responses, sum(self._n_criteria.values()), "n_criteria")
         configured = [judge_config.columns for judge_config in judge_configs(self._job, self._wanted.benchmark)]
         # Stored judge configurations that are not configured; if judges are named, only theirs.
         of_others = {"is_any_source": self._only_stored, "judges": list(self._job.named_judges or ())}
         for each in configured + self._rows("stored_judge_configs", **of_others):
-            of_judge = self._cells(each, self._stored(each, self._wanted.task_ids), responses)
+            of_judge = self._cells(each, self._stored(each, self._wanted.task_ids), due)
             # Verdicts that were made elsewhere are shown, not wanted.
             cells += [cell for cell in of_judge if each in configured or cell.missing < cell.wanted]
         return cells
@@ -124,15 +127,16 @@ class _Matrix:
             and row["model_config_hash"] in self._models[row["model"]][1]
         ]  # fmt: skip
 
-    def _due(self, responses: Iterable[_Row], n_of_all: int, counted: str) -> dict[tuple[str, int], int]:
-        """Return by model and trial how many responses or verdicts are due; `counted` is the column of their number.
+    def _due(self, responses: Iterable[_Row], n_of_all: int, counted: str) -> _Due:
+        """Return how many responses or verdicts are due; `counted` is the column of their number.
 
         Of a sampled model those of all wanted tasks are due; of an imported one only those of its imported responses,
         so none in a trial without imports. With `only_stored`, those of the stored responses are due, in all trials
         unless trials are named.
         """
         job, models = self._job, self._job.settings.models
-        due = Counter({(m.label, trial): 0 if m.is_imported else n_of_all for m in models for trial in job.trials})
+        due = Counter({(each.label, trial): 0 if each.is_imported else n_of_all for each in models
+                       for trial in job.trials})  # fmt: skip
         sampled = {each.label for each in models if not each.is_imported}
         is_any_trial = self._only_stored and job.named_trials is None
         for row in sorted(responses, key=lambda row: (row["model"], row["trial"])):
@@ -141,7 +145,7 @@ class _Matrix:
                 due[row["model"], row["trial"]] += row[counted]
         return due
 
-    def _cells(self, judge_config: _Row | None, rows: Iterable[_Row], responses: Iterable[_Row]) -> list[CoverageCell]:
+    def _cells(self, judge_config: _Row | None, rows: Iterable[_Row], due: _Due) -> list[CoverageCell]:
         """Return the cells of responses, or those of verdicts under a judge configuration."""
         of = judge_config or {}
         sizes = self._n_criteria if of else dict.fromkeys(self._n_criteria, 1)
@@ -150,7 +154,7 @@ class _Matrix:
             (model, trial): CoverageCell(
                 model, self._models[model][0], trial, of.get("judge"), of.get("judge_trial"), n_of_all, n_due
             )
-            for (model, trial), n_due in self._due(responses, n_of_all, "n_criteria" if of else "n").items()
+            for (model, trial), n_due in due.items()
         }
         for row in rows:
             cell = cells.get((row["model"], row["trial"]))

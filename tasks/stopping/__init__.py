@@ -74,17 +74,20 @@ def upcoming_block(job: Job, after: int = 0) -> TaskBlock | None:
     """Return the next block in which a model of this run takes part."""
     with Warehouse(job.warehouse).reader() as reader:
         _, _, progress = _planned(job, reader)
+    return _upcoming(job, progress, after)
+
+
+def _upcoming(job: Job, progress: Sequence[Progress], after: int = 0) -> TaskBlock | None:
     here = {model.label for model in job.settings.models}
     return next_block([each for each in progress if each.comparison.labels & here], after)
 
 
 def has_open_block(job: Job) -> bool:
     """Return whether a comparison of a job with `stopping` is open, or its scores are not stored yet."""
-    if upcoming_block(job) is not None:
-        return True
     with Warehouse(job.warehouse).reader() as reader:
         _, plan, progress = _planned(job, reader)
-        return plan is not None and bool(progress) and not _has_scores(plan, reader)
+        lacks_scores = plan is not None and bool(progress) and not _has_scores(plan, reader)
+    return lacks_scores or _upcoming(job, progress) is not None
 
 
 def _planned(job: Job, reader: Reader) -> tuple[WantedTasks, StoppingPlan | None, list[Progress]]:
