@@ -22,12 +22,12 @@ STAMP = "published_from"
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
 
-def memory(n_bytes: int = 0) -> str:
-    """Return the memory limit for work on parts of `n_bytes` in total; other work runs beside it.
+def memory(n_bytes: int = 0, least_mb: int = 1200) -> str:
+    """Return the memory limit for work on parts or a file of `n_bytes` in total; other work runs beside it.
 
     Larger data spills to disk, but joins of more than 30 million verdicts (2 GB) need more memory even for that.
     """
-    return f"{round(max(1200, 0.6 * n_bytes / 1e6))}MB"
+    return f"{round(max(least_mb, 0.6 * n_bytes / 1e6))}MB"
 
 
 @contextlib.contextmanager
@@ -78,11 +78,14 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
     """
 
     def __init__(self, path: Path, spill: Path | None = None) -> None:
-        """Open a file; with a folder `spill`, queries that need much memory use the disk there instead."""
+        """Open a file; with a folder `spill`, queries that need much memory use the disk there instead.
+
+        Without it, the database's blocks stay in memory once they are read.
+        """
         if not path.exists():
             raise WarehouseError(nothing_in(path))
         self._is_own = spill is not None
-        self._base = _base(spill)
+        self._base = _base(spill, memory(path.stat().st_size, least_mb=500))
         self._connection = self._base.cursor()
         try:
             self._connection.execute(f"attach {quoted(path)} as published (read_only)")
@@ -173,7 +176,7 @@ def _unreadable(path: Path, error: duckdb.Error) -> str:
     return f"{path}: is damaged; `prbench aggregate` rebuilds it from the stored parts, without a model call"
 
 
-def _base(spill: Path | None) -> duckdb.DuckDBPyConnection:
+def _base(spill: Path | None, memory_limit: str) -> duckdb.DuckDBPyConnection:
     """Return an in-memory database to attach a file to.
 
     With `spill` it serves one reader only, because its folder is removed with the reader.
@@ -181,7 +184,7 @@ def _base(spill: Path | None) -> duckdb.DuckDBPyConnection:
     if spill is None:
         with contextlib.suppress(IndexError):
             return _IDLE.pop()
-    return connect(temp_directory=str(spill), memory_limit=memory()) if spill else connect()
+    return connect(temp_directory=str(spill), memory_limit=memory_limit) if spill else connect()
 
 
 @atexit.register

@@ -3,6 +3,7 @@
 The first page of a report folder lists the benchmarks of the warehouse and links to their reports.
 """
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC
 from pathlib import Path
@@ -45,7 +46,7 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
     """
     warehouse = Warehouse(job.warehouse)
     living = warehouse.living_runs()  # first, so that a run that ends while the state is opened counts as running
-    with warehouse.reader() as reader:
+    with tempfile.TemporaryDirectory() as spill, warehouse.reader(Path(spill)) as reader:
         scope = Scope(job, reader, vintage, changes, living)
         name = scope.benchmark.name
         Site(folder)  # refuses a wrong folder before anything is written
