@@ -7,6 +7,7 @@ import resource
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -225,13 +226,7 @@ async def open_run_context(job: Job, kinds: Collection[str] = CALLED_KINDS) -> A
         return
     await asyncio.to_thread(refuse_unready, job, kinds)
     # The event loop runs on while the ledger is checked, or while another process uses it.
-    opening = asyncio.create_task(asyncio.to_thread(RunContext, job))
-    try:
-        context = _open[job.run_id] = await asyncio.shield(opening)
-    except asyncio.CancelledError:
-        # A thread cannot be cancelled, and what it opens must be closed.
-        await (await opening).close()
-        raise
+    context = _open[job.run_id] = await asyncio.to_thread(RunContext, job)
     try:
         yield context
     finally:
@@ -259,12 +254,11 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS) -> None:
             names = ", ".join(missing_variables(callee.target))
             raise UsageError(f"{callee}: {names} is not set; export it")
     called = (callee for callee in callees(job, kinds) if callee.kind in kinds)
-    problems = [f"{callee}: {callee.target.refused_as}" for callee in called if callee.target.refused_as]
+    refused = (f"{callee}: {callee.target.refused_as}" for callee in called if callee.target.refused_as)
     limits = job.settings.limits
-    if limits.max_usd is not None or limits.max_tokens is not None:
-        problems += unbounded(job, kinds, in_usd=limits.max_usd is not None)
-    if problems:
-        raise UsageError(problems[0])
+    is_capped = limits.max_usd is not None or limits.max_tokens is not None
+    for problem in chain(refused, unbounded(job, kinds, in_usd=limits.max_usd is not None) if is_capped else ()):
+        raise UsageError(problem)
 
 
 def unbounded(job: Job, kinds: Collection[str] = CALLED_KINDS, *, in_usd: bool = True) -> Iterator[str]:

@@ -4,7 +4,7 @@ import asyncio
 import fcntl
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -130,17 +130,6 @@ async def test_a_run_says_that_it_waits_for_another_process_s_check(tmp_path: Pa
         fcntl.flock(lock, fcntl.LOCK_UN)
         await opening
     assert f"{tmp_path / LEDGER / 'calls.sqlite'}: another process is checking it; waiting for that\n" == printed
-
-
-async def test_a_run_that_is_cancelled_while_its_ledger_is_opened_leaves_it_to_others(tmp_path: Path) -> None:
-    opening = asyncio.create_task(use(tmp_path))
-    for _ in iter((tmp_path / LEDGER / "calls.lock").exists, True):
-        await asyncio.sleep(0)
-    opening.cancel()
-    with suppress(asyncio.CancelledError):
-        await opening
-    with (tmp_path / LEDGER / "calls.lock").open("a+") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 LOGPROBS = (("{", -0.01), ("true", -0.5), ("}", 0.0))
