@@ -22,8 +22,6 @@ REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY = "refused", "truncated", "context_len
 TIMEOUT, PROVIDER_ERROR = "timeout", "provider_error"
 REDIRECTED, TOO_LARGE = "redirected", "too_large"
 
-MOST_TEXT_BYTES = 16 << 20
-"""The largest stored text of a reply, in bytes of UTF-8."""
 Paid = tuple[str, int]
 """(call key, attempt) of an entry in the ledger."""
 Logprobs = tuple[tuple[str, float], ...]
@@ -112,15 +110,12 @@ def logprobs_in(choices: Sequence[Any]) -> Logprobs | None:
 
 
 def _kept(text: str | None, refusal: Any = None) -> Reply:
-    """Return a reply with its text, which may be stored: without our secrets, and not too large."""
+    """Return a reply with its text, which may be stored: without our secrets."""
     if refusal:
         return Reply(REFUSED, error=safe(str(refusal)))
     if not text:
         return Reply(EMPTY, error="the reply has no text")
-    text = redacted(storable(text), is_reply=True)
-    if len(text.encode()) > MOST_TEXT_BYTES:
-        return Reply(TOO_LARGE, error=f"the text of the reply is larger than {MOST_TEXT_BYTES >> 20} MiB")
-    return Reply(OK, text)
+    return Reply(OK, redacted(storable(text), is_reply=True))
 
 
 def _from_response(response: Any, _: Body) -> Reply:
@@ -181,12 +176,7 @@ def _counts(usage: Any) -> dict[str, Any]:
     counts = {"prompt_tokens": getattr(usage, prompt, None), "completion_tokens": getattr(usage, reply, None)}
     counts["cached_tokens"] = getattr(getattr(usage, f"{prompt}_details", None), "cached_tokens", None)
     counts["reasoning_tokens"] = getattr(getattr(usage, f"{reply}_details", None), "reasoning_tokens", None)
-    return {name: _count(value) for name, value in counts.items()}
-
-
-def _count(value: Any) -> int | None:
-    """Return a number of tokens from a provider; None if it is no plausible number."""
-    return value if is_count(value) and 0 <= value <= 10**12 else None
+    return {name: value if is_count(value) else None for name, value in counts.items()}
 
 
 class Kind(Enum):

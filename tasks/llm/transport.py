@@ -59,8 +59,8 @@ def _usage(usage: Any) -> dict[str, Any]:
 
 
 def is_count(value: Any) -> TypeGuard[int]:
-    """Return whether a value is a whole number; a Boolean does not count as one."""
-    return isinstance(value, int) and not isinstance(value, bool)
+    """Return whether a value is a plausible number of tokens; a Boolean is none."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 10**12
 
 
 _TELLS_FIGURES = re.compile(rb'"usage"\s*:\s*[^n\s]|"finish_reason"\s*:\s*[^n\s]')
@@ -178,18 +178,17 @@ class Redirected(PipelineError):
 class Exchange:
     """One call over HTTP: its limits, and what a library may hide of it.
 
-    `n_results` is the number of calls with a line in a batch's file. `status` is that of the last response. `fault` is
-    the error that ended it: libraries replace it by other errors.
+    `n_results` is the number of calls with a line in a batch's file. `fault` is the error that ended it: libraries
+    replace it by other errors.
     """
 
     n_results: int | None = None
-    status: int | None = None
     fault: Redirected | ReplyTooLarge | None = None
     body: Body = field(default_factory=lambda: Body(0))
 
     def refuse_redirect(self, response: Any) -> None:
         """Raise `Redirected` if the response, of any library, is a redirect."""
-        self.status = status = response.status if hasattr(response, "status") else response.status_code
+        status = response.status if hasattr(response, "status") else response.status_code
         if 300 <= status < 400:
             self.fault = Redirected(status, str(response.url), response.headers.get("location", ""))
             raise self.fault
