@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from tasks.rules import evidence
 from tasks.rules.conversation import PLACEHOLDERS, QUESTIONS, is_marked, missing_placeholders
 from tasks.rules.errors import UsageError, from_home
 
@@ -29,7 +28,10 @@ def load_template(name: str, default: str, placeholders: Sequence[str] = PLACEHO
         known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.txt")))
         whose = " (the benchmark's default)" if name == "default" else ""
         raise UsageError(f"template: {wanted} is neither a file nor one of: {known}{whose}")
-    return _read(path, placeholders)
+    text = path.read_text(encoding="utf-8")
+    if missing := missing_placeholders(text, placeholders):
+        raise UsageError(f"template: {path} lacks {' and '.join(missing)}; it needs {' and '.join(placeholders)}")
+    return text
 
 
 @cache
@@ -48,11 +50,4 @@ def load_evidence_template(name: str, beside: str) -> str:
     """Return the evidence template `name` in the form that fits the text of a judge template (`beside`)."""
     # Judge templates without markers keep theirs: both are part of a verdict's identity.
     fitting = "evidence_v1" if name == "evidence_v2" and not is_marked(beside) else name
-    return _read(FOLDER / f"{fitting}.txt", evidence.PLACEHOLDERS)
-
-
-def _read(path: Path, placeholders: Sequence[str]) -> str:
-    text = path.read_text(encoding="utf-8")
-    if missing := missing_placeholders(text, placeholders):
-        raise UsageError(f"template: {path} lacks {' and '.join(missing)}; it needs {' and '.join(placeholders)}")
-    return text
+    return (FOLDER / f"{fitting}.txt").read_text(encoding="utf-8")
