@@ -76,9 +76,3 @@ def decision_providers() -> tuple[str, ...]:
     from litellm.decisions.call import supported_decisions_providers
 
     return tuple(sorted(supported_decisions_providers()))
-
-
-@cache
-def can_follow_schema(name: str) -> bool:
-    """Return whether LiteLLM knows that a model supports structured output."""
-    return bool(litellm().supports_response_schema(model=name))

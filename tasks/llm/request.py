@@ -6,11 +6,11 @@ Prices are from the configuration or from LiteLLM's local table; an unknown pric
 import importlib.metadata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from tasks.llm import embedded
-from tasks.llm.litellm_setup import can_follow_schema, decision_providers, litellm
+from tasks.llm.litellm_setup import decision_providers, litellm
 from tasks.rules.identity import call_key, config_hash
 
 Messages = Sequence[Mapping[str, str]]
@@ -85,10 +85,10 @@ class Target:
         """The arguments that are sent with every call, besides the model's parameters."""
         return {"headers": dict(self.headers)} if self.headers else {}
 
-    @property
+    @cached_property
     def can_follow_schema(self) -> bool:
         """True if the model is known to support structured output."""
-        return self.is_embedded or can_follow_schema(self.name)
+        return self.is_embedded or bool(litellm().supports_response_schema(model=self.name))
 
     @property
     def last_resort(self) -> Mapping[str, Any] | None:
