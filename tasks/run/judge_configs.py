@@ -121,7 +121,6 @@ def configs_of(judge: Judge, benchmark: Benchmark) -> list[JudgeConfig]:
         judge = judge.model_copy(update={"grading": grading})
     config = judge_target(judge).config_hash
     if judge.cascade is not None:
-        refuse_unlike_gradings(judge, benchmark)
         when = judge.cascade.when.rule
         first, (then, *_) = (configs_of(member, benchmark) for member in judge.cascade.members)
         members = CascadeConfigs(tuple(first[: when.n_repetitions(len(first))]), then, when)

@@ -10,7 +10,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.config.settings import Settings
 from tasks.rules.errors import UsageError
-from tasks.run.judge_configs import JudgeConfig, judge_configs
+from tasks.run.judge_configs import JudgeConfig, judge_configs, refuse_unlike_gradings
 from tasks.run.run_context import callees
 from tests.kit import job_on
 
@@ -109,4 +109,4 @@ def test_judges_that_grade_in_different_ways_are_refused_where_the_benchmark_say
     assert "binary" == judge_config_of(*judges).grading
     message = "judge careful: its judges grade in different ways: cheap binary, strong tern"
     with pytest.raises(UsageError, match=message):
-        judge_config_of(*judges, benchmark="researchrubrics")
+        refuse_unlike_gradings(job_of(*judges).settings.judges[0], load_benchmark("researchrubrics"))
