@@ -191,14 +191,14 @@ order by chosen.position, criteria.position;
 -- name: response_coverage
 -- One row: the number of a model's responses in a trial with a status, and the
 -- number of criteria of their tasks.
-select model, model_config_hash, vintage, trial, source, status,
+select model, trial, source, status,
     count(*) as n,
     sum(n_criteria)::bigint as n_criteria
 from responses
 inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
-    and list_contains($vintages::varchar[], vintage)
+    and list_contains($counting::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
     and list_contains($tasks::varchar[], task_id)
 group by all;
 
@@ -222,15 +222,14 @@ where benchmark = $benchmark
 order by all;
 
 -- name: stored_models
--- One row: a model that has responses of a vintage, and the configuration that
--- made the latest of them.
-select model, vintage, arg_max(model_config_hash, created_at) as model_config_hash
+-- One row: a model that has responses, its first vintage of those given, and the
+-- configuration that made the latest of its responses.
+select distinct on (model) model, vintage, model_config_hash
 from responses
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
     and list_contains($vintages::varchar[], vintage)
-group by all
-order by model;
+order by model, list_position($vintages::varchar[], vintage), created_at desc;
 
 -- name: stored_revisions
 -- One row: a data-set revision with stored rows, those with most verdicts first.
@@ -261,14 +260,15 @@ order by min((list_position($splits::varchar[], split), position));
 
 -- name: verdict_coverage
 -- One row: the number of criteria of a model's responses in a trial with a status
--- (met, not_judged, ...) under one judge configuration.
-select model, model_config_hash, vintage, trial, status, count(*) as n
+-- (met, timeout, ...) under one judge configuration.
+select model, trial, status, count(*) as n
 from intermediate.judged_criteria
 inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
-    and list_contains($vintages::varchar[], vintage)
+    and list_contains($counting::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
     and list_contains($tasks::varchar[], task_id)
+    and status <> 'not_judged'
     and judge = $judge
     and judge_config_hash = $judge_config_hash
     and template_hash = $template_hash

@@ -95,37 +95,30 @@ class _Matrix:
         configured = [judge_config.columns for judge_config in judge_configs(self._job, self._wanted.benchmark)]
         # Stored judge configurations that are not configured; if judges are named, only theirs.
         of_others = {"is_any_source": self._only_stored, "judges": list(self._job.named_judges or ())}
-        for each in configured + self._rows("stored_judge_configs", **of_others):
+        for each in configured + self._rows("stored_judge_configs", vintages=self._vintages, **of_others):
             of_judge = self._cells(each, self._stored(each, self._wanted.task_ids), due)
             # Verdicts that were made elsewhere are shown, not wanted.
             cells += [cell for cell in of_judge if each in configured or cell.missing < cell.wanted]
         return cells
 
     def _rows(self, query: str, **given: Any) -> list[dict[str, Any]]:
-        of = {**self._wanted.key, "vintages": self._vintages, **given}
-        return self._reader.rows(sql.read(f"queries/run/{query}"), of)
+        return self._reader.rows(sql.read(f"queries/run/{query}"), {**self._wanted.key, **given})
 
     def _counting_models(self) -> dict[str, tuple[str, set[str]]]:
         """Return, by model label, the vintage and the configuration hashes of the responses that count."""
         job = self._job
+        if self._only_stored:
+            stored = self._rows("stored_models", vintages=self._vintages)
+            counting = {row["model"]: (row["vintage"], {row["model_config_hash"]}) for row in stored}
+            return {label: counting[label] for label in counting if label in (job.named_models or counting)}
         models = {each.label: (job.vintage_of(each), {model_hash(each), IMPORTED}) for each in job.settings.models}
-        if not self._only_stored:
-            return dict.fromkeys(imported_models(job, self._wanted, self._reader), (job.vintage, {IMPORTED})) | models
-        for row in sorted(self._rows("stored_models"), key=lambda row: self._vintages.index(row["vintage"])):
-            if job.named_models is None or row["model"] in job.named_models:
-                models.setdefault(row["model"], (row["vintage"], {row["model_config_hash"]}))
-        return models
+        return dict.fromkeys(imported_models(job, self._wanted, self._reader), (job.vintage, {IMPORTED})) | models
 
     def _stored(self, judge_config: _Row | None, task_ids: Iterable[str]) -> list[dict[str, Any]]:
         """Return the numbers of the responses that count, or of their verdicts under a judge configuration."""
         query, given = "response_coverage" if judge_config is None else "verdict_coverage", judge_config or {}
-        return [
-            row
-            for row in self._rows(query, tasks=sorted(task_ids), **given)
-            if row["status"] != "not_judged" and row["model"] in self._models
-            and row["vintage"] == self._models[row["model"]][0]
-            and row["model_config_hash"] in self._models[row["model"]][1]
-        ]  # fmt: skip
+        counting = [f"{vintage} {each} {label}" for label, (vintage, hashes) in self._models.items() for each in hashes]
+        return self._rows(query, tasks=sorted(task_ids), counting=counting, **given)
 
     def _due(self, responses: Iterable[_Row], n_of_all: int, counted: str) -> _Due:
         """Return how many responses or verdicts are due; `counted` is the column of their number.
