@@ -44,14 +44,12 @@ select count(*) as n_members,
         control_set.response_id, coalesce(verdicts.piece_hash, verdicts.criterion_id)
     )) filter (done.set_id is null) as n_calls
 from control_set
+left join (
+    select set_id, response_id, criterion_id, criterion_hash
+    from control_verdicts
+    where judge_vintage = $night and value is not null
+) as done using (set_id, response_id, criterion_id, criterion_hash)
 inner join verdicts using (verdict_id)
-left join control_verdicts as done
-    on control_set.set_id = done.set_id
-        and control_set.response_id = done.response_id
-        and control_set.criterion_id = done.criterion_id
-        and control_set.criterion_hash = done.criterion_hash
-        and done.judge_vintage = $night
-        and done.value is not null
 where control_set.benchmark = $benchmark
     and control_set.dataset_revision = $dataset_revision
     and control_set.judge = $judge
@@ -67,10 +65,8 @@ where control_set.benchmark = $benchmark
 select verdicts.response_id, verdicts.criterion_id,
     list(verdicts.value order by verdicts.judge_trial) as first_values,
     first(verdicts.confidence order by verdicts.judge_trial) as confidence,
-    any_value(criteria.weight) as weight,
-    any_value(criteria.category) as category,
-    any_value(criteria.severity) as severity,
-    kinds_of(any_value(criteria.title)) as kinds
+    criteria.weight, criteria.category, criteria.severity,
+    kinds_of(criteria.title) as kinds
 from verdicts
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 where verdicts.benchmark = $benchmark
@@ -79,7 +75,7 @@ where verdicts.benchmark = $benchmark
     and verdicts.template_hash = $template_hash
     and verdicts.judge_trial <= $n_repetitions
     and verdicts.decided_by is null
-group by verdicts.response_id, verdicts.criterion_id
+group by all
 having count(*) = $n_repetitions
 order by verdicts.response_id, verdicts.criterion_id
 limit 10000;
@@ -87,8 +83,7 @@ limit 10000;
 -- name: history_values
 -- One row: a task's latest value in each vintage of a model's label, of any
 -- revision and configuration, under a judge's label.
-select task_scores.model, task_scores.vintage, task_scores.task_id,
-    min(model_runs.first_response_at) as sampled_at,
+select task_scores.model, task_scores.task_id,
     arg_max(task_scores.value, model_runs.first_response_at) as value
 from task_scores
 inner join intermediate.model_runs as model_runs using (model_run_id)
@@ -100,7 +95,7 @@ where task_scores.benchmark = $benchmark
     and list_contains($models::varchar[], task_scores.model)
     and task_scores.value is not null
 group by task_scores.model, task_scores.vintage, task_scores.task_id
-order by sampled_at;
+order by min(model_runs.first_response_at);
 
 -- name: judge_calls
 -- One row: a call that decided on a criterion, or searched a chunk of a

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import sql
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.judge.criterion import CriterionToJudge, VerdictRows
+from tasks.judge.criterion import CriterionToJudge, VerdictRows, verdict_id_of
 from tasks.judge.groups import by_response, judge_of, pieces_of
 from tasks.judge.judge import criteria_of, judge_each_response
 from tasks.rules.errors import UsageError
@@ -62,17 +62,13 @@ def missing(job: Job, reader: Reader) -> list[Arranged]:
     for judge_config in group_judges(job, wanted.benchmark):
         values = {**missing_work.undecided(job, judge_config), "responses": sampled, "judge_trial": 0}
         criteria = criteria_of(reader, wanted, values)
-        done = {
-            (row["arrangement"], row["response_id"], row["criterion_id"], row["criterion_hash"])
-            for row in reader.select(
-                "neighbour_verdicts", "arrangement, response_id, criterion_id, criterion_hash, status, value",
-                **wanted.key, **judge_config.columns,
-            )
-            if row["status"] not in missing_work.PASSING and not (job.retry_failed and row["value"] is None)
-        }  # fmt: skip
+        rows = reader.select("neighbour_verdicts", "verdict_id, status, value", **wanted.key, **judge_config.columns)
+        again = {row["status"] for row in rows if row["value"] is None} if job.retry_failed else missing_work.PASSING
+        done = {row["verdict_id"] for row in rows if row["status"] not in again}
         for name in ARRANGEMENTS:
+            owner = _owner(judge_config, name)
             arranged = [
-                replace(each, is_missing=(name, each.response_id, each.criterion_id, each.criterion_hash) not in done)
+                replace(each, is_missing=verdict_id_of(owner, each) not in done)
                 for each in _arranged(criteria, name, judge_config)
             ]
             pieces = [piece for of in by_response(arranged) for piece in pieces_of(of)]
@@ -96,14 +92,17 @@ def _arranged(
             yield replace(row, piece=piece, call_index=index // size)
 
 
+def _owner(judge_config: JudgeConfig, arrangement: str) -> JudgeConfig:
+    """Return the owner of an arrangement's verdicts: a label of its own gives them other ids than the judge's."""
+    label = f"{judge_config.judge.label} ({arrangement})"
+    return replace(judge_config, judge=judge_config.judge.model_copy(update={"label": label}))
+
+
 async def judge_arrangement(job: Job, context: RunContext, arranged: Arranged) -> StageReport:
     """Judge the missing criteria of an arrangement, and write the verdicts, failed ones too; the calls are live."""
     config, report, columns = arranged.judge_config, StageReport(STAGE), {"arrangement": arranged.arrangement}
     live = replace(config, judge=config.judge.model_copy(update={"mode": "live"}))
-    # A label of its own gives these verdicts other ids than the judge's verdicts.
-    label = f"{config.judge.label} ({arranged.arrangement})"
-    owner = replace(live, judge=live.judge.model_copy(update={"label": label}))
     with VerdictRows(job, context, arranged.wanted, config, report, "neighbour_verdicts", columns) as rows:
-        judge = await judge_of(rows.gateway, live, owner)
+        judge = await judge_of(rows.gateway, live, _owner(config, arranged.arrangement))
         await judge_each_response(judge, arranged.criteria, rows)
     return report

@@ -187,11 +187,6 @@ class Submissions:
             for name, batch_id, *_ in self._ledger.rows(query, self._endpoint)
         ]
 
-    def has_ended(self, submission: Submission) -> bool:
-        """Return whether any process has recorded the end of a batch."""
-        query = "select 1 from submission_states where submission = ? and state = ?"
-        return bool(self._ledger.rows(query, submission.name, ENDED))
-
     async def begin(self, calls: Sequence[SubmittedCall]) -> Submission:
         """Record calls before their submission."""
         name = uuid.uuid4().hex
@@ -346,7 +341,7 @@ class Batching:
             with self.ledger.call_locks.holding(f"results of {submission.name}") as is_ours:
                 if not is_ours:  # another process is recording them now
                     return goes_on
-                if not self._submissions.has_ended(submission):
+                if submission in self._submissions.open():  # else another process has recorded them
                     await self._record(submission, batch)
         except NotNow as error:
             return f"{goes_on}, as far as is known ({error})"

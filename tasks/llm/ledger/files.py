@@ -111,20 +111,17 @@ def connected(path: Path) -> sqlite3.Connection:
     Raises:
         PipelineError: the file is of another version.
     """
-    connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30)
-    try:
+    with contextlib.ExitStack() as stack:
+        connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30)
+        stack.callback(connection.close)
         # Works only on a new file: it lets the space of removed replies be freed step by step.
         connection.execute("pragma auto_vacuum = incremental")
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = full")
         version: int = connection.execute("pragma user_version").fetchone()[0]
-        is_new = version == 0 and not connection.execute("select count(*) from sqlite_master").fetchone()[0]
-    except BaseException:
-        connection.close()
-        raise
-    if version == VERSION or is_new:
-        return connection
-    connection.close()
+        if version == VERSION or not (version or connection.execute("select 1 from sqlite_master").fetchone()):
+            stack.pop_all()
+            return connection
     remedy = "use the prbench that wrote it, or upgrade an older file as CHANGELOG.md says (0.2.0, Upgrade)"
     raise PipelineError(f"{path}: is of version {version}, and this program reads {VERSION}; {remedy}")
 
