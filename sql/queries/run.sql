@@ -10,22 +10,15 @@ with numbered as (
         ) - 1) // $piece_size::bigint as call_index
     from intermediate.rubric_criteria
     where rubric = $rubric
-),
-
-pieces as (
-    select *,
-        case
-            when call_index is not null
-                then list(criterion_hash) over (
-                    partition by benchmark, dataset_revision, task_id, call_index order by position
-                    rows between unbounded preceding and unbounded following
-                )
-        end as piece
-    from numbered
 )
 
-select *, coalesce(md5(array_to_string(piece, ' ')), '') as piece_hash
-from pieces;
+select *,
+    list(criterion_hash) filter (call_index is not null) over (
+        partition by benchmark, dataset_revision, task_id, call_index order by position
+        rows between unbounded preceding and unbounded following
+    ) as piece,
+    coalesce(md5(array_to_string(piece, ' ')), '') as piece_hash
+from numbered;
 
 -- name: judge_verdicts
 -- One row: a verdict under a judge configuration.
@@ -46,24 +39,20 @@ where not (list_contains($again::varchar[], status) or ($retry_failed and value 
 
 -- name: responses_missing_verdicts
 -- One row: a response with missing verdicts under a judge configuration, with the
--- numbers of them and of their calls. Texts are read last, and only of these
+-- numbers of them, of their calls, and of those that a cascade's second judge failed
+-- on. Texts are read last, and only of these
 -- responses: in a finished night a million criteria are compared, and no text is
 -- read.
 --
 -- with: queries/run/cut_rubrics, queries/run/judge_verdicts, queries/run/done
-with left_out as (
-    select pair[1] as model, pair[2] as task_id
-    from (select unnest($left_out::varchar[][]) as pair)
-),
-
-wanted_responses as (
+with wanted_responses as (
     select response_id, benchmark, dataset_revision, task_id
     from responses
-    anti join left_out using (model, task_id)
     where benchmark = $benchmark
         and dataset_revision = $dataset_revision
         and status = 'ok'
         and list_contains($tasks::varchar[], task_id)
+        and [model, task_id] not in (select unnest($left_out::varchar[][]))
         and list_contains($trials::bigint[], trial)
         and (
             list_contains(
@@ -77,17 +66,26 @@ wanted_responses as (
         )
 ),
 
+escalated as (
+    select response_id, criterion_id, criterion_hash, coalesce(piece_hash, '') as piece_hash,
+        escalated_because
+    from judge_verdicts
+    where escalated_because is not null
+),
+
 lacking as (
     select response_id,
         count(*) as n_criteria,
-        count(distinct coalesce(call_index, position)) as n_calls
+        count(distinct coalesce(call_index, position)) as n_calls,
+        count(escalated_because) as n_escalated
     from wanted_responses
     inner join cut_rubrics using (benchmark, dataset_revision, task_id)
     anti join done using (response_id, criterion_id, criterion_hash, piece_hash)
+    left join escalated using (response_id, criterion_id, criterion_hash, piece_hash)
     group by response_id
 )
 
-select lacking.response_id, responses.model, responses.task_id, lacking.n_criteria, lacking.n_calls
+select responses.model, responses.task_id, lacking.*
 from lacking
 inner join responses using (response_id)
 order by responses.task_id, responses.text, responses.model, responses.vintage, responses.trial;
@@ -104,38 +102,24 @@ where benchmark = $benchmark
     and list_contains($tasks::varchar[], task_id)
 group by task_id, conversation_id;
 
--- name: missing_responses
--- One row: a task and trial for which a model has no response, or a failed one
--- that is retried. An imported response fills its cell.
-with wanted as (
-    select trial,
-        unnest($tasks::varchar[]) as task_id,
-        generate_subscripts($tasks::varchar[], 1) as position
-    from (select unnest($trials::bigint[]) as trial)
-),
-
-filled as (
-    select task_id, trial
-    from responses
-    inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and model = $model
-        and vintage = $vintage
-        and (model_config_hash = $model_config_hash or source = 'imported')
-        and not (list_contains($again::varchar[], status) or ($retry_failed and status <> 'ok'))
-)
-
+-- name: filled_cells
+-- One row: a task and trial for which a model has a response that is not
+-- repeated. An imported response fills its cell.
 select task_id, trial
-from wanted
-anti join filled using (task_id, trial)
-order by trial, position;
+from responses
+inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and model = $model
+    and vintage = $vintage
+    and (model_config_hash = $model_config_hash or source = 'imported')
+    and not (list_contains($again::varchar[], status) or ($retry_failed and status <> 'ok'));
 
 -- name: missing_variants
 -- One row: a criterion of some tasks without a wording in a rubric variant, in
 -- the rubric's order.
 with done as (
-    select task_id, original_id, original_hash
+    select task_id, original_id as criterion_id, original_hash as content_hash
     from criterion_variants
     where benchmark = $benchmark
         and dataset_revision = $dataset_revision
@@ -143,18 +127,13 @@ with done as (
         and not (list_contains($again::varchar[], status) or ($retry_failed and status <> 'ok'))
 )
 
-select criteria.task_id, criteria.criterion_id,
-    criteria.content_hash as criterion_hash,
-    criteria.title as criterion_text
+select task_id, criterion_id, content_hash as criterion_hash, title as criterion_text
 from criteria
-anti join done
-    on criteria.task_id = done.task_id
-        and criteria.criterion_id = done.original_id
-        and criteria.content_hash = done.original_hash
+anti join done using (task_id, criterion_id, content_hash)
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
-    and list_contains($tasks::varchar[], criteria.task_id)
-order by list_position($tasks::varchar[], criteria.task_id), criteria.position;
+    and list_contains($tasks::varchar[], task_id)
+order by list_position($tasks::varchar[], task_id), position;
 
 -- name: missing_verdicts
 -- One row: a criterion of some responses that a judge configuration has not

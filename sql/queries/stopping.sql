@@ -4,7 +4,7 @@
 -- skipped.
 --
 -- with: queries/stopping/judged_scores
-with vintages as (
+with earlier as (
     select vintage, min(created_at) as first_response_at
     from responses
     where benchmark = $benchmark
@@ -16,14 +16,9 @@ with vintages as (
             or vintage in (select night from runs where night is not null)
         )
     group by vintage
-),
-
-earlier as (
-    select vintage, first_response_at
-    from vintages
-    where vintage <> $night
-        and first_response_at < coalesce(
-            (select first_response_at from vintages where vintage = $night), 'infinity'::timestamptz
+    qualify
+        first_response_at < coalesce(
+            min(first_response_at) filter (vintage = $night) over (), 'infinity'::timestamptz
         )
 )
 

@@ -91,21 +91,26 @@ def missing_responses(job: Job, wanted: WantedTasks, reader: Reader, model: Mode
     if model.is_imported:
         return []
     parameters = {
-        **wanted.key, **_retried(job), "tasks": wanted.of_model(model.label), "trials": list(job.trials),
-        "model": model.label, "vintage": job.vintage_of(model), "model_config_hash": model_hash(model),
+        **wanted.key, **_retried(job), "model": model.label, "vintage": job.vintage_of(model),
+        "model_config_hash": model_hash(model),
     }  # fmt: skip
-    rows = reader.rows(sql.read("queries/run/missing_responses"), parameters)
-    return [(row["task_id"], row["trial"]) for row in rows]
+    _, rows = reader.table(sql.read("queries/run/filled_cells"), parameters)
+    filled, tasks = set(rows), wanted.of_model(model.label)
+    return [cell for trial in sorted(job.trials) for task_id in tasks if (cell := (task_id, trial)) not in filled]
 
 
 class MissingVerdicts(NamedTuple):
-    """A response that lacks verdicts under a judge configuration: how many verdicts are missing, in how many calls."""
+    """A response that lacks verdicts under a judge configuration: how many verdicts are missing, in how many calls.
+
+    A cascade's second judge failed on `n_escalated` of them.
+    """
 
     response_id: str
     model: str
     task_id: str
     n_criteria: int
     n_calls: int
+    n_escalated: int
 
 
 def missing_verdicts(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig) -> list[MissingVerdicts]:
