@@ -3,7 +3,7 @@
 The verdicts are stored apart from all others, and no score includes them. Calls that a run has made are not repeated.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -66,21 +66,18 @@ def missing(job: Job, reader: Reader) -> list[Arranged]:
         again = {row["status"] for row in rows if row["value"] is None} if job.retry_failed else missing_work.PASSING
         done = {row["verdict_id"] for row in rows if row["status"] not in again}
         for name in ARRANGEMENTS:
-            owner = _owner(judge_config, name)
-            arranged = [
-                replace(each, is_missing=verdict_id_of(owner, each) not in done)
-                for each in _arranged(criteria, name, judge_config)
-            ]
-            pieces = [piece for of in by_response(arranged) for piece in pieces_of(of)]
+            arranged = by_response(list(_arranged(criteria, name, judge_config, done)))
+            pieces = [piece for of_response in arranged for piece in pieces_of(of_response)]
             if lacking := [each for piece in pieces if any(one.is_missing for one in piece) for each in piece]:
                 plans.append(Arranged(wanted, judge_config, name, lacking))
     return plans
 
 
 def _arranged(
-    criteria: Sequence[CriterionToJudge], arrangement: str, judge_config: JudgeConfig
+    criteria: Sequence[CriterionToJudge], arrangement: str, judge_config: JudgeConfig, done: Collection[str]
 ) -> Iterator[CriterionToJudge]:
-    """Yield criteria in the order of an arrangement, each with its piece."""
+    """Yield criteria in the order of an arrangement, each with its piece; `done` are the stored ids of verdicts."""
+    owner = _live(judge_config, arrangement)
     size = 1 if arrangement == ALONE else judge_config.piece_size or 1
     for of_response in by_response(criteria):
         ordered = list(of_response)
@@ -89,20 +86,21 @@ def _arranged(
         for index, row in enumerate(ordered):
             start = index // size * size
             piece = tuple(each.criterion_hash for each in ordered[start : start + size])
-            yield replace(row, piece=piece, call_index=index // size)
+            of_piece = replace(row, piece=piece, call_index=index // size)
+            yield replace(of_piece, is_missing=verdict_id_of(owner, of_piece) not in done)
 
 
-def _owner(judge_config: JudgeConfig, arrangement: str) -> JudgeConfig:
-    """Return the owner of an arrangement's verdicts: a label of its own gives them other ids than the judge's."""
-    label = f"{judge_config.judge.label} ({arrangement})"
-    return replace(judge_config, judge=judge_config.judge.model_copy(update={"label": label}))
+def _live(judge_config: JudgeConfig, arrangement: str) -> JudgeConfig:
+    """Return the judge of an arrangement, whose calls are live; its label gives the verdicts ids of their own."""
+    changed = {"mode": "live", "label": f"{judge_config.judge.label} ({arrangement})"}
+    return replace(judge_config, judge=judge_config.judge.model_copy(update=changed))
 
 
 async def judge_arrangement(job: Job, context: RunContext, arranged: Arranged) -> StageReport:
     """Judge the missing criteria of an arrangement, and write the verdicts, failed ones too; the calls are live."""
     config, report, columns = arranged.judge_config, StageReport(STAGE), {"arrangement": arranged.arrangement}
-    live = replace(config, judge=config.judge.model_copy(update={"mode": "live"}))
+    live = _live(config, arranged.arrangement)
     with VerdictRows(job, context, arranged.wanted, config, report, "neighbour_verdicts", columns) as rows:
-        judge = await judge_of(rows.gateway, live, _owner(config, arranged.arrangement))
+        judge = await judge_of(rows.gateway, live, live)
         await judge_each_response(judge, arranged.criteria, rows)
     return report

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import math
 import resource
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -109,10 +108,9 @@ class RunContext:
         self.budget = Budget(limits.max_usd, limits.max_tokens)
         # No more calls at once than this process may have files open for; the limit was raised when it started. A run
         # has fewer than 128 files open beside its calls; models and judges share the rest.
-        n_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        room = math.inf if n_files == resource.RLIM_INFINITY else max(1, (n_files - 128) // 2)
+        room = max(1, (resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 128) // 2)
         sample, judge = (
-            Limiter(int(min(room, of.concurrency or 1)), self.budget, of.rpm, of.tpm, limits.outage_s, stop_at_s)
+            Limiter(min(room, of.concurrency or 1), self.budget, of.rpm, of.tpm, limits.outage_s, stop_at_s)
             for of in map(limits.rates, ("sample", "judge"))
         )
         self.limiters = {stage: sample if stage == "sample" else judge for stage in STAGES}

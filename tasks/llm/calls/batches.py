@@ -174,17 +174,14 @@ class Submissions:
 
     def open(self) -> list[Submission]:
         """Return the batches that have not ended, the oldest first."""
-        # Ordered by progress, not by time: clocks may go backwards.
         query = f"""
-            select submission, batch_id, at_s,
-                max(case state when '{SUBMITTING}' then 0 when '{SUBMITTED}' then 1 else 2 end) as progress
-            from submissions inner join submission_states using (submission) where lane = ?
-            group by submission having progress < 2 order by at_s, submission
+            select submission, max(batch_id) from submissions inner join submission_states using (submission)
+            where lane = ? group by submission having not max(state = '{ENDED}') order by max(at_s), submission
         """
         calls = "select call_key, cell, parameters from submitted_calls where submission = ? order by rowid"
         return [
             Submission(name, batch_id, tuple(SubmittedCall(*row) for row in self._ledger.rows(calls, name)))
-            for name, batch_id, *_ in self._ledger.rows(query, self._endpoint)
+            for name, batch_id in self._ledger.rows(query, self._endpoint)
         ]
 
     async def begin(self, calls: Sequence[SubmittedCall]) -> Submission:

@@ -5,7 +5,7 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 
 from click import unstyle
@@ -274,9 +274,8 @@ async def inspect(address: str, n_senders: int | None, targets: Sequence[Target]
         UsageError: Ray is not installed, or cannot be reached.
     """
     on_ray.refuse_without_ray()
-    cluster = Cluster(address, n_senders)
 
-    async def problem_of(node: Node) -> str:
+    async def problem_of(cluster: Cluster, node: Node) -> str:
         process = cluster.started(SenderProcess, node)
         try:
             equipment = await _equipment_of(process, targets)
@@ -288,8 +287,6 @@ async def inspect(address: str, n_senders: int | None, targets: Sequence[Target]
             return f"other versions: {equipment.other_versions}"
         return "; ".join(f"{name}: {', '.join(names)} not set" for name, names in sorted(equipment.lacking.items()))
 
-    try:
+    with closing(Cluster(address, n_senders)) as cluster:
         nodes = cluster.nodes()
-        return list(zip(nodes, await asyncio.gather(*map(problem_of, nodes)), strict=True))
-    finally:
-        cluster.close()
+        return list(zip(nodes, await asyncio.gather(*(problem_of(cluster, node) for node in nodes)), strict=True))
