@@ -47,11 +47,10 @@ class BatchApi:
         """Return a request as a line of a batch's file, with the parameters as they are sent."""
         beside = {"extra_headers", "api_key"}
         arguments = {name: value for name, value in chat_arguments(parameters).items() if name not in beside}
-        extra = arguments.pop("extra_body", {})
         wire = litellm().get_optional_params(model=self._model, custom_llm_provider=self._provider, **arguments)
         wire.pop("stream", None)
-        own = wire.pop("extra_body", {})
-        body = {"model": self._model, "messages": list(messages), **wire, **own, **extra}
+        extra = wire.pop("extra_body", {})
+        body = {"model": self._model, "messages": list(messages), **wire, **extra}
         return json.dumps({"custom_id": custom_id, "method": "POST", "url": _URL, "body": body})
 
     async def submit(self, submission: str, lines: Iterable[str]) -> str:
