@@ -44,12 +44,12 @@ class EndpointHealth:
         """Queue an item: the lowest priority number is first, then the earliest."""
         heapq.heappush(self.waiting, (priority, next(self._numbers), item))
 
-    def wait_s(self, now_s: float) -> float | None:
-        """Return the seconds until a call may start: 0 for now, None if that depends on another call's end."""
+    def wait_s(self, now_s: float) -> float:
+        """Return the seconds until a call may start: 0 for now, infinite if that depends on another call's end."""
         if self.closed_until_s > now_s:
             return self.closed_until_s - now_s
         most = 1 if self._is_open else max(1, int(self.limit))
-        return 0.0 if self.in_hand < most else None
+        return 0.0 if self.in_hand < most else math.inf
 
     @property
     def _is_open(self) -> bool:
@@ -387,12 +387,10 @@ class Limiter:
             return None
         now_s = time.monotonic()
         shared_s = max(self._requests.wait_s(now_s), self._tokens.wait_s(now_s))
-        own = [(endpoint.wait_s(now_s), endpoint) for endpoint in with_waiting]
-        waits = [(max(shared_s, own_s), endpoint) for own_s, endpoint in own if own_s is not None]
-        free = [endpoint for wait_s, endpoint in waits if wait_s == 0.0]
-        if waits and not free:
+        waits_s = [max(shared_s, endpoint.wait_s(now_s)) for endpoint in with_waiting]
+        if 0.0 < (wait_s := min(waits_s, default=math.inf)) < math.inf:
             if self._timer is not None:
                 self._timer.cancel()
-            wait_s = min(wait_s for wait_s, _ in waits)
             self._timer = asyncio.get_running_loop().call_later(wait_s + 0.001, self._dispatch)
+        free = [endpoint for endpoint, wait_s in zip(with_waiting, waits_s, strict=True) if wait_s == 0.0]
         return min(free, key=lambda endpoint: endpoint.waiting[0][:2], default=None)
