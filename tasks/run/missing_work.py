@@ -1,4 +1,4 @@
-"""The missing work of a run: what it wants minus what is stored, by anti-joins that decide which calls are made.
+"""The missing work of a run: what it wants minus what is stored, which decides which calls are made.
 
 A job with `stopping` wants less: tasks that none of its undecided comparisons needs are left out.
 """
