@@ -20,6 +20,22 @@ group by template_hash
 order by n_verdicts desc, template_hash
 limit 1;
 
+-- name: failed_second
+-- One row: a response with the number of a cascade's verdicts that are repeated
+-- because its second judge failed.
+--
+-- with: queries/run/judge_verdicts
+select verdicts.response_id, count(*) as n_criteria
+from judge_verdicts as verdicts
+inner join intermediate.rubric_criteria as criteria
+    using (benchmark, dataset_revision, task_id, criterion_id)
+where verdicts.criterion_hash = criteria.content_hash
+    and list_contains($responses::varchar[], verdicts.response_id)
+    and criteria.rubric = $rubric
+    and verdicts.escalated_because is not null
+    and list_contains($again::varchar[], verdicts.status)
+group by verdicts.response_id;
+
 -- name: control_calls
 -- One row: the members of a judge's control set, and the number of calls for those
 -- that have no value in a night: one for a criterion, or for a piece of a rubric.

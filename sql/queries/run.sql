@@ -39,8 +39,7 @@ where not (list_contains($again::varchar[], status) or ($retry_failed and value 
 
 -- name: responses_missing_verdicts
 -- One row: a response with missing verdicts under a judge configuration, with the
--- numbers of them, of their calls, and of those that a cascade's second judge failed
--- on. Texts are read last, and only of these
+-- numbers of them and of their calls. Texts are read last, and only of these
 -- responses: in a finished night a million criteria are compared, and no text is
 -- read.
 --
@@ -66,22 +65,13 @@ with wanted_responses as (
         )
 ),
 
-escalated as (
-    select response_id, criterion_id, criterion_hash, coalesce(piece_hash, '') as piece_hash,
-        escalated_because
-    from judge_verdicts
-    where escalated_because is not null
-),
-
 lacking as (
     select response_id,
         count(*) as n_criteria,
-        count(distinct coalesce(call_index, position)) as n_calls,
-        count(escalated_because) as n_escalated
+        count(distinct coalesce(call_index, position)) as n_calls
     from wanted_responses
     inner join cut_rubrics using (benchmark, dataset_revision, task_id)
     anti join done using (response_id, criterion_id, criterion_hash, piece_hash)
-    left join escalated using (response_id, criterion_id, criterion_hash, piece_hash)
     group by response_id
 )
 

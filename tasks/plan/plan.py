@@ -123,14 +123,13 @@ def _by_judge_and_model(planned: Sequence[tuple[Planned, Cells]]) -> list[tuple[
     by_judge: dict[tuple[str, ...], list[tuple[Planned, Cells]]] = {}
     for each, cells in planned:
         by_judge.setdefault((each.label, each.cascade, each.model), []).append((each, cells))
-    # The notes are those of the trial with the most calls.
-    return [
-        (
-            estimate.summed(max(trials, key=lambda trial: trial.calls), trials),
-            list(chain.from_iterable(cells_of_trials)),
-        )
-        for trials, cells_of_trials in (zip(*of_row, strict=True) for of_row in by_judge.values())
-    ]
+    rows: list[tuple[Planned, Cells]] = []
+    for of_row in by_judge.values():
+        trials, cells_of_trials = zip(*of_row, strict=True)
+        # The notes are those of the trial with the most calls.
+        row = estimate.summed(max(trials, key=lambda trial: trial.calls), trials)
+        rows.append((row, list(chain.from_iterable(cells_of_trials))))
+    return rows
 
 
 def plan_analyses(job: Job) -> list[Planned]:
@@ -295,10 +294,15 @@ def judges_to_call(
         return [JudgeCalls(judge_config)]
     share, basis = _share(reader, wanted, judge_config, cascade.first, cascade.when)
     label = judge_config.judge.label
-    again = {each.response_id: each.n_escalated for each in missing}
+    given = {
+        **judge_config.columns, "rubric": judge_config.judge.rubric, "again": list(missing_work.PASSING),
+        "responses": [each.response_id for each in missing],
+    }  # fmt: skip
+    rows = reader.rows(sql.read("queries/plan/failed_second"), given) if missing else []
+    again = {row["response_id"]: row["n_criteria"] for row in rows}
     # If the second judge failed on all missing criteria, a first judge's call for several of them is in the ledger.
     decided = again if cascade.first[0].piece_size is None else {
-        each.response_id: each.n_calls for each in missing if each.n_escalated == each.n_criteria
+        each.response_id: each.n_calls for each in missing if again.get(each.response_id) == each.n_criteria
     }  # fmt: skip
     free = "replies that are stored are free"
     note = f"second judge of {label}, {share:.0%} of the criteria: {basis}"

@@ -100,17 +100,13 @@ def missing_responses(job: Job, wanted: WantedTasks, reader: Reader, model: Mode
 
 
 class MissingVerdicts(NamedTuple):
-    """A response that lacks verdicts under a judge configuration: how many verdicts are missing, in how many calls.
-
-    A cascade's second judge failed on `n_escalated` of them.
-    """
+    """A response that lacks verdicts under a judge configuration: how many verdicts are missing, in how many calls."""
 
     response_id: str
     model: str
     task_id: str
     n_criteria: int
     n_calls: int
-    n_escalated: int
 
 
 def missing_verdicts(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig) -> list[MissingVerdicts]:
