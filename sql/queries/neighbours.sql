@@ -1,7 +1,7 @@
 -- name: sampled_responses
 -- One row: a stored response of the sample on which arrangements are compared: by
 -- the hashes of their texts, so that the same data has the same sample.
-select response_id, task_id
+select distinct on (task_id, text) response_id
 from responses
 inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
 where benchmark = $benchmark
@@ -9,6 +9,5 @@ where benchmark = $benchmark
     and status = 'ok'
     and is_admitted
     and list_contains($tasks::varchar[], task_id)
-qualify row_number() over (partition by task_id, text order by response_id) = 1
-order by md5(task_id || ' ' || md5(text))
+order by md5(task_id || ' ' || md5(text)), response_id
 limit $number;

@@ -82,9 +82,7 @@ order by responses.task_id, responses.text, responses.model, responses.vintage, 
 
 -- name: conversations
 -- One row: the assembled conversation of a task.
-select task_id, conversation_id,
-    list(role order by position) as roles,
-    list(content order by position) as texts
+select task_id, conversation_id, list((role, content) order by position) as messages
 from messages
 inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
 where benchmark = $benchmark

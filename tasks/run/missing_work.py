@@ -179,11 +179,8 @@ class Conversation(NamedTuple):
 
 def conversations_of(reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]) -> dict[str, Conversation]:
     """Return the conversations of some tasks, by task id; tasks that are not assembled are left out."""
-    rows = reader.rows(sql.read("queries/run/conversations"), {**wanted.key, "tasks": sorted(set(task_ids))})
-    return {
-        row["task_id"]: Conversation(row["conversation_id"], tuple(zip(row["roles"], row["texts"], strict=True)))
-        for row in rows
-    }
+    _, rows = reader.table(sql.read("queries/run/conversations"), {**wanted.key, "tasks": sorted(set(task_ids))})
+    return {task_id: Conversation(conversation_id, tuple(messages)) for task_id, conversation_id, messages in rows}
 
 
 def messages_to(model: Model, conversation: Conversation) -> tuple[Message, ...]:
@@ -255,9 +252,8 @@ class StoppingPlan(NamedTuple):
         """Return the progress of each comparison, from its stored looks; a decision is final."""
         looks = reader.select("stopping_looks", order="block", stopping_id=self.stopping_id)
         names = ("model", "vintage", "compared_model", "compared_vintage")
-        last = {tuple(row[name] for name in names): row for row in looks}
-        reached = [last.get(each.key, {"block": 0, "decision": OPEN}) for each in self.comparisons]
-        return [Progress(each, at["block"], at["decision"]) for each, at in zip(self.comparisons, reached, strict=True)]
+        last = {tuple(row[name] for name in names): (row["block"], row["decision"]) for row in looks}
+        return [Progress(each, *last.get(each.key, ())) for each in self.comparisons]
 
 
 def stopping_plan(job: Job, wanted: WantedTasks, reader: Reader) -> StoppingPlan | None:
