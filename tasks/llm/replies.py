@@ -20,6 +20,8 @@ REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY = "refused", "truncated", "context_len
 TIMEOUT, PROVIDER_ERROR = "timeout", "provider_error"
 REDIRECTED, TOO_LARGE = "redirected", "too_large"
 
+MOST_TEXT_BYTES = 16 << 20
+"""The largest stored text of a reply, in bytes of UTF-8."""
 Paid = tuple[str, int]
 """(call key, attempt) of an entry in the ledger."""
 Logprobs = tuple[tuple[str, float], ...]
@@ -108,12 +110,15 @@ def logprobs_in(choices: Sequence[Any]) -> Logprobs | None:
 
 
 def _kept(text: str | None, refusal: Any = None) -> Reply:
-    """Return a reply with its text, which may be stored: without our secrets."""
+    """Return a reply with its text, which may be stored: without our secrets, and not too large."""
     if refusal:
         return Reply(REFUSED, error=safe(str(refusal)))
     if not text:
         return Reply(EMPTY, error="the reply has no text")
-    return Reply(OK, redacted(storable(text), is_reply=True))
+    text = redacted(storable(text), is_reply=True)
+    if len(text.encode()) > MOST_TEXT_BYTES:
+        return Reply(TOO_LARGE, error=f"the text of the reply is larger than {MOST_TEXT_BYTES >> 20} MiB")
+    return Reply(OK, text)
 
 
 def _from_response(response: Any, _: Body) -> Reply:

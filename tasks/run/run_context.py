@@ -244,14 +244,13 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS) -> None:
         refuse_without_ray()
     # Models that are called from this machine; senders of a cluster have their keys there, but batches start here.
     is_here = job.settings.calls.where == "here" or job.settings.calls.address == "local"
-    here = [callee for callee in callees(job, kinds) if is_here or callee.is_batched]
-    lacking = [each for each in here if each.kind in kinds and missing_variables(each.target)]
+    called = [callee for callee in callees(job, kinds) if callee.kind in kinds]
+    lacking = [each for each in called if (is_here or each.is_batched) and missing_variables(each.target)]
     # A database that cannot be read yet does not show the missing calls; the run makes it readable, and checks again.
     with suppress(WarehouseError):
         for callee in _called(job, lacking, kinds) if lacking else ():
             names = ", ".join(missing_variables(callee.target))
             raise UsageError(f"{callee}: {names} is not set; export it")
-    called = (callee for callee in callees(job, kinds) if callee.kind in kinds)
     refused = (f"{callee}: {callee.target.refused_as}" for callee in called if callee.target.refused_as)
     limits = job.settings.limits
     is_capped = limits.max_usd is not None or limits.max_tokens is not None

@@ -9,7 +9,7 @@ import pytest
 
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
-from tasks.llm.transport import MOST_BYTES
+from tasks.llm.replies import MOST_TEXT_BYTES
 from tasks.plan.plan import plan
 from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.writing import StageReport
@@ -115,7 +115,7 @@ def test_replies_are_read_without_their_thinking_and_those_that_are_stored_witho
 
 
 AWAY = HttpResponse(status=307, raw=b"", headers={"Location": "http://elsewhere.example/v1/chat/completions"})
-LARGE = HttpResponse("x" * (MOST_BYTES))
+LARGE = HttpResponse("x" * (MOST_TEXT_BYTES + 1))
 
 
 def first_fails(http_response: HttpResponse, *, is_judge: bool) -> Behaviour:

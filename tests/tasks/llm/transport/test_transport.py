@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tasks.llm.limiter import ModelStopped
+from tasks.llm.replies import MOST_TEXT_BYTES
 from tasks.llm.request import Call
 from tasks.llm.transport import MOST_BYTES, EventBody, ReplyTooLarge
 from tasks.rules.errors import PipelineError
@@ -165,6 +166,13 @@ def test_a_stream_of_more_pieces_than_any_reply_has_is_too_large() -> None:
     body, events = EventBody(MOST_BYTES), b'data: {"choices":[]}\n\n' * 1000
     with pytest.raises(ReplyTooLarge):
         list(itertools.chain.from_iterable(body.feed(events) for _ in range(1000)))
+
+
+def test_a_text_that_is_longer_than_any_reply_is_too_large(calling: Calling) -> None:
+    body = HEAD + b"x" * (MOST_TEXT_BYTES + 1) + TAIL
+    with AnyServer(Plain(headers=JSON, body=lambda: [body])) as server:
+        reply = calling(call_to(f"{server.address}/v1"))
+    assert ("too_large", None, 3) == (reply.status, reply.text, reply.prompt_tokens)
 
 
 @pytest.mark.parametrize("name", ["hosted_vllm/c", "openai/c"])
