@@ -273,7 +273,8 @@ def failure_of(error: BaseException) -> Failure:
 
 def failure_of_status(status: int, text: str) -> Failure:
     """Return the failure for a status and a body from a batch's file."""
-    return Failure(*_by_status(status, text), safe(f"HTTP {status}: {text}"), is_unpaid=True)
+    of_status = (REDIRECTED, Kind.BAD_REQUEST) if 300 <= status < 400 else _by_status(status, text)
+    return Failure(*of_status, safe(f"HTTP {status}: {text}"), is_unpaid=True)
 
 
 def _is_about_key(status: int, text: str) -> bool:
