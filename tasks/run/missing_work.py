@@ -253,7 +253,7 @@ class StoppingPlan(NamedTuple):
         looks = reader.select("stopping_looks", order="block", stopping_id=self.stopping_id)
         names = ("model", "vintage", "compared_model", "compared_vintage")
         last = {tuple(row[name] for name in names): (row["block"], row["decision"]) for row in looks}
-        return [Progress(each, *last.get(each.key, ())) for each in self.comparisons]
+        return [Progress(each, *last.get(each.key, (0, OPEN))) for each in self.comparisons]
 
 
 def stopping_plan(job: Job, wanted: WantedTasks, reader: Reader) -> StoppingPlan | None:
