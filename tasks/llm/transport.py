@@ -178,17 +178,18 @@ class Redirected(PipelineError):
 class Exchange:
     """One call over HTTP: its limits, and what a library may hide of it.
 
-    `n_results` is the number of calls with a line in a batch's file. `fault` is the error that ended it: libraries
-    replace it by other errors.
+    `n_results` is the number of calls with a line in a batch's file. `status` is that of the last response. `fault` is
+    the error that ended it: libraries replace it by other errors.
     """
 
     n_results: int | None = None
+    status: int | None = None
     fault: Redirected | ReplyTooLarge | None = None
     body: Body = field(default_factory=lambda: Body(0))
 
     def refuse_redirect(self, response: Any) -> None:
         """Raise `Redirected` if the response, of any library, is a redirect."""
-        status = response.status if hasattr(response, "status") else response.status_code
+        self.status = status = response.status if hasattr(response, "status") else response.status_code
         if 300 <= status < 400:
             self.fault = Redirected(status, str(response.url), response.headers.get("location", ""))
             raise self.fault
