@@ -18,7 +18,7 @@ import pyarrow as pa
 
 import sql
 from warehouse.columns import COLUMNS
-from warehouse.errors import WarehouseError, cause_of
+from warehouse.errors import explaining
 from warehouse.files import DIGEST_HEX, append_digest
 from warehouse.parts import Kind, Names, Standing, count_query, names_in
 from warehouse.reader import PARTS, STAMP, engine, holds, memory, quoted, stamp
@@ -166,15 +166,12 @@ def _make(building: Path, stamp: str) -> None:
         for table in TABLES.values():
             connection.register("contract", table.schema.empty_table())
             connection.execute(f"create table {table.name} as from contract")
-        connection.unregister("contract")
         connection.execute(sql.read("warehouse/macros"))
         connection.execute(f"create schema {sql.INTERMEDIATE}")
         for model in sql.models():
             kind = {"step": "temp table"}.get(model.kind, model.kind)
-            try:
+            with explaining(f"{model.name}: cannot be built"):
                 connection.execute(f"create {kind} {model.name} as {model.query}")
-            except duckdb.Error as error:
-                raise WarehouseError(f"{model.name}: cannot be built: {cause_of(error)}") from error
         connection.execute(sql.read("warehouse/counts_as_judge"))
         _describe(connection)
         connection.execute(f"create table {STAMP} as select {quoted(stamp)} as stamp")
@@ -269,11 +266,8 @@ def load_rows(database: Path, files: Mapping[str, Path], same: Mapping[str, str]
             of_file = {column: kind for column, kind in types.items() if column not in same}
             listed = ", ".join(f"{quoted(column)}: {quoted(kind)}" for column, kind in of_file.items())
             rows = f"read_json({quoted(path)}, format = 'newline_delimited', columns = {{{listed}}})"
-            try:
+            with explaining(f"{path.name}: contains a line that is no row of {name}"):
                 connection.execute(f"insert into {name} by name select {constant}, * from {rows}")
-            except duckdb.Error as error:
-                reason = f"contains a line that is no row of {name} ({cause_of(error)})"
-                raise WarehouseError(f"{path.name}: {reason}") from error
 
 
 def compute(database: Path, models: list[sql.SqlModel], measures: Iterable[Mapping[str, Any]] = ()) -> None:
@@ -282,11 +276,7 @@ def compute(database: Path, models: list[sql.SqlModel], measures: Iterable[Mappi
     Raises:
         WarehouseError: nothing can be computed from the rows.
     """
-    with opened(database) as connection:
-        try:
-            connection.register("given", pa.Table.from_pylist(list(measures), schema=TABLES["measures"].schema))
-            connection.execute("insert into measures by name from given")
-            connection.unregister("given")
-            compute_models(connection, models)
-        except duckdb.Error as error:
-            raise WarehouseError(f"nothing can be computed from the rows ({cause_of(error)})") from error
+    with opened(database) as connection, explaining("nothing can be computed from the rows"):
+        connection.register("given", pa.Table.from_pylist(list(measures), schema=TABLES["measures"].schema))
+        connection.execute("insert into measures by name from given")
+        compute_models(connection, models)

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sql
-from warehouse.build import BY_MOMENT, REMOVALS, REPLACED, is_removed, note_replaced, view_parts
-from warehouse.errors import WarehouseError, cause_of
-from warehouse.files import HASH_HEX, hash_of, is_whole, write_file
+from warehouse.build import REMOVALS, REPLACED, is_removed, note_replaced, view_parts
+from warehouse.errors import WarehouseError, explaining
+from warehouse.files import is_whole, write_part
 from warehouse.parts import PartStore, moment_of, write_list
 from warehouse.publish import listing_of
 from warehouse.reader import engine, memory, quoted
@@ -41,11 +40,9 @@ def compact(store: PartStore, *, large_rows: int = LARGE_ROWS) -> None:
     with engine(store.root / ".compaction.spill") as connection:
         for table in TABLES.values():
             folder = store.root / table.name
-            try:
+            with explaining(f"{folder}: cannot be compacted"):
                 runs = list(_runs(store.standing(table.name), large_rows))
                 _replace(store, table, {merge(connection, table, folder, run) for run in runs}, itertools.chain(*runs))
-            except (OSError, pa.ArrowException, duckdb.Error) as error:
-                raise WarehouseError(f"{folder}: cannot be compacted: {cause_of(error)}") from error
 
 
 def _runs(parts: Sequence[Path], large_rows: int) -> Iterator[list[Path]]:
@@ -101,9 +98,9 @@ def _rewritten(connection: duckdb.DuckDBPyConnection, table: StoredTable, folder
     # A row group is in memory while it is written.
     written_as = "(format parquet, compression zstd, row_group_size 16384)"
     try:
-        return write_file(
+        return write_part(
             folder, lambda temporary: connection.execute(f"copy ({rows}) to {quoted(temporary)} {written_as}"),
-            lambda temporary: f"{moment_of(parts[-1])}-{hash_of(temporary)[:HASH_HEX]}.parquet",
+            lambda: moment_of(parts[-1]),
         )  # fmt: skip
     finally:
         connection.execute(f"reset threads; set preserve_insertion_order = false; set memory_limit = '{memory()}'")
@@ -114,23 +111,18 @@ _VIEW = "stored_responses"
 
 @contextmanager
 def _stored_responses(store: PartStore) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database with a view `stored_responses` of all stored responses (at least one) and a table of removals.
+    """Open a database with a view `stored_responses` of all stored responses (at least one) and one of removals.
 
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses.
     """
     responses, removals = (store.standing(name) for name in ("responses", REMOVALS))
-    with engine(store.root / ".removal.spill") as connection:
-        try:
-            view_parts(connection, TABLES["responses"], responses, _VIEW)
-            noted = f"select null::varchar as response_id, null::timestamptz as {BY_MOMENT} where false"
-            if removals:
-                view_parts(connection, TABLES[REMOVALS], removals, "noted")
-                noted = f"select response_id, max({BY_MOMENT}) as {BY_MOMENT} from noted group by response_id"
-            connection.execute(f"create or replace temp table {REMOVALS} as {noted}")
-            yield connection
-        except (OSError, pa.ArrowException, duckdb.Error) as error:
-            raise WarehouseError(f"{store.root}: cannot be read or rewritten: {cause_of(error)}") from error
+    with engine(store.root / ".removal.spill") as connection, explaining(f"{store.root}: cannot be read or rewritten"):
+        view_parts(connection, TABLES["responses"], responses, _VIEW)
+        connection.register(REMOVALS, TABLES[REMOVALS].schema.empty_table())
+        if removals:
+            view_parts(connection, TABLES[REMOVALS], removals, REMOVALS)
+        yield connection
 
 
 def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> list[dict[str, Any]]:

@@ -92,6 +92,11 @@ HASH_HEX = 24
 """Length of the content hash in the name of a part."""
 
 
+def write_part(folder: Path, write: Callable[[Path], object], moment: Callable[[], str]) -> Path:
+    """Write a part (see `write_file`); its name has the moment, chosen after the write, and the content's hash."""
+    return write_file(folder, write, lambda temporary: f"{moment()}-{hash_of(temporary)[:HASH_HEX]}.parquet")
+
+
 def is_whole(path: Path) -> bool:
     """Return whether a part exists and its content has the hash in its name.
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from warehouse.errors import WarehouseBusy, WarehouseError, cause_of
+from warehouse.errors import WarehouseBusy, explaining
 
 _LOCKS = Path("/proc/locks")
 """The locks of this machine; only Linux has this file."""
@@ -263,10 +263,8 @@ def only_machine(root: Path, tell: Tell | None = None) -> Iterator[None]:
     with _lock:
         if (owner := _kept.get(path)) is None:
             owner = Owner(root)
-            try:
+            with explaining(f"{root}: cannot be written"):
                 owner.begin(tell)
-            except OSError as error:
-                raise WarehouseError(f"{root}: cannot be written: {cause_of(error)}") from error
             _kept[path] = owner
         owner.n_users += 1
     try:

@@ -7,7 +7,6 @@ current rows as either, so neither readers nor writers need to know which parts 
 not listed was written later; its rows are also in the ledger or still with its writer.
 """
 
-import hashlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,8 +16,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from warehouse.errors import WarehouseError, cause_of
-from warehouse.files import HASH_HEX, Unsound, is_named_after, is_whole, note, read_sealed, write_file, write_sealed
+from warehouse.errors import WarehouseError, explaining
+from warehouse.files import Unsound, note, read_sealed, write_part, write_sealed
 from warehouse.tables import TABLES
 
 DATABASE, FILE, LIST = "prbench.duckdb", "warehouse.json", "list.json"
@@ -158,8 +157,8 @@ def moment_of(part: Path) -> str:
 class PartStore:
     """The parts of every stored table in a warehouse, one folder for each table, and the path of its database.
 
-    A part's name is `<milliseconds>-<content hash>.parquet`: sorted names are the order of writing, and the same
-    content is not written twice. Compaction replaces many parts by merged ones.
+    A part's name is `<milliseconds>-<content hash>.parquet`: sorted names are the order of writing. Compaction replaces
+    many parts by merged ones.
     """
 
     def __init__(self, root: Path) -> None:
@@ -168,8 +167,7 @@ class PartStore:
     def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> str | None:
         """Write rows as one part and return its name; None when there are no rows.
 
-        The part is on disk, under its final name, when this returns. If the last part has this content already, its
-        name is returned and nothing is written.
+        The part is on disk, under its final name, when this returns.
 
         Raises:
             WarehouseError: a row does not fit the table's contract, or the disk refuses.
@@ -189,20 +187,12 @@ class PartStore:
 
     def write_table(self, table_name: str, rows: pa.Table, moment: str = "") -> str:
         """Write rows as one part (see `write`); with `moment`, at the position of a lost part that had this moment."""
-        folder, sink = self.root / table_name, pa.BufferOutputStream()
-        pq.write_table(rows, sink, compression="zstd")
-        content = bytes(sink.getvalue())
-        content_hash = hashlib.sha256(content).hexdigest()[:HASH_HEX]
-        parts = [] if moment else self.standing(table_name)
-        if parts and is_named_after(parts[-1].name, content_hash) and is_whole(parts[-1]):
-            return parts[-1].name
-        try:
-            return write_file(
-                folder, lambda temporary: temporary.write_bytes(content),
-                lambda _: f"{moment or self._next_moment(table_name)}-{content_hash}.parquet",
+        folder = self.root / table_name
+        with explaining(f"{folder}: a part cannot be written"):
+            return write_part(
+                folder, lambda temporary: pq.write_table(rows, temporary, compression="zstd"),
+                lambda: moment or self._next_moment(table_name),
             ).name  # fmt: skip
-        except OSError as error:
-            raise WarehouseError(f"{folder}: a part cannot be written: {cause_of(error)}") from error
 
     def _next_moment(self, table_name: str) -> str:
         # At least the clock's milliseconds, and later than every current part, even if the clock went back.

@@ -21,7 +21,7 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.build import REMOVALS, build, decided, standing_rows, view_parts
-from warehouse.errors import WarehouseError, cause_of
+from warehouse.errors import WarehouseError, explaining
 from warehouse.files import Unsound, is_whole, note, sync
 from warehouse.locks import refuse_if_lost
 from warehouse.parts import FILE, LIST, Listing, Names, PartStore, Standing, names_in, read_list, version_in, write_list
@@ -161,11 +161,8 @@ def publish(store: PartStore, *, must_rebuild: bool = False, must_verify: bool =
         note(f"{database}: was damaged; it is rebuilt from the parts", is_mended=True)
         must_rebuild = True
     try:
-        return _publish(store, listing, must_rebuild=must_rebuild, must_verify=must_verify)
-    except (duckdb.Error, OSError) as error:
-        if isinstance(error, duckdb.Error) and not must_verify and is_damaged(database):
-            return publish(store, must_rebuild=must_rebuild, must_verify=True)
-        raise WarehouseError(f"{database}: cannot be published: {cause_of(error)}") from error
+        with explaining(f"{database}: cannot be published"):
+            return _publish(store, listing, must_rebuild=must_rebuild, must_verify=must_verify)
     finally:
         _remove_leftovers(store)
 

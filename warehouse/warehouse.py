@@ -77,11 +77,6 @@ class Warehouse:
             begin(self.root)
             return publish(self.store, must_verify=True)
 
-    def renew_if_damaged(self) -> None:
-        """Rebuild a damaged database, for commands that read it before they verify anything."""
-        if is_damaged(self.database):
-            self.verify()
-
     def damage(self) -> list[str]:
         """Return the damage and the missing files, in words; nothing is changed."""
         damage = damage_of(self.store)

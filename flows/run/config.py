@@ -396,7 +396,6 @@ def refuse_unknown_names(job: Job) -> None:
     unknown = set(job.named_models or ()) - {model.label for model in job.settings.models}
     warehouse = Warehouse(job.warehouse)
     if unknown and warehouse.database.exists():
-        warehouse.renew_if_damaged()
         with warehouse.reader() as reader:
             unknown -= {row["model"] for row in reader.select("responses", "distinct model", source=IMPORTED)}
     if unknown:

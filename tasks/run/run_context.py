@@ -65,7 +65,6 @@ def _called(job: Job, chosen: Collection[Callee], kinds: Collection[str]) -> lis
     warehouse = Warehouse(job.warehouse)
     if not warehouse.database.exists():
         return list(chosen)
-    warehouse.renew_if_damaged()
     with warehouse.reader() as reader:
         if missing_work.missing_splits(job, reader):
             return list(chosen)
