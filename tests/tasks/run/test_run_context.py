@@ -15,7 +15,7 @@ from tasks.run.judge_configs import target_of
 from tasks.run.run_context import CALLED_KINDS, refuse_unready
 from tasks.run.writing import STAGES
 from tests.kit import Patch, admitted, criterion, job_on, response, written
-from warehouse import Warehouse, pop_notices
+from warehouse import Warehouse
 
 PROJECT = Path(__file__).parents[3]
 
@@ -94,16 +94,6 @@ def test_a_failure_that_is_not_retried_needs_a_key_only_when_it_is_to_be_retried
     assert refuse_unready(job) is None
     with pytest.raises(UsageError, match="model mini: OPENAI_API_KEY is not set"):
         refuse_unready(job.model_copy(update={"retry_failed": True}))
-
-
-def test_a_damaged_database_is_rebuilt_before_it_is_asked_what_is_to_be_called(job: Job) -> None:
-    split_of(job, "t0")
-    database = Warehouse(job.warehouse).database
-    database.write_bytes(b"no database" * 1000)
-    with pytest.raises(UsageError, match="OPENAI_API_KEY is not set"):
-        refuse_unready(job)
-    assert not Warehouse(job.warehouse).damage()
-    assert [str(database)] == [notice.line.partition(": ")[0] for notice in pop_notices()]
 
 
 def test_a_database_of_another_version_is_not_asked_before_the_run(job: Job, monkeypatch: Patch) -> None:
