@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -105,9 +105,8 @@ class Endpoint(Strict):
             yield f"`{name}` cannot be given as a parameter; the pipeline sets it itself"
         if self.code_interpreter and self.api != "responses":
             yield "`code_interpreter` needs `api: responses`"
-        if self.api == "responses" and (
-            self.stream or self.seed is not None or self.thinking_budget_tokens is not None
-        ):
+        is_of_chat = self.stream or self.seed is not None or self.thinking_budget_tokens is not None
+        if is_of_chat and self.api == "responses":
             yield "`stream`, `seed` and `thinking_budget_tokens` are for `api: chat`"
         if self.name.startswith("hosted_vllm/") and self.thinking_budget_tokens is not None:
             # LiteLLM converts the budget to an effort, so different budgets would send the same request.
@@ -176,8 +175,6 @@ class Analyst(Endpoint):
         yield from super().problems()
         if self.mode == "batch" and (not self.name.startswith(BATCH_PREFIXES) or self.api != "chat"):
             yield f"`mode: batch` is for chat names that begin with {' or '.join(BATCH_PREFIXES)}"
-        if self.allow_live and self.mode != "batch":
-            yield "`allow_live` belongs to `mode: batch`"
 
 
 Analysts = Annotated[tuple[Analyst, ...], BeforeValidator(lambda given: [given] if isinstance(given, dict) else given)]
@@ -249,9 +246,7 @@ class Cascade(Strict):
     @property
     def members(self) -> "tuple[Judge, Judge]":
         """The first and the second judge, after their labels were replaced."""
-        assert isinstance(self.first, Judge)
-        assert isinstance(self.then, Judge)
-        return self.first, self.then
+        return cast("Judge", self.first), cast("Judge", self.then)
 
 
 class Judge(Analyst):

@@ -271,8 +271,6 @@ def _without_secrets(address: str) -> str:
 Address = Annotated[str, PlainSerializer(_without_secrets, when_used="json")]
 """An address to send to. It may hold a secret, which its JSON, stored by runs and Prefect, leaves out."""
 
-_KINDS = ("webhook", "slack", "email", "apprise")
-
 
 class Receiver(Strict):
     """The receiver of alerts: exactly one of a webhook, a Slack-compatible one, mail, or a URL of Apprise.
@@ -288,9 +286,9 @@ class Receiver(Strict):
 
     def problems(self) -> Iterator[str]:
         """Yield a problem if there is not exactly one receiver, or if an address is a literal secret."""
-        given = [name for name in _KINDS if getattr(self, name) is not None]
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
         if len(given) != 1:
-            yield f"is one of {', '.join(_KINDS)}, not {' and '.join(given) or 'none'}"
+            yield f"is one of {', '.join(type(self).model_fields)}, not {' and '.join(given) or 'none'}"
         yield from secrets_in(self.webhook or "", "webhook")
         address = self.slack or self.webhook or ""
         is_secret = self.slack is not None or any(host_path in address for host_path in _SECRET_HOSTS)
@@ -300,8 +298,8 @@ class Receiver(Strict):
 
     @property
     def kind(self) -> str:
-        """The kind of the receiver: one of `_KINDS`."""
-        return next(name for name in _KINDS if getattr(self, name) is not None)
+        """The kind of the receiver: the name of its setting."""
+        return next(name for name in type(self).model_fields if getattr(self, name) is not None)
 
 
 class Alerts(Strict):
