@@ -9,7 +9,7 @@ import re
 import textwrap
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from graphlib import TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
@@ -39,9 +39,6 @@ class SqlModel:
     depends_on: tuple[str, ...]
     meaning: str
     columns: dict[str, str]
-
-    text = cached_property(repr)
-    """The full model as text."""
 
 
 @cache

@@ -3,7 +3,6 @@
 Only DuckDB, Polars and PyArrow are used here, and nothing of the stages or flows.
 """
 
-from warehouse.build import is_removed, rests_on_response
 from warehouse.columns import COLUMNS
 from warehouse.errors import WarehouseBusy, WarehouseError, WarehouseOutdated, nothing_in
 from warehouse.files import pop_notices, sync, write_atomically
@@ -12,12 +11,12 @@ from warehouse.parts import DATABASE, FILE, lines_on, refuse_other_version
 from warehouse.publish import DAMAGED
 from warehouse.reader import Reader, quoted, reporting_damage
 from warehouse.samples import sample_path
-from warehouse.tables import DECIDED_STATUSES, TABLES, StoredTable
+from warehouse.tables import DECIDED_STATUSES, TABLES
 from warehouse.warehouse import Warehouse, content_of, other_content
 
 __all__ = [
-    "COLUMNS", "DAMAGED", "DATABASE", "DECIDED_STATUSES", "FILE", "TABLES", "Reader", "StoredTable", "Warehouse",
-    "WarehouseBusy", "WarehouseError", "WarehouseOutdated", "content_of", "file_lock", "is_removed", "lines_on",
-    "nothing_in", "other_content", "pop_notices", "quoted", "refuse_if_lost", "refuse_other_version",
-    "reporting_damage", "rests_on_response", "sample_path", "sync", "why_lost", "write_atomically",
+    "COLUMNS", "DAMAGED", "DATABASE", "DECIDED_STATUSES", "FILE", "TABLES", "Reader", "Warehouse", "WarehouseBusy",
+    "WarehouseError", "WarehouseOutdated", "content_of", "file_lock", "lines_on", "nothing_in", "other_content",
+    "pop_notices", "quoted", "refuse_if_lost", "refuse_other_version", "reporting_damage", "sample_path", "sync",
+    "why_lost", "write_atomically",
 ]  # fmt: skip

@@ -24,19 +24,18 @@ from warehouse.parts import Kind, Names, Standing, count_query, names_in
 from warehouse.reader import PARTS, STAMP, engine, holds, memory, quoted, stamp
 from warehouse.tables import DECIDED_STATUSES, TABLES, StoredTable
 
-REMOVALS, BY_MOMENT = "removals", "created_at"
 REPLACED = "replaced_rows"
 """The table that lists the rows (`part`, `part_row`) that another row with the same key replaces."""
 
 
 def rests_on_response(table: StoredTable) -> bool:
     """Return whether a table's rows are removed together with their response."""
-    return {"response_id", BY_MOMENT} <= set(table.columns) and table.name != REMOVALS
+    return {"response_id", "created_at"} <= set(table.columns) and table.name != "removals"
 
 
 def is_removed(rows: str) -> str:
     """Return the condition that a row was made before its response was removed."""
-    return sql.template("warehouse/is_removed", removals=REMOVALS, rows=rows, moment=BY_MOMENT)
+    return sql.template("warehouse/is_removed", rows=rows)
 
 
 def decided(of: str = "") -> str:
@@ -49,12 +48,6 @@ def standing_order(table: StoredTable) -> str:
     if table.keeps == "latest":
         return "part desc, part_row"
     return f"{decided()} desc, if({decided()}, part, null), part desc, if({decided()}, part_row, -part_row)"
-
-
-def standing_rows(table: StoredTable, view: str, columns: str) -> str:
-    """Return the query for the current rows of a view of parts, one for each key."""
-    rank = f"row_number() over (partition by {', '.join(table.key)} order by {standing_order(table)})"
-    return f"select {columns} from {view} qualify {rank} = 1"
 
 
 def note_replaced(
@@ -91,16 +84,11 @@ _ON_RESPONSES = ("verdicts", "evidence")
 RETRACTED = "select import_batch from retractions where is_retracted"
 
 
-def in_order() -> list[StoredTable]:
-    """Return the tables in the order of loading: retractions and removals come first, since they affect all others."""
-    return sorted(TABLES.values(), key=lambda table: {"retractions": 0, REMOVALS: 0, "responses": 1}.get(table.name, 2))
-
-
 def load(connection: duckdb.DuckDBPyConnection, table: StoredTable, paths: Sequence[Path], standing: Standing) -> None:
-    """Load new parts into a table that may hold rows; tables must come `in_order`."""
+    """Load new parts into a table that may hold rows; tables must come in the order of `TABLES`."""
     view_parts(connection, table, paths, ARRIVED)
     condition = _not_retracted(connection, table, standing)
-    if rests_on_response(table) and holds(connection, f"select 1 from {REMOVALS}"):
+    if rests_on_response(table) and holds(connection, "from removals"):
         condition = f"not {is_removed(ARRIVED)} and {condition}"
     rows = f"select * exclude (part, part_row) from {ARRIVED} where {condition}"
     if note_replaced(connection, table, ARRIVED, table.key, condition):
@@ -118,15 +106,14 @@ def load(connection: duckdb.DuckDBPyConnection, table: StoredTable, paths: Seque
 
 def _not_retracted(connection: duckdb.DuckDBPyConnection, table: StoredTable, standing: Standing) -> str:
     """Return the condition that leaves out retracted imports, and rows about their responses."""
-    if ("import_batch" not in table.columns and table.name not in _ON_RESPONSES) or not holds(connection, RETRACTED):
+    if not holds(connection, RETRACTED):
         return "true"
-    kept = f"(import_batch is null or import_batch not in ({RETRACTED}))"
-    condition = kept if "import_batch" in table.columns else "true"
-    if table.name not in _ON_RESPONSES or not standing["responses"]:
-        return condition
-    view_parts(connection, TABLES["responses"], standing["responses"], "stored_responses")
-    connection.execute(sql.template("warehouse/withdrawn_responses", retracted=RETRACTED))
-    return f"{condition} and coalesce(response_id not in (from withdrawn), true)"
+    condition = f"coalesce(import_batch not in ({RETRACTED}), true)" if "import_batch" in table.columns else "true"
+    if table.name in _ON_RESPONSES and standing["responses"]:
+        view_parts(connection, TABLES["responses"], standing["responses"], "stored_responses")
+        connection.execute(sql.template("warehouse/withdrawn_responses", retracted=RETRACTED))
+        condition += " and coalesce(response_id not in (from withdrawn), true)"
+    return condition
 
 
 _EMPTY: dict[str, bytes] = {}
@@ -221,7 +208,7 @@ def build(standing: Standing, building: Path, missing: Names) -> dict[Kind, int]
 def _load_parts(connection: duckdb.DuckDBPyConnection, standing: Standing, missing: Names) -> dict[str, bool]:
     """Load the missing parts; return the name of each table that has any, with whether models read its new rows."""
     loaded = {}
-    for table in in_order():
+    for table in TABLES.values():
         if paths := [part for part in standing[table.name] if (table.name, part.name) in missing]:
             load(connection, table, paths, standing)
             if sum(path.stat().st_size for path in paths) > _SMALL_BYTES:

@@ -17,7 +17,7 @@ import duckdb
 import pyarrow.parquet as pq
 
 import sql
-from warehouse.build import REMOVALS, REPLACED, is_removed, note_replaced, view_parts
+from warehouse.build import REPLACED, is_removed, note_replaced, view_parts
 from warehouse.errors import WarehouseError, explaining
 from warehouse.files import is_whole, write_part
 from warehouse.parts import PartStore, moment_of, write_list
@@ -116,12 +116,12 @@ def _stored_responses(store: PartStore) -> Iterator[duckdb.DuckDBPyConnection]:
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses.
     """
-    responses, removals = (store.standing(name) for name in ("responses", REMOVALS))
+    responses, removals = (store.standing(name) for name in ("responses", "removals"))
     with engine(store.root / ".removal.spill") as connection, explaining(f"{store.root}: cannot be read or rewritten"):
         view_parts(connection, TABLES["responses"], responses, _VIEW)
-        connection.register(REMOVALS, TABLES[REMOVALS].schema.empty_table())
+        connection.register("removals", TABLES["removals"].schema.empty_table())
         if removals:
-            view_parts(connection, TABLES[REMOVALS], removals, REMOVALS)
+            view_parts(connection, TABLES["removals"], removals, "removals")
         yield connection
 
 
@@ -145,7 +145,7 @@ def clean(store: PartStore) -> None:
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
     """
-    if not store.standing(REMOVALS) or not store.standing("responses"):
+    if not store.standing("removals") or not store.standing("responses"):
         return
     table = TABLES["responses"]
     with _stored_responses(store) as connection:

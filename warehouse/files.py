@@ -51,20 +51,20 @@ def hash_of_document(document: object) -> str:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write content as a file (see `write_file`)."""
-    write_file(path.parent, lambda temporary: temporary.write_bytes(content), path.name)
+    write_file(path.parent, lambda temporary: temporary.write_bytes(content), lambda _: path.name)
 
 
-def write_file(folder: Path, write: Callable[[Path], object], name: str | Callable[[Path], str]) -> Path:
+def write_file(folder: Path, write: Callable[[Path], object], name: Callable[[Path], str]) -> Path:
     """Write a file atomically (temporary name, fsync, rename): readers see all of it or nothing, also after a crash.
 
-    `write` gets the temporary path, and so does `name` if it chooses the name of the written file. Return the path.
+    `write` gets the temporary path, and so does `name`, which chooses the name of the written file. Return the path.
     """
     folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / f".{uuid.uuid4().hex}.tmp"
     try:
         write(temporary)
         sync(temporary)
-        path = folder / (name if isinstance(name, str) else name(temporary))
+        path = folder / name(temporary)
         refuse_if_lost()
         temporary.replace(path)
     finally:

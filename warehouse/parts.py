@@ -78,8 +78,7 @@ def count_query() -> str:
     """Return the query for the number of rows of each kind in a database."""
     tables = []
     for name, table in TABLES.items():
-        columns = ("benchmark", "model", "judge", "vintage", "import_batch")
-        kinds = ", ".join(kind if kind in table.columns else f"null::varchar as {kind}" for kind in columns)
+        kinds = ", ".join(kind if kind in table.columns else f"null::varchar as {kind}" for kind in Loss._fields[1:-1])
         tables.append(f"select '{name}', {kinds}, count(*) as n from {name} group by all having n > 0")
     return " union all ".join(tables)
 
@@ -95,16 +94,15 @@ def write_list(parts_root: Path, listing: Listing) -> None:
 def read_list(parts_root: Path) -> Listing | None:
     """Return the list; None if there is none. Early lists of November 2026 have no numbers of rows.
 
-    Tables that no longer exist are left out: their rows are computed again.
+    Rows of tables that no longer exist are left out: they are computed again.
 
     Raises:
         Unsound: it is damaged.
     """
     with suppress(FileNotFoundError):
         document = read_sealed(parts_root / LIST)
-        listed = {table: names for table, names in document["parts"].items() if table in TABLES}
         kinds = {tuple(kind): (n, should) for *kind, n, should in document.get("kinds", []) if kind[0] in TABLES}
-        return Listing(frozenset((table, part) for table, names in listed.items() for part in names), kinds)
+        return Listing(frozenset((table, part) for table, names in document["parts"].items() for part in names), kinds)
     return None
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from warehouse.build import REMOVALS, build, decided, standing_rows, view_parts
+from warehouse.build import REPLACED, build, decided, note_replaced, view_parts
 from warehouse.errors import WarehouseError, explaining
 from warehouse.files import Unsound, is_whole, note, sync
 from warehouse.locks import refuse_if_lost
@@ -122,14 +122,14 @@ def _lost_rows(
     lost = f"select {columns} from (from contract union all by name from last.{table.name})"
     if left:
         view_parts(connection, table, left, "left_parts")
-        lost += f" except {standing_rows(table, 'left_parts', columns)}"
+        note_replaced(connection, table, "left_parts", table.key)
+        lost += f" except select {columns} from left_parts where (part, part_row) not in (from {REPLACED})"
     condition = decided() if table.keeps == "decided" else "false"
     for is_decided in (True, False):
         of_kind = condition if is_decided else f"not {condition}"
         lost_rows = connection.sql(f"select * from ({lost}) where {of_kind} order by {', '.join(table.key)}")
         for batch in lost_rows.to_arrow_reader(50_000):
-            if batch.num_rows:
-                yield pa.Table.from_batches([batch]).select(list(table.columns)).cast(table.schema), is_decided
+            yield pa.Table.from_batches([batch]).cast(table.schema), is_decided
 
 
 def damage_of(store: PartStore) -> list[str]:
@@ -141,7 +141,8 @@ def damage_of(store: PartStore) -> list[str]:
         listing = read_list(store.root) or _listed_by(store.database)
     except Unsound as error:
         damage.append(f"{store.root / LIST}: is damaged ({error})")
-    damage += [f"{part}: is damaged" for _, part in _damaged_of(standing)]
+    damaged = [part for _, part in _damaged_of(standing)] + [store.database] * is_damaged(store.database)
+    damage += [f"{part}: is damaged" for part in damaged]
     gone = [store.root / table / name for table, name in sorted(gone_from(standing, listing))]
     return damage + [f"{path}: is missing" for path in gone if not path.exists()]
 
@@ -189,7 +190,7 @@ def _publish(store: PartStore, listing: Listing | None, *, must_rebuild: bool, m
         new = everything - published
         tables = {table for table, _ in new}
         has_retractions = any(table == "retractions" for table, _ in published)
-        turns = tables & {"retractions", REMOVALS, *(["responses"] if has_retractions else [])}
+        turns = tables & {"retractions", "removals", *(["responses"] if has_retractions else [])}
         are_new = ([(table, part.name) in new for part in standing[table]] for table in tables)
         base = published if not turns and all(each == sorted(each) for each in are_new) else set()
     if gone:

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 import sql
-from warehouse.errors import WarehouseError, cause_of, nothing_in
+from warehouse.errors import WarehouseError, explaining, nothing_in
 from warehouse.files import is_database_whole
 from warehouse.parts import Names
 from warehouse.tables import TABLES
@@ -87,14 +87,9 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
         self._is_own = spill is not None
         self._base = _base(spill, memory(path.stat().st_size, least_mb=500))
         self._connection = self._base.cursor()
-        try:
+        self._path, self._is_open = path, True
+        with explaining(f"{path}: cannot be opened"), reporting_damage(path):
             self._connection.execute(f"attach {quoted(path)} as published (read_only)")
-        except duckdb.Error as error:
-            self._connection.close()
-            self._base.close()
-            raise WarehouseError(_unreadable(path, error)) from error
-        self._path = path
-        self._is_open = True
 
     def table(self, query: str, parameters: Parameters = None) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Return the columns and the rows of a query."""
@@ -167,13 +162,8 @@ def reporting_damage(path: Path) -> Iterator[None]:
         # An error in a query does not mean damage.
         if isinstance(error, _OF_QUERIES) or is_database_whole(path):
             raise
-        raise WarehouseError(_unreadable(path, error)) from error
-
-
-def _unreadable(path: Path, error: duckdb.Error) -> str:
-    if is_database_whole(path):
-        return f"{path}: cannot be opened: {cause_of(error)}"
-    return f"{path}: is damaged; `prbench aggregate` rebuilds it from the stored parts, without a model call"
+        advice = "`prbench aggregate` rebuilds it from the stored parts, without a model call"
+        raise WarehouseError(f"{path}: is damaged; {advice}") from error
 
 
 def _base(spill: Path | None, memory_limit: str) -> duckdb.DuckDBPyConnection:
@@ -211,11 +201,9 @@ def is_damaged(database: Path) -> bool:
     """Return whether a published database is damaged; one from another version of the code counts as undamaged."""
     if not database.exists() or is_database_whole(database):
         return False
-    try:
-        with Reader(database) as reader:
-            return stamp_of(reader) == stamp()
-    except (WarehouseError, duckdb.Error):
-        return True
+    with contextlib.suppress(WarehouseError, duckdb.Error), Reader(database) as reader:
+        return stamp_of(reader) == stamp()
+    return True
 
 
 def stamp() -> str:
@@ -223,7 +211,7 @@ def stamp() -> str:
     tables = sorted(TABLES.values(), key=lambda table: table.name)
     macros = [sql.read(f"warehouse/{name}") for name in ("macros", "counts_as_judge")]
     texts = ["ends with its digest", duckdb.__version__, *macros, *(table.text for table in tables)]
-    texts += (model.text for model in sql.models())
+    texts += map(repr, sql.models())
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 

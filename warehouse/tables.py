@@ -6,7 +6,8 @@ import pyarrow as pa
 
 from warehouse.columns import COLUMNS
 
-_TASK = "benchmark dataset_revision task_id"
+_DATA = "benchmark dataset_revision"
+_TASK = f"{_DATA} task_id"
 _BY_JUDGE = "judge judge_config_hash template_hash grading judge_trial"
 GIVEN = "probability confidence n_in_call position_in_call piece_hash"
 """Columns that only the verdicts of some judges fill."""
@@ -43,11 +44,16 @@ class StoredTable:
 
 _table = StoredTable  # shorter lines below
 TABLES: dict[str, StoredTable] = {table.name: table for table in (
+    # Retractions and removals are loaded first, as they affect all others; responses before the rows about them.
+    _table("retractions", "An imported file that was retracted, or restored after that.",
+           "import_batch is_retracted run_id created_at", "import_batch"),
+    _table("removals", "A removed response; its rows until then, and all rows that depend on it, are left out.",
+           "response_id reason run_id created_at", "response_id"),
     _table("task_rows", "A task of a data-set revision, as ingested.",
            f"{_TASK} field topic expert turns turn_pattern decision_types economic_pathways n_criteria "
            "positive_weight negative_weight has_reference_texts n_rows conversation_id content_hash", _TASK),
     _table("split_members", "The membership of a task in a split, with its canary.",
-           "benchmark dataset_revision split task_id position canary", "benchmark dataset_revision split task_id"),
+           f"{_DATA} split task_id position canary", f"{_DATA} split task_id"),
     _table("criteria", "A criterion of a task, including refused tasks.",
            f"{_TASK} criterion_id position title category weight weight_text severity content_hash",
            f"{_TASK} position"),
@@ -77,12 +83,12 @@ TABLES: dict[str, StoredTable] = {table.name: table for table in (
            f"verdict_id response_id {_CRITERION} {_JUDGED} source import_batch may_hide_failures {_DECISION}",
            "verdict_id", "decided"),
     _table("cascade_rules", "A rule that sends criteria from a cheap to a strong judge, with its held-out figures.",
-           "evaluation_id benchmark dataset_revision cheap_judge strong_judge evaluated_splits position rule "
-           "is_on_front is_picked n_paired n_tasks escalated_share escalated_share_ci_low escalated_share_ci_high "
-           "strong_calls cheap_calls thousand_usd thousand_usd_ci_low thousand_usd_ci_high agreement agreement_ci_low "
-           "agreement_ci_high kappa kappa_ci_low kappa_ci_high macro_f1 macro_f1_ci_low macro_f1_ci_high ranking_tau "
-           "ranking_tau_ci_low ranking_tau_ci_high score_change score_change_ci_low score_change_ci_high changed_model "
-           "n_ranked_responses is_small created_at", "evaluation_id position"),
+           f"evaluation_id {_DATA} cheap_judge strong_judge evaluated_splits position rule is_on_front is_picked "
+           "n_paired n_tasks escalated_share escalated_share_ci_low escalated_share_ci_high strong_calls cheap_calls "
+           "thousand_usd thousand_usd_ci_low thousand_usd_ci_high agreement agreement_ci_low agreement_ci_high kappa "
+           "kappa_ci_low kappa_ci_high macro_f1 macro_f1_ci_low macro_f1_ci_high ranking_tau ranking_tau_ci_low "
+           "ranking_tau_ci_high score_change score_change_ci_low score_change_ci_high changed_model n_ranked_responses "
+           "is_small created_at", "evaluation_id position"),
     _table("analysts", "A model of an analysis, as configured in its last run; only rows of that configuration count.",
            "benchmark purpose analyst analyst_config_hash created_at", "benchmark purpose analyst"),
     _table("task_annotations", "The labels of one kind that a model gave a task in one trial.",
@@ -93,25 +99,18 @@ TABLES: dict[str, StoredTable] = {table.name: table for table in (
            f"verdict_id response_id {_TASK} criterion_id round chunk_number n_chunks first_char n_chars served_model "
            f"served_fingerprint status evidence {_USAGE} {_OUTCOME}",
            "verdict_id round n_chunks chunk_number", "decided"),
-    _table("retractions", "An imported file that was retracted, or restored after that.",
-           "import_batch is_retracted run_id created_at", "import_batch"),
-    _table("removals", "A removed response; its rows until then, and all rows that depend on it, are left out.",
-           "response_id reason run_id created_at", "response_id"),
     _table("checks", "The result of one expectation in one run.",
-           "run_id benchmark dataset_revision suite check_name expectation table_name severity success n_evaluated "
-           "n_failed failing_keys created_at",
-           "run_id benchmark dataset_revision suite check_name expectation table_name",
-           models_read="suite = 'ingest'"),
+           f"run_id {_DATA} suite check_name expectation table_name severity success n_evaluated n_failed failing_keys "
+           "created_at", f"run_id {_DATA} suite check_name expectation table_name", models_read="suite = 'ingest'"),
     _table("refusals", "A task refused by a check in one run.",
            f"run_id {_TASK} check_name severity detail created_at", f"run_id {_TASK} check_name"),
     _table("hard_subset", "A task selected as hard.",
-           "selection_id benchmark dataset_revision field task_id rank mean_score n_models panel selected_at",
-           "selection_id task_id"),
+           f"selection_id {_DATA} field task_id rank mean_score n_models panel selected_at", "selection_id task_id"),
     _table("hard_stability", "A task that a hard selection chose from, with the stability of its membership.",
-           "selection_id benchmark dataset_revision field task_id mean_score is_selected inclusion_probability "
-           "is_border", "selection_id task_id"),
+           f"selection_id {_DATA} field task_id mean_score is_selected inclusion_probability is_border",
+           "selection_id task_id"),
     _table("hard_overlaps", "The overlap of a hard selection with another one of the same tasks.",
-           "selection_id benchmark dataset_revision field kind compared_with n_selected n_compared n_shared jaccard",
+           f"selection_id {_DATA} field kind compared_with n_selected n_compared n_shared jaccard",
            "selection_id kind compared_with"),
     _table("measures", "A measure of a figure with its interval, and a fingerprint of the values that it belongs to.",
            "figure_id basis method measure value ci_low ci_high p_value n is_small note created_at",
@@ -120,44 +119,40 @@ TABLES: dict[str, StoredTable] = {table.name: table for table in (
            f"capability_id {_TASK} criterion_id criterion_hash phrase status {_WRITER} {_USAGE} {_OUTCOME}",
            "capability_id", "decided"),
     _table("phrase_embeddings", "The vector of a phrase.",
-           f"embedding_id benchmark dataset_revision phrase vector status {_WRITER} {_USAGE} {_OUTCOME}",
-           "embedding_id", "decided"),
+           f"embedding_id {_DATA} phrase vector status {_WRITER} {_USAGE} {_OUTCOME}", "embedding_id", "decided"),
     _table("capability_names", "A name that a model wrote for a node of a tree of capabilities.",
-           f"name_id benchmark dataset_revision node_id attempt name status {_WRITER} {_USAGE} {_OUTCOME}",
-           "name_id", "decided"),
+           f"name_id {_DATA} node_id attempt name status {_WRITER} {_USAGE} {_OUTCOME}", "name_id", "decided"),
     _table("capability_trees", "The current tree of capabilities of a field.",
-           "benchmark dataset_revision field tree_id vectors method n_criteria n_tasks created_at",
-           "benchmark dataset_revision field"),
+           f"{_DATA} field tree_id vectors method n_criteria n_tasks created_at", f"{_DATA} field"),
     _table("capability_node_rows", "A node of a tree of capabilities.",
-           "tree_id node_id benchmark dataset_revision field parent_id level position is_leaf name n_criteria n_tasks "
-           "created_at", "tree_id node_id"),
+           f"tree_id node_id {_DATA} field parent_id level position is_leaf name n_criteria n_tasks created_at",
+           "tree_id node_id"),
     _table("capability_members", "A criterion in a node of a tree of capabilities, in each node above it too.",
            f"tree_id node_id {_TASK} criterion_id criterion_hash is_leaf", "tree_id node_id task_id criterion_id"),
     _table("capability_analyses", "The latest comparison under each judge, with a fingerprint of its inputs.",
-           f"benchmark dataset_revision {_BY_JUDGE} analysis_id method created_at",
-           f"benchmark dataset_revision {_BY_JUDGE}"),
+           f"{_DATA} {_BY_JUDGE} analysis_id method created_at", f"{_DATA} {_BY_JUDGE}"),
     _table("capability_measures", "A model's score in a node of a tree of capabilities, with its interval.",
-           f"analysis_id tree_id node_id benchmark dataset_revision {_BY_JUDGE} vintage model model_config_hash value "
-           "ci_low ci_high is_small n_tasks n_criteria n_decided created_at",
+           f"analysis_id tree_id node_id {_DATA} {_BY_JUDGE} vintage model model_config_hash value ci_low ci_high "
+           "is_small n_tasks n_criteria n_decided created_at",
            "analysis_id tree_id node_id vintage model model_config_hash"),
     _table("weakness_candidates", "A node in which a model was found weak, with its result on the other tasks.",
-           f"analysis_id tree_id node_id benchmark dataset_revision {_BY_JUDGE} vintage model model_config_hash "
-           "compared_key compared_model compared_vintage compared_config_hash value compared_value gap gap_ci_low "
-           "gap_ci_high is_small n_tasks p_confirmed is_confirmed found_gap n_tasks_found p_found method created_at",
+           f"analysis_id tree_id node_id {_DATA} {_BY_JUDGE} vintage model model_config_hash compared_key "
+           "compared_model compared_vintage compared_config_hash value compared_value gap gap_ci_low gap_ci_high "
+           "is_small n_tasks p_confirmed is_confirmed found_gap n_tasks_found p_found method created_at",
            "analysis_id tree_id node_id vintage model model_config_hash compared_key"),
     _table("grader_sets", "A configured majority: several judges that together are one grader.",
            "benchmark majority members created_at", "benchmark majority"),
     _table("condition_sets", "A model with its conditions, as configured.",
            "benchmark shared_model condition_names condition_models created_at", "benchmark shared_model"),
     _table("stopping_looks", "A comparison after one block of tasks, in a run that stops when comparisons are settled.",
-           f"stopping_id benchmark dataset_revision {_BY_JUDGE} score_name model model_config_hash vintage "
-           "compared_model compared_config_hash compared_vintage block n_tasks n_tasks_evaluated n_tasks_planned "
-           "mean_difference unbiased_difference sequence_low sequence_high comparison_alpha least_difference decision "
-           "run_id created_at", "stopping_id model vintage compared_model compared_vintage block"),
+           f"stopping_id {_DATA} {_BY_JUDGE} score_name model model_config_hash vintage compared_model "
+           "compared_config_hash compared_vintage block n_tasks n_tasks_evaluated n_tasks_planned mean_difference "
+           "unbiased_difference sequence_low sequence_high comparison_alpha least_difference decision run_id "
+           "created_at", "stopping_id model vintage compared_model compared_vintage block"),
     _table("stopping_scores", "A model's score on the random part of a split that was evaluated when a run stopped.",
-           f"benchmark dataset_revision split {_BY_JUDGE} vintage model model_config_hash score_name stopping_id "
-           "n_tasks n_tasks_evaluated n_tasks_skipped sequence_low sequence_high unbiased_mean_score run_id created_at",
-           f"benchmark dataset_revision split {_BY_JUDGE} vintage model model_config_hash score_name"),
+           f"{_DATA} split {_BY_JUDGE} vintage model model_config_hash score_name stopping_id n_tasks "
+           "n_tasks_evaluated n_tasks_skipped sequence_low sequence_high unbiased_mean_score run_id created_at",
+           f"{_DATA} split {_BY_JUDGE} vintage model model_config_hash score_name"),
     _table("review_samples", "A criterion that a sheet for reviewers samples, with its probability of being sampled.",
            f"sample_id {_TASK} criterion_id criterion_hash population_id n_population design stratum probability "
            "run_id created_at", "sample_id task_id criterion_id"),
@@ -171,8 +166,8 @@ TABLES: dict[str, StoredTable] = {table.name: table for table in (
     _table("labellers", "A person whose imported verdicts are labels, as stated by a sheet or the user.",
            "benchmark judge import_batch created_at", "benchmark judge import_batch"),
     _table("label_sheets", "A sheet of verdicts for people to label, or labels that are stated to be a random sample.",
-           "sheet_id benchmark dataset_revision design covered_breakdown covered_label covered_responses n_population "
-           "n_drawn seed import_batch run_id created_at", "sheet_id"),
+           f"sheet_id {_DATA} design covered_breakdown covered_label covered_responses n_population n_drawn seed "
+           "import_batch run_id created_at", "sheet_id"),
     _table("label_draws", "A verdict that a sheet samples, or that already had a label before the sheet.",
            f"sheet_id {_TASK} response_id criterion_id criterion_hash probability is_known",
            "sheet_id response_id criterion_id criterion_hash"),

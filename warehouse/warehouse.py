@@ -13,7 +13,7 @@ from warehouse.files import Unsound, has_damage
 from warehouse.locks import Owner, Tell, file_lock, is_held, life_sign, only_machine
 from warehouse.parts import DATABASE, FILE, Listing, Loss, PartStore, begin, read_list, refuse_other_version, write_list
 from warehouse.publish import damage_of, listing_of, publish
-from warehouse.reader import Reader, is_damaged, published_parts, stamp, stamp_of
+from warehouse.reader import Reader, published_parts, stamp, stamp_of
 
 
 def content_of(folder: Path) -> list[str]:
@@ -72,15 +72,13 @@ class Warehouse:
         """
         if refuse_other_version(self.root) is None:
             return False  # nothing was ever stored
-        self._published_at_s = time.monotonic()
         with self.publishing():
             begin(self.root)
             return publish(self.store, must_verify=True)
 
     def damage(self) -> list[str]:
         """Return the damage and the missing files, in words; nothing is changed."""
-        damage = damage_of(self.store)
-        return [*damage, f"{self.database}: is damaged"] if is_damaged(self.database) else damage
+        return damage_of(self.store)
 
     def losses(self) -> list[Loss]:
         """Return the counted rows that were lost by damage and are not restored."""

@@ -2,6 +2,6 @@
 -- response was removed.
 exists (
     select 1
-    from {removals} as removed
-    where removed.response_id = {rows}.response_id and {rows}.{moment} <= removed.{moment}
+    from removals as removed
+    where removed.response_id = {rows}.response_id and {rows}.created_at <= removed.created_at
 )

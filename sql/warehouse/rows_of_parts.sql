@@ -7,13 +7,7 @@ select {columns}, parse_filename(filename) as part, file_row_number as part_row
 from (
     select * from {view}_contract
     union all by name
-    select *
-    from read_parquet(
-        [{files}],
-        union_by_name = true,
-        filename = true,
-        file_row_number = true,
-        hive_partitioning = false
-    )
+    select *, filename, file_row_number
+    from read_parquet([{files}], union_by_name = true, hive_partitioning = false)
 )
 where {has_key}
