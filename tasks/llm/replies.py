@@ -1,8 +1,10 @@
 """Replies to calls of a model, and the kinds of their outcomes."""
 
+import email.utils
 import json
 import math
 import re
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -257,7 +259,7 @@ def failure_of(error: BaseException) -> Failure:
     text = safe(f"{type(error).__name__}: {str(error).partition('Traceback (most')[0]}")
     status = getattr(error, "status_code", None)
     headers: Mapping[str, Any] = getattr(error, "litellm_response_headers", None) or {}
-    wait_s = retry_after_s({str(name).lower(): str(value).strip() for name, value in headers.items()})
+    wait_s = retry_after_s({str(name).lower(): str(value).strip() for name, value in headers.items()}, time.time())
     if isinstance(error, TimeoutError) or type(error).__name__ == "Timeout" or status == 408:
         return Failure(TIMEOUT, Kind.DOWN, text, wait_s)
     if isinstance(error, PipelineError) or _NEVER_SENT.search(text):
@@ -301,10 +303,15 @@ def _goes_back_to(names: frozenset[str], error: BaseException) -> bool:
     return any(kind.__name__ in names for cause in causes_of(error) for kind in type(cause).__mro__)
 
 
-def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Return the wait that response headers (names in lower case) request; None if they request none in seconds."""
+def retry_after_s(headers: Mapping[str, str], now_s: float) -> float | None:
+    """Return the wait that response headers (names in lower case) request, from a moment of wall-clock time.
+
+    None if they request none.
+    """
     for name, a_second in (("retry-after-ms", 1000), ("retry-after", 1)):
         with suppress(ValueError):
             if math.isfinite(stated := float(headers.get(name, ""))):
                 return max(0.0, stated / a_second)
+    with suppress(ValueError):
+        return max(0.0, email.utils.parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - now_s)
     return None

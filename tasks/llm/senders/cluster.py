@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 from tasks.llm.calls.gateway import send
 from tasks.llm.environment import guard_logs, missing_variables
 from tasks.llm.litellm_setup import collect_seldom, warm_up
-from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply
+from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply, failure_of
 from tasks.llm.request import Call, Target
 from tasks.rules.errors import PipelineError, UsageError, install_extra
 
@@ -260,4 +260,8 @@ class SenderProcess:
         return time.monotonic(), finished
 
     async def _make(self, number: int, call: Call, parameters: Mapping[str, Any]) -> None:
-        self._finished.put_nowait((number, await send(call, parameters)))
+        try:
+            reply = await send(call, parameters)
+        except Exception as error:  # noqa: BLE001 - the driver waits for it
+            reply = failure_of(error).reply
+        self._finished.put_nowait((number, reply))

@@ -143,11 +143,11 @@ def test_the_seconds_that_a_server_asks_for_are_waited(route: str, calling: Call
     ({"retry-after": "7"}, 7.0), ({"retry-after": "0"}, 0.0), ({"retry-after": "-3"}, 0.0),
     ({"retry-after": "1.5"}, 1.5), ({"retry-after-ms": "250", "retry-after": "9"}, 0.25), ({}, None),
     ({"retry-after": "soon"}, None), ({"retry-after": ""}, None),
-    ({"retry-after": "Thu, 01 Jan 1970 00:16:50 GMT"}, None),
+    ({"retry-after": "Thu, 01 Jan 1970 00:16:50 GMT"}, 10.0), ({"retry-after": "Thu, 01 Jan 1970 00:00:01 GMT"}, 0.0),
     ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0),
 ])  # fmt: skip
 def test_what_a_server_asks_for_is_read(headers: dict[str, str], wait_s: float | None) -> None:
-    assert wait_s == retry_after_s(headers)
+    assert wait_s == retry_after_s(headers, now_s=1000.0)
 
 
 def test_a_model_that_asks_for_hours_is_stopped(calling: Calling, serve: Serve) -> None:
