@@ -194,7 +194,7 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
 
 def _pairs(job: Job, reader: Reader, night: str | None) -> list[dict[str, Any]]:
     """Return the model runs of a vintage (`night`) that can be compared with an earlier vintage."""
-    given = {"benchmark": job.settings.benchmark, "revision": job.data.revision, "night": night}
+    given = {**job.key, "night": night}
     return [given | row for row in reader.rows(sql.read("queries/nightly/pairs"), given) if row["last_vintage"]]
 
 

@@ -22,6 +22,8 @@ FOLDER = Path(__file__).parent
 INTERMEDIATE = "intermediate"
 _COMMENT = re.compile(r"((?:--[^\n]*\n)*)(.*)", re.DOTALL)
 """The comment that a query begins with, and the query."""
+_OF_REVISION = re.compile(r"\b(?:from|join) revision_(\w+)")
+"""A relation of which a query reads the rows on the data-set revision."""
 _MEASURE = re.compile(r"\bmeasured\.([a-z]\w*?)(?:_ci_low|_ci_high|_n|_is_small|_note)?\b")
 """A measure that a model reads as a column of `intermediate.measured`."""
 
@@ -95,11 +97,23 @@ def read(name: str) -> str:
     """Return the text of `<name>.sql` below this folder, or of the query of that name in a file of several.
 
     `read("figures/judges/judge_drift")` is the query `judge_drift` of `figures/judges.sql`. The texts
-    after `with:` in its header precede it as common table expressions (CTEs).
+    after `with:` in its header precede it as common table expressions (CTEs), and so does each
+    `revision_<relation>` that is read.
     """
     text = _text(name)
-    ctes = declared("with", text)
-    return with_ctes(text, {each.rpartition("/")[2]: _text(each) for each in ctes.split(", ")}) if ctes else text
+    ctes = {each.rpartition("/")[2]: _text(each) for each in declared("with", text).split(", ") if each}
+    relations = _OF_REVISION.findall("\n".join([*ctes.values(), text]))
+    return with_ctes(text, {f"revision_{each}": of_revision(each) for each in relations} | ctes)
+
+
+def of_revision(relation: str) -> str:
+    """Return the query for `revision_<relation>`: the rows of a relation on the data-set revision."""
+    return f"from {with_schema(relation)}\nwhere benchmark = $benchmark and dataset_revision = $dataset_revision"
+
+
+def with_schema(relation: str) -> str:
+    """Return the name of a relation, with its schema unless that is `main`."""
+    return f"{INTERMEDIATE}.{relation}" if any((FOLDER / INTERMEDIATE).glob(f"*/{relation}.sql")) else relation
 
 
 def _text(name: str) -> str:

@@ -53,10 +53,8 @@ with weak as (
 judged as (
     select judged.task_id, judged.criterion_id, avg(judged.value) as value
     from intermediate.judged_criteria as judged
-    inner join intermediate.model_runs using (model_run_id)
-    where model_runs.benchmark = $benchmark
-        and model_runs.dataset_revision = $revision
-        and model_runs.model = $model
+    inner join revision_model_runs as model_runs using (model_run_id)
+    where model_runs.model = $model
         and model_runs.is_latest
         and ($judges = [] or list_contains($judges::varchar[], model_runs.judge))
     group by judged.task_id, judged.criterion_id

@@ -179,10 +179,8 @@ groups as (
         effects.change_ci_high as neighbour_effect_ci_high
     from intermediate.judge_configs
     left join (
-        from neighbour_effects
-        where benchmark = $benchmark
-            and dataset_revision = $revision
-            and arrangement = 'grouped'
+        from revision_neighbour_effects
+        where arrangement = 'grouped'
             and compared_with = 'alone'
             and measure_of = 'met'
             and breakdown = 'all'

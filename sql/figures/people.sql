@@ -14,7 +14,7 @@ named as (
     select *, list_contains($people::varchar[], replace(grader, ' (as binary)', '')) as is_person
     from sides
     where benchmark = $benchmark
-        and dataset_revision = $revision
+        and dataset_revision = $dataset_revision
         and breakdown = $breakdown
         and not is_member
         and list_contains($people::varchar[], replace(person, ' (as binary)', ''))

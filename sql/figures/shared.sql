@@ -130,13 +130,10 @@ select response_scores.task_id, entries.entry, response_id, response_scores.tria
     response_points.n_decided, response_points.n_wanted
 from intermediate.response_scores
 inner join intermediate.response_points using (model_run_id, response_id, breakdown, label)
-inner join intermediate.model_runs using (model_run_id)
+inner join revision_model_runs using (model_run_id)
 inner join entries using (model, model_config_hash, vintage)
 inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where response_scores.breakdown = 'all'
-    and response_scores.score_name = $score
-    and model_runs.benchmark = $benchmark
-    and model_runs.dataset_revision = $revision;
+where response_scores.breakdown = 'all' and response_scores.score_name = $score;
 
 -- name: labelled_criteria
 -- One row: a criterion, with its labels of the kinds that only some benchmarks

@@ -3,8 +3,7 @@
 -- fingerprint of all compared values.
 with trees as (
     select bit_xor(hash(field, tree_id)) as basis
-    from capability_trees
-    where benchmark = $benchmark and dataset_revision = $dataset_revision
+    from revision_capability_trees
 ),
 
 verdicts as (
@@ -14,10 +13,8 @@ verdicts as (
             judged.criterion_id, judged.weight, judged.value
         )) as basis
     from intermediate.judged_criteria as judged
-    inner join intermediate.model_runs using (model_run_id)
-    where model_runs.benchmark = $benchmark
-        and model_runs.dataset_revision = $dataset_revision
-        and model_runs.is_latest
+    inner join revision_model_runs as model_runs using (model_run_id)
+    where model_runs.is_latest
     group by judging_id
 )
 
@@ -35,13 +32,11 @@ order by all;
 -- frequent first.
 with phrases as (
     select members.tree_id, members.node_id, written.phrase, count(*) as n_criteria
-    from capability_members as members
+    from revision_capability_members as members
     inner join capability_trees using (benchmark, dataset_revision, tree_id)
     inner join criterion_capabilities as written
         using (benchmark, dataset_revision, task_id, criterion_id)
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and written.criterion_hash = members.criterion_hash
+    where written.criterion_hash = members.criterion_hash
         and written.model_config_hash = $model_config_hash
         and written.template_hash = $template_hash
         and written.status = 'ok'
@@ -60,12 +55,10 @@ order by nodes.field, nodes.position;
 -- One row: a current criterion of an admitted task, with the latest phrase that a
 -- model wrote for it with a template.
 select coalesce(tasks.field, '(none)') as field, task_id, criterion_id, criterion_hash, phrase
-from criterion_capabilities as written
+from revision_criterion_capabilities as written
 inner join tasks using (benchmark, dataset_revision, task_id)
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and written.model_config_hash = $model_config_hash
+where written.model_config_hash = $model_config_hash
     and written.template_hash = $template_hash
     and written.status = 'ok'
     and written.criterion_hash = criteria.content_hash
@@ -86,15 +79,12 @@ select
     avg(judged.value) as value,
     any_value(judged.weight) as weight
 from intermediate.judged_criteria as judged
-inner join intermediate.model_runs using (model_run_id)
+inner join revision_model_runs as model_runs using (model_run_id)
 inner join (
     select task_id, criterion_id, row_number() over (order by task_id, criterion_id) - 1 as position
     from capability_members
     where tree_id = $tree_id and is_leaf
 ) as members using (task_id, criterion_id)
-where model_runs.judging_id::varchar = $judging_id
-    and model_runs.benchmark = $benchmark
-    and model_runs.dataset_revision = $dataset_revision
-    and model_runs.is_latest
+where model_runs.judging_id::varchar = $judging_id and model_runs.is_latest
 group by model_runs.model, model_runs.model_config_hash, model_runs.vintage, members.position
 order by all;

@@ -10,12 +10,9 @@ with usable_responses as materialized (
     select responses.response_id, responses.conversation_id,
         md5(responses.response_id) as response_order,
         md5(responses.text) as text_hash
-    from responses
+    from revision_responses as responses
     inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-    where responses.benchmark = $benchmark
-        and responses.dataset_revision = $dataset_revision
-        and responses.status = 'ok'
-        and tasks.is_admitted
+    where responses.status = 'ok' and tasks.is_admitted
 ),
 
 -- Equal responses share one call, so only one of their verdicts shows the
@@ -31,8 +28,6 @@ decided as (
     inner join usable_responses using (response_id)
     inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
     where verdicts.criterion_hash = criteria.content_hash
-        and verdicts.benchmark = $benchmark
-        and verdicts.dataset_revision = $dataset_revision
         and verdicts.source = 'judged'
         and verdicts.value is not null
     group by verdicts.task_id, usable_responses.text_hash, verdicts.criterion_hash

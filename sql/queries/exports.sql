@@ -3,16 +3,14 @@
 -- has a response to one of some tasks. Binary readings of ternary verdicts are
 -- left out.
 select model_runs.*, rubric, is_imported, may_hide_failures
-from intermediate.model_runs
+from revision_model_runs as model_runs
 semi join (
     from intermediate.wanted_responses where list_contains($task_ids::varchar[], task_id)
 ) as wanted using (model_run_id)
 inner join (select judging_id, rubric, is_imported from intermediate.judge_configs)
     using (judging_id)
 left join intermediate.hiding_runs using (model_run_id)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and grading <> 'ternary_as_binary'
+where grading <> 'ternary_as_binary'
     and ($models = [] or list_contains($models::varchar[], model))
     and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
     and (
@@ -87,10 +85,8 @@ order by is_primary desc, score_name, split;
 -- model, trial and vintage, so that an imported verdict can name it.
 select responses.response_id, responses.task_id, responses.model, responses.trial,
     responses.vintage
-from responses
-where responses.benchmark = $benchmark
-    and responses.dataset_revision = $dataset_revision
-    and responses.status = 'ok'
+from revision_responses as responses
+where responses.status = 'ok'
     and list_contains($task_ids::varchar[], responses.task_id)
     and ($models::varchar[] is null or list_contains($models::varchar[], responses.model))
     and ($trials::bigint[] is null or list_contains($trials::bigint[], responses.trial))
@@ -108,12 +104,10 @@ select responses.response_id,
     tasks.field, tasks.topic,
     responses.text as response,
     criteria.title
-from responses
+from revision_responses as responses
 inner join tasks using (benchmark, dataset_revision, task_id)
 inner join criteria using (benchmark, dataset_revision, task_id)
-where responses.benchmark = $benchmark
-    and responses.dataset_revision = $dataset_revision
-    and list_contains($response_ids::varchar[], responses.response_id)
+where list_contains($response_ids::varchar[], responses.response_id)
 order by list_position($response_ids::varchar[], responses.response_id), criteria.position;
 
 -- name: review_population
@@ -124,11 +118,9 @@ select
     criteria.criterion_id as criterion,
     criteria.content_hash as criterion_hash,
     criteria.title, criteria.category, criteria.severity, criteria.weight, tasks.field, tasks.topic
-from criteria
+from revision_criteria as criteria
 inner join tasks using (benchmark, dataset_revision, task_id)
-where criteria.benchmark = $benchmark
-    and criteria.dataset_revision = $dataset_revision
-    and list_contains($task_ids::varchar[], criteria.task_id)
+where list_contains($task_ids::varchar[], criteria.task_id)
 order by list_position($task_ids::varchar[], criteria.task_id), criteria.position;
 
 -- name: sampled_judge_configs
@@ -189,7 +181,7 @@ select response_id,
     coalesce(disagreement, 0) as disagreement,
     coalesce(n_others, 0) as n_others,
     label_value
-from responses
+from revision_responses as responses
 inner join (select *, content_hash as criterion_hash from criteria) as criteria
     using (benchmark, dataset_revision, task_id)
 inner join intermediate.score_bounds as bounds using (benchmark, dataset_revision, task_id)
@@ -198,9 +190,7 @@ inner join intermediate.model_runs using (model_run_id)
 left join judged using (response_id, criterion_id, criterion_hash)
 left join others using (response_id, criterion_id, criterion_hash)
 left join labelled using (response_id, criterion_id, criterion_hash)
-where responses.benchmark = $benchmark
-    and responses.dataset_revision = $dataset_revision
-    and list_contains($response_ids::varchar[], response_id)
+where list_contains($response_ids::varchar[], response_id)
     and bounds.score_name = $score
     and breakdown = $breakdown
     and label = $label

@@ -3,12 +3,10 @@
 -- their verdicts that can be scored.
 select list(distinct response_id order by response_id) as covered_responses,
     count(*) as n_population
-from responses
+from revision_responses
 inner join tasks using (benchmark, dataset_revision, task_id)
 inner join criteria using (benchmark, dataset_revision, task_id)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and model = $model
+where model = $model
     and vintage = $vintage
     and status = 'ok'
     and is_admitted
@@ -37,9 +35,8 @@ select
 -- weight.
 select worded.task_id, worded.criterion_id, worded.title, worded.content_hash, worded.rubric,
     criteria.category, criteria.weight
-from intermediate.rubric_criteria as worded
+from revision_rubric_criteria as worded
 inner join criteria using (benchmark, dataset_revision, task_id, position)
-where benchmark = $benchmark and dataset_revision = $dataset_revision
 order by worded.task_id, position;
 
 -- name: sheets_of_verdicts

@@ -8,11 +8,9 @@ with judged as (
         template_hash, grading, judge_trial,
         min(responses.created_at) as first_response_at,
         count(*) as n_decided
-    from verdicts
+    from revision_verdicts as verdicts
     inner join responses using (response_id)
-    where verdicts.benchmark = $benchmark
-        and verdicts.dataset_revision = $revision
-        and verdicts.value is not null
+    where verdicts.value is not null
         and (
             responses.vintage = 'base'
             or responses.vintage in (select night from runs where night is not null)
@@ -23,9 +21,7 @@ with judged as (
 usable as (
     from judged
     anti join (
-        select *, night as vintage
-        from judge_drift
-        where benchmark = $benchmark and dataset_revision = $revision and is_out_of_control
+        select *, night as vintage from revision_judge_drift where is_out_of_control
     ) as drifted using (vintage, judge, judge_config_hash, template_hash, grading)
 )
 

@@ -4,12 +4,10 @@
 --
 -- with: queries/run/judge_verdicts
 select template_hash, count(*) as n_verdicts
-from verdicts
+from revision_verdicts
 anti join (from judge_verdicts where value is not null) as now
     using (response_id, criterion_id, criterion_hash)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and judge = $judge
+where judge = $judge
     and judge_config_hash = $judge_config_hash
     and grading = $grading
     and judge_trial = $judge_trial
@@ -43,16 +41,14 @@ select count(*) as n_members,
     count(distinct concat(
         control_set.response_id, coalesce(verdicts.piece_hash, verdicts.criterion_id)
     )) filter (done.set_id is null) as n_calls
-from control_set
+from revision_control_set as control_set
 left join (
     select set_id, response_id, criterion_id, criterion_hash
     from control_verdicts
     where judge_vintage = $night and value is not null
 ) as done using (set_id, response_id, criterion_id, criterion_hash)
 inner join verdicts using (verdict_id)
-where control_set.benchmark = $benchmark
-    and control_set.dataset_revision = $dataset_revision
-    and control_set.judge = $judge
+where control_set.judge = $judge
     and control_set.judge_config_hash = $judge_config_hash
     and control_set.template_hash = $template_hash
     and control_set.grading = $grading
@@ -67,11 +63,9 @@ select verdicts.response_id, verdicts.criterion_id,
     first(verdicts.confidence order by verdicts.judge_trial) as confidence,
     criteria.weight, criteria.category, criteria.severity,
     kinds_of(criteria.title) as kinds
-from verdicts
+from revision_verdicts as verdicts
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
-where verdicts.benchmark = $benchmark
-    and verdicts.dataset_revision = $dataset_revision
-    and verdicts.judge_config_hash = $judge_config_hash
+where verdicts.judge_config_hash = $judge_config_hash
     and verdicts.template_hash = $template_hash
     and verdicts.judge_trial <= $n_repetitions
     and verdicts.decided_by is null

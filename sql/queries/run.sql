@@ -46,10 +46,8 @@ where not (list_contains($again::varchar[], status) or ($retry_failed and value 
 -- with: queries/run/cut_rubrics, queries/run/judge_verdicts, queries/run/done
 with wanted_responses as (
     select response_id, benchmark, dataset_revision, task_id
-    from responses
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and status = 'ok'
+    from revision_responses
+    where status = 'ok'
         and list_contains($tasks::varchar[], task_id)
         and [model, task_id] not in (select unnest($left_out::varchar[][]))
         and list_contains($trials::bigint[], trial)
@@ -83,22 +81,18 @@ order by responses.task_id, responses.text, responses.model, responses.vintage, 
 -- name: conversations
 -- One row: the assembled conversation of a task.
 select task_id, conversation_id, list((role, content) order by position) as messages
-from messages
+from revision_messages
 inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and list_contains($tasks::varchar[], task_id)
+where list_contains($tasks::varchar[], task_id)
 group by task_id, conversation_id;
 
 -- name: filled_cells
 -- One row: a task and trial for which a model has a response that is not
 -- repeated. An imported response fills its cell.
 select task_id, trial
-from responses
+from revision_responses
 inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and model = $model
+where model = $model
     and vintage = $vintage
     and (model_config_hash = $model_config_hash or source = 'imported')
     and not (list_contains($again::varchar[], status) or ($retry_failed and status <> 'ok'));
@@ -108,19 +102,15 @@ where benchmark = $benchmark
 -- the rubric's order.
 with done as (
     select task_id, original_id as criterion_id, original_hash as content_hash
-    from criterion_variants
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and rubric = $rubric
+    from revision_criterion_variants
+    where rubric = $rubric
         and not (list_contains($again::varchar[], status) or ($retry_failed and status <> 'ok'))
 )
 
 select task_id, criterion_id, content_hash as criterion_hash, title as criterion_text
-from criteria
+from revision_criteria
 anti join done using (task_id, criterion_id, content_hash)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and list_contains($tasks::varchar[], task_id)
+where list_contains($tasks::varchar[], task_id)
 order by list_position($tasks::varchar[], task_id), position;
 
 -- name: missing_verdicts
@@ -161,11 +151,9 @@ order by chosen.position, criteria.position;
 select model, trial, source, status,
     count(*) as n,
     sum(n_criteria)::bigint as n_criteria
-from responses
+from revision_responses
 inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and list_contains($counting::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
+where list_contains($counting::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
     and list_contains($tasks::varchar[], task_id)
 group by all;
 
@@ -179,10 +167,8 @@ select
 -- One row: a judge configuration with verdicts on responses of some vintages:
 -- imported ones, or any.
 select distinct judge, judge_config_hash, template_hash, grading, judge_trial
-from intermediate.model_runs
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and list_contains($vintages::varchar[], vintage)
+from revision_model_runs
+where list_contains($vintages::varchar[], vintage)
     and ($is_any_source or judge_config_hash = 'imported')
     and grading <> 'ternary_as_binary'
     and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
@@ -192,10 +178,8 @@ order by all;
 -- One row: a model that has responses, its first vintage of those given, and the
 -- configuration that made the latest of its responses.
 select distinct on (model) model, vintage, model_config_hash
-from responses
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and list_contains($vintages::varchar[], vintage)
+from revision_responses
+where list_contains($vintages::varchar[], vintage)
 order by model, list_position($vintages::varchar[], vintage), created_at desc;
 
 -- name: stored_revisions
@@ -216,12 +200,9 @@ order by n_verdicts desc, n_responses desc, benchmark, dataset_revision;
 -- name: tasks_of_splits
 -- One row: an admitted task of some splits, in the order of the splits.
 select task_id
-from split_members
+from revision_split_members
 inner join tasks using (benchmark, dataset_revision, task_id)
-where benchmark = $benchmark
-    and dataset_revision = $revision
-    and is_admitted
-    and list_contains($splits::varchar[], split)
+where is_admitted and list_contains($splits::varchar[], split)
 group by task_id
 order by min((list_position($splits::varchar[], split), position));
 
@@ -230,10 +211,8 @@ order by min((list_position($splits::varchar[], split), position));
 -- (met, timeout, ...) under one judge configuration.
 select model, trial, status, count(*) as n
 from intermediate.judged_criteria
-inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and list_contains($counting::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
+inner join revision_model_runs using (model_run_id, benchmark, dataset_revision)
+where list_contains($counting::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
     and list_contains($tasks::varchar[], task_id)
     and status <> 'not_judged'
     and judge = $judge

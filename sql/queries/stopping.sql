@@ -6,10 +6,8 @@
 -- with: queries/stopping/judged_scores
 with earlier as (
     select vintage, min(created_at) as first_response_at
-    from responses
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and model = $model
+    from revision_responses
+    where model = $model
         and model_config_hash = $model_config_hash
         and (
             vintage in ('base', $night)
@@ -34,10 +32,8 @@ group by task_id;
 
 -- name: judged_scores
 -- One row: a task's score in a sampling of a model under a judge configuration.
-from task_scores
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and judge = $judge
+from revision_task_scores
+where judge = $judge
     and judge_config_hash = $judge_config_hash
     and template_hash = $template_hash
     and grading = $grading
@@ -52,11 +48,9 @@ where benchmark = $benchmark
 select split, model, model_config_hash, vintage, judge, judge_config_hash, template_hash, grading,
     judge_trial, score_name,
     map_from_entries(list((task_id, value))) as task_scores
-from task_scores
+from revision_task_scores
 inner join split_members using (benchmark, dataset_revision, task_id)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and model = $model
+where model = $model
     and model_config_hash in ($model_config_hash, 'imported')
     and vintage = $vintage
     and list_contains($tasks::varchar[], task_id)

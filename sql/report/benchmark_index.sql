@@ -42,7 +42,7 @@ with candidates as (
     select judge, judge_config_hash, template_hash, grading, judge_trial, sum(n_tasks) as n_tasks
     from leaderboard
     where benchmark = $benchmark
-        and dataset_revision = $revision
+        and dataset_revision = $dataset_revision
         and is_primary
         and counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash)
     group by all
@@ -60,7 +60,7 @@ select split, latest_rank as rank, model, mean_score, ci_low, ci_high, n_tasks, 
 from leaderboard
 inner join chosen using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where benchmark = $benchmark
-    and dataset_revision = $revision
+    and dataset_revision = $dataset_revision
     and is_primary
     and is_latest
     and latest_rank <= $most

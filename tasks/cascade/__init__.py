@@ -48,7 +48,7 @@ def stored_pair(reader: Reader, parameters: Mapping[str, Any], configured: Colle
     Args:
         configured: hashes of the judge configurations that are configured now.
         reader: reads the published database.
-        parameters: `benchmark`, `revision`, `cheap`, `strong` (labels), and `splits` (none: all).
+        parameters: `benchmark`, `dataset_revision`, `cheap`, `strong` (labels), and `splits` (none: all).
 
     Raises:
         UsageError: one of the judges has no verdicts, or they grade in different ways.
@@ -202,7 +202,7 @@ def store(root: Path, rows: Sequence[Row]) -> None:
 def rows_of(parameters: Mapping[str, Any], result: CascadeResult) -> list[dict[str, Any]]:
     """Return the rows of an evaluation, cheapest rule first."""
     common = {
-        "benchmark": parameters["benchmark"], "dataset_revision": parameters["revision"],
+        "benchmark": parameters["benchmark"], "dataset_revision": parameters["dataset_revision"],
         "cheap_judge": parameters["cheap"], "strong_judge": parameters["strong"],
         "evaluated_splits": sorted(parameters["splits"]),
     }  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import sql
 from tasks.figures.figure import Figure
-from warehouse import TABLES, quoted
+from warehouse import quoted
 
 SAMPLING = ("model", "model_config_hash", "vintage")
 JUDGE_CONFIG = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
@@ -60,7 +60,8 @@ def _stored(name: str) -> str:
     if "/" not in name:
         return _by_name()[name]
     folder = "figures" if (sql.FOLDER / f"figures/{name.partition('/')[0]}.sql").exists() else "report"
-    return sql.read(f"{folder}/{name}")
+    file, _, query = name.partition("/")
+    return sql.queries(f"{folder}/{file}")[query]
 
 
 @cache
@@ -94,32 +95,21 @@ _INTERNAL = {"benchmark", "dataset_revision", "figure_id", "basis", "task_set_id
 """Columns that are the same in all rows of a figure, or change with each publishing."""
 
 
-def _of_revision(name: str, _: ColumnsOf) -> str:
-    """Return a step that selects the rows of a relation on the data-set revision."""
-    return f"from {_relation(name)}\nwhere benchmark = $benchmark and dataset_revision = $revision"
-
-
 def _scoped(name: str, columns_of: ColumnsOf) -> str:
     """Return a step that selects the rows of a relation in the scope: on its tasks, of its models, by its judges.
 
     The columns `is_hard`, `entry` and `judge_config` come first, as far as the relation has their keys.
     """
-    relation = _relation(name)
-    columns = set(columns_of(relation))
+    columns = set(columns_of(sql.with_schema(name)))
     deciding = [(keys, step, label) for keys, step, label in _KEYS if columns.issuperset(keys)]
     shown = ", ".join([*(f"{step}.{label}" for _, step, label in deciding), "scoped.*"])
     joined = "".join(f"\ninner join {step} using ({', '.join(keys)})" for keys, step, _ in deciding)
-    where = "where scoped.benchmark = $benchmark and scoped.dataset_revision = $revision"
-    return f"select {shown}\nfrom {relation} as scoped{joined}\n{where}"
-
-
-def _relation(name: str) -> str:
-    return name if name in TABLES or name in {each.name for each in sql.models()} else f"{sql.INTERMEDIATE}.{name}"
+    return f"select {shown}\nfrom revision_{name} as scoped{joined}"
 
 
 def _presented(name: str, columns_of: ColumnsOf) -> str:
     """Return the query for the scoped rows as figures show them: labels of models and judges, no internal keys."""
-    columns = columns_of(_relation(name))
+    columns = columns_of(sql.with_schema(name))
     labels = [label for keys, _, label in _KEYS if set(columns).issuperset(keys)]
     first = [each for each in ("judge_config", "split", "is_hard") if each in {*columns, *labels}]
     renamed = {"entry": "model", "model": "model_label"} if "entry" in labels else {}
@@ -129,7 +119,7 @@ def _presented(name: str, columns_of: ColumnsOf) -> str:
 
 
 _BUILT: Mapping[str, Callable[[str, ColumnsOf], str]] = {
-    "revision": _of_revision, "scoped": _scoped, "presented": _presented,
+    "revision": lambda name, _: sql.of_revision(name), "scoped": _scoped, "presented": _presented,
 }  # fmt: skip
 """Prefix of a step -> the function that builds the step from the relation whose name follows."""
 

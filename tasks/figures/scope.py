@@ -181,7 +181,7 @@ class Scope:
         """The data set; the requested splits, models and judges (empty: all); and all hard splits."""
         return {
             "benchmark": self.benchmark.name,
-            "revision": self.revision,
+            "dataset_revision": self.revision,
             "splits": list(self.job.settings.dataset.splits),
             "hard_splits": sorted(self.benchmark.hard_splits.values()),
             "models": list(self.job.named_models or ()),

@@ -156,7 +156,8 @@ def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Mapping[
     revision_file = folder / name / REVISION
     shown = revision_file.read_text(encoding="utf-8") if is_there and revision_file.is_file() else None
     revisions = sorted(revisions, key=lambda each: each["dataset_revision"] != shown)
-    given = {"benchmark": name, "revision": revisions[0]["dataset_revision"] if revisions else "", "most": _MOST}
+    revision = revisions[0]["dataset_revision"] if revisions else ""
+    given = {"benchmark": name, "dataset_revision": revision, "most": _MOST}
     says = "No response has been judged in full yet."
     if rows := reader.rows(filled("benchmark_index/leaders", given)):
         score = score_word(load_benchmark(name).primary_score.score_name) if is_known else "score"

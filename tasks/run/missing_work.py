@@ -61,7 +61,7 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
             f"{data.name}: split {missing[0]!r} of revision {data.revision[:12]} is not in the warehouse; "
             "run `prbench ingest` first"
         )
-    parameters = {"benchmark": benchmark.name, "revision": data.revision, "splits": list(data.splits)}
+    parameters = {**job.key, "splits": list(data.splits)}
     admitted = [row["task_id"] for row in reader.rows(sql.read("queries/run/tasks_of_splits"), parameters)]
     if job.named_tasks is not None:
         if unknown := sorted(set(job.named_tasks) - set(admitted)):

@@ -81,8 +81,7 @@ def evaluated_rules(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, An
     bound = bound_of(given["bound"]) if given["bound"] else None
     own = next((judge for judge in scope.job.settings.judges if judge.label == cheap), None)
     settings = {"label": cheap} if own is None else own.model_dump(mode="json", exclude_unset=True)
-    parameters = {"benchmark": scope.benchmark.name, "revision": scope.revision, "cheap": cheap, "strong": strong,
-                  "splits": list(given["splits"])}  # fmt: skip
+    parameters = {**scope.job.key, "cheap": cheap, "strong": strong, "splits": list(given["splits"])}
     configured = {each.judge_config_hash for each in judge_configs(scope.job, scope.benchmark)}
     result = evaluated(scope.reader, parameters, bound, configured=configured)
     notes = _notes_on(result, cheap, strong)

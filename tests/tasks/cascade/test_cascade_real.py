@@ -91,9 +91,7 @@ def job(strong: list[Row], cheap: list[Row], tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture(scope="module")
 def result(job: Job) -> CascadeResult:
-    given = {
-        "benchmark": "prbench", "revision": job.data.revision, "cheap": "cheap", "strong": "strong", "splits": [],
-    }  # fmt: skip
+    given = {**job.key, "cheap": "cheap", "strong": "strong", "splits": []}
     with Warehouse(job.warehouse).reader() as reader:
         return evaluated(reader, given, Bound("agreement", 0.95), 500)
 

@@ -280,7 +280,7 @@ def last_nights(
         **admitted(["t"], n_criteria=10), "criteria": CRITERIA, "responses": responses, "verdicts": verdicts,
         "runs": [row("runs", run_id=night, night=night) for night in NIGHTS[1:]], **more,
     }  # fmt: skip
-    options = {"benchmark": "prbench", "revision": REVISION, "night": "2026-11-22"}
+    options = {"benchmark": "prbench", "dataset_revision": REVISION, "night": "2026-11-22"}
     pairs = published(rows).rows(sql.read("queries/nightly/pairs"), options)
     return [(each["template_hash"], each["last_vintage"]) for each in pairs]
 

@@ -15,7 +15,7 @@ N_TASKS, N_CRITERIA = 60, 2
 Cell = tuple[int, int]
 SIZES = {"p1": 120, "p2": 120, "p3": 9, "p4": 1}
 NOISE = {"judge": 0.25, "p1": 0.1, "p2": 0.1, "p3": 0.6, "p4": 0.0}
-GIVEN = {"benchmark": "prbench", "revision": REVISION, "breakdown": "all", "people": list(SIZES), "graders": []}
+GIVEN = {"benchmark": "prbench", "dataset_revision": REVISION, "breakdown": "all", "people": list(SIZES), "graders": []}
 
 
 def decisions() -> dict[str, dict[Cell, float]]:

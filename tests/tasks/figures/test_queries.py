@@ -46,7 +46,7 @@ def test_no_rows_are_a_table_without_rows() -> None:
 
 
 def test_a_query_that_asks_for_what_is_not_given_is_refused() -> None:
-    with pytest.raises(KeyError, match="revision"):
+    with pytest.raises(KeyError, match="dataset_revision"):
         filled("overview/last_checks", {"benchmark": "prbench"})
 
 
@@ -56,9 +56,9 @@ def test_a_column_without_a_title_is_named() -> None:
 
 
 def test_a_value_that_looks_like_a_place_is_not_filled_again() -> None:
-    text = filled("overview/last_checks", {"benchmark": "$revision", "revision": "$benchmark"})
+    text = filled("overview/last_checks", {"benchmark": "$dataset_revision", "dataset_revision": "$benchmark"})
 
-    assert "benchmark = '$revision' and dataset_revision = '$benchmark'" in text
+    assert "benchmark = '$dataset_revision' and dataset_revision = '$benchmark'" in text
 
 
 def test_a_figure_has_the_only_query_of_its_name() -> None:

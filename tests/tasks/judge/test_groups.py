@@ -333,7 +333,7 @@ def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_it
     expected = [nano(usages(server, model=name)) / 1e9 for name in ("a-decider", "second")]
     for threshold in (0.5, 0.75):
         job = make({**OPENAI, "threshold": threshold})
-        given = {"benchmark": "prbench", "revision": job.data.revision, "cheap": "judge", "strong": "second"}
+        given = {**job.key, "cheap": "judge", "strong": "second"}
         configured = {each.judge_config_hash for each in configs_of(job.settings.judges[0], load_benchmark("prbench"))}
         with Warehouse(job.warehouse).reader() as reader:
             pair = stored_pair(reader, {**given, "splits": []}, configured)

@@ -70,7 +70,7 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
         query = "select * from capability_measures where node_id <> 'node-0' order by judge, model, node_id limit 2"
         measured = reader.rows(query)
         given = {
-            "benchmark": BENCHMARK.name, "revision": job.data.revision, "splits": [],
+            **job.key, "splits": [],
             "cheap": names.labels[JUDGES[1]], "strong": names.labels[JUDGES[0]],
         }  # fmt: skip
         cascades = evaluated(reader, given, None, _RESAMPLES)
