@@ -14,8 +14,7 @@ with counted as (
         coalesce(exact_sum(if(points < 0, points, null)), 0) as points_lost,
         exact_sum(points) as points_net
     from scoped_condition_criteria
-    inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
-    inner join shown_sets using (split, is_own_hard)
+    inner join scoped_task_set_members using (benchmark, dataset_revision, task_id)
     group by all
 )
 

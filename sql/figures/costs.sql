@@ -57,10 +57,9 @@ select
     round(1000 * exact_avg(cost_usd), 9) as thousand_usd,
     case when count(*) = count(cost_usd) then round(exact_sum(cost_usd), 9) end as cost_usd,
     count(*) - count(cost_usd) as n_unpriced
-from revision_verdicts
+from scoped_verdicts
 semi join shown_tasks using (task_id)
 semi join shown_responses using (response_id)
-inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where source = 'judged'
 group by judge_config
 order by judge_config <> $main, judge_config;

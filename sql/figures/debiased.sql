@@ -5,10 +5,7 @@ with turned as (
     select *,
         if(model_a = $first, 1, -1) as sign,
         if(model_a = $first, model_b, model_a) as second_model
-    from revision_debiased_differences
-    inner join shown_sets using (split, is_own_hard)
-    inner join shown_judge_configs
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    from scoped_debiased_differences
     where score_name = $score
         and breakdown = 'all'
         and ($vintage::varchar is null or vintage = $vintage)

@@ -71,10 +71,9 @@ select
     count(*) / sum(count(*)) over (partition by judge_config) as share,
     (sum(count(*)) over (partition by judge_config))::bigint as n_verdicts,
     sum(attempts)::bigint as attempts
-from revision_graded_verdicts
+from scoped_graded_verdicts
 semi join shown_tasks using (task_id)
 semi join shown_responses using (response_id)
-inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 -- Another reading of a verdict is not a call.
 where grading <> 'ternary_as_binary'
 group by judge_config, status

@@ -3,7 +3,7 @@
 -- of their scores (equation 1, not clipped) in each group, and the mean over all
 -- five. Only completely decided responses count.
 with grouped as (
-    select judge_config, split, shown_sets.is_hard,
+    select judge_config, split, is_hard,
         entry as model,
         task_id, chars_alnum, value,
         ntile(5) over (
@@ -12,8 +12,7 @@ with grouped as (
         ) as fifth,
         favg(value) over (partition by judge_config, split, entry) as whole_mean
     from scoped_response_lengths
-    inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
-    inner join shown_sets using (split, is_own_hard)
+    inner join scoped_task_set_members using (benchmark, dataset_revision, task_id)
     where score_name = $score and is_complete and chars_alnum is not null
 )
 

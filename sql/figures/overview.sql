@@ -1,22 +1,14 @@
 -- name: response_counts
 -- Number of responses of each model to the report's tasks, of unusable ones, and
 -- of judged ones.
-with judged as (
-    select distinct verdicts.response_id
-    from revision_verdicts as verdicts
-    semi join shown_judge_configs
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
-)
-
 select
     entry as model,
     count(*) as n_responses,
     count(*) filter (status <> 'ok') as n_failed,
     list(distinct status order by status) filter (status <> 'ok') as causes,
-    count(judged.response_id) as n_judged
+    count(*) filter (response_id in (select response_id from scoped_verdicts)) as n_judged
 from shown_responses
 semi join shown_tasks using (task_id)
-left join judged using (response_id)
 group by entry
 order by entry;
 
@@ -118,10 +110,8 @@ decided as (
         count(*) filter (value is null) as n_failed,
         exact_sum(cost_usd) as verdicts_usd,
         count(*) filter (cost_usd is null and source = 'judged') as n_verdicts_unpriced
-    from verdicts
+    from scoped_verdicts
     semi join of_report using (response_id)
-    inner join shown_judge_configs
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
 ),
 
 of_tasks as (

@@ -47,9 +47,8 @@ select unnest($own_hard_splits::varchar[]), true, true where coalesce($is_hard, 
 
 -- name: shown_members
 -- One row: a task of a shown task set.
-select members.task_id
-from revision_task_set_members as members
-inner join shown_sets using (split, is_own_hard);
+select task_id
+from scoped_task_set_members;
 
 -- name: shown_tasks
 -- One row: a task of the report.
@@ -84,12 +83,10 @@ inner join drilled_tasks using (block);
 -- name: shown_verdicts
 -- One row: a verdict of a shown judge configuration on a shown response and a
 -- current criterion, in one of its readings.
-select shown_judge_configs.judge_config, shown_responses.entry, shown_responses.is_older,
-    criteria.position, verdicts.*
-from revision_graded_verdicts as verdicts
+select shown_responses.entry, shown_responses.is_older, criteria.position, verdicts.*
+from scoped_graded_verdicts as verdicts
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 inner join shown_responses using (response_id)
-inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where verdicts.criterion_hash = criteria.content_hash;
 
 -- name: shown_grounds
@@ -123,16 +120,12 @@ left join criterion_variants as variants
 -- name: shown_points
 -- One row: the score of a shown response under a judge configuration, with bounds
 -- if criteria are undecided.
-select response_scores.task_id, entries.entry, response_id, response_scores.trial,
-    shown_judge_configs.judge_config, response_scores.value, response_scores.value_lower,
-    response_scores.value_upper, response_points.points, response_points.undecided_negative,
-    response_points.undecided_positive, response_points.positive, response_points.n_met,
-    response_points.n_decided, response_points.n_wanted
+select response_scores.task_id, entry, response_id, response_scores.trial, judge_config, value,
+    value_lower, value_upper, points, undecided_negative, undecided_positive, positive,
+    response_points.n_met, response_points.n_decided, response_points.n_wanted
 from intermediate.response_scores
 inner join intermediate.response_points using (model_run_id, response_id, breakdown, label)
-inner join revision_model_runs using (model_run_id)
-inner join entries using (model, model_config_hash, vintage)
-inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join scoped_model_runs using (model_run_id)
 where response_scores.breakdown = 'all' and response_scores.score_name = $score;
 
 -- name: labelled_criteria
