@@ -8,6 +8,9 @@ case when usd > 0 or unpriced_calls = 0 then usd end;
 create macro score_of(points, offset_points, denominator) as
 (points + offset_points) / denominator;
 
+-- The id of a figure: a hash of the texts that name it. NULLs are left out.
+create macro figure_key(parts) as md5(array_to_string(parts, chr(31)));
+
 -- A sum that does not depend on the order of the rows, so that the same data
 -- gives the same last digit: it adds decimals with 18 places, which is exact.
 -- Numbers that are too large for that are added as usual. (DuckDB 1.2 has no

@@ -2,25 +2,17 @@
 -- (table 3 of the paper)?
 -- A pair counts by its decisions; `prbench judges --people` pools the decisions
 -- themselves and gives intervals.
-with sides as (
-    select kind_a, kind_b, grader_a as judge, kappa, macro_f1, n
-    from judge_agreement
-    where kind_a = 'judge' and kind_b = 'imported'
-    union all
-    select kind_a, kind_b, grader_b as judge, kappa, macro_f1, n
-    from judge_agreement
-    where kind_b = 'judge' and kind_a = 'imported'
-    union all
-    select kind_a, kind_b, '(people with each other)' as judge, kappa, macro_f1, n
-    from judge_agreement
-    where kind_a = 'imported' and kind_b = 'imported'
-)
-
-select judge,
+select
+    case
+        when kind_a = 'judge' then grader_a
+        when kind_b = 'judge' then grader_b
+        else '(people with each other)'
+    end as judge,
     round(sum(n * kappa) / sum(n) filter (kappa is not null), 3) as kappa,
     round(sum(n * macro_f1) / sum(n), 3) as macro_f1,
     count(*) as pairs,
     sum(n) as decisions
-from sides
+from judge_agreement
+where 'imported' in (kind_a, kind_b) and 'majority' not in (kind_a, kind_b)
 group by judge
 order by kappa desc nulls last

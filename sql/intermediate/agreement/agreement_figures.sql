@@ -5,24 +5,24 @@
 -- depends on: intermediate.agreement_counts, intermediate.agreement_pairs,
 --     intermediate.measured
 with labels_by_task as (
-    -- For each task and decision: the count of either grader, and of both.
+    -- For each task and decision: the count of either grader, and the F1.
     select benchmark, dataset_revision, grader_a, grader_b, breakdown, label, n_classes, task_id,
         decision,
         sum(n * ((value_a = decision)::integer + (value_b = decision)::integer)) as n_decisions,
-        sum(n) filter (value_a = decision and value_b = decision) as n_both
+        2 * coalesce(sum(n) filter (value_a = decision and value_b = decision), 0) / n_decisions
+            as f1
     from intermediate.agreement_counts
     cross join (values (0.0), (0.5), (1.0)) as decisions (decision)
     group by all
+    having n_decisions > 0
 ),
 
 task_f1 as (
     select
-        * exclude (decision, n_decisions, n_both, n_classes),
-        exact_avg(2 * coalesce(n_both, 0) / n_decisions) as macro_f1,
-        exact_sum(2 * coalesce(n_both, 0) / n_decisions)
-        / any_value(n_classes) as macro_f1_absent_as_0
+        * exclude (decision, n_decisions, f1, n_classes),
+        exact_avg(f1) as macro_f1,
+        exact_sum(f1) / any_value(n_classes) as macro_f1_absent_as_0
     from labels_by_task
-    where n_decisions > 0
     group by all
 ),
 

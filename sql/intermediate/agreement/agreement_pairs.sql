@@ -8,9 +8,7 @@ select benchmark, dataset_revision, grader_a, grader_b, kind_a, kind_b, is_membe
     count(distinct task_id) as n_tasks,
     sum(n * value_a) / sum(n) as met_share_a,
     sum(n * value_b) / sum(n) as met_share_b,
-    md5(
-        concat_ws(chr(31), benchmark, dataset_revision, grader_a, grader_b, breakdown, label)
-    ) as figure_id,
+    figure_key([benchmark, dataset_revision, grader_a, grader_b, breakdown, label]) as figure_id,
     bit_xor(hash(task_id, value_a, value_b, n))::varchar as basis
 from intermediate.agreement_counts
 group by all

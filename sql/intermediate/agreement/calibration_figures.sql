@@ -8,9 +8,8 @@ select benchmark, dataset_revision, judge, reference, breakdown, label,
     count(distinct task_id) as n_tasks,
     exact_sum(sum_p) / sum(n) as mean_probability,
     exact_sum(sum_y) / sum(n) as met_share,
-    md5(concat_ws(
-        chr(31), 'calibration', benchmark, dataset_revision, judge, reference, breakdown, label
-    )) as figure_id,
+    figure_key(['calibration', benchmark, dataset_revision, judge, reference, breakdown, label])
+        as figure_id,
     bit_xor(hash(task_id, bin, n, sum_p, sum_y, sum_pp, sum_py, sum_yy))::varchar as basis
 from intermediate.calibration_bins
 group by all

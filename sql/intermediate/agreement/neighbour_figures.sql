@@ -8,11 +8,10 @@ select * exclude (task_id, n, sum_before, sum_after, sum_change),
     count(distinct task_id) as n_tasks,
     sum(sum_before) / sum(n) as before,
     sum(sum_after) / sum(n) as after,
-    md5(concat_ws(
-        chr(31), 'neighbours', benchmark, dataset_revision, judge, judge_config_hash,
-        template_hash, grading, judge_trial, arrangement, compared_with, measure_of, breakdown,
-        label
-    )) as figure_id,
+    figure_key([
+        'neighbours', benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading,
+        judge_trial::varchar, arrangement, compared_with, measure_of, breakdown, label
+    ]) as figure_id,
     bit_xor(hash(task_id, n, sum_before, sum_after, sum_change))::varchar as basis
 from intermediate.neighbour_changes
 group by all

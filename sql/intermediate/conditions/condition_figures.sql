@@ -32,10 +32,10 @@ select wanted.*,
     compared.baseline_mean_score, compared.mean_score,
     compared.mean_score - compared.baseline_mean_score as difference,
     compared.basis,
-    md5(concat_ws(
-        chr(31), 'condition', benchmark, dataset_revision, split, is_own_hard, breakdown, label,
-        judge, judge_config_hash, template_hash, grading, judge_trial, vintage, model,
+    figure_key([
+        'condition', benchmark, dataset_revision, split, is_own_hard::varchar, breakdown, label,
+        judge, judge_config_hash, template_hash, grading, judge_trial::varchar, vintage, model,
         model_config_hash, baseline_model, baseline_config_hash, score_name
-    )) as figure_id
+    ]) as figure_id
 from wanted
 left join compared using (task_set_id, comparison_id)

@@ -22,14 +22,10 @@ select
         changed.model_config_hash, baseline.model, baseline.model_config_hash
     ) as samplings_id,
     members.shared_model, members.condition, members.position, members.baseline,
-    changed.model_run_id,
+    changed.* exclude (trials, first_response_at, is_latest),
     baseline.model_run_id as baseline_run_id,
-    changed.ranking_id, changed.judging_id, changed.benchmark, changed.dataset_revision,
-    changed.judge, changed.judge_config_hash, changed.template_hash, changed.grading,
-    changed.judge_trial, changed.vintage, changed.model, changed.model_config_hash,
     baseline.model as baseline_model,
     baseline.model_config_hash as baseline_config_hash,
-    changed.n_trials,
     baseline.n_trials as baseline_n_trials,
     row_number() over (
         partition by changed.dataset_revision, changed.judging_id, shared_model, condition

@@ -25,12 +25,8 @@ with labelled as (
 
 counted as (
     select mean_scores.*, model_runs.ranking_id, model_runs.is_latest,
-        coalesce(n_labels, 0) as n_labels,
-        coalesce(n_tasks_labelled, 0) as n_tasks_labelled,
-        coalesce(n_people, 0) as n_people,
-        labels_basis,
-        coalesce(n_unsampled_labels, 0) as n_unsampled_labels,
-        unsampled_mean_error,
+        coalesce(columns('^n_(labels|tasks_labelled|people|unsampled_labels)$'), 0) as '\0',
+        labels_basis, unsampled_mean_error,
         case
             when labelled.n_labels > 0 then null
             when labelled.figure_id is null then 'no label'

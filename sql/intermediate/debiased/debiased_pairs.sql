@@ -10,7 +10,7 @@ select a.task_set_id, a.breakdown, a.label, a.score_name,
     b.model as model_b,
     a.model_config_hash as model_config_hash_a,
     b.model_config_hash as model_config_hash_b,
-    md5(concat_ws(chr(31), 'difference', a.figure_id, b.figure_id)) as figure_id,
+    figure_key(['difference', a.figure_id, b.figure_id]) as figure_id,
     md5(concat_ws(chr(31), a.basis, b.basis)) as basis
 from intermediate.debiased_figures as a
 inner join intermediate.debiased_figures as b

@@ -20,14 +20,11 @@ select
     own.ci_high as raw_ci_high,
     own.n_tasks_skipped, own.unbiased_mean_score, own.is_small,
     -- Repetitions on different tasks also differ by their tasks.
-    if(n_tasks = n_tasks_full, own.trials_mean, null) as trials_mean,
-    if(n_tasks = n_tasks_full, own.trials_ci_low, null) as trials_ci_low,
-    if(n_tasks = n_tasks_full, own.trials_ci_high, null) as trials_ci_high,
+    if(n_tasks = n_tasks_full, columns('^trials_(mean|ci_low|ci_high)$'), null) as '\0',
     own.met_ci_low, own.met_ci_high, own.is_met_small,
     -- Length and cost are of whole responses, on the whole task set.
-    if(breakdown = 'all', mean_chars_alnum, null) as mean_chars_alnum,
-    if(breakdown = 'all', mean_completion_tokens, null) as mean_completion_tokens,
-    if(breakdown = 'all', cost_usd, null) as cost_usd,
+    if(breakdown = 'all', columns('^(mean_chars_alnum|mean_completion_tokens|cost_usd)$'), null)
+        as '\1',
     model_run_costs.is_judged, hiding_runs.may_hide_failures, ranks.rank, ranks.rank_low,
     ranks.rank_high, ranks.n_tasks_ranked, model_runs.is_latest, model_runs.first_response_at,
     ranks.latest_rank, ranks.latest_rank_low, ranks.latest_rank_high, ranks.n_tasks_latest_ranked

@@ -32,18 +32,14 @@ failed as (
     where task_values.value is null
         and (responses.status <> 'ok' or verdicts.verdict_id is not null)
     group by figure_id
-),
-
-counted as (
-    select parts.*, n_scored + coalesce(n_failed, 0) as n_tasks_tried
-    from parts
-    left join failed using (figure_id)
 )
 
-select figure_id, n_tasks_evaluated,
+select figure_id,
+    n_scored + coalesce(n_failed, 0) as n_tasks_tried,
     least(n_tasks_skipped, n_tasks_evaluated + n_tasks_skipped - n_tasks_tried) as n_tasks_skipped,
     unbiased_mean_score,
     case when n_tasks_tried <= n_tasks_evaluated then sequence_low end as sequence_low,
     case when n_tasks_tried <= n_tasks_evaluated then sequence_high end as sequence_high
-from counted
+from parts
+left join failed using (figure_id)
 where n_tasks_tried < n_tasks_evaluated + n_tasks_skipped

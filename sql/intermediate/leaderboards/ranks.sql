@@ -24,13 +24,8 @@ ranged as (
 )
 
 select figure_id,
-    max(n_tasks_ranked) filter (is_own) as n_tasks_ranked,
-    max(rank) filter (is_own) as rank,
-    max(rank_low) filter (is_own) as rank_low,
-    max(rank_high) filter (is_own) as rank_high,
+    max(columns('^(n_tasks_ranked|rank.*)$')) filter (is_own) as '\0',
     max(n_tasks_ranked) filter (is_of_latest) as n_tasks_latest_ranked,
-    max(rank) filter (is_of_latest) as latest_rank,
-    max(rank_low) filter (is_of_latest) as latest_rank_low,
-    max(rank_high) filter (is_of_latest) as latest_rank_high
+    max(columns('^rank')) filter (is_of_latest) as 'latest_\0'
 from ranged
 group by all

@@ -8,10 +8,9 @@ select benchmark, dataset_revision, source, reviewer, review_check, outcome,
     round(exact_sum(n_failing), 9) as n_failing,
     count(*) as n_tasks,
     count(*) filter (n_failing > 0) as n_tasks_failing,
-    md5(concat_ws(
-        chr(31), 'predictions', benchmark, dataset_revision, source, reviewer, review_check,
-        outcome
-    )) as figure_id,
+    figure_key([
+        'predictions', benchmark, dataset_revision, source, reviewer, review_check, outcome
+    ]) as figure_id,
     bit_xor(hash(task_id, fail_disagree, fail_agree, pass_disagree, pass_agree))::varchar as basis
 from intermediate.check_outcomes
 group by all

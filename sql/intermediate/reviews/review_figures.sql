@@ -10,9 +10,8 @@ select benchmark, dataset_revision, population_id, breakdown, label,
     sum(n_criteria)::bigint as n_criteria,
     sum(n_reviews)::bigint as n_reviews,
     count(*) as n_tasks,
-    md5(
-        concat_ws(chr(31), 'reviews', benchmark, dataset_revision, population_id, breakdown, label)
-    ) as figure_id,
+    figure_key(['reviews', benchmark, dataset_revision, population_id, breakdown, label])
+        as figure_id,
     bit_xor(hash(task_id, weight_agreed, sample_weights))::varchar as basis
 from intermediate.review_values
 group by all

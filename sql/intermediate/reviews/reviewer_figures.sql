@@ -29,10 +29,7 @@ sets as (
 )
 
 select *,
-    md5(concat_ws(
-        chr(31),
-        'reviewers',
-        benchmark, dataset_revision, review_check, reviewer_a,
-        coalesce(reviewer_b, '')
-    )) as figure_id
+    figure_key([
+        'reviewers', benchmark, dataset_revision, review_check, reviewer_a, coalesce(reviewer_b, '')
+    ]) as figure_id
 from (from pairs union all by name from sets)

@@ -53,11 +53,11 @@ select task_set_id, series_id, model_run_id, benchmark, dataset_revision, split,
     n_met / n_judged as met_share,
     n_judged,
     basis::varchar as basis,
-    md5(concat_ws(
-        chr(31), benchmark, dataset_revision, split, is_own_hard, breakdown, label, judge,
-        judge_config_hash, template_hash, grading, judge_trial, vintage, model,
+    figure_key([
+        benchmark, dataset_revision, split, is_own_hard::varchar, breakdown, label, judge,
+        judge_config_hash, template_hash, grading, judge_trial::varchar, vintage, model,
         model_config_hash, score_name
-    )) as figure_id,
+    ]) as figure_id,
     if(raw_mean_score < mean_floor, mean_floor, raw_mean_score) as mean_score,
     if(is_complete, mean_score, lower_bound) as mean_lower,
     if(is_complete, mean_score, upper_bound) as mean_upper

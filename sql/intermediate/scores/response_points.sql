@@ -8,13 +8,11 @@
 --     temp.decided_points
 select wanted.model_run_id, wanted.response_id, wanted.task_id, wanted.trial, wanted.n_trials,
     rubric_weights.breakdown, rubric_weights.label, rubric_weights.label_key,
-    coalesce(decided_points.points, 0) as points,
-    coalesce(decided_points.expected_points, 0) as expected_points,
+    coalesce(columns('^(points|expected_points|n_met|n_decided)$'), 0) as '\0',
     rubric_weights.positive, rubric_weights.negative,
     rubric_weights.positive - coalesce(decided_points.decided_positive, 0) as undecided_positive,
     rubric_weights.negative - coalesce(decided_points.decided_negative, 0) as undecided_negative,
-    coalesce(decided_points.n_met, 0) as n_met,
-    coalesce(decided_points.n_decided, 0) as n_decided,
+
     rubric_weights.n_wanted, decided_points.cost_usd,
     coalesce(decided_points.is_cost_unknown, false) as is_cost_unknown
 from intermediate.wanted_responses as wanted

@@ -7,9 +7,7 @@ with counted as (
         sum(n)::bigint as n,
         count(distinct task_id) as n_tasks,
         sum(n_unanimous) / sum(n) as unanimous_share,
-        md5(
-            concat_ws(chr(31), benchmark, dataset_revision, grader_set, breakdown, label)
-        ) as figure_id,
+        figure_key([benchmark, dataset_revision, grader_set, breakdown, label]) as figure_id,
         bit_xor(hash(
             task_id, n,
             -- The last digits of sums of fractions such as thirds depend on

@@ -5,18 +5,12 @@
 --
 -- built as: view
 -- depends on: intermediate.agreement_figures, graders
-with sides as (
-    select agreement_figures.*, grader_a as reference, grader_b as grader
-    from intermediate.agreement_figures
-    where kind_a = 'imported' and kind_b <> 'majority'
-    union all by name
-    select agreement_figures.*, grader_b as reference, grader_a as grader
-    from intermediate.agreement_figures
-    where kind_b = 'imported' and kind_a <> 'majority'
-)
-
-select benchmark, dataset_revision, breakdown, label, rubric, grading, grader, reference, n,
-    n_tasks, macro_f1, macro_f1_ci_low, macro_f1_ci_high, macro_f1_task_mean,
+select benchmark, dataset_revision, breakdown, label, rubric, grading, grader,
+    case when grader = grader_a then grader_b else grader_a end as reference,
+    n, n_tasks, macro_f1, macro_f1_ci_low, macro_f1_ci_high, macro_f1_task_mean,
     macro_f1_task_mean_absent_as_0, kappa, agreement
-from sides
-inner join graders using (benchmark, grader)
+from intermediate.agreement_figures
+inner join graders using (benchmark)
+where kind <> 'majority'
+    and grader in (grader_a, grader_b)
+    and case when grader = grader_a then kind_b else kind_a end = 'imported'

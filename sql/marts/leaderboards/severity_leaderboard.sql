@@ -39,16 +39,12 @@ sides as (
 
 of_runs as (
     select model_run_id, split, is_own_hard,
-        any_value(met_share) filter (where is_good) as critical_met_share,
-        any_value(met_ci_low) filter (where is_good) as critical_met_ci_low,
-        any_value(met_ci_high) filter (where is_good) as critical_met_ci_high,
+        any_value(columns('^met_(share|ci_low|ci_high)$')) filter (is_good) as 'critical_\0',
         any_value(is_met_small) filter (where is_good) as is_critical_small,
         any_value(n_judged) filter (where is_good) as n_critical,
         any_value(n_tasks) filter (where is_good) as n_tasks_critical,
         any_value(coverage) filter (where is_good) as critical_coverage,
-        any_value(met_share) filter (where not is_good) as mistake_share,
-        any_value(met_ci_low) filter (where not is_good) as mistake_ci_low,
-        any_value(met_ci_high) filter (where not is_good) as mistake_ci_high,
+        any_value(columns('^met_(share|ci_low|ci_high)$')) filter (not is_good) as 'mistake_\1',
         any_value(is_met_small) filter (where not is_good) as is_mistake_small,
         any_value(n_judged) filter (where not is_good) as n_mistakes_possible,
         any_value(n_tasks) filter (where not is_good) as n_tasks_mistakes,
