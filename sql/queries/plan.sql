@@ -37,22 +37,20 @@ group by verdicts.response_id;
 -- name: control_calls
 -- One row: the members of a judge's control set, and the number of calls for those
 -- that have no value in a night: one for a criterion, or for a piece of a rubric.
+--
+-- with: queries/run/judge_config
 select count(*) as n_members,
     count(distinct concat(
         control_set.response_id, coalesce(verdicts.piece_hash, verdicts.criterion_id)
     )) filter (done.set_id is null) as n_calls
 from revision_control_set as control_set
+semi join judge_config using (judge, judge_config_hash, template_hash, grading, judge_trial)
 left join (
     select set_id, response_id, criterion_id, criterion_hash
     from control_verdicts
     where judge_vintage = $night and value is not null
 ) as done using (set_id, response_id, criterion_id, criterion_hash)
-inner join verdicts using (verdict_id)
-where control_set.judge = $judge
-    and control_set.judge_config_hash = $judge_config_hash
-    and control_set.template_hash = $template_hash
-    and control_set.grading = $grading
-    and control_set.judge_trial = $judge_trial;
+inner join verdicts using (verdict_id);
 
 -- name: first_verdicts
 -- One row: a criterion with a judge's values in the order of its repetitions (NULL

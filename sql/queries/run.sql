@@ -20,8 +20,14 @@ select *,
     coalesce(md5(array_to_string(piece, ' ')), '') as piece_hash
 from numbered;
 
+-- name: judge_config
+-- One row: the judge configuration.
+select $judge as judge, $judge_config_hash as judge_config_hash, $template_hash as template_hash,
+    $grading as grading, $judge_trial as judge_trial;
+
 -- name: judge_verdicts
--- One row: a verdict under a judge configuration.
+-- One row: a verdict under a judge configuration. A join takes longer on a million
+-- verdicts.
 from verdicts
 where judge = $judge
     and judge_config_hash = $judge_config_hash
@@ -209,15 +215,13 @@ order by min((list_position($splits::varchar[], split), position));
 -- name: verdict_coverage
 -- One row: the number of criteria of a model's responses in a trial with a status
 -- (met, timeout, ...) under one judge configuration.
+--
+-- with: queries/run/judge_config
 select model, trial, status, count(*) as n
 from intermediate.judged_criteria
 inner join revision_model_runs using (model_run_id, benchmark, dataset_revision)
+semi join judge_config using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where list_contains($counting::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
     and list_contains($tasks::varchar[], task_id)
     and status <> 'not_judged'
-    and judge = $judge
-    and judge_config_hash = $judge_config_hash
-    and template_hash = $template_hash
-    and grading = $grading
-    and judge_trial = $judge_trial
 group by all;

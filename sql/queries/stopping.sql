@@ -3,7 +3,7 @@
 -- in its base vintage. Nights in which the judge was out of control are
 -- skipped.
 --
--- with: queries/stopping/judged_scores
+-- with: queries/run/judge_config, queries/stopping/judged_scores
 with earlier as (
     select vintage, min(created_at) as first_response_at
     from revision_responses
@@ -32,14 +32,11 @@ group by task_id;
 
 -- name: judged_scores
 -- One row: a task's score in a sampling of a model under a judge configuration.
+--
+-- with: queries/run/judge_config
 from revision_task_scores
-where judge = $judge
-    and judge_config_hash = $judge_config_hash
-    and template_hash = $template_hash
-    and grading = $grading
-    and judge_trial = $judge_trial
-    and score_name = $score
-    and value is not null;
+semi join judge_config using (judge, judge_config_hash, template_hash, grading, judge_trial)
+where score_name = $score and value is not null;
 
 -- name: figures
 -- One row: a figure of a vintage of a configured model, or of its imported responses (split, judge
@@ -72,7 +69,7 @@ order by mean_scores.model_run_id;
 -- One row: a task's score in a vintage of a model under a judge configuration; an imported
 -- response counts where the model's own has none.
 --
--- with: queries/stopping/judged_scores
+-- with: queries/run/judge_config, queries/stopping/judged_scores
 select model, vintage, task_id, arg_min(value, model_config_hash = 'imported') as value
 from judged_scores
 where list_contains($sides::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
