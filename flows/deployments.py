@@ -24,7 +24,7 @@ from prefect.runner import Runner
 from prefect.runtime import deployment, flow_run
 from prefect.schedules import Cron
 from prefect.types.entrypoint import EntrypointType
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from flows.execution import Execution, execute_flow, run_interruptibly
 from flows.nightly import run_night, skip_night
@@ -42,11 +42,12 @@ from warehouse.locks import file_lock
 RUNS_LOCK = "PRBENCH_RUNS_LOCK"
 """The environment variable with the path of a lock that all runs of one `prbench serve` share."""
 _LOOK_EVERY_S = 1.0
-# Prefect checks these before a run begins.
+# Prefect checks these, and makes tuples of lists, before a run begins.
 NightText = Annotated[str, Field(pattern=NIGHT)]
 StopTime = Annotated[str, Field(pattern=STOP_TIME)]
 Positive = Annotated[float, Field(gt=0)]
 Trial = Annotated[int, Field(ge=1)]
+Names = tuple[str, ...]
 
 
 def _name() -> str:
@@ -59,7 +60,7 @@ def _name() -> str:
 @flow(name="prbench-run", flow_run_name=_name)
 def run(
     config: str | None = None, warehouse: str | None = None, benchmark: str | None = None,
-    models: list[str] | None = None, judges: list[str] | None = None, splits: list[str] | None = None,
+    models: Names | None = None, judges: Names | None = None, splits: Names | None = None,
     limit: Trial | None = None, stop_at: StopTime | None = None, max_usd: Positive | None = None,
     retry_failed: bool = False,
 ) -> State[Any]:  # fmt: skip
@@ -114,8 +115,8 @@ def nightly(
 @flow(name="prbench-backfill", flow_run_name=_name)
 def backfill(
     config: str | None = None, warehouse: str | None = None, benchmark: str | None = None,
-    models: list[str] | None = None, judges: list[str] | None = None, trials: list[Trial] | None = None,
-    splits: list[str] | None = None, tasks: list[str] | None = None, night: NightText | None = None,
+    models: Names | None = None, judges: Names | None = None, trials: tuple[Trial, ...] | None = None,
+    splits: Names | None = None, tasks: Names | None = None, night: NightText | None = None,
     stop_at: StopTime | None = None, max_usd: Positive | None = None, retry_failed: bool = False,
 ) -> State[Any]:  # fmt: skip
     """Fill in missing responses and verdicts of models, judges, trials or splits; nothing else changes.
@@ -190,7 +191,7 @@ def _job(**given: Any) -> Job:
     _end_with_runner()
     narrowing = {"models", "judges", "tasks", "trials"}
     named = {f"named_{name}" if name in narrowing else name: value for name, value in given.items() if value}
-    return load_job(TypeAdapter(Arguments).validate_python(named | {"is_quiet": not os.isatty(2)}))
+    return load_job(Arguments(**named, is_quiet=not os.isatty(2)))
 
 
 def _done(flow_name: str, **given: Any) -> State[Any]:

@@ -5,9 +5,9 @@ from asyncio import Semaphore, TaskGroup, to_thread
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import accumulate, count, groupby
-from typing import Any, cast
+from typing import Any, Concatenate
 
-from prefect import flow, task
+from prefect import Task, flow, task
 from prefect.cache_policies import NO_CACHE
 
 from flows import recorded
@@ -93,11 +93,12 @@ async def _run_all(context: RunContext, batches: Sequence[Batch], report: StageR
 
 
 async def _run_by_label(
-    job: Job, stage: str, what: str, work: Any, items: Mapping[str, Sequence[Any]], size: int, *given: Any
-) -> StageReport:
+    job: Job, stage: str, what: str, work: Task[Concatenate[Job, RunContext, ...], Any],
+    items: Mapping[str, Sequence[Any]], size: int, *given: Any,
+) -> StageReport:  # fmt: skip
     """Run a stage on cells or items by label, in batches of at most `size` with the same label."""
     batches = [
-        cast(Any, batch)(work, f"{stage} {label} {number}", job, *given, label, list(of_label[start : start + size]))
+        batch(work, f"{stage} {label} {number}", job, *given, label, list(of_label[start : start + size]))
         for label, of_label in items.items()
         for number, start in enumerate(range(0, len(of_label), size), start=1)
     ]

@@ -236,7 +236,10 @@ def _declared(benchmark: "Benchmark") -> dict[str, Any]:
     from tasks.benchmarks import folder_of
     from tasks.check import default_policy, expectations_of
     from tasks.dataset.source import sample_of
+    from tasks.prompts import load_template
 
+    for template in benchmark.gradings.values():
+        load_template("default", template)  # raises if it is missing
     sample = sample_of(benchmark.name)
     module = folder_of(benchmark.name) / f"{benchmark.name}.py"
     return {
@@ -329,13 +332,11 @@ def leaderboard(context: Context, output: Path | None, is_debiased: bool, **own:
         parts = {"": "debiased_categories" if by else "debiased_scores"}
         show_parts(context, context.stored_job(), parts, own)
         return
-    if output is not None:
-        from tasks.exports.result_files import refuse_other_suffix, write_board
-
-        refuse_other_suffix(output)
     job = context.stored_job()
     rows = leaderboard_of(job, context.arguments.vintage, **own)
     if output is not None:
+        from tasks.exports.result_files import write_board
+
         click.echo(write_board(job, rows, output).line)
     elif context.as_json:
         show_json(rows)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from flows.cli.figures import show_parts
 from flows.cli.options import SHOWS, Context, command, number
@@ -211,6 +212,8 @@ def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: 
         show_parts(context, job, parts, {**own, "names": names, "of": of}, nothing="There is nothing to compare.")
     elif of not in {None, "model"}:
         raise click.UsageError("--debiased compares models; leave --of out")
+    elif click.get_current_context().get_parameter_source("n_flips") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--debiased shows no flipped criteria; leave --flips out")
     else:
         job = context.stored_job(checked=("split", "judge"), model=names)
         given = {**own, "first": names[0], "others": list(names[1:])}

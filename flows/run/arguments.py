@@ -11,7 +11,7 @@ class Arguments:
     One with the name of a field of `Job` becomes that field; `warehouse` and `stop_at` are converted first.
     """
 
-    config: Path | None = None
+    config: Path | str | None = None
     benchmark: str | None = None
     splits: tuple[str, ...] = ()
     named_models: tuple[str, ...] = ()
@@ -19,7 +19,7 @@ class Arguments:
     trials: int | None = None
     limit: int | None = None
     vintage: str | None = None
-    warehouse: Path | None = None
+    warehouse: Path | str | None = None
     is_quiet: bool = False
     max_usd: float | None = None
     max_tokens: int | None = None

@@ -123,6 +123,12 @@ def test_a_bad_module_is_refused(tmp_path: Path, monkeypatch: Patch, name: str, 
         load_benchmark(name)
 
 
+def test_what_a_benchmark_declares_is_not_shown_without_its_template(tmp_path: Path, monkeypatch: Patch) -> None:
+    (tmp_path / "twin.py").write_text(TWIN.replace("binary_v1", "gone_v1"), encoding="utf-8")
+    monkeypatch.setenv(OWN_FOLDERS, str(tmp_path))
+    assert "template: gone_v1 is neither a file nor" in Command(tmp_path)("benchmarks", "twin", code=2).stderr
+
+
 @pytest.mark.parametrize("named", ["relative", "/nowhere/to/be/found"])
 def test_a_folder_of_benchmarks_is_named_by_its_whole_path(monkeypatch: Patch, named: str) -> None:
     monkeypatch.setenv(OWN_FOLDERS, named)

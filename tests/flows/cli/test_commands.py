@@ -130,6 +130,7 @@ def test_a_wrong_option_configuration_or_benchmark_is_refused(name: str, refused
     (["plan", "--vintage", "all"], "--vintage all: works only for leaderboards and reports"),
     (["plan", "--model", "nope"], "--model nope: is neither configured nor"),
     (["plan", "--judge", "nope"], "--judge nope: is not configured"),
+    (["diff", "a", "b", "--debiased", "--flips", "3"], "--debiased shows no flipped criteria; leave --flips out"),
     (["import", "responses", str(SAMPLES / "responses.jsonl")], "no data set is ingested there; run `prbench ingest`"),
     (["import", "verdicts", str(SAMPLES / "labels.csv")], "no data set is ingested there; run `prbench ingest`"),
     (["import", "responses", "gone.jsonl"], "no such file; check the path"),
