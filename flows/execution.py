@@ -211,12 +211,9 @@ def _cost_usd_of_killed(job: Job, row: Mapping[str, Any]) -> float | None:
 
 
 def _unfinished(job: Job, **of: Any) -> list[dict[str, Any]]:
-    """Return the rows of unfinished runs; none if nothing is published yet."""
-    warehouse = Warehouse(job.warehouse)
-    if not warehouse.database.exists():
-        return []
+    """Return the rows of unfinished runs."""
     runs = "(select *, config ->> 'benchmark' as benchmark from runs)"
-    with warehouse.reader() as reader:
+    with Warehouse(job.warehouse).reader() as reader:
         return reader.select(runs, ", ".join(TABLES["runs"].columns), outcome=outcomes.RUNNING, **of)
 
 
@@ -271,8 +268,7 @@ def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
     """
     config = json.loads(row["config"])
     config.pop("alerts", None)  # addresses are not stored in full
-    selection = config.pop("selection", {})
-    narrowed = {name: value for name, value in selection.items() if name in SELECTION}
+    narrowed = config.pop("selection", {})
     settings, own = Settings.model_validate(config), job.settings
     of_run = Job(settings=settings, warehouse=job.warehouse, run_id=row["run_id"], night=row["night"], **narrowed)
     # All splits share one revision. A run on all splits does not name them, so `job` must be on all splits too.

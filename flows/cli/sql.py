@@ -15,7 +15,7 @@ import click
 from flows.cli.options import SHOWS, WAREHOUSE, Context, command
 from flows.cli.output import ENDINGS, FORMATS, show, show_json
 from tasks.console import exact
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import PipelineError, UsageError, disk_errors
 
 if TYPE_CHECKING:
     import duckdb
@@ -201,11 +201,10 @@ def write_parquet(database: Path, query: str, output: Path | BinaryIO) -> None:
             raise UsageError("--format parquet: the query returns no rows")
         table = relation.to_arrow_table()
         try:
-            pq.write_table(table.rename_columns(_unique(table.column_names)), output)
+            with disk_errors(output, "check the path"):
+                pq.write_table(table.rename_columns(_unique(table.column_names)), output)
         except (pa.ArrowException, NotImplementedError) as error:
             raise PipelineError(f"--format parquet: {' '.join(str(error).split())}") from error
-        except OSError as error:
-            raise PipelineError(f"{output}: cannot be written ({error.strerror or error}); check the path") from error
 
 
 @contextmanager

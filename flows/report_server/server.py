@@ -35,8 +35,16 @@ class ReportServer(ThreadingHTTPServer):
     """A server of rendered pages, by path, and of the files in a folder, for this machine only."""
 
     def __init__(self, folder: Path, port: int, renderers: Renderers) -> None:
+        """Listen on a port.
+
+        Raises:
+            UsageError: the port is taken.
+        """
         self.renderers, self.rendering = renderers, threading.Lock()
-        super().__init__((HOST, port), partial(Pages, directory=str(folder)))
+        try:
+            super().__init__((HOST, port), partial(Pages, directory=str(folder)))
+        except OSError as error:
+            raise UsageError(f"--port {port}: {error.strerror}; choose another port, or 0 for any free port") from error
 
     def server_close(self) -> None:
         """Close when no page is being rendered, so that no database is in use when this process ends."""
@@ -47,18 +55,6 @@ class ReportServer(ThreadingHTTPServer):
         """Print an error, unless the browser closed the connection."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
-
-
-def server_of(folder: Path, port: int, renderers: Renderers | None = None) -> ReportServer:
-    """Return a server of rendered pages, by path, and of the files in a folder.
-
-    Raises:
-        UsageError: the port is taken.
-    """
-    try:
-        return ReportServer(folder, port, renderers or {})
-    except OSError as error:
-        raise UsageError(f"--port {port}: {error.strerror}; choose another port, or 0 for any free port") from error
 
 
 class Pages(SimpleHTTPRequestHandler):
@@ -148,7 +144,7 @@ def serve_report(job: Job, index: Path, port: int, *, is_live: bool) -> None:
         UsageError: the port is taken.
     """
     refuse_other(index.parent.parent)
-    with server_of(index.parent.parent, port, renderers_of(job, index, is_live=is_live)) as server:
+    with ReportServer(index.parent.parent, port, renderers_of(job, index, is_live=is_live)) as server:
         host, number = server.server_address[:2]
         address = f"http://{host!s}:{number}/{index.parent.name}/{f'{LIVE.name}.html' if is_live else ''}"
         notice(f"{address} (until Ctrl-C)")

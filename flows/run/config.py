@@ -25,7 +25,6 @@ from tasks.figures.scope import EVERY
 from tasks.rules.errors import UsageError, from_home
 from tasks.rules.identity import IMPORTED
 from tasks.rules.text.characters import did_you_mean
-from tasks.rules.text.json_text import refuse_deep
 from tasks.rules.variants import AUGMENTED
 from tasks.run.judge_configs import refuse_unlike_gradings, template_of
 from warehouse import Warehouse, other_content
@@ -108,7 +107,7 @@ _OWN = "benchmarks"
 _DEFAULT = Path("prbench.yaml")
 
 
-def config_file(named: Path | None) -> Path | None:
+def config_file(named: Path | str | None) -> Path | None:
     """Return the named configuration file, else `prbench.yaml` in the current folder if it exists, else None."""
     if named is not None:
         return from_home(named, "--config")
@@ -124,13 +123,8 @@ def read_document(path: Path | None) -> tuple[dict[str, Any], str]:
     try:
         with (path or Path(__file__).with_name("built_in.yaml")).open(encoding="utf-8") as file:
             document = yaml.load(file, Loader=_UniqueKeys)
-        # YAML references can make a short text endless.
-        refuse_deep(document, 100_000)
     except FileNotFoundError as error:
         raise UsageError(f"{path}: no such file; copy prbench.example.yaml, or leave --config out") from error
-    except RecursionError as error:
-        message = f"{path}: is nested too deeply or too large for settings; see prbench.example.yaml"
-        raise UsageError(message) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
     except OSError as error:
@@ -187,7 +181,7 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
 VARIABLE = "PRBENCH_WAREHOUSE"
 
 
-def warehouse_folder(option: Path | None, configured: str | None, config_file: Path | None) -> tuple[Path, str]:
+def warehouse_folder(option: Path | str | None, configured: str | None, config_file: Path | None) -> tuple[Path, str]:
     """Return the absolute path of the warehouse's folder, which may not exist yet, and the source of the choice.
 
     Args:

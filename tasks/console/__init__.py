@@ -87,20 +87,14 @@ def exact(stream: TextIO) -> TextIO:
 
 @dataclass
 class Tally:
-    """The progress of a stage on one model."""
+    """The progress of a stage on one model; the name has both."""
 
-    what: str
-    label: str
+    name: str
     total: int
     is_quiet: bool = False
     done: int = 0
     failed: int = 0
     printed_at_s: float = field(default_factory=time.monotonic)
-
-    @property
-    def name(self) -> str:
-        """The stage and the model."""
-        return f"{self.what} {self.label}".rstrip()
 
 
 _tallies: dict[tuple[str, str], Tally] = {}
@@ -139,7 +133,9 @@ def advance(what: str, label: str = "", *, succeeded: bool) -> None:
 @contextmanager
 def progress(what: str, totals: Mapping[str, int], *, is_quiet: bool = False) -> Iterator[list[Tally]]:
     """Count and show the units that `advance` reports for a stage, until the block ends; `totals` are by model."""
-    tallies = {(what, label): Tally(what, label, total, is_quiet) for label, total in totals.items() if total}
+    tallies = {
+        (what, label): Tally(f"{what} {label}".rstrip(), total, is_quiet) for label, total in totals.items() if total
+    }
     _tallies.update(tallies)
     for tally in tallies.values():
         _show(tally)

@@ -15,7 +15,7 @@ import pytest
 
 from flows.cli.main import main
 from flows.cli.output import show, show_table
-from tasks.console import Tally, advance, notice, progress, shown_visibly
+from tasks.console import advance, notice, progress, shown_visibly
 from tasks.llm.environment import guard_logs
 from tasks.rules.text.characters import visible
 from tests.flows.conftest import PRBENCH, Run
@@ -144,7 +144,6 @@ def test_progress_bars_say_what_a_label_holds(label: str, monkeypatch: Patch) ->
     assert f"meanwhile {visible(label)}" in re.sub(HARMLESS, "", shown)
     assert f"and {visible(label)}" in re.sub(HARMLESS, "", shown)
     assert "\x1b[8m" not in shown
-    assert f"sample {label}" == Tally("sample", label, 2).name
 
 
 def test_log_records_are_text_whoever_shows_them() -> None:

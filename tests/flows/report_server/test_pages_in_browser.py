@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from flows.report_server.server import renderers_of, server_of
+from flows.report_server.server import ReportServer, renderers_of
 from tasks.config.job import Job
 from tests.tasks.report.browser import PHONE, Visit, visiting, whom_it_keeps_out
 from warehouse import Warehouse
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 @contextmanager
 def visiting_server(browser: Browser, job: Job, site: Path, **more: Any) -> Iterator[Visit]:
-    with server_of(site.parent, 0, renderers_of(job, site / "index.html", is_live=True)) as server:
+    with ReportServer(site.parent, 0, renderers_of(job, site / "index.html", is_live=True)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         with visiting(browser, f"http://127.0.0.1:{server.server_port}/{site.name}", (1400, 900), **more) as visit:
             yield visit

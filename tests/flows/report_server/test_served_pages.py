@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.report_server.server import renderers_of, serve_report, server_of
+from flows.report_server.server import ReportServer, renderers_of, serve_report
 from tasks.figures.shown import COMPARE
 from tasks.report.rendering.site import render
 from tasks.rules.errors import UsageError
@@ -36,7 +36,7 @@ def port(folder: Path) -> Iterator[int]:
     index.parent.mkdir(parents=True)
     index.write_text("a report")
     renderers = renderers_of(job_on("sample", folder / "data"), index, is_live=True)
-    with server_of(folder / "report", 0, renderers) as server:
+    with ReportServer(folder / "report", 0, renderers) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_port
         server.shutdown()
@@ -96,7 +96,7 @@ def test_an_invalid_path_is_404_without_a_word(port: int, path: str, capfd: Prin
 
 def test_a_browser_that_does_not_wait_is_nothing_to_print(tmp_path: Path, capfd: Printed) -> None:
     (tmp_path / "large.html").write_text("a report " * 10**6)
-    with server_of(tmp_path, 0) as server:
+    with ReportServer(tmp_path, 0, {}) as server:
         server.daemon_threads = False
         threading.Thread(target=server.serve_forever, daemon=True).start()
         # Such a socket resets the connection when it closes.
@@ -168,7 +168,7 @@ def test_the_server_closes_when_the_page_in_progress_is_rendered(tmp_path: Path)
         has_ended.set()
         return ""
 
-    server = server_of(tmp_path, 0, {"/prbench/slow": make})
+    server = ReportServer(tmp_path, 0, {"/prbench/slow": make})
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with ThreadPoolExecutor() as others:
         others.submit(get, server.server_port, "slow")
@@ -192,7 +192,7 @@ def test_a_broken_page_is_an_error_in_browser_and_terminal(tmp_path: Path, capsy
     def broken(_: Mapping[str, str]) -> str:
         raise ValueError("a bug")
 
-    with server_of(tmp_path, 0, {"/page.html": broken}) as server:
+    with ReportServer(tmp_path, 0, {"/page.html": broken}) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         assert 500 == fetch(server.server_port, "/page.html")[0].status
         server.shutdown()
