@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import sql
 from flows.execution import Execution, execute_flow, is_in_progress, mark_killed
 from flows.run.config import begin_of, night_of, stop_time
-from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME, any_failed, explained
+from flows.run.outcomes import FAILED, INTERRUPTED, SKIPPED, any_failed, explained
 from tasks.alerts.findings import COMPARED, Alert, alerts_of_reports, drifts, drops, failure, skipped, stopping_drops
 from tasks.alerts.sending import Delivery, deliver, delivered, ping, store
 from tasks.compare.differences import compare, rows_of
@@ -21,9 +21,6 @@ from tasks.rules.errors import PipelineError
 from tasks.rules.statistics.comparison import holm
 from tasks.stopping import last_looks
 from warehouse import Reader, Warehouse, WarehouseBusy, WarehouseError
-
-_ENDED = {DONE, BELOW_BAR, STOPPED_AT_BUDGET, STOPPED_AT_TIME}
-"""Outcomes of a night that ran: the dead-man's switch is called, unless a stage failed."""
 
 
 def as_night(job: Job, now: datetime | None = None) -> Job:
@@ -70,8 +67,8 @@ def run_night(job: Job, *, is_verbose: bool, begun_at: datetime | None = None) -
         raise
     execution.alerts = [vars(alert) for alert in alerts]
     _send(job, alerts)
-    has_ended = execution.outcome in _ENDED and not any_failed(execution.reports)
-    if has_ended and (pinged := ping(job.settings.alerts)) is not None:
+    was_cut_short = execution.outcome in {FAILED, INTERRUPTED} or any_failed(execution.reports)
+    if not was_cut_short and (pinged := ping(job.settings.alerts)) is not None:
         _store(job, [], [pinged])
         if pinged.status == "failed":
             notice(f"the dead-man's switch could not be called: {pinged.error}")

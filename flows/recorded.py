@@ -179,12 +179,9 @@ async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
                 await client.update_flow_run(context.flow_run.id, tags={*context.flow_run.tags, job.run_id})
             here = {"any_": [warehouse_name(job.warehouse)]}
             shown = await _runs(client, here, "PENDING", "RUNNING", "CANCELLING")
-            names = sorted({tag for run in shown for tag in run.tags} - {job.run_id})
-            ended = dict[str, str]()
-            if names:
-                with Warehouse(job.warehouse).reader() as reader:
-                    rows = reader.select("runs", "run_id, outcome", run_id=names)
-                ended = {row["run_id"]: row["outcome"] for row in rows if row["outcome"] != RUNNING}
+            with Warehouse(job.warehouse).reader() as reader:
+                rows = reader.select("runs", "run_id, outcome")
+            ended = {row["run_id"]: row["outcome"] for row in rows if row["outcome"] != RUNNING}
             for run in shown:  # those in `ended` were killed, or Prefect's server was lost
                 for outcome in [ended[tag] for tag in run.tags if tag in ended]:
                     state = state_of(outcome, f"Ended unrecorded: {outcome}. The next run does the missing work.")

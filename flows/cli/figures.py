@@ -121,13 +121,11 @@ def figures(context: Context) -> None:
     from tasks.figures.shown import FIGURES
 
     rows = [
-        {
-            "figure": figure.name, "shows": figure.title, "parameters": [f"{k}={v}" for k, v in figure.given.items()],
-            "source": "Python" if figure.compute else relation_of(figure) or figure.query or "its own query",
-        }
+        (figure.name, figure.title, [f"{name}={value}" for name, value in figure.given.items()],
+         "Python" if figure.compute else relation_of(figure) or figure.query or "its own query")
         for figure in FIGURES.values()
     ]  # fmt: skip
-    show(list(rows[0]), [list(row.values()) for row in rows], context.table_format)
+    show(["figure", "shows", "parameters", "source"], rows, context.table_format)
 
 
 @command("split", "model", "judge", "vintage-shown", "hard", "score", output=("json", "verbose"))

@@ -58,9 +58,8 @@ def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> i
     planned, analyses = planned_calls(job), plan_analyses(job)
     total, without_cap = total_of(planned), list(unbounded(job))
     if context.as_json:
-        calls = {"calls": planned, "analyses": analyses}
-        rows = {name: [vars(each) for each in of_kind] for name, of_kind in calls.items()}
-        show_json(rows | {"total": vars(total), "without_cap": without_cap})
+        calls = {"calls": list(map(vars, planned)), "analyses": list(map(vars, analyses))}
+        show_json(calls | {"total": vars(total), "without_cap": without_cap})
         return 0
     show_calls([*planned, total])
     for line in without_cap:

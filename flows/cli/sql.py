@@ -196,10 +196,7 @@ def write_parquet(database: Path, query: str, output: Path | BinaryIO) -> None:
     import pyarrow.parquet as pq
 
     with _opened(database, query) as connection:
-        relation = connection.sql(query)
-        if relation is None:
-            raise UsageError("--format parquet: the query returns no rows")
-        table = relation.to_arrow_table()
+        table = connection.sql(query).to_arrow_table()
         try:
             with disk_errors(output, "check the path"):
                 pq.write_table(table.rename_columns(_unique(table.column_names)), output)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from tasks.config.job import Job
 from tasks.llm.environment import redacted, safe
@@ -194,47 +194,43 @@ def alert_id(job: Job, alert: Alert) -> str:
     return digest("alert", of, job.settings.benchmark, alert.kind, alert.subject, alert.line, facts)
 
 
-class Message:
-    """The alerts of a job's night, in the order of their kinds."""
+class Message(NamedTuple):
+    """The alerts of a job's night: a title, their texts for people and for chat servers, and all of it for machines."""
 
-    def __init__(self, job: Job, alerts: Iterable[Alert]) -> None:
-        self.job, self.alerts = job, sorted(alerts, key=lambda alert: KINDS.index(alert.kind))
+    title: str
+    body: str
+    as_chat: str
+    as_json: dict[str, Any]
 
-    @property
-    def title(self) -> str:
-        """One line with the night, and the number of alerts of each kind."""
-        counts = Counter(alert.kind for alert in self.alerts)
-        kinds = ", ".join(f"{_words(kind)} ({count})" for kind, count in counts.items())
-        return one_line(visible(f"{self.job.settings.benchmark}, night {self.job.night}: {kinds}"))
 
-    @property
-    def body(self) -> str:
-        """The alerts as plain text, one per paragraph, as many as fit."""
-        return self._text(visible)
+def message_of(job: Job, alerts: Iterable[Alert]) -> Message:
+    """Return the message with some alerts, in the order of their kinds.
 
-    @property
-    def as_chat(self) -> str:
-        """Title and alerts for Slack and similar servers, without mentions and links, even if names contain them."""
-        return f"{escaped(self.title)}\n\n{self._text(escaped)}"
+    The title has the night, and the number of alerts of each kind. The text for Slack and similar servers has no
+    mentions and links, even if names contain them.
+    """
+    ordered = sorted(alerts, key=lambda alert: KINDS.index(alert.kind))
+    counts = Counter(alert.kind for alert in ordered)
+    kinds = ", ".join(f"{_words(kind)} ({count})" for kind, count in counts.items())
+    title = one_line(visible(f"{job.settings.benchmark}, night {job.night}: {kinds}"))
+    as_json = {
+        "night": job.night, "run_id": job.run_id, "benchmark": job.settings.benchmark, "warehouse": str(job.warehouse),
+        "report": job.report_url, "alerts": [vars(alert) for alert in ordered],
+    }  # fmt: skip
+    as_chat = f"{escaped(title)}\n\n{_text(job, ordered, escaped)}"
+    return Message(title, _text(job, ordered, visible), as_chat, as_json)
 
-    @property
-    def as_json(self) -> dict[str, Any]:
-        """The message for machines, without title and body."""
-        return {
-            "night": self.job.night, "run_id": self.job.run_id, "benchmark": self.job.settings.benchmark,
-            "warehouse": str(self.job.warehouse), "report": self.job.report_url,
-            "alerts": [vars(alert) for alert in self.alerts],
-        }  # fmt: skip
 
-    def _text(self, shown: Callable[[str], str]) -> str:
-        paragraphs = [shown(f"{_words(alert.kind)}: {alert.line}") for alert in self.alerts]
-        ends = accumulate(len(paragraph) + 2 for paragraph in paragraphs)
-        # Chat servers accept at least 16,000 characters.
-        n_fit = sum(end <= 15_000 for end in ends)
-        rest = [f"and {len(paragraphs) - n_fit} more"] if n_fit < len(paragraphs) else []
-        report = f", report {self.job.report_url}" if self.job.report_url else ""
-        where = f"run {self.job.run_id}, warehouse {self.job.warehouse}{report}; all are in the table `alerts`"
-        return "\n\n".join([*paragraphs[:n_fit], *rest, shown(where)])
+def _text(job: Job, alerts: Sequence[Alert], shown: Callable[[str], str]) -> str:
+    """Return the alerts as text, one per paragraph, as many as fit."""
+    paragraphs = [shown(f"{_words(alert.kind)}: {alert.line}") for alert in alerts]
+    ends = accumulate(len(paragraph) + 2 for paragraph in paragraphs)
+    # Chat servers accept at least 16,000 characters.
+    n_fit = sum(end <= 15_000 for end in ends)
+    rest = [f"and {len(paragraphs) - n_fit} more"] if n_fit < len(paragraphs) else []
+    report = f", report {job.report_url}" if job.report_url else ""
+    where = f"run {job.run_id}, warehouse {job.warehouse}{report}; all are in the table `alerts`"
+    return "\n\n".join([*paragraphs[:n_fit], *rest, shown(where)])
 
 
 def _words(kind: Kind) -> str:
