@@ -203,7 +203,7 @@ class Message(NamedTuple):
     as_json: dict[str, Any]
 
 
-def message_of(job: Job, alerts: Iterable[Alert]) -> Message:
+def alert_message(job: Job, alerts: Iterable[Alert]) -> Message:
     """Return the message with some alerts, in the order of their kinds.
 
     The title has the night, and the number of alerts of each kind. The text for Slack and similar servers has no

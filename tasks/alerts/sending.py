@@ -20,7 +20,7 @@ from threading import Thread
 from typing import Any, Literal
 from urllib.parse import quote
 
-from tasks.alerts.findings import Alert, Message, alert_id, message_of
+from tasks.alerts.findings import Alert, Message, alert_id, alert_message
 from tasks.config.job import Job
 from tasks.config.settings import Alerts, Email, Receiver
 from tasks.console import rewrite_log_records
@@ -79,7 +79,7 @@ def deliver(
         receiver = f"{to.kind} {number}"
         new = {alert_id(job, each): each for each in alerts if (receiver, alert_id(job, each)) not in delivered}
         if new:
-            targets = _sends(to, message_of(job, new.values()), settings.timeout_s)
+            targets = _sends(to, alert_message(job, new.values()), settings.timeout_s)
             due.append(partial(_delivery, receiver, targets, settings, tuple(new)))
     with ThreadPoolExecutor(len(settings.to) or None) as pool:
         return list(pool.map(lambda send: send(), due))

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tasks.alerts import findings
-from tasks.alerts.findings import Alert, alert_id, alerts_of_reports, drifts, drops, escaped, message_of
+from tasks.alerts.findings import Alert, alert_id, alert_message, alerts_of_reports, drifts, drops, escaped
 from tasks.alerts.sending import Delivery, delivered, store
 from tasks.run.writing import StageReport
 from tests.kit import job_on, rows_in, values_in
@@ -145,7 +145,7 @@ def test_a_control_set_that_could_not_be_judged_is_an_alert_unless_the_night_was
 
 def test_a_message_names_the_report_where_that_is_served(tmp_path: Path) -> None:
     job = job_on("sample", tmp_path, report={"url": "https://evals.example.org/"})
-    message = message_of(job, [FULL])
+    message = alert_message(job, [FULL])
 
     assert ", report https://evals.example.org/prbench/index.html; all are in the table" in message.body
 
@@ -154,7 +154,7 @@ def test_the_end_of_a_night_is_reported_before_its_findings() -> None:
     assert [
         "failure: out of disk", f"judge drift: {DRIFT.line}", f"score drop: {DROP.line}",
         "run a-run, warehouse warehouse/data; all are in the table `alerts`",
-    ] == message_of(NIGHT, [DROP, DRIFT, FULL]).body.split("\n\n")  # fmt: skip
+    ] == alert_message(NIGHT, [DROP, DRIFT, FULL]).body.split("\n\n")  # fmt: skip
 
 
 @given(text=st.text(st.sampled_from("ab &<>@here\u20ac"), max_size=60))
@@ -163,7 +163,7 @@ def test_escaped_text_reads_as_it_was(text: str) -> None:
 
 
 def test_a_night_full_of_alerts_stays_within_limits_and_shows_the_number_left_out() -> None:
-    message = message_of(NIGHT, [Alert("score_drop", f"model-{i}", "&" * 900) for i in range(200)])
+    message = alert_message(NIGHT, [Alert("score_drop", f"model-{i}", "&" * 900) for i in range(200)])
 
     for shown, n_shown in ((message.body, 16), (message.as_chat, 3)):
         assert 16_000 >= len(shown)

@@ -10,7 +10,7 @@ import pytest
 import requests
 from pydantic import ValidationError
 
-from tasks.alerts.findings import Alert, alert_id, message_of
+from tasks.alerts.findings import Alert, alert_id, alert_message
 from tasks.alerts.sending import Delivery, deliver, ping
 from tasks.llm.transport import Redirected, watched
 from tests.faults.anything import Plain
@@ -51,7 +51,7 @@ def test_slack_gets_one_text_without_links_and_mentions(hook: Hook, monkeypatch:
 
     assert [Delivery("slack 1", "sent", 1, None, 2)] == deliver(alerts_to({"slack": "${SLACK}"}), alerts, NIGHT)
     [call] = hook.seen
-    assert {"text": message_of(NIGHT, alerts).as_chat} == call.json
+    assert {"text": alert_message(NIGHT, alerts).as_chat} == call.json
     assert "failure: &lt;!channel&gt; @\u200bhere failed" in call.json["text"]
 
 
