@@ -59,8 +59,6 @@ def read_labels(
 
 
 TEMPLATE = "annotation_v1"
-RELEASED = "released"
-"""The name of the data set's own labels in comparisons."""
 _UNANSWERED = {"primary_label": None, "secondary_labels": None, "explanation": None}
 
 
@@ -72,8 +70,6 @@ def refuse_unready(job: Job) -> None:
     """
     if not job.settings.annotator:
         raise UsageError("annotator: no model is configured that labels tasks; name one under `annotator:`")
-    if any(annotator.label == RELEASED for annotator in job.settings.annotator):
-        raise UsageError(f"annotator: the label {RELEASED!r} stands for the data set's own labels; give it another one")
     known = load_benchmark(job.settings.benchmark).annotations
     if not known:
         raise UsageError(f"{job.settings.benchmark} declares no vocabulary (`annotations`) to label tasks with")

@@ -152,7 +152,7 @@ def _overlaps(selection: _Selection, official: str | None, members: frozenset[st
         others["official", official] = within
     return [
         {"kind": kind, "compared_with": name, "n_selected": len(selected), "n_compared": len(other),
-         "n_shared": len(selected & other), "jaccard": hardness.jaccard(selected, other)}
+         "n_shared": len(selected & other), "jaccard": len(selected & other) / len(selected | other)}
         for (kind, name), other in others.items()
     ]  # fmt: skip
 

@@ -4,7 +4,7 @@ The module also measures how a selection depends on the panel: by resampled pane
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -112,9 +112,3 @@ def leave_one_out(scores: Mapping[str, Sequence[float]], size: int) -> list[froz
     models = range(len(next(iter(scores.values()))))
     panels = ({task: [*values[:out], *values[out + 1 :]] for task, values in scores.items()} for out in models)
     return [frozenset(select_hardest(panel, size)) for panel in panels]
-
-
-def jaccard(one: Collection[str], other: Collection[str]) -> float:
-    """Return tasks in both / tasks in either, from 0 to 1; two empty selections are equal."""
-    either = {*one, *other}
-    return len({*one} & {*other}) / len(either) if either else 1.0

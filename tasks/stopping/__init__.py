@@ -15,7 +15,6 @@ import numpy as np
 import sql
 from tasks.config.job import Job
 from tasks.config.models import Model
-from tasks.config.settings import EARLIER_NIGHTS
 from tasks.console import notice
 from tasks.rules.statistics.intervals import Floats, known
 from tasks.rules.stopping import OPEN, unbiased_means
@@ -133,9 +132,6 @@ def last_looks(job: Job) -> list[dict[str, Any]]:
     If a model has a look, no other comparison of it in that night is valid, because the looks decided on how many
     tasks it was evaluated.
     """
-    stopping = job.settings.stopping
-    if stopping is None or stopping.pairs != EARLIER_NIGHTS:
-        return []
     with Warehouse(job.warehouse).reader() as reader:
         _, plan, _ = _planned(job, reader)
         if plan is None:

@@ -35,13 +35,11 @@ def visible_only(text: str) -> str:
 
 
 def storable(text: str) -> str:
-    """Return the text with U+FFFD for lone surrogates, which UTF-8 cannot hold (a reply cut inside an emoji)."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        # Surrogates that form a pair become their character.
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    """Return the text with U+FFFD for lone surrogates, which UTF-8 cannot hold (a reply cut inside an emoji).
+
+    Surrogates that form a pair become their character.
+    """
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def count_alphanumeric(text: str) -> int:

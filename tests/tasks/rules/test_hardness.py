@@ -112,10 +112,3 @@ def test_one_model_with_several_trials_is_resampled_over_its_trials() -> None:
     assert pytest.approx(wanted, abs=NOISE) == hardness.inclusion_probabilities(*flat(world), 1)
     # With a single response there is only one panel.
     assert [0.0, 1.0, 0.0] == list(hardness.inclusion_probabilities(np.array([[0.5], [0.1], [0.5]]), [1], 1))
-
-
-@pytest.mark.parametrize(("one", "other", "overlap"), [
-    ("", "", 1.0), ("ab", "ab", 1.0), ("ab", "cd", 0.0), ("abc", "bcd", 0.5), ("ab", "", 0.0), ("a", "abcd", 0.25),
-])  # fmt: skip
-def test_the_overlap_is_what_both_have_by_what_either_has(one: str, other: str, overlap: float) -> None:
-    assert [overlap, overlap] == [hardness.jaccard(set(one), set(other)), hardness.jaccard(set(other), set(one))]
