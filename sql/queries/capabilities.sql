@@ -30,22 +30,19 @@ order by all;
 -- name: node_phrases
 -- One row: a node of a current tree, below the root, with its phrases, the most
 -- frequent first.
-with phrases as (
-    select members.tree_id, members.node_id, written.phrase, count(*) as n_criteria
-    from revision_capability_members as members
+--
+-- with: queries/capabilities/phrases
+with of_nodes as (
+    select tree_id, node_id, phrase, count(*) as n_criteria
+    from revision_capability_members
     inner join capability_trees using (benchmark, dataset_revision, tree_id)
-    inner join criterion_capabilities as written
-        using (benchmark, dataset_revision, task_id, criterion_id)
-    where written.criterion_hash = members.criterion_hash
-        and written.model_config_hash = $model_config_hash
-        and written.template_hash = $template_hash
-        and written.status = 'ok'
-    group by members.tree_id, members.node_id, written.phrase
+    inner join phrases using (task_id, criterion_id, criterion_hash)
+    group by tree_id, node_id, phrase
 )
 
 select nodes.tree_id, nodes.node_id, nodes.parent_id,
-    list(phrases.phrase order by phrases.n_criteria desc, phrases.phrase) as phrases
-from phrases
+    list(phrase order by n_criteria desc, phrase) as phrases
+from of_nodes
 inner join capability_node_rows as nodes using (tree_id, node_id)
 where nodes.level > 0
 group by nodes.field, nodes.tree_id, nodes.node_id, nodes.parent_id, nodes.position

@@ -33,8 +33,11 @@ tasks, but more than one, so that calls use the provider's cache."""
 def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[tuple[JudgeConfig, str | None]]:
     """Return every configured judge with the id of its control set; None if it has no set yet.
 
-    Only a judge's first repetition has a control set. If two runs chose sets at the same time, the older one counts.
+    Only a judge's first repetition has a control set; none has one if no number is configured. If two runs chose sets
+    at the same time, the older one counts.
     """
+    if job.settings.drift.verdicts == 0:
+        return []
     firsts = (each for each in judge_configs(job, wanted.benchmark) if each.judge_trial == 1)
     oldest = "first(set_id order by created_at, set_id) as set_id"
     return [(each, reader.select("control_set", oldest, **wanted.key, **each.columns)[0]["set_id"]) for each in firsts]
@@ -94,8 +97,6 @@ _DRIFTED = "judge, night, n_decided, agreement, centre, lower_limit, min_agreeme
 
 def drifted(job: Job) -> list[dict[str, Any]]:
     """Return the rows of the view `judge_drift` on configured judges that are out of control in the job's night."""
-    if job.night is None:
-        return []
     with Warehouse(job.warehouse).reader() as reader:
         given = {"night": job.night, "set_id": _set_ids(job, wanted_tasks(job, reader), reader)}
         return reader.select("judge_drift", _DRIFTED, order="judge", is_out_of_control=True, **given)
@@ -122,15 +123,12 @@ async def judge_control_set(job: Job) -> StageReport:
     Judges without a control set get one first.
 
     Calls have the night as their vintage, so no earlier reply is used for them, and they are live even if the judge
-    uses provider batches. The verdicts are stored separately, and no score includes them. Outside a night nothing is
-    done.
+    uses provider batches. The verdicts are stored separately, and no score includes them.
     """
-    report = StageReport(_PURPOSE)
-    if job.night is None or job.settings.drift.verdicts == 0:
-        return report
-    warehouse, chosen = Warehouse(job.warehouse), await asyncio.to_thread(choose_control_set, job)
+    report, warehouse = StageReport(_PURPOSE), Warehouse(job.warehouse)
+    chosen = await asyncio.to_thread(choose_control_set, job)
     with warehouse.reader() as reader:
-        wanted, missing = await asyncio.to_thread(_plan, job, job.night, reader)
+        wanted, missing = await asyncio.to_thread(_plan, job, reader)
     totals = Counter(member.model for each in missing for member in each.members if member.is_missing)
     if totals:
         with progress(report.stage, totals, is_quiet=job.is_quiet):
@@ -151,21 +149,19 @@ async def judge_control_set(job: Job) -> StageReport:
 
 def lacks_verdicts(job: Job, reader: Reader) -> bool:
     """Return whether a night lacks a control set, or verdicts on one; temporary failures count as missing."""
-    if job.night is None or job.settings.drift.verdicts == 0:
-        return False
-    wanted, missing = _plan(job, job.night, reader)
+    wanted, missing = _plan(job, reader)
     new = (each for each, set_id in control_sets(job, wanted, reader) if set_id is None)
     can_choose = any(_chosen(job, wanted, reader, each) for each in new)
     return can_choose or any(each.members or each.newly_lost for each in missing)
 
 
-def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Missing]]:
+def _plan(job: Job, reader: Reader) -> tuple[WantedTasks, list[_Missing]]:
     """Return the wanted tasks, and what the night lacks of each control set."""
     wanted, sets = wanted_tasks(job, reader), []
     for judge_config, set_id in control_sets(job, wanted, reader):
         if set_id is not None:
             parameters = {
-                "set_id": set_id, "night": night, "again": [*PASSING, LOST], "piece_size": judge_config.piece_size,
+                "set_id": set_id, "night": job.night, "again": [*PASSING, LOST], "piece_size": judge_config.piece_size,
                 "rubric": ORIGINAL,
             }  # fmt: skip
             sets.append((set_id, judge_config, reader.rows(sql.read("queries/drift/members"), parameters)))

@@ -124,12 +124,8 @@ class Studentised:
 def _two_sided(steps: Draws, reached: float) -> float:
     """Return the smallest error at which the steps' upper quantile is below `reached`, interpolated."""
     steps = steps[~np.isnan(steps)]
-    above = int(np.searchsorted(steps, reached))
-    if above in {0, len(steps)}:
-        return 0.0 if above else 1.0
-    low, high = float(steps[above - 1]), float(steps[above])
-    position = above - 1 + (reached - low) / (high - low)
-    return min(1.0, 2.0 * (1.0 - position / (len(steps) - 1)))
+    share_below = float(np.interp(reached, steps, np.linspace(0.0, 1.0, len(steps))))
+    return min(1.0, 2.0 * (1.0 - share_below))
 
 
 def studentised(
@@ -313,6 +309,5 @@ def repeated_interval(scores: Sequence[float]) -> tuple[float, float, float] | N
     if n < 2:
         return None
     mean = sum(scores) / n
-    spread = math.sqrt(sum((score - mean) ** 2 for score in scores) / (n - 1))
-    half = float(student_quantile(0.975, np.asarray(n - 1.0))) * spread / math.sqrt(n)
+    half = float(student_quantile(0.975, np.asarray(n - 1.0))) * float(np.std(scores, ddof=1)) / math.sqrt(n)
     return mean, mean - half, mean + half

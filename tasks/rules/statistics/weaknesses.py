@@ -180,14 +180,10 @@ def leaves_under(parents: Sequence[int]) -> Floats:
     Returns:
         1 if a leaf is the node or under it, else 0; shape (n_leaves, n_nodes), leaves in the order of nodes.
     """
-    leaves = [node for node in range(len(parents)) if node not in set(parents)]
-    under = np.zeros((len(leaves), len(parents)))
-    for index, leaf in enumerate(leaves):
-        node = leaf
-        while node >= 0:
-            under[index, node] = 1.0
-            node = parents[node]
-    return under
+    under = np.eye(len(parents))
+    for node in range(len(parents) - 1, 0, -1):  # children first
+        under[:, parents[node]] += under[:, node]
+    return np.delete(under, [node for node in parents if node >= 0], axis=0)
 
 
 def candidates(contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA) -> list[TestedNode]:

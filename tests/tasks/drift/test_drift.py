@@ -144,11 +144,9 @@ def test_a_night_asks_for_every_member_with_its_first_prompt_and_only_once(serve
     assert prompts_sent == prompts(night(server, job, "2026-11-21").calls)
 
 
-def test_no_night_or_no_configured_number_means_that_nothing_is_judged(server: FaultServer, folder: Path) -> None:
-    job = job_at(server, folder)
-    choose_control_set(job)
+def test_no_configured_number_means_that_nothing_is_judged(server: FaultServer, folder: Path) -> None:
+    choose_control_set(job_at(server, folder))
     before = len(server.book)
-    asyncio.run(judge_control_set(job))
     night(server, job_at(server, folder, verdicts=0), "2026-11-20")
 
     assert before == len(server.book)
