@@ -1,9 +1,9 @@
 """Annotate: labels of tasks by a model, one call for each task and vocabulary, and the agreement of labels."""
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
-from itertools import product
+from itertools import groupby, product
+from operator import itemgetter
 from typing import Any
 
 from tasks.analyses import assembled, provenance
@@ -80,17 +80,16 @@ def refuse_unready(job: Job) -> None:
 
 def _items(job: Job, wanted: WantedTasks, reader: Reader, annotator: Analyst) -> list[Item]:
     """Return an item for each vocabulary, task and trial; fields without labels of a kind are left out."""
-    fields: dict[str | None, dict[str, Conversation]] = defaultdict(dict)
+    rows = reader.select("tasks", "field, task_id", **wanted.key, task_id=list(wanted.task_ids))
     conversations = assembled(reader, wanted)
-    for row in reader.select("tasks", "task_id, field", **wanted.key, task_id=list(wanted.task_ids)):
-        fields[row["field"]][row["task_id"]] = conversations[row["task_id"]]
     return [
         item
         for kind, vocabulary in wanted.benchmark.annotations.items()
         if kind in (job.vocabularies or wanted.benchmark.annotations)
-        for field, of_field in fields.items()
+        for field, of_field in groupby(rows, key=itemgetter("field"))
         if vocabulary.labels_of(field)
-        for item in _items_of_field(wanted.key, annotator, kind, vocabulary, field, of_field)
+        for own in [{row["task_id"]: conversations[row["task_id"]] for row in of_field}]
+        for item in _items_of_field(wanted.key, annotator, kind, vocabulary, field, own)
     ]
 
 

@@ -39,15 +39,12 @@ def policies_of(job: Job, expectations: Iterable[Expectation]) -> dict[str, str]
     """
     configured = job.settings.quality.policies
     suites = {each.check: each.suite for each in expectations}
-    problems: list[str] = []
     for name, policy in configured.items():
         if name not in suites:
             near = did_you_mean(name, suites) or f"; known are {', '.join(sorted(suites))}"
-            problems.append(f"quality.{name}: there is no such check{near}")
-        elif policy == "quarantine" and suites[name] != "ingest":
-            problems.append(f"quality.{name}: checks results, not tasks; its policy is warn or fail")
-    if problems:
-        raise UsageError("; ".join(problems))
+            raise UsageError(f"quality.{name}: there is no such check{near}")
+        if policy == "quarantine" and suites[name] != "ingest":
+            raise UsageError(f"quality.{name}: checks results, not tasks; its policy is warn or fail")
     return {each.check: configured.get(each.check, default_policy(each)) for each in expectations}
 
 

@@ -203,9 +203,8 @@ def _listed() -> list[dict[str, str]]:
     from warehouse import TABLES
 
     marts = {name: described["meaning"] for name, described in sql.schema()["marts"].items()}
-    stored = {name: table.meaning for name, table in TABLES.items()}
-    kinds = {"mart": sorted(marts.items()), "stored": sorted(stored.items())}
-    return [{"name": name, "kind": kind, "meaning": meaning} for kind in kinds for name, meaning in kinds[kind]]
+    kinds = {"mart": marts, "stored": {name: table.meaning for name, table in TABLES.items()}}
+    return [{"name": name, "kind": kind, "meaning": of[name]} for kind, of in kinds.items() for name in sorted(of)]
 
 
 def _refuse_writing(query: str) -> None:

@@ -21,11 +21,6 @@ quarters as (
         || max(chars_alnum) over same || ' letters and digits)' as length
     from lengths
     window same as (partition by benchmark, dataset_revision, quarter)
-),
-
-cells as (
-    select distinct response_id, benchmark, dataset_revision, task_id, criterion_id
-    from temp.graded
 )
 
 select cells.response_id, cells.criterion_id,
@@ -34,7 +29,7 @@ select cells.response_id, cells.criterion_id,
     coalesce(tasks.field, '(none)') as field,
     responses.model,
     coalesce(quarters.length, '(none)') as length
-from cells
+from (select distinct * exclude (grader_id, value, probability) from temp.graded) as cells
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 inner join tasks using (benchmark, dataset_revision, task_id)
 inner join responses using (response_id)
