@@ -24,7 +24,7 @@ from warehouse.files import hash_of, hash_of_document
 MANIFEST, VERSION = "manifest.json", 2
 Kind = Literal["export", "publication", "certificate", "backup"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_NO_META = {"format", "version", "files", "members", "others"}
+_NO_META = {"format", "version", "files"}
 Checked = TypeVar("Checked")
 
 
@@ -121,12 +121,14 @@ def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
         raise Damaged(f"{path}: is of version {version}, which this version of prbench does not know; use a newer one")
     if (stated is not None or version == VERSION) and stated != hash_of_document(document):
         raise Damaged(f"{path}: was changed: it does not have the hash that it states; use another copy")
-    document = document if version == VERSION else _of_november(document)
-    files = checked(tuple[File, ...], document.get("files"), path)
+    files = document.get("files")
+    if version == 1:  # a backup of 0.1.0
+        files = [{**file, "name": file["stored_as"]} for file in files]
+    files = checked(tuple[File, ...], files, path)
     if outside := [file.name for file in files if not is_inside(file.name)]:
         raise Damaged(f"{path}: names {outside[0]!r}, which is not a file of the {kind}; use another copy")
     meta = {name: value for name, value in document.items() if name not in _NO_META}
-    return Bundle("publication" if "others" in document else kind, files, meta)
+    return Bundle(kind, files, meta)
 
 
 def checked(kind: type[Checked], value: Any, path: str) -> Checked:
@@ -142,18 +144,6 @@ def checked(kind: type[Checked], value: Any, path: str) -> Checked:
         raise Damaged(f"{path}: cannot be read ({where}: {error.errors()[0]['msg']}); use another copy") from error
 
 
-def _of_november(document: dict[str, Any]) -> dict[str, Any]:
-    """Convert a manifest of version 1 to the current form; each kind listed its files in another way.
-
-    A publication was an export with a list `others`.
-    """
-    tables = document.get("tables", ())
-    lists = [document.get(name, ()) for name in ("files", "members", "others")] + [each["files"] for each in tables]
-    files = [{**file, "name": file.get("stored_as") or file["name"]} for listed in lists for file in listed]
-    tables = [{**each, "files": [file["name"] for file in each["files"]]} for each in tables]
-    return {**document, "files": files, "tables": tables}
-
-
 def is_inside(name: str) -> bool:
     """Return whether a name is a normalised relative path that stays in its folder."""
     path = PurePosixPath(name)
@@ -167,13 +157,13 @@ def missing_from(location: Folder | Store, files: Iterable[File]) -> list[str]:
 
 
 def is_complete(location: Folder | Store) -> bool:
-    """Return whether a location holds a publication (in version 1, an export) with all files in the right size.
+    """Return whether a location holds a publication with all files in the right size.
 
     Raises:
         Damaged: its manifest cannot be used.
     """
     has_manifest = location.read(MANIFEST) is not None
-    return has_manifest and not missing_from(location, read_bundle(location, "publication", "export").files)
+    return has_manifest and not missing_from(location, read_bundle(location, "publication").files)
 
 
 def verify_bundle(location: Folder | Store, bundle: Bundle) -> None:

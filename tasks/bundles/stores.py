@@ -11,6 +11,7 @@ import socket
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ import fsspec
 from tasks.dataset.foreign_files import hash_inside, open_inside, read_regular
 from tasks.llm.environment import safe
 from tasks.rules.errors import PipelineError, UsageError, install_extra
-from warehouse import Warehouse, sync, write_atomically
+from warehouse import Warehouse, write_atomically
+from warehouse.files import write_file
 
 
 @contextmanager
@@ -144,16 +146,9 @@ class Folder:
 
     def put(self, files: Mapping[str, Path]) -> None:
         """Copy local files to these names; a file that is already at its target stays."""
-        files = {name: source for name, source in files.items() if source != self.path / name}
         for name, source in files.items():
-            target = self.path / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            temporary = target.with_name(f".{target.name}.tmp")
-            shutil.copyfile(source, temporary)
-            sync(temporary)
-            temporary.replace(target)
-        for folder in {(self.path / name).parent for name in files}:
-            sync(folder)
+            if source != (target := self.path / name):
+                write_file(target.parent, partial(shutil.copyfile, source), target.name)
 
     def get(self, files: Mapping[str, Path]) -> None:
         """Copy the files with these names to other local paths; no link that leads out of the folder is followed.

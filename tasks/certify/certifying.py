@@ -248,6 +248,4 @@ def opened(path: Path, folder: Path) -> Bundle:
     if location.files().keys() != {MANIFEST, *(file.name for file in bundle.files)}:
         raise Damaged(f"{path}: its members are not those that the manifest lists; get it again")
     verify_bundle(location, bundle)
-    if not isinstance(bundle.meta.get("benchmark"), str) or not isinstance(bundle.meta.get("dataset_revision"), str):
-        raise Damaged(f"{path}: {MANIFEST} does not name its benchmark and dataset_revision; get it again")
     return bundle

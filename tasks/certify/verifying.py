@@ -164,7 +164,7 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
         folder = Path(temporary)
         bundle = certifying.opened(file, folder)
         names, about = {each.name for each in bundle.files}, bundle.meta
-        key = {name: about[name] for name in ("benchmark", "dataset_revision")}
+        key = {name: str(about.get(name)) for name in ("benchmark", "dataset_revision")}
         needed = {certifying.member_of(name) for name in (*certifying.ROWS, certifying.RUNS, *certifying.LEADERBOARDS)}
         if lacking := needed - names:
             raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")

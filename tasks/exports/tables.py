@@ -191,9 +191,6 @@ def import_tables(job: Job, export: Export) -> StageReport:
     Existing rows do not change, nor do the checks of a data-set revision that was checked here. Retracted rows are left
     out. Measures are imported too; they are shown if their fingerprint fits the data here, and `prbench aggregate`
     computes the others.
-
-    Raises:
-        Damaged: a table lacks its key.
     """
     folder, given = export
     known = [table for table in given if table.name in TABLES and table.name not in NOT_EXPORTED]
@@ -202,8 +199,6 @@ def import_tables(job: Job, export: Export) -> StageReport:
     with warehouse.reader() as reader:
         # Checks come last, because a data-set revision counts as checked as soon as its checks are stored.
         for table in sorted(known, key=lambda table: table.name == "checks"):
-            if lacking := {*TABLES[table.name].key} - table.columns.keys():
-                raise bundles.Damaged(f"{folder}: {table.name} lacks its key {min(lacking)}; export again")
             for file in table.files:
                 for rows in _new_rows(reader, folder / file, table.name, set(table.columns)):
                     warehouse.write(table.name, rows)
@@ -261,11 +256,9 @@ def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> Sta
         PipelineError: a file cannot be read or written.
     """
     warehouse, location = Warehouse(job.warehouse), Folder(target) if isinstance(target, Path) else target
-    with warehouse.reader():
-        pass  # fails before anything is created if nothing is stored
-    with (
-        disk_errors(target, "the last publication is unchanged"), warehouse.only_one("publication", wait=False),
-        work_folder(warehouse, "publication") as stage,
+    with (  # the reader fails before anything is created if nothing is stored
+        warehouse.reader(), disk_errors(target, "the last publication is unchanged"),
+        warehouse.only_one("publication", wait=False), work_folder(warehouse, "publication") as stage,
     ):  # fmt: skip
         report = _publish_from(job, warehouse, stage, location)
         n_removed = remove_old(location, n_kept) if n_kept is not None else 0

@@ -295,7 +295,7 @@ def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer
     assert {own, other, begun, "notes"} == publications(store)
 
 
-POINTER = {"format": "prbench-publication", "version": 1, "content": "x", "published_at": "x"}
+POINTER = {"format": "prbench-publication", "version": 2, "content": "x", "published_at": "x", "files": []}
 
 
 @without_scores
@@ -305,12 +305,12 @@ POINTER = {"format": "prbench-publication", "version": 1, "content": "x", "publi
     ({"mine": True}, "is not a prbench-publication"),
 ])  # fmt: skip
 def test_a_pointer_to_elsewhere_is_left_alone(pointer: dict[str, Any], reason: str, job: Job, store: Store) -> None:
-    store.write("current.json", json.dumps(pointer).encode())
+    store.write("current.json", sealed(pointer))
 
     for use in (lambda: publish(job, store), lambda: imported(job, store)):
         with pytest.raises(PipelineError, match=reason):
             use()
-    assert (json.dumps(pointer).encode(), 1) == (store.read("current.json"), len(store.files()))
+    assert (sealed(pointer), 1) == (store.read("current.json"), len(store.files()))
 
 
 @without_scores
