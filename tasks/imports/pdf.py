@@ -13,7 +13,6 @@ from pdfminer.pdftypes import PDFStream, resolve1
 from pdfplumber.page import Page
 from pdfplumber.pdf import PDF
 from pdfplumber.table import Table
-from pdfplumber.utils.exceptions import PdfminerException
 
 from tasks.imports.documents import Converted, DocumentRefused
 from tasks.rules.text.characters import count_alphanumeric, storable
@@ -40,15 +39,10 @@ def to_markdown(file: Path) -> Converted:
     """Return the text of all pages in drawing order, with headings, lists, ruled tables and links.
 
     Raises:
-        DocumentRefused: the file is damaged, protected by a password, or its text cannot be read.
+        DocumentRefused: the file is damaged, or its text cannot be read.
+        PdfminerException: it is not a PDF, or protected by a password.
     """
-    try:
-        pdf = pdfplumber.open(file, raise_unicode_errors=False)
-    except PdfminerException as error:
-        if "PDFPasswordIncorrect" in repr(error):
-            raise DocumentRefused("protected by a password; save it without one") from error
-        raise
-    with pdf:
+    with pdfplumber.open(file, raise_unicode_errors=False) as pdf:
         _refuse_damaged(pdf)
         pages = []
         for page in pdf.pages:

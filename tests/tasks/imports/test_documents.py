@@ -189,7 +189,7 @@ DAMAGES: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
     "a page that is gone": (".pdf", lambda content: content.replace(b"/Count 2", b"/Count 3"), "2 of 3 pages"),
     "empty DOCX": (".docx", lambda _: b"", "not a DOCX, or damaged"),
     "DOCX cut off": (".docx", lambda content: content[: len(content) // 2], "not a DOCX, or damaged"),
-    "encrypted, or of old Word": (".docx", lambda _: bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600), "password"),
+    "encrypted, or of old Word": (".docx", lambda _: bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600), "not a DOCX"),
 }
 
 
