@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Row = Mapping[str, Any]
-SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+SUFFIXES = (".parquet", ".jsonl", ".ndjson")
 
 
 class SourceError(PipelineError):
@@ -41,8 +41,15 @@ class SourceError(PipelineError):
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """Yield the rows of a Parquet or JSON Lines file."""
-    if kind_of(path) == "parquet":
+    """Yield the rows of a Parquet or JSON Lines file.
+
+    Raises:
+        UsageError: it has another suffix.
+        SourceError: it cannot be read.
+    """
+    if path.suffix not in SUFFIXES:
+        raise UsageError(f"{path}: unknown kind of file; use one of {', '.join(SUFFIXES)} (imports: or .csv, .json)")
+    if path.suffix == ".parquet":
         yield from _read_parquet(path)
         return
     with TextIOWrapper(open_regular(path), encoding="utf-8-sig") as file:
@@ -50,18 +57,6 @@ def read_rows(path: Path) -> Iterator[Row]:
             yield from json_rows(path, file)
         except UnicodeDecodeError as error:
             raise SourceError(f"{path}: not UTF-8 text ({error.reason}); save it as UTF-8") from error
-
-
-def kind_of(path: Path) -> str:
-    """Return `parquet` or `jsonl`, by the suffix of a file.
-
-    Raises:
-        UsageError: it has another suffix.
-    """
-    kind = SUFFIXES.get(path.suffix)
-    if kind is None:
-        raise UsageError(f"{path}: unknown kind of file; use one of {', '.join(SUFFIXES)} (imports: or .csv, .json)")
-    return kind
 
 
 def parquet_batches(
@@ -246,8 +241,6 @@ def _at_hub(dataset: Dataset, benchmark: Benchmark) -> Source:
     assert dataset.revision is not None
     name, files = dataset.id or benchmark.default_dataset_id, dataset.files
     commit = resolve_revision(name, dataset.revision)
-    for file in files.values():
-        kind_of(Path(file))
     # A choice of files in the repository has a revision of its own, because files may differ in their rubrics.
     revision = digest(commit, *sorted(files.values())) if files else commit
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import sql
-from tasks.benchmarks.base import Benchmark, RowError
+from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_text, as_whole_number
 from tasks.config.job import Job
 from tasks.dataset.foreign_files import open_regular, read_regular
@@ -21,7 +21,7 @@ from tasks.rules.text.cells import as_before
 from tasks.rules.text.characters import is_blank
 from tasks.rules.text.json_text import read_json
 from tasks.run.writing import StageReport
-from warehouse import Reader, Warehouse, refuse_other_version
+from warehouse import Reader, Warehouse
 
 Given = Mapping[str, Any]
 Row = dict[str, Any]
@@ -37,20 +37,6 @@ class ImportRefused(PipelineError):
 
 class NotHere(ImportRefused):
     """A row is about a task or a criterion that the data set does not contain."""
-
-
-def refuse_early(job: Job, sources: Iterable[Path]) -> None:
-    """Refuse an import that cannot succeed, before it creates a warehouse.
-
-    Raises:
-        UsageError: a source does not exist.
-        ImportRefused: no data set is ingested.
-    """
-    for source in sources:
-        if not source.exists():
-            raise UsageError(f"{source}: no such file; check the path")
-    if refuse_other_version(job.warehouse) is None:
-        raise ImportRefused(f"{job.warehouse}: no data set is ingested there; run `prbench ingest` first")
 
 
 def refuse_not_ingested(job: Job, rows: object) -> None:
@@ -90,7 +76,7 @@ def given_rows(file: Path, benchmark: Benchmark | None = None, **defaults: str |
         try:
             for each in in_known_shape({**row, **filled}):
                 yield where, each
-        except RowError as error:
+        except (ValueError, RecursionError) as error:
             raise ImportRefused(f"{where}: {error}; correct the row") from error
 
 

@@ -334,8 +334,6 @@ def import_reviews(
     read = []
     for file in sheets:
         given = list(files.given_rows(file, reviewer=reviewer))
-        if given and not any("decision" in row for _, row in given):
-            raise ImportRefused(f"{file}: no column `decision`; import a sheet that `prbench export review` wrote")
         decided = [each for each in given if files.text_in(each[1], "decision")]
         matched, notes = files.of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown)
         if n_empty := len(given) - len(decided):
@@ -349,8 +347,6 @@ def import_reviews(
 
 
 def _review_row(common: Row, sampled: Set[tuple[str, ...]], where: str, given: Given, wording: Wording) -> Row:
-    if wording.rubric != ORIGINAL:
-        raise ImportRefused(f"{where}: {wording.criterion_id} is a rewritten criterion; reviews are of original ones")
     subject = f"criterion {wording.criterion_id} of task {wording.task_id}"
     # The criterion may have been reworded, in the sheet or in the data set.
     hash_given, title, sample = (_entered(given, name) for name in ("criterion_hash", "title", "sample"))
