@@ -83,45 +83,34 @@ order by is_primary desc, score_name, split;
 -- name: labelling_responses
 -- One row: a usable response that people can label. It must be unique by task,
 -- model, trial and vintage, so that an imported verdict can name it.
-select responses.response_id, responses.task_id, responses.model, responses.trial,
-    responses.vintage
-from revision_responses as responses
-where responses.status = 'ok'
-    and list_contains($task_ids::varchar[], responses.task_id)
-    and ($models::varchar[] is null or list_contains($models::varchar[], responses.model))
-    and ($trials::bigint[] is null or list_contains($trials::bigint[], responses.trial))
-qualify count(*) over (
-    partition by responses.task_id, responses.model, responses.trial, responses.vintage
-) = 1
-order by responses.response_id;
+select response_id, task_id, model, trial, vintage
+from revision_responses
+where status = 'ok'
+    and list_contains($task_ids::varchar[], task_id)
+    and ($models::varchar[] is null or list_contains($models::varchar[], model))
+    and ($trials::bigint[] is null or list_contains($trials::bigint[], trial))
+qualify count(*) over (partition by task_id, model, trial, vintage) = 1
+order by response_id;
 
 -- name: labelling_rows
 -- One row: a criterion of one of some responses, in their order.
-select responses.response_id,
-    responses.task_id as task,
-    responses.model, responses.trial, responses.vintage,
-    criteria.criterion_id as criterion,
-    tasks.field, tasks.topic,
-    responses.text as response,
-    criteria.title
-from revision_responses as responses
+select response_id, task_id as task, model, trial, vintage, criterion_id as criterion, field, topic,
+    text as response, title
+from revision_responses
 inner join tasks using (benchmark, dataset_revision, task_id)
 inner join criteria using (benchmark, dataset_revision, task_id)
-where list_contains($response_ids::varchar[], responses.response_id)
-order by list_position($response_ids::varchar[], responses.response_id), criteria.position;
+where list_contains($response_ids::varchar[], response_id)
+order by list_position($response_ids::varchar[], response_id), criteria.position;
 
 -- name: review_population
 -- One row: a criterion that a sheet for reviewers can sample, task by task in
 -- the order of the rubrics.
-select
-    criteria.task_id as task,
-    criteria.criterion_id as criterion,
-    criteria.content_hash as criterion_hash,
-    criteria.title, criteria.category, criteria.severity, criteria.weight, tasks.field, tasks.topic
+select task_id as task, criterion_id as criterion, criteria.content_hash as criterion_hash, title,
+    category, severity, weight, field, topic
 from revision_criteria as criteria
 inner join tasks using (benchmark, dataset_revision, task_id)
-where list_contains($task_ids::varchar[], criteria.task_id)
-order by list_position($task_ids::varchar[], criteria.task_id), criteria.position;
+where list_contains($task_ids::varchar[], task_id)
+order by list_position($task_ids::varchar[], task_id), criteria.position;
 
 -- name: sampled_judge_configs
 -- One row: a judge configuration of some responses, those with the most decided

@@ -15,10 +15,7 @@ where model = $model
 -- name: batch
 -- The stored rows of one imported file, all verdicts on its responses, and a flag
 -- that is true if it was retracted.
-with of_batch as (
-    select response_id from responses
-    where import_batch = $batch
-)
+with of_batch as (select response_id from responses where import_batch = $batch)
 
 select
     (select count(*) from of_batch) as n_responses,

@@ -43,16 +43,11 @@ order by day desc, called_model;
 -- name: stored_calls
 -- One row: the row that a call was made for, and a flag that is true if decided. A
 -- call for several criteria is left out until all of them are decided.
-with cells as (select unnest($cells::varchar[]) as cell),
-
-stored as (
-    select cell, status
-    from cells
-    inner join responses on response_id = cell
+with stored as (
+    select response_id as cell, status from responses
     union all
-    select cell, status
-    from cells
-    inner join verdicts on verdict_id = cell
+    select verdict_id, status
+    from verdicts
     where not exists (
         from verdicts as others
         where others.response_id = verdicts.response_id
@@ -60,17 +55,14 @@ stored as (
             and others.value is null
     )
     union all
-    select cell, status
-    from cells
-    inner join control_verdicts on verdict_id = cell
+    select verdict_id, status from control_verdicts
     union all
-    select cell, status
-    from cells
-    inner join neighbour_verdicts on verdict_id = cell
+    select verdict_id, status from neighbour_verdicts
 )
 
 select cell, bool_or(list_contains($decided::varchar[], status)) as is_decided
 from stored
+where cell in (select unnest($cells::varchar[]))
 group by cell;
 
 -- name: run_total

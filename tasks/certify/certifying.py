@@ -26,7 +26,7 @@ from tasks.measures import SCORE
 from tasks.rules.errors import PipelineError, UsageError, disk_errors
 from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
 from warehouse import TABLES, Reader, Warehouse, quoted
-from warehouse.files import DIGEST_HEX, append_digest
+from warehouse.files import DIGEST_HEX, append_digest, write_file
 
 INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.95}
 """The method by which this version computes intervals, as stated in the manifest."""
@@ -144,7 +144,9 @@ def certify(job: Job, file: Path) -> dict[str, Any]:
             if not file.parent.is_dir():
                 raise UsageError(f"{file.parent}: no such folder; check the path")
             n_rows = write_rows(reader, (*ROWS, RUNS, *LEADERBOARDS), folder, key)
-            digest = _write(file, folder, n_rows, _about(reader, job, key))
+            _write(file, folder, n_rows, _about(reader, job, key))
+    with zipfile.ZipFile(file) as archive:
+        digest = archive.comment.decode()
     return {"file": str(file), "n_bytes": file.stat().st_size, "digest": digest, **key, "n_rows": n_rows}
 
 
@@ -161,7 +163,7 @@ def _about(reader: Reader, job: Job, key: Mapping[str, str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, Any]) -> str:
+def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, Any]) -> None:
     texts = model_texts()
     (folder / SQL).mkdir()
     for name, text in texts.items():
@@ -169,21 +171,12 @@ def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, An
     names = sorted([*map(member_of, n_rows), *texts])
     files = {file_at(folder / name, name): folder / name for name in names}
     write_bundle(Folder(folder), "certificate", files, {**about, "n_rows": n_rows})
-    beside = file.with_name(f".{file.name}.tmp")
     with disk_errors(file):
-        try:
-            digest = write_archive(beside, folder, [MANIFEST, *names])
-            beside.replace(file)
-        finally:
-            beside.unlink(missing_ok=True)
-    return digest
+        write_file(file.parent, lambda path: _write_archive(path, folder, [MANIFEST, *names]), file.name)
 
 
-def write_archive(path: Path, folder: Path, members: Iterable[str]) -> str:
-    """Write members from a folder, in the order of their names, and return the digest.
-
-    The same members give the same bytes.
-    """
+def _write_archive(path: Path, folder: Path, members: Iterable[str]) -> None:
+    """Write members from a folder, in the order of their names, and the digest; the same members give the same file."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(members):
             info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
@@ -194,7 +187,7 @@ def write_archive(path: Path, folder: Path, members: Iterable[str]) -> str:
                 shutil.copyfileobj(content, member)
         archive.comment = b"0" * DIGEST_HEX
     os.truncate(path, path.stat().st_size - DIGEST_HEX)
-    return append_digest(path)
+    append_digest(path)
 
 
 def unpack(path: Path, folder: Path) -> None:

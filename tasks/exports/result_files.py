@@ -44,8 +44,13 @@ def write_board(job: Job, board: Rows, file: Path, name: str = "leaderboard", re
         file: ends in .csv or .xlsx; an existing file is replaced.
         name: the figure's name.
         relation: the mart or view that the rows come from, if there is only one; it describes the columns.
+
+    Raises:
+        UsageError: the file is neither CSV nor Excel, or there are no rows.
+        PipelineError: the file cannot be written.
     """
-    refuse_other_suffix(file)
+    if file.suffix not in SUFFIXES:
+        raise UsageError(f"{file}: the file must end in {' or '.join(SUFFIXES)}")
     if not board:
         raise UsageError(f"{file}: no model has a verdict in this selection; see `prbench status`")
     # A file must say which benchmark and revision it is about.
@@ -75,16 +80,6 @@ def write_board(job: Job, board: Rows, file: Path, name: str = "leaderboard", re
     where = f"in {beside}" if file.suffix == ".csv" else "on the second sheet"
     notes = [f"{counted(len(rows), 'row')} in {file}", f"its columns are explained {where}"]
     return StageReport(name, rows=len(rows), notes=notes)
-
-
-def refuse_other_suffix(file: Path) -> None:
-    """Refuse a file that is neither CSV nor Excel.
-
-    Raises:
-        UsageError: it is not.
-    """
-    if file.suffix not in SUFFIXES:
-        raise UsageError(f"{file}: the file must end in {' or '.join(SUFFIXES)}")
 
 
 def _write_sheet(workbook: Any, name: str, rows: Sequence[Mapping[str, Any]]) -> None:

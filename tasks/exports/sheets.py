@@ -59,13 +59,14 @@ def readable(conversation: Conversation) -> str:
 
 
 def write_sheet(
-    file: Path, columns: Sequence[str], how: str, rows: Iterable[Row], conversations: Mapping[str, Conversation]
+    reader: Reader, wanted: WantedTasks, file: Path, columns: Sequence[str], how: str, rows: Sequence[Row]
 ) -> None:
     """Write rows as CSV, each with its task's conversation, instructions, and empty cells for people.
 
     Raises:
         PipelineError: the file cannot be written.
     """
+    conversations = complete_conversations(reader, wanted, {row["task"] for row in rows})
     texts = {task_id: readable(conversation) for task_id, conversation in conversations.items()}
     given = ({**row, SHEET_COLUMN: how, "conversation": texts[row["task"]]} for row in rows)
     cells = [{name: row.get(name) for name in columns} for row in given]
@@ -109,8 +110,7 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
         wanted = wanted_tasks(job, reader)
         ordered = spread(_usable(job, reader, wanted, file), seed)
         rows = _rows(reader, wanted, [each["response_id"] for each in islice(ordered, n_rows)])[:n_rows]
-        conversations = complete_conversations(reader, wanted, {row["task"] for row in rows})
-    how = _write(file, wanted, rows, conversations)
+        how = _write(reader, wanted, file, rows)
     n_responses, n_tasks, n_models = (len({row[name] for row in rows}) for name in ("response_id", "task", "model"))
     summary = f"{len(rows)} criteria of {n_responses} responses ({n_tasks} tasks, {n_models} models) in {file}"
     return StageReport("export", rows=len(rows), notes=[summary, f"fill in {how}"])
@@ -152,12 +152,11 @@ def export_sampled_labelling(
         chosen = {(row["response_id"], row["criterion_id"]) for row in draws if not row["is_known"]}
         of_responses = _rows(reader, wanted, sorted({response_id for response_id, _ in chosen}))
         rows = [row for row in of_responses if (row["response_id"], row["criterion"]) in chosen]
-        conversations = complete_conversations(reader, wanted, {row["task"] for row in rows})
         if not reader.select("label_sheets", "1", sheet_id=sheet["sheet_id"]):
             warehouse.write("label_sheets", [sheet])
             warehouse.write("label_draws", draws)
             warehouse.publish()
-    how = _write(file, wanted, rows, conversations)
+        how = _write(reader, wanted, file, rows)
     notes = [f"{sheet['design']}, in {file}", f"fill in {how}", _forecast(widths, population, sheet["n_drawn"])]
     return LabellingReport("export", rows=len(rows), notes=notes, sheet_id=sheet["sheet_id"], expected_widths=widths)
 
@@ -188,12 +187,12 @@ def _rows(reader: Reader, wanted: WantedTasks, response_ids: Sequence[str]) -> l
     return reader.rows(sql.read("queries/exports/labelling_rows"), {**wanted.key, "response_ids": response_ids})
 
 
-def _write(file: Path, wanted: WantedTasks, rows: Iterable[Row], conversations: Mapping[str, Conversation]) -> str:
+def _write(reader: Reader, wanted: WantedTasks, file: Path, rows: Sequence[Row]) -> str:
     """Write a sheet for graders, and return its instructions."""
     decision, entered = _DECISIONS[wanted.benchmark.grading]
     how = f"judge: your name; {decision}: {entered}; explanation: if you like"
     columns = [decision if name == "criteria_met" else name for name in LABELLING_COLUMNS]
-    write_sheet(file, columns, how, rows, conversations)
+    write_sheet(reader, wanted, file, columns, how, rows)
     return how
 
 
@@ -266,7 +265,6 @@ def export_review(
         chosen = [population[each.position] for each in sampled]
         file = target if target.suffix == SUFFIX else target / f"review-{sample_id[:8]}{SUFFIX}"
         refuse_target(file)
-        conversations = complete_conversations(reader, wanted, {row["task"] for row in chosen})
         if not reader.select("review_samples", "1", sample_id=sample_id):
             common = {
                 **wanted.key, "sample_id": sample_id, "population_id": population_id, "n_population": len(population),
@@ -278,11 +276,11 @@ def export_review(
                 for each, row in zip(sampled, chosen, strict=True)
             ])  # fmt: skip
             warehouse.publish()
-    cells = [
-        row | {"sample": sample_id, "describes": row["weight"] and f"something {'un' * (row['weight'] < 0)}desired"}
-        for row in chosen
-    ]
-    write_sheet(file, REVIEW_COLUMNS, HOW, cells, conversations)
+        cells = [
+            row | {"sample": sample_id, "describes": row["weight"] and f"something {'un' * (row['weight'] < 0)}desired"}
+            for row in chosen
+        ]
+        write_sheet(reader, wanted, file, REVIEW_COLUMNS, HOW, cells)
     n_of = len({row["task"] for row in chosen})
     notes = [f"{len(chosen)} of {len(population)} criteria ({n_of} tasks) in {file}", design, f"fill in {HOW}"]
     return StageReport("export", rows=len(chosen), notes=notes)

@@ -273,13 +273,11 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder 
 
     database = stage / warehouse.database.name
     kept_as(warehouse.database, database)
-    paths, site = {database.name: database}, job.report_folder
-    if (site / "index.html").is_file():
+    if ((site := job.report_folder) / "index.html").is_file():
         with only_writer(site):  # linked files stay as they are, because a report replaces files and never changes them
             for each in report_files(site):
-                paths[f"report/{each}"] = stage / "report" / each
-                kept_as(site / each, paths[f"report/{each}"])
-    files = {bundles.file_at(path, name): path for name, path in sorted(paths.items())}
+                kept_as(site / each, stage / "report" / each)
+    files = {bundles.file_at(stage / name, name): stage / name for name in sorted(Folder(stage).files())}
     content = hashlib.sha256(json.dumps({file.name: file.sha256 for file in files}).encode()).hexdigest()
     latest = bundles.read_pointer(location)
     if latest and latest.content == content and bundles.is_complete(location.below(latest.publication)):

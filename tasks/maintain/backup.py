@@ -115,10 +115,9 @@ def _files(warehouse: Warehouse, stage: Path, intact: Mapping[str, File]) -> dic
         if name not in parts:
             # The last backup needs its copy of a file that may change until this backup is complete.
             copy = replace(copy, name=copy.name + _mark(copy.sha256))
+        elif not is_named_after(name, copy.sha256):
+            raise Damaged(f"{parts[name]}: is damaged; run `prbench aggregate`, then back up again")
         files[copy] = None if intact.get(name) == copy else stage / name
-    for file in files:
-        if _path_of(file) in parts and not is_named_after(file.name, file.sha256):
-            raise Damaged(f"{parts[_path_of(file)]}: is damaged; run `prbench aggregate`, then back up again")
     return files
 
 
