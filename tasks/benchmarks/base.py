@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasks.rules.records import ScoreDefinition, Task
 from tasks.rules.verdict import GRADINGS
@@ -28,8 +28,7 @@ class RowError(ValueError):
     """A row that cannot become a task (it has no usable id); the message names the problem."""
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(NamedTuple):
     """A mean of the primary score in the benchmark's own paper; it is shown only beside the same split and judge.
 
     Attributes:
@@ -49,8 +48,7 @@ class Reference:
     source: str
 
 
-@dataclass(frozen=True)
-class Vocabulary:
+class Vocabulary(NamedTuple):
     """The labels that an annotator may give a task, for one kind of label.
 
     Attributes:
@@ -72,8 +70,7 @@ class Vocabulary:
         return self.labels.get(task_field or ANY_FIELD, self.labels.get(ANY_FIELD, {}))
 
 
-@dataclass(frozen=True)
-class ReviewReference:
+class ReviewReference(NamedTuple):
     """The share of a benchmark's criteria that independent experts agree with, as its own paper gives it.
 
     Attributes:

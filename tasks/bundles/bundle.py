@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -41,8 +41,7 @@ class File:
     sha256: str
 
 
-@dataclass(frozen=True)
-class Bundle:
+class Bundle(NamedTuple):
     """The content of a manifest: the kind of the bundle, the files, and further entries."""
 
     kind: Kind

@@ -11,10 +11,9 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tasks.benchmarks import folder_of, load_benchmark
 from tasks.benchmarks.base import Benchmark, RowError
@@ -154,8 +153,7 @@ def with_prompt(row: Row, prompts: Mapping[str, str], id_columns: Iterable[str])
 _REVISION_HEX = 40
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """A readable data set: its pinned revision, and a function that returns the rows of a split, in their order.
 
     `files` are the local files, by split.
@@ -165,7 +163,7 @@ class Source:
     revision: str
     splits: tuple[str, ...]
     rows: Callable[[str], Sequence[Row]]
-    files: Mapping[str, Path] = field(default_factory=dict)
+    files: Mapping[str, Path] = {}
 
 
 def tasks_of(source: Source, split: str, benchmark: Benchmark) -> Iterator[Task]:
@@ -215,7 +213,7 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
     source = _located(dataset, benchmark)
     if missing := next((split for split in dataset.splits if split not in source.splits), None):
         raise UsageError(f"dataset.splits: {source.name} has no split {missing!r}; it has {', '.join(source.splits)}")
-    return replace(source, splits=dataset.splits or source.splits)
+    return source._replace(splits=dataset.splits or source.splits)
 
 
 def _located(dataset: Dataset, benchmark: Benchmark) -> Source:

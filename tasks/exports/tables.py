@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -180,7 +180,7 @@ def opened_export(source: Path | Store) -> Iterator[Export]:
     names = {name for table in tables for name in table.files}
     if unlisted := names - {file.name for file in bundle.files}:
         raise bundles.Damaged(f"{location}: {min(unlisted)} is of a table and not among the files; export again")
-    of_tables = replace(bundle, files=tuple(file for file in bundle.files if file.name in names))
+    of_tables = bundle._replace(files=tuple(file for file in bundle.files if file.name in names))
     with bundles.verified(location, of_tables) as folder:
         yield folder, tables
 

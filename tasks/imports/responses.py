@@ -10,7 +10,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
-from tasks.dataset.foreign_files import files_inside, hash_inside, read_regular
+from tasks.dataset.foreign_files import files_inside, hash_inside, open_inside, read_regular
 from tasks.imports import files
 from tasks.imports.documents import SUFFIXES, Converted, convert, converters
 from tasks.imports.files import Given, ImportRefused, NotHere, Row
@@ -101,7 +101,7 @@ def offer_of(
     rows = [Offered(where, row, _document(source, where, row)) for where, row in given]
     batch, documents = files.batch_of(read_regular(source), model), _documents(rows)
     if documents:
-        batch = _batch([batch, *(hash_inside(source.parent, file) for file in documents)])
+        batch = _batch([batch, *(hash_inside(source.parent, file.relative_to(source.parent)) for file in documents)])
     return rows, source.parent, batch, 0
 
 
@@ -111,7 +111,13 @@ def _documents(rows: Sequence[Offered]) -> list[Path]:
 
 
 def _document(source: Path, where: str, row: Given) -> Path | None:
-    """Return the document that a row names, relative to the folder of the row's file."""
+    """Return the document that a row names, relative to the folder of the row's file.
+
+    Raises:
+        ImportRefused: the row has a response too, or names another kind of file.
+        NotInside: it is elsewhere, or is not a regular file.
+        OSError: it does not exist.
+    """
     if (name := files.text_in(row, "file")) is None:
         return None
     if files.text_in(row, "response"):
@@ -119,6 +125,7 @@ def _document(source: Path, where: str, row: Given) -> Path | None:
     document = source.parent / name
     if document.suffix.lower() not in SUFFIXES:
         raise ImportRefused(f"{where}: `file` {name} is not a document; documents end in {', '.join(SUFFIXES)}")
+    open_inside(source.parent, name).close()
     return document
 
 

@@ -11,10 +11,9 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import sql
 from tasks.config.job import Job
@@ -134,8 +133,7 @@ def _cost_rows(job: Job, query_name: str, given: Mapping[str, Any]) -> list[Row]
         return reader.rows(query, {"spend": json.dumps(spend), "structure": structure, **given})
 
 
-@dataclass(frozen=True)
-class ResponseChoice:
+class ResponseChoice(NamedTuple):
     """A choice of responses: those that meet all given conditions. `longer_than` counts letters and digits."""
 
     response_ids: Sequence[str] = ()
