@@ -136,9 +136,8 @@ class Folder:
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a small file; None: there is no such file."""
-        if not (path := self.path / name).exists():
-            return None
-        return read_regular(path)
+        path = self.path / name
+        return read_regular(path) if path.exists() else None
 
     def write(self, name: str, content: bytes) -> None:
         """Write a small file, or replace it."""
