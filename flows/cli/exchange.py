@@ -1,6 +1,6 @@
 """The command `import`: responses, verdicts, results, reviews and warehouses, and retracting an import."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,13 +9,14 @@ from click.core import ParameterSource
 
 from flows.cli.options import WAREHOUSE, Context, Group, command, number
 from flows.cli.output import refuse_early, report_done, write
+from tasks.rules.errors import UsageError
 from tasks.rules.verdict import GRADINGS
 
 if TYPE_CHECKING:
     from tasks.config.job import Job
     from tasks.run.writing import StageReport
 
-_PATH, _SOURCE = click.Path(path_type=Path), click.Path(path_type=Path, exists=True)
+_PATH = click.Path(path_type=Path)
 RESULT_FORMATS = ("prbench", "inspect", "evalscope", "simple-evals", "m42")
 """The formats of `tasks.imports.FORMATS`. A help page cannot wait for that import; a test compares the lists."""
 
@@ -47,11 +48,14 @@ def import_(context: Context, retract: str | None) -> int:
         return 0
     from tasks.imports.files import retract as retract_batch
 
-    return _write_import(context, lambda job: [retract_batch(job, retract)])
+    return _write_import(context, [], lambda job: [retract_batch(job, retract)])
 
 
-def _write_import(context: Context, work: Callable[["Job"], list["StageReport"]]) -> int:
+def _write_import(context: Context, sources: Sequence[Path], work: Callable[["Job"], list["StageReport"]]) -> int:
     """Do an import as a run, and show its result; what cannot succeed is refused first (see `refuse_early`)."""
+    for source in sources:
+        if not source.exists():
+            raise UsageError(f"{source}: no such file; check the path")
     refuse_early(context, must_be_stored=True)
     return write(context, context.job, lambda: work(context.job))
 
@@ -59,7 +63,7 @@ def _write_import(context: Context, work: Callable[["Job"], list["StageReport"]]
 @command("vintage", "as", "skip-unknown", of=import_, name="responses", texts={
     "vintage": "Vintage of rows that name none.  [default: base]",
 })  # fmt: skip
-@click.argument("source", type=_SOURCE, metavar="FILE|FOLDER")
+@click.argument("source", type=_PATH, metavar="FILE|FOLDER")
 @click.option("--pattern", metavar="NAMES", help="File names in a folder, without endings, made of {task}, {model}, "
               "{trial} and {vintage}.  [default: {model}/{task}; with --as: {task}]")  # fmt: skip
 @click.option("--skip-other", is_flag=True, help="Skip files in the folder that do not match, and show their number.")
@@ -83,7 +87,7 @@ def import_responses(context: Context, source: Path, **own: Any) -> int:
     """
     from tasks.imports.responses import import_responses as bring_in
 
-    return _write_import(context, lambda job: [bring_in(job, source, **own)])
+    return _write_import(context, [source], lambda job: [bring_in(job, source, **own)])
 
 
 @command("vintage", "night", "as", "by", "skip-unknown", of=import_, name="verdicts", texts={
@@ -91,7 +95,7 @@ def import_responses(context: Context, source: Path, **own: Any) -> int:
     "vintage": "Vintage of rows that name none.  [default: base]",
     "night": "Vintage of rows that name none, for models with `resample: nightly`.  [default: same as --vintage]",
 })  # fmt: skip
-@click.argument("file", type=_SOURCE)
+@click.argument("file", type=_PATH)
 @click.option("--task", metavar="ID", help="Task of rows that name none.")
 @click.option("--grading", type=click.Choice(GRADINGS), help="Grading of rows that name none.  "
               "[default: binary for true and false, else the benchmark's]")  # fmt: skip
@@ -120,7 +124,7 @@ def import_verdicts(context: Context, file: Path, **own: Any) -> int:
     """
     from tasks.imports.verdicts import import_verdicts as bring_in
 
-    return _write_import(context, lambda job: [bring_in(job, file, **own)])
+    return _write_import(context, [file], lambda job: [bring_in(job, file, **own)])
 
 
 @command("vintage", "as", "by", "skip-unknown", of=import_, name="results", texts={
@@ -130,7 +134,7 @@ def import_verdicts(context: Context, file: Path, **own: Any) -> int:
     "list them.",
     "vintage": "Vintage of the responses.  [default: base]",
 })  # fmt: skip
-@click.argument("files", type=_SOURCE, metavar="FILE", nargs=-1, required=True)
+@click.argument("files", type=_PATH, metavar="FILE", nargs=-1, required=True)
 @click.option("--format", "format_name", type=click.Choice(["auto", *RESULT_FORMATS]), default="auto",
               show_default=True, help="Harness that wrote the files; auto: recognise it by their content.")  # fmt: skip
 def import_results(context: Context, files: tuple[Path, ...], **own: Any) -> int:
@@ -150,11 +154,11 @@ def import_results(context: Context, files: tuple[Path, ...], **own: Any) -> int
     """
     from tasks.imports.results.importing import import_results as bring_in
 
-    return _write_import(context, lambda job: bring_in(job, files, **own))
+    return _write_import(context, files, lambda job: bring_in(job, files, **own))
 
 
 @command("by", "skip-unknown", of=import_, name="reviews", texts={"by": "Reviewer of rows that name none."})
-@click.argument("files", type=_SOURCE, metavar="FILE", nargs=-1, required=True)
+@click.argument("files", type=_PATH, metavar="FILE", nargs=-1, required=True)
 def import_reviews(context: Context, files: tuple[Path, ...], judge: str | None, skip_unknown: bool) -> int:
     """Import reviews of criteria that people entered in sheets of `prbench export review`.
 
@@ -169,7 +173,7 @@ def import_reviews(context: Context, files: tuple[Path, ...], judge: str | None,
     """
     from tasks.imports.verdicts import import_reviews as bring_in
 
-    return _write_import(context, lambda job: bring_in(job, files, reviewer=judge, skip_unknown=skip_unknown))
+    return _write_import(context, files, lambda job: bring_in(job, files, reviewer=judge, skip_unknown=skip_unknown))
 
 
 @command(of=import_, name="warehouse", location=WAREHOUSE)

@@ -18,10 +18,9 @@ from tests.kit import Patch, job_on, prepared
 
 SAMPLES = PROJECT / "warehouse" / "samples"
 LEAVES = {name: command for name, command in commands_of() if not isinstance(command, click.Group)}
-GIVEN = str(SAMPLES / "labels.csv")
 NEEDED = {
-    "import responses": [GIVEN], "import verdicts": [GIVEN], "import warehouse": ["nosuch"],
-    "import results": [GIVEN], "import reviews": [GIVEN], "export review": ["sheet.csv"],
+    "import responses": ["nosuch.csv"], "import verdicts": ["nosuch.csv"], "import warehouse": ["nosuch"],
+    "import results": ["nosuch.json"], "import reviews": ["nosuch.csv"], "export review": ["sheet.csv"],
     "export inspect": ["logs"], "export datasets": ["set"], "export tables": ["folder"],
     "export labelling": ["sheet.csv"], "backup": ["folder"], "restore": ["nosuch"], "publish": ["folder"],
     "certify": ["figures.zip"], "verify": ["nosuch.zip"], "diff": ["a", "b"], "cascade": ["a", "b"],
@@ -134,7 +133,7 @@ def test_a_wrong_option_configuration_or_benchmark_is_refused(name: str, refused
     (["diff", "a", "b", "--debiased", "--flips", "3"], "--debiased shows no flipped criteria; leave --flips out"),
     (["import", "responses", str(SAMPLES / "responses.jsonl")], "nothing is stored here yet; run `prbench ingest`"),
     (["import", "verdicts", str(SAMPLES / "labels.csv")], "nothing is stored here yet; run `prbench ingest`"),
-    (["import", "responses", "gone.jsonl"], "Path 'gone.jsonl' does not exist"),
+    (["import", "responses", "gone.jsonl"], "no such file; check the path"),
     (["import", "warehouse", str(SAMPLES)], "not a complete export or publication, manifest.json is"),
     (["import", "--retract", "nope"], "nothing is stored here yet; run `prbench ingest`"),
     (["remove", "response", "nope"], "nope: no stored response has this id"),
