@@ -53,11 +53,12 @@ def import_(context: Context, retract: str | None) -> int:
 
 def _write_import(context: Context, sources: Sequence[Path], work: Callable[["Job"], list["StageReport"]]) -> int:
     """Do an import as a run, and show its result; what cannot succeed is refused first (see `refuse_early`)."""
+    job = context.job  # a wrong configuration is refused first
     for source in sources:
         if not source.exists():
             raise UsageError(f"{source}: no such file; check the path")
     refuse_early(context, must_be_stored=True)
-    return write(context, context.job, lambda: work(context.job))
+    return write(context, job, lambda: work(job))
 
 
 @command("vintage", "as", "skip-unknown", of=import_, name="responses", texts={
