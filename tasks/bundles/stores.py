@@ -147,7 +147,7 @@ class Folder:
         """Copy local files to these names; a file that is already at its target stays."""
         for name, source in files.items():
             if source != (target := self.path / name):
-                write_file(target.parent, partial(shutil.copyfile, source), target.name)
+                write_file(target.parent, partial(shutil.copyfile, source), lambda _: target.name)
 
     def get(self, files: Mapping[str, Path]) -> None:
         """Copy the files with these names to other local paths; no link that leads out of the folder is followed.

@@ -172,7 +172,7 @@ def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, An
     files = {file_at(folder / name, name): folder / name for name in names}
     write_bundle(Folder(folder), "certificate", files, {**about, "n_rows": n_rows})
     with disk_errors(file):
-        write_file(file.parent, lambda path: _write_archive(path, folder, [MANIFEST, *names]), file.name)
+        write_file(file.parent, lambda path: _write_archive(path, folder, [MANIFEST, *names]), lambda _: file.name)
 
 
 def _write_archive(path: Path, folder: Path, members: Iterable[str]) -> None:

@@ -30,6 +30,10 @@ a verdict on each criterion under both. `is_small`: too few tasks, or too few th
 """
 
 
+_FIRST = ("n_paired", "n_tasks", "strong_calls", "cheap_calls", "changed_model", "n_ranked_responses", "is_small")
+"""The columns before those with intervals."""
+
+
 def _estimate(name: str, value: Any = np.nan, ends: Any = (np.nan, np.nan)) -> Figures:
     """Return the columns of a figure and of its 95 % interval over tasks, from numbers that may be NaN."""
     return dict(zip((name, f"{name}_ci_low", f"{name}_ci_high"), map(known, (value, *ends)), strict=True))
@@ -134,7 +138,7 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Co
     shares = intervals.quotient(sums.sum(axis=0), n_paired)
     return [
         {
-            "n_paired": int(n_paired[i]), "strong_calls": known(1_000 * shares[i]),
+            **dict.fromkeys(_FIRST), "n_paired": int(n_paired[i]), "strong_calls": known(1_000 * shares[i]),
             "cheap_calls": 1_000.0 * n_cheap[i], **_estimate("escalated_share", shares[i], ends[i]),
             **_estimate("thousand_usd", shares[i] * strong_usd + fixed[i], ends[i] * strong_usd + fixed[i]),
             **agreed[i], **_ranking(paired, values[i], sampled[:2_000], here),

@@ -124,8 +124,12 @@ class Studentised:
 def _two_sided(steps: Draws, reached: float) -> float:
     """Return the smallest error at which the steps' upper quantile is below `reached`, interpolated."""
     steps = steps[~np.isnan(steps)]
-    share_below = float(np.interp(reached, steps, np.linspace(0.0, 1.0, len(steps))))
-    return min(1.0, 2.0 * (1.0 - share_below))
+    above = int(np.searchsorted(steps, reached))
+    if above in {0, len(steps)}:
+        return 0.0 if above else 1.0
+    low, high = float(steps[above - 1]), float(steps[above])
+    position = above - 1 + (reached - low) / (high - low)
+    return min(1.0, 2.0 * (1.0 - position / (len(steps) - 1)))
 
 
 def studentised(
