@@ -347,6 +347,8 @@ def import_reviews(
 
 
 def _review_row(common: Row, sampled: Set[tuple[str, ...]], where: str, given: Given, wording: Wording) -> Row:
+    if wording.rubric != ORIGINAL:
+        raise ImportRefused(f"{where}: {wording.criterion_id} is a rewritten criterion; reviews are of original ones")
     subject = f"criterion {wording.criterion_id} of task {wording.task_id}"
     # The criterion may have been reworded, in the sheet or in the data set.
     hash_given, title, sample = (_entered(given, name) for name in ("criterion_hash", "title", "sample"))
