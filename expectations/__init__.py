@@ -232,7 +232,9 @@ def _validated(expectations: Mapping[int, Expectation], frame: Any) -> Any:
     context.variables.progress_bars = gx.data_context.types.base.ProgressBarsConfig(globally=False)
     suite = gx.ExpectationSuite(name="suite")
     for index, each in expectations.items():
-        kind = getattr(gx.expectations, each.kind)
+        kind = getattr(gx.expectations, each.kind, None)
+        if kind is None:
+            raise RuntimeError(f"{each.check}: Great Expectations has no {each.kind}")
         suite.add_expectation(kind(**each.arguments, severity=each.severity, meta={"place": index}))
     # Great Expectations hashes all its input, and texts take long.
     batch = context.data_sources.pandas_default.read_dataframe(frame.drop(columns=["key", "note"], errors="ignore"))

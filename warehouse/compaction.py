@@ -100,7 +100,7 @@ def _rewritten(connection: duckdb.DuckDBPyConnection, table: StoredTable, folder
     try:
         return write_part(
             folder, lambda temporary: connection.execute(f"copy ({rows}) to {quoted(temporary)} {written_as}"),
-            lambda: moment_of(parts[-1]),
+            lambda _: moment_of(parts[-1]),
         )  # fmt: skip
     finally:
         connection.execute(f"reset threads; set preserve_insertion_order = false; set memory_limit = '{memory()}'")

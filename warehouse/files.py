@@ -92,9 +92,14 @@ HASH_HEX = 24
 """Length of the content hash in the name of a part."""
 
 
-def write_part(folder: Path, write: Callable[[Path], object], moment: Callable[[], str]) -> Path:
-    """Write a part (see `write_file`); its name has the moment, chosen after the write, and the content's hash."""
-    return write_file(folder, write, lambda temporary: f"{moment()}-{hash_of(temporary)[:HASH_HEX]}.parquet")
+def write_part(folder: Path, write: Callable[[Path], object], moment: Callable[[str], str]) -> Path:
+    """Write a part (see `write_file`); its name has the content's hash, and the moment that `moment` gives for it."""
+
+    def name(temporary: Path) -> str:
+        content_hash = hash_of(temporary)[:HASH_HEX]
+        return f"{moment(content_hash)}-{content_hash}.parquet"
+
+    return write_file(folder, write, name)
 
 
 def is_whole(path: Path) -> bool:

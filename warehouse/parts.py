@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warehouse.errors import WarehouseError, explaining
-from warehouse.files import Unsound, note, read_sealed, write_part, write_sealed
+from warehouse.files import Unsound, is_named_after, note, read_sealed, write_part, write_sealed
 from warehouse.tables import TABLES
 
 DATABASE, FILE, LIST = "prbench.duckdb", "warehouse.json", "list.json"
@@ -155,8 +155,8 @@ def moment_of(part: Path) -> str:
 class PartStore:
     """The parts of every stored table in a warehouse, one folder for each table, and the path of its database.
 
-    A part's name is `<milliseconds>-<content hash>.parquet`: sorted names are the order of writing. Compaction replaces
-    many parts by merged ones.
+    A part's name is `<milliseconds>-<content hash>.parquet`: sorted names are the order of writing, and the same
+    content is not stored twice in a row. Compaction replaces many parts by merged ones.
     """
 
     def __init__(self, root: Path) -> None:
@@ -165,7 +165,8 @@ class PartStore:
     def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> str | None:
         """Write rows as one part and return its name; None when there are no rows.
 
-        The part is on disk, under its final name, when this returns.
+        The part is on disk, under its final name, when this returns. If the last part has this content already, its
+        name is returned.
 
         Raises:
             WarehouseError: a row does not fit the table's contract, or the disk refuses.
@@ -189,13 +190,16 @@ class PartStore:
         with explaining(f"{folder}: a part cannot be written"):
             return write_part(
                 folder, lambda temporary: pq.write_table(rows, temporary, compression="zstd"),
-                lambda: moment or self._next_moment(table_name),
+                lambda content_hash: moment or self._moment_for(table_name, content_hash),
             ).name  # fmt: skip
 
-    def _next_moment(self, table_name: str) -> str:
+    def _moment_for(self, table_name: str, content_hash: str) -> str:
+        parts = self.standing(table_name)
+        if parts and is_named_after(parts[-1].name, content_hash):
+            return moment_of(parts[-1])  # the same content replaces the last part, so nothing changes
         # At least the clock's milliseconds, and later than every current part, even if the clock went back.
         # The name is chosen after the write, so parts almost always appear in the order of their names.
-        last = max((int(moment_of(part)) for part in self.standing(table_name)), default=0)
+        last = max((int(moment_of(part)) for part in parts), default=0)
         return f"{max(time.time_ns() // 1_000_000, last + 1):015d}"
 
 
