@@ -20,7 +20,7 @@ with counted as (
 
 select * exclude (position)
 from counted
-order by judge_config <> $main, judge_config, is_hard, split, shared_model, position, label;
+order by judge_config <> $main, judge_config, is_hard, split, shared_model, position, label, model;
 
 -- name: condition_criteria
 -- The criteria that gain most points under a condition, and those that lose
@@ -41,7 +41,7 @@ qualify row_number() over (
     order by abs(points) desc, task_id, criterion_id
 ) <= $n_criteria
 order by judge_config <> $main, judge_config, shared_model, position, points desc, task_id,
-    criterion_id;
+    criterion_id, vintage;
 
 -- name: condition_differences
 -- Each condition and its baseline, over the whole rubric or by category (with the
@@ -69,4 +69,5 @@ from presented_condition_differences
 where n_responses + baseline_n_responses > 0
     and breakdown = $breakdown
     and score_name = if($breakdown = 'all', $score, $label_score)
-order by judge_config <> $main, judge_config, is_hard, split, shared_model, position, label;
+order by judge_config <> $main, judge_config, is_hard, split, shared_model, position, label,
+    vintage;

@@ -6,9 +6,10 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, Self
 
+import duckdb
+
 import sql
 from tasks.figures.figure import Figure
-from warehouse import quoted
 
 SAMPLING = ("model", "model_config_hash", "vintage")
 JUDGE_CONFIG = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
@@ -139,21 +140,8 @@ def relation_of(figure: Figure) -> str:
 
 def literal(value: Any) -> str:
     """Return a value as SQL text."""
-    match value:
-        case None:
-            return "null"
-        case bool() | int():
-            return str(value).lower()
-        case float():  # with an exponent: without one it would be a decimal, which charts do not treat as a number
-            return f"{value!r}" if "e" in repr(value) else f"{value!r}e0"
-        case Rows():  # it has its columns even without rows
-            rows = ",\n    ".join(f"({_listed(row)})" for row in value.rows)
-            return f"(values\n    {rows}\n)" if rows else f"(select {', '.join(['null'] * value.width)} where false)"
-        case list() | tuple():
-            return f"[{_listed(value)}]"
-        case _:
-            return quoted(value)
-
-
-def _listed(values: Any) -> str:
-    return ", ".join(map(literal, values))
+    if not isinstance(value, Rows):
+        return str(duckdb.ConstantExpression(value))
+    rows = ",\n    ".join(f"({', '.join(map(literal, row))})" for row in value.rows)
+    # A table has its columns even without rows.
+    return f"(values\n    {rows}\n)" if rows else f"(select {', '.join(['null'] * value.width)} where false)"
