@@ -61,7 +61,7 @@ def columns(names: str, **headings: str | tuple[Kind, str]) -> tuple[Column, ...
         headings: name -> a heading that differs from the usual one, or a format and a heading.
 
     Raises:
-        LookupError: a column has no usual heading.
+        KeyError: a column has no usual heading in `sql/schema.yml`.
     """
     parsed: list[Column] = []
     for part in names.split("; "):
@@ -71,8 +71,6 @@ def columns(names: str, **headings: str | tuple[Kind, str]) -> tuple[Column, ...
             given = headings.get(stem)
             if isinstance(given, tuple):
                 kind, heading = given
-            elif stem not in _usual() and name[-1] != "~":
-                raise LookupError(f"no title of the column {stem!r} in sql/schema.yml")
             else:
                 kind, own = _INTERVAL if name[-1] == "~" else _usual()[stem]
                 heading = given or own
@@ -223,10 +221,8 @@ class Figure:
         charts: declarations of its charts; none for a figure that is a table only.
         headings: headings of columns that differ from the usual ones.
         empty: the text if there are no rows; a figure without one is left out then.
-        query: the name of the query for the rows (in `sql/figures/`), if it is not the name of the figure; several
+        query: the query for the rows, or its name in `sql/figures/` if it is not the name of the figure; several
             figures may share a query.
-        relation: the mart or view that gives the rows, with all its columns, if there is no query.
-        order: the order of the rows, in SQL.
         compute: computes rows that SQL cannot, from the scope and the figure's parameters.
         given: the figure's own parameters; others are shared by all queries.
         listed: selects the rows of the table, which is for reading: by default those on full splits; the CSV has all.
@@ -246,8 +242,6 @@ class Figure:
     headings: Mapping[str, str | tuple[Kind, str]] = field(default_factory=dict)
     empty: str = ""
     query: str = ""
-    relation: str = ""
-    order: str = ""
     compute: Callable[[Any, Mapping[str, Any]], list[dict[str, Any]]] | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
     listed: Callable[[Rows], Rows] = on_full_splits

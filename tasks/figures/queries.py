@@ -49,7 +49,7 @@ def filled(
     Raises:
         KeyError: a parameter of the query is not given.
     """
-    text = query if " " in query else _stored(query)
+    text = _text(query)
     parts = sql.tokens(sql.with_ctes(text, {**(steps or {}), **_steps(text, columns_of)}))
     for i, (sign, name) in enumerate(pairwise(parts)):
         if sign == "$":
@@ -57,12 +57,15 @@ def filled(
     return "".join(parts)
 
 
-def _stored(name: str) -> str:
-    if "/" not in name:
-        return _by_name()[name]
-    folder = "figures" if (sql.FOLDER / f"figures/{name.partition('/')[0]}.sql").exists() else "report"
-    file, _, query = name.partition("/")
-    return sql.queries(f"{folder}/{file}")[query]
+def _text(query: str) -> str:
+    """Return the text of a query that is given as a text or by its name."""
+    if " " in query:
+        return query
+    if "/" not in query:
+        return _by_name()[query]
+    file, _, name = query.partition("/")
+    folder = "figures" if (sql.FOLDER / f"figures/{file}.sql").exists() else "report"
+    return sql.queries(f"{folder}/{file}")[name]
 
 
 @cache
@@ -126,10 +129,8 @@ _BUILT: Mapping[str, Callable[[str, ColumnsOf], str]] = {
 
 
 def text_of(figure: Figure) -> str:
-    """Return the query of a figure, as stored or as built from its relation and order."""
-    if figure.relation:
-        return f"from presented_{figure.relation}\norder by {figure.order}"
-    return _stored(figure.query or figure.name)
+    """Return the query of a figure."""
+    return _text(figure.query or figure.name)
 
 
 def relation_of(figure: Figure) -> str:

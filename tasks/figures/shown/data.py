@@ -165,8 +165,8 @@ _REVIEWERS = Figure(
     "The share of equal decisions in a check, by reviewers of the same criteria: two of them, or all of them.",
     "review_check reviewer_a reviewer_b agreement± kappa± alpha± n n_tasks",
     headings={"alpha": "Krippendorff's alpha"},
-    relation="reviewer_agreement",
-    order="review_check <> 'agree', review_check, reviewer_b is not null, reviewer_a, reviewer_b",
+    query="from presented_reviewer_agreement "
+    "order by review_check <> 'agree', review_check, reviewer_b is not null, reviewer_a, reviewer_b",
 )  # fmt: skip
 _CHECKS = Figure(
     "review_checks",
@@ -193,8 +193,7 @@ _PREDICTIONS = Figure(
         is_sorted=True, least=(0, 0),
     ),
     headings={"outcome": "Disagreement of"},
-    relation="review_predictions",
-    order="outcome, reviewer, auc desc nulls last, review_check",
+    query="from presented_review_predictions order by outcome, reviewer, auc desc nulls last, review_check",
     measured=("is_small",),
 )  # fmt: skip
 _OBJECTIONS = Figure(

@@ -152,8 +152,7 @@ _CALIBRATION = Figure(
     "reliability minus resolution plus uncertainty.",
     "judge reference breakdown label calibration_error± is_small plain_error brier± reliability resolution "
     "uncertainty mean_probability met_share n n_tasks",
-    relation="calibration",
-    order="judge, reference, breakdown, label",
+    query="from presented_calibration order by judge, reference, breakdown, label",
     measured=("brier",),
 )
 _DIAGRAM = Figure(
@@ -166,8 +165,7 @@ _DIAGRAM = Figure(
         "reference", rows=lambda rows: [row for row in rows if row["breakdown"] == "all"], x="mean_probability",
         y="met_share", n="n", colour="judge", tips="judge mean_probability met_share n",
     ),
-    relation="calibration_curve",
-    order="judge, reference, breakdown, label, bin",
+    query="from presented_calibration_curve order by judge, reference, breakdown, label, bin",
 )  # fmt: skip
 _NEIGHBOURS = Figure(
     "neighbour_effects",
@@ -176,8 +174,8 @@ _NEIGHBOURS = Figure(
     "configured) and shuffled (groups in another order). The change is the second share minus the first: of met "
     "criteria (met), or of criteria on which another grader agrees (agreement).",
     "judge measure_of compared_with arrangement breakdown label change± is_small before after n n_tasks",
-    relation="neighbour_effects",
-    order="judge, measure_of <> 'met', measure_of, compared_with, arrangement, breakdown, label",
+    query="from presented_neighbour_effects "
+    "order by judge, measure_of <> 'met', measure_of, compared_with, arrangement, breakdown, label",
     measured=("change",),
 )
 _LENIENCY = Figure(
@@ -188,8 +186,7 @@ _LENIENCY = Figure(
     "grader kind leniency; Called met: met_share others_met_share; n",
     charts.bars(name="grader", value="leniency", percent=True),
     headings={"met_share": "by it"},
-    relation="judge_leniency",
-    order="leniency desc, grader",
+    query="from presented_judge_leniency order by leniency desc, grader",
 )
 _FAVOURS = Figure(
     "judge_favours",

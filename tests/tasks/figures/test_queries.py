@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sql
-from tasks.figures.figure import columns
 from tasks.figures.queries import Rows, filled, literal
 from tasks.figures.shown import PAGES
 from tests.tasks.report.synthetic.attacks import ATTACKS
@@ -50,11 +49,6 @@ def test_a_query_that_asks_for_what_is_not_given_is_refused() -> None:
         filled("overview/last_checks", {"benchmark": "prbench"})
 
 
-def test_a_column_without_a_title_is_named() -> None:
-    with pytest.raises(LookupError, match=r"'halves' in sql/schema.yml"):
-        columns("model halves")
-
-
 def test_a_value_that_looks_like_a_place_is_not_filled_again() -> None:
     text = filled("overview/last_checks", {"benchmark": "$dataset_revision", "dataset_revision": "$benchmark"})
 
@@ -64,6 +58,6 @@ def test_a_value_that_looks_like_a_place_is_not_filled_again() -> None:
 def test_a_figure_has_the_only_query_of_its_name() -> None:
     files = [path.stem for path in (sql.FOLDER / "figures").glob("*.sql") if path.stem not in {"shared", "scope"}]
     names = Counter(name for file in files for name in sql.queries(f"figures/{file}"))
-    figures = [figure for page in PAGES for figure in page.figures if not figure.relation]
+    figures = [figure for page in PAGES for figure in page.figures]
 
     assert [] == [figure.name for figure in figures if not figure.query and names[figure.name] != 1]
