@@ -122,7 +122,7 @@ left join criterion_variants as variants
 -- if criteria are undecided.
 select response_scores.task_id, entry, response_id, response_scores.trial, judge_config, value,
     value_lower, value_upper, points, undecided_negative, undecided_positive, positive,
-    response_points.n_met, response_points.n_decided, response_points.n_wanted
+    response_points.n_decided, response_points.n_wanted
 from intermediate.response_scores
 inner join intermediate.response_points using (model_run_id, response_id, breakdown, label)
 inner join scoped_model_runs using (model_run_id)

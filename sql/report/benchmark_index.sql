@@ -38,30 +38,19 @@ order by benchmark, judged_at desc nulls last, dataset_revision;
 -- The best models of a revision on each split, in their latest vintages, under the
 -- judge configuration with most results; an imported one or a binary reading is
 -- used only if there is no other.
-with candidates as (
-    select judge, judge_config_hash, template_hash, grading, judge_trial, sum(n_tasks) as n_tasks
-    from leaderboard
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and is_primary
+with chosen as (
+    select judge, judge_config_hash, template_hash, grading, judge_trial
+    from revision_leaderboard
+    where is_primary
         and counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash)
-    group by all
-),
-
-chosen as (
-    select * exclude (n_tasks)
-    from candidates
-    order by judge_config_hash = 'imported', grading = 'ternary_as_binary',
-        n_tasks desc, judge, judge_trial, grading, template_hash, judge_config_hash
+    group by judge, judge_config_hash, template_hash, grading, judge_trial
+    order by judge_config_hash = 'imported', grading = 'ternary_as_binary', sum(n_tasks) desc,
+        judge, judge_trial, grading, template_hash, judge_config_hash
     limit 1
 )
 
 select split, latest_rank as rank, model, mean_score, ci_low, ci_high, n_tasks, judge
-from leaderboard
+from revision_leaderboard
 inner join chosen using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and is_primary
-    and is_latest
-    and latest_rank <= $most
+where is_primary and is_latest and latest_rank <= $most
 order by split, latest_rank, model, model_config_hash;

@@ -63,9 +63,8 @@ with hashed as (
 prints as (
     select task_id, entry,
         hash(
-            'response', trial, is_older, response_id, status, error, source, served_model,
-            finish_reason, degraded, chars_alnum, prompt_tokens, completion_tokens,
-            reasoning_tokens, cost_usd, latency_s, attempts, text_hash
+            'response', trial, is_older, response_id, status, error, source, served_model, degraded,
+            chars_alnum, completion_tokens, reasoning_tokens, cost_usd, latency_s, text_hash
         ) as print
     from shown_responses
     inner join hashed using (response_id)
@@ -82,10 +81,7 @@ prints as (
     from shown_grounds
     union all by name
     select task_id, entry,
-        hash(
-            'points', response_id, trial, judge_config, value, value_lower, value_upper, points,
-            undecided_negative, undecided_positive, positive, n_met, n_decided, n_wanted
-        ) as print
+        hash('points', shown_points) as print
     from shown_points
 )
 
@@ -154,30 +150,22 @@ with sent as (
 
 given as (
     select task_id,
-        3 * position as turn,
-        'user' as role,
-        prompt as content,
-        reference_texts, response
+        unnest([
+            { turn: 3 * position, role: 'user', content: prompt },
+            {
+                turn: 3 * position + 1, role: 'reference texts',
+                content: array_to_string(reference_texts, chr(10) || chr(10))
+            },
+            { turn: 3 * position + 2, role: 'assistant', content: response }
+        ], recursive := true)
     from revision_conversation_turns
     where task_id not in (select task_id from sent)
 ),
 
 messages_and_notes as (
-    select task_id, position as turn, role, content, true as is_sent
-    from sent
+    select task_id, position as turn, role, content, true as is_sent from sent
     union all by name
-    select task_id, turn, role, content, false as is_sent
-    from given
-    union all by name
-    select task_id,
-        turn + 1 as turn,
-        'reference texts' as role,
-        array_to_string(reference_texts, chr(10) || chr(10)) as content,
-        false as is_sent
-    from given
-    union all by name
-    select task_id, turn + 2 as turn, 'assistant' as role, response as content, false as is_sent
-    from given
+    select *, false as is_sent from given
 ),
 
 turns as (
@@ -230,10 +218,9 @@ with entry_responses as (
     select task_id, entry,
         list(to_json({
             trial: trial, is_older: is_older, response_id: response_id, status: status,
-            error: error, source: source, served_model: served_model, finish_reason: finish_reason,
-            degraded: degraded, chars_alnum: chars_alnum, prompt_tokens: prompt_tokens,
-            completion_tokens: completion_tokens, reasoning_tokens: reasoning_tokens,
-            cost_usd: cost_usd, latency_s: latency_s, attempts: attempts, text: text
+            error: error, source: source, served_model: served_model, degraded: degraded,
+            chars_alnum: chars_alnum, completion_tokens: completion_tokens,
+            reasoning_tokens: reasoning_tokens, cost_usd: cost_usd, latency_s: latency_s, text: text
         }) order by trial, is_older, response_id) as responses
     from shown_responses
     semi join wanted_entry_tasks using (entry, task_id)
@@ -268,11 +255,10 @@ verdicts as (
 points as (
     select task_id, entry,
         to_json(list({
-            trial: trial, response_id: response_id, judge_config: judge_config, value: value,
+            response_id: response_id, judge_config: judge_config, value: value,
             value_lower: value_lower, value_upper: value_upper, points: points,
-            points_lower: points + undecided_negative,
-            points_upper: points + undecided_positive,
-            positive: positive, n_met: n_met, n_decided: n_decided, n_wanted: n_wanted
+            points_lower: points + undecided_negative, points_upper: points + undecided_positive,
+            positive: positive, n_decided: n_decided, n_wanted: n_wanted
         } order by trial, judge_config)) as points
     from shown_points
     semi join wanted_entry_tasks using (entry, task_id)

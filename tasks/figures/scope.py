@@ -145,8 +145,7 @@ class Scope:
 
     def has_rows(self, table: str) -> bool:
         """Return whether a table has rows on the benchmark and the revision."""
-        query = f"select 1 from {table} where benchmark = ? and dataset_revision = ? limit 1"
-        return bool(self.reader.rows(query, [self.benchmark.name, self.revision]))
+        return self.reader.select(table, "count(*) as n", **self.job.key)[0]["n"] > 0
 
     @cached_property
     def values(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from tasks.report.drilldown.pages import NAVIGATED, write_drilldown
 from tasks.report.rendering.notices import facts, notices
 from tasks.report.rendering.page_figures import figures_of, table
 from tasks.report.rendering.ranking import Ranking, rankings
-from tasks.report.rendering.site import SERVED_POLICY, Site, as_json, copy_assets, render
+from tasks.report.rendering.site import SERVED_POLICY, Site, copy_assets, render
 from warehouse import Reader, Warehouse
 
 
@@ -90,7 +90,7 @@ def _common(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page]) -> M
         "models": [entry["entry"] for entry in scope.entries],
         "judge_configs": [each["judge_config"] for each in scope.judge_configs],
         "main": scope.main,
-        "orders": as_json({each.judge_config: each.order for each in ranked}),
+        "orders": {each.judge_config: each.order for each in ranked},
         "has_others": len(benchmarks_of(scope.reader, scope.benchmark.name)) > 1,
         "footer": f"Data set {scope.revision}{narrowed}.{state}",
     }

@@ -4,10 +4,8 @@ Categories are those of criteria and tasks, with severe mistakes. Capabilities h
 level by level, with scores and criteria.
 """
 
-from typing import Any
-
 from tasks.figures import charts
-from tasks.figures.figure import Breakdown, Chart, Charts, Figure, Page, Rows, columns, grouped, pooled
+from tasks.figures.figure import Breakdown, Chart, Charts, Figure, Page, Row, Rows, columns, grouped, pooled
 from tasks.figures.scope import Scope, task_address
 
 
@@ -173,20 +171,17 @@ SCORE_COLUMNS = columns(f"judge_config model {_SCORE}", value=("score", "Score")
 """The columns of the table of a node."""
 
 
-def trees(scope: Scope) -> list[dict[str, Any]]:
-    """Return the roots with their subtrees; none in a report of some splits, because trees cover all tasks."""
-    if scope.narrowed_to:
-        return []
-    scores = grouped(scope.rows_of(_SCORES), "node_id")
+def trees(scope: Scope) -> dict[str, dict[str, list[Row]]]:
+    """Return the nodes by parent, and the scores and listed criteria by node.
+
+    There are no nodes in a report of some splits, because trees cover all tasks.
+    """
     # The criteria that a leaf lists; the table `capability_members` has all.
     listed = scope.rows("capabilities/criteria", {"most_criteria": 25})
     for row in listed:
         row["address"] = task_address(row["task_id"], criterion_id=row["criterion_id"])
-    criteria = grouped(listed, "node_id")
-    nodes: dict[str, dict[str, Any]] = {}
-    roots: list[dict[str, Any]] = []
-    for row in scope.rows("capabilities/nodes"):
-        own = {"scores": scores.get(row["node_id"], ()), "criteria": criteria.get(row["node_id"], ())}
-        node = nodes[row["node_id"]] = {"row": row, "children": [], **own}
-        (roots if row["parent_id"] is None else nodes[row["parent_id"]]["children"]).append(node)
-    return roots
+    return {
+        "nodes": grouped([] if scope.narrowed_to else scope.rows("capabilities/nodes"), "parent_id"),
+        "scores": grouped(scope.rows_of(_SCORES), "node_id"),
+        "criteria": grouped(listed, "node_id"),
+    }

@@ -81,9 +81,8 @@ def around_border(rows: Rows) -> Rows:
     """Return the last selected tasks and the first ones that are not selected."""
     near = []
     for of_field in grouped(rows, "field").values():
-        inside = [row for row in of_field if row["is_selected"]]
-        outside = [row for row in of_field if not row["is_selected"]]
-        near += [*inside[-_MOST_AROUND:], *outside[:_MOST_AROUND]]
+        near += [row for row in of_field if row["is_selected"]][-_MOST_AROUND:]
+        near += [row for row in of_field if not row["is_selected"]][:_MOST_AROUND]
     return near
 
 

@@ -6,6 +6,7 @@ nothing from other sites.
 """
 
 import re
+from itertools import accumulate
 
 import nh3
 import pyromark
@@ -44,18 +45,10 @@ def as_html(text: str) -> str | None:
         if type(error).__name__ == "PanicException":
             return None
         raise
-    if len(html) > _MOST_HTML or _depth(html) > _MOST_DEPTH:
+    depths = accumulate(-1 if match[1] else 1 for match in _NESTING.finditer(html))
+    if len(html) > _MOST_HTML or max(depths, default=0) > _MOST_DEPTH:
         return None
     clean = _CLEANER.clean(html)
     # A response's headings are put below the three levels that the page itself uses.
     lowered = _HEADING.sub(lambda match: f"<{match[1]}h{min(6, int(match[2]) + 3)}>", clean)
     return lowered.replace(_LESS, "&lt;").replace(_BANG, "!")
-
-
-def _depth(html: str) -> int:
-    """Return the depth of nested quotations and lists."""
-    depth = deepest = 0
-    for match in _NESTING.finditer(html):
-        depth += -1 if match[1] else 1
-        deepest = max(deepest, depth)
-    return deepest

@@ -85,7 +85,7 @@ def _write_lists(subjects: Subjects, tasks: Sequence[Row], rubrics: Rubrics, sit
     single = (each.template for each in judge_configs(subjects.scope.job, benchmark) if each.piece_size is None)
     texts = (*shipped_templates(), *single)
     templates = {key: text for text in texts if (key := hash_of_template(text, benchmark)) in used}
-    index = _about(subjects, tasks, rubrics) | {
+    index = _about(subjects, tasks) | {
         "criteria": write_data(site, {name: [each[name] for each in criteria] for name in _CRITERION}),
         "templates": write_data(site, {"templates": templates, "reminders": _REMINDERS}),
         "rubrics": {number: write_data(site, of_block) for number, of_block in by_block.items()},
@@ -123,7 +123,7 @@ def _entries(
     ]  # fmt: skip
 
 
-def _about(subjects: Subjects, tasks: Sequence[Row], rubrics: Rubrics) -> dict[str, Any]:
+def _about(subjects: Subjects, tasks: Sequence[Row]) -> dict[str, Any]:
     """Return the tasks and labels of the index.
 
     If the labels of a kind always equal the field, the kind is left out, and the field gets its title.
@@ -141,10 +141,7 @@ def _about(subjects: Subjects, tasks: Sequence[Row], rubrics: Rubrics) -> dict[s
         "breakdowns": [vars(each) for each in scope.own_breakdowns if each not in same],
         "statuses": {mark: status for status, mark in STATUSES.items()},
         "main": next((each["key"] for each in subjects.judge_configs if each["judge_config"] == scope.main), None),
-        "tasks": [
-            {**task, "key": task_key(task["task_id"]), "n_criteria": len(rubrics[task["task_id"]]["criteria"])}
-            for task in tasks
-        ],
+        "tasks": [{**task, "key": task_key(task["task_id"])} for task in tasks],
     }
 
 

@@ -17,8 +17,7 @@ from tasks.rules.verdict import TERNARY_AS_BINARY
 def facts(scope: Scope) -> list[tuple[str, str, str]]:
     """Return the size of the report: (name, number, note)."""
     (row,) = scope.rows("overview/facts")
-    usd = (row["responses_usd"] or 0) + (row["verdicts_usd"] or 0)
-    is_priced = row["responses_usd"] is not None or row["verdicts_usd"] is not None
+    usd = [row[name] for name in ("responses_usd", "verdicts_usd") if row[name] is not None]
     judges = {each["judge"] for each in scope.judge_configs}
     ways = f"in {len(scope.judge_configs):,} ways" if len(scope.judge_configs) > len(judges) else ""
     unpriced = row["n_responses_unpriced"] + row["n_verdicts_unpriced"]
@@ -28,7 +27,7 @@ def facts(scope: Scope) -> list[tuple[str, str, str]]:
         ("Judges", f"{len(judges):,}", ways),
         ("Responses", f"{row['n_responses']:,}", f"{row['n_responses_failed']:,} failed"),
         ("Verdicts", f"{row['n_verdicts']:,}", f"{row['n_failed']:,} failed"),
-        ("Cost", f"${usd:,.2f}" if is_priced else "unknown", f"{unpriced:,} of unknown price" if unpriced else ""),
+        ("Cost", f"${sum(usd):,.2f}" if usd else "unknown", f"{unpriced:,} of unknown price" if unpriced else ""),
     ]
 
 

@@ -185,7 +185,8 @@ def templates() -> Environment:
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"dated": dated, "as_json": as_json}
+    environment.filters["dated"] = dated
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "default": str}
     environment.globals["counted"] = counted
     return environment
 
@@ -200,9 +201,3 @@ def dated(text: str) -> Markup:
 def render(page: Page, report: Mapping[str, Any], *, policy: str = POLICY, **values: Any) -> str:
     """Return a page as HTML; `report` are the values that every page shows."""
     return templates().get_template(page.template).render(page=page, report=report, policy=policy, **values)
-
-
-def as_json(value: Any) -> Markup:
-    """Return JSON for a page's data block or a script, escaped so that it cannot end the element around it."""
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), default=str)
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

@@ -23,7 +23,7 @@ def drill(job: Job, folder: Path) -> Path:
         site, scope = Site(folder), Scope(job, reader)
         copy_assets(site)
         common = {
-            "heading": "A report", "pages": NAVIGATED, "main": scope.main, "footer": "", "orders": "{}",
+            "heading": "A report", "pages": NAVIGATED, "main": scope.main, "footer": "", "orders": {},
             "models": [each["entry"] for each in scope.entries],
             "judge_configs": [each["judge_config"] for each in scope.judge_configs],
         }  # fmt: skip
