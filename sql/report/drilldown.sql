@@ -210,10 +210,9 @@ order by judge_config, entry, task_id;
 
 -- name: sections
 -- The responses of some entries to some tasks, by trial, each as JSON with its text
--- last, with JSON of every verdict on it, of the basis of verdicts (unless it is
--- the original criterion, the whole response and one judge), and of its score under
--- every judge configuration. Verdicts on earlier contents of a criterion are left
--- out.
+-- last, with JSON of every verdict on it with its grounds (unless that is the original
+-- criterion, the whole response and one judge), and of its score under every judge
+-- configuration. Verdicts on earlier contents of a criterion are left out.
 with entry_responses as (
     select task_id, entry,
         list(to_json({
@@ -231,23 +230,22 @@ verdicts as (
     select task_id, entry,
         to_json(list({
             trial: trial, is_older: is_older, judge_config: judge_config, position: position,
-            status: status,
+            status: status, error: error,
             -- Another reading of a verdict is listed after the verdict with
-            -- the explanation.
-            explanation: if(grading = 'ternary_as_binary', null, explanation),
-            error: error
-        } order by trial, judge_config, position, verdict_id)) as verdicts,
-        to_json(list({
-            trial: trial, is_older: is_older, judge_config: judge_config, position: position,
-            wording: wording,
-            chunks: coalesce(chunks, []),
-            decided_by: decided_by, escalated_because: escalated_because, n_in_call: n_in_call,
-            probability: probability
-        } order by trial, judge_config, position, verdict_id) filter (
-            where grading <> 'ternary_as_binary'
-                and coalesce(wording, chunks::varchar, decided_by, n_in_call::varchar) is not null
-        )) as grounds
-    from shown_grounds
+            -- the explanation and the grounds.
+            explanation: if(is_reading, null, explanation),
+            grounds: if(
+                is_reading
+                or coalesce(wording, chunks::varchar, decided_by, n_in_call::varchar) is null,
+                null,
+                {
+                    wording: wording, chunks: chunks, decided_by: decided_by,
+                    escalated_because: escalated_because, n_in_call: n_in_call,
+                    probability: probability
+                }
+            )
+        } order by trial, judge_config, position, verdict_id)) as verdicts
+    from (select *, grading = 'ternary_as_binary' as is_reading from shown_grounds)
     semi join wanted_entry_tasks using (entry, task_id)
     group by task_id, entry
 ),
@@ -267,7 +265,6 @@ points as (
 
 select entry_responses.entry, drilled_tasks.block, task_id, entry_responses.responses,
     coalesce(verdicts.verdicts, '[]') as verdicts,
-    coalesce(verdicts.grounds, '[]') as grounds,
     coalesce(points.points, '[]') as points
 from entry_responses
 inner join drilled_tasks using (task_id)

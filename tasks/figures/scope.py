@@ -105,7 +105,7 @@ class Scope:
     is_hard: bool = field(default=False, kw_only=True)
     score: str | None = field(default=None, kw_only=True)
     steps: tuple[Mapping[str, str], Mapping[str, Any]] = field(default=({}, {}), kw_only=True)
-    known: dict[Any, Any] = field(default_factory=dict, init=False, compare=False)
+    known: dict[Any, dict[str, list[dict[str, Any]]]] = field(default_factory=dict, init=False, compare=False)
 
     @cached_property
     def benchmark(self) -> Benchmark:

@@ -43,8 +43,7 @@ def _part(name: str) -> Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]
         key = ("compared", *given["names"], given["of"], given["n_flips"])
         if key not in scope.known:
             scope.known[key] = _compared(scope, given)
-        parts: Parts = scope.known[key]
-        return parts[name]
+        return scope.known[key][name]
 
     return rows
 

@@ -69,14 +69,9 @@ const responses = {
 // Points and verdicts: for each criterion a line for each judge, with the responses A and B side by side.
 const judged = {
   // Returns the verdicts of a side by judge configuration and position, with their explanations.
-  byCell({ section, trial, response }) {
-    const isShown = (row) => row.trial === trial && row.is_older === (response?.is_older ?? false);
-    const cells = {};
-    for (const row of [...section.verdicts, ...section.grounds].filter(isShown)) {
-      Object.assign(cells[`${row.judge_config} ${row.position}`] ??= {}, row);
-    }
-    return cells;
-  },
+  byCell: ({ section, trial, response }) => Object.fromEntries(section.verdicts
+    .filter((row) => row.trial === trial && row.is_older === (response?.is_older ?? false))
+    .map((row) => [`${row.judge_config} ${row.position}`, { ...row, ...row.grounds }])),
 
   // Returns a verdict; the criteria of a failed response have the status `no_response`.
   verdict: (side, judge_config, position) => side.cells[`${judge_config.key} ${position}`]

@@ -177,8 +177,8 @@ def _program() -> str:
 def _sections(subjects: Subjects, blocks: Sequence[Block], replies: Replies) -> dict[tuple[str, int], list[list[str]]]:
     """Return the rows of some blocks: for each task its key, further members as JSON, and its responses as JSON."""
     sections: dict[tuple[str, int], list[list[str]]] = defaultdict(list)
-    for entry, number, task_id, responses, verdicts, grounds, points in subjects.rows("drilldown/sections", blocks):
-        more = f'"verdicts":{verdicts},"grounds":{grounds},"points":{points}'
+    for entry, number, task_id, responses, verdicts, points in subjects.rows("drilldown/sections", blocks):
+        more = f'"verdicts":{verdicts},"points":{points}'
         of_task = json.dumps(dict(sorted(replies.get((entry, task_id), {}).items())), ensure_ascii=False)
         sections[entry, number].append([task_key(task_id), f'{more},"replies":{of_task}', *responses])
     return sections
