@@ -81,7 +81,10 @@ prints as (
     from shown_grounds
     union all by name
     select task_id, entry,
-        hash('points', shown_points) as print
+        hash(
+            'points', response_id, trial, judge_config, value, value_lower, value_upper, points,
+            undecided_negative, undecided_positive, positive, n_decided, n_wanted
+        ) as print
     from shown_points
 )
 
@@ -233,9 +236,9 @@ verdicts as (
             status: status, error: error,
             -- Another reading of a verdict is listed after the verdict with
             -- the explanation and the grounds.
-            explanation: if(is_reading, null, explanation),
+            explanation: if(grading = 'ternary_as_binary', null, explanation),
             grounds: if(
-                is_reading
+                grading = 'ternary_as_binary'
                 or coalesce(wording, chunks::varchar, decided_by, n_in_call::varchar) is null,
                 null,
                 {
@@ -245,7 +248,7 @@ verdicts as (
                 }
             )
         } order by trial, judge_config, position, verdict_id)) as verdicts
-    from (select *, grading = 'ternary_as_binary' as is_reading from shown_grounds)
+    from shown_grounds
     semi join wanted_entry_tasks using (entry, task_id)
     group by task_id, entry
 ),

@@ -145,7 +145,7 @@ class Scope:
 
     def has_rows(self, table: str) -> bool:
         """Return whether a table has rows on the benchmark and the revision."""
-        return self.reader.select(table, "count(*) as n", **self.job.key)[0]["n"] > 0
+        return bool(self.reader.select(table, "count(*) as n", **self.job.key)[0]["n"])
 
     @cached_property
     def values(self) -> dict[str, Any]:
