@@ -61,7 +61,7 @@ def columns(names: str, **headings: str | tuple[Kind, str]) -> tuple[Column, ...
         headings: name -> a heading that differs from the usual one, or a format and a heading.
 
     Raises:
-        KeyError: a column has no usual heading in `sql/schema.yml`.
+        LookupError: a column has no usual heading.
     """
     parsed: list[Column] = []
     for part in names.split("; "):
@@ -71,6 +71,8 @@ def columns(names: str, **headings: str | tuple[Kind, str]) -> tuple[Column, ...
             given = headings.get(stem)
             if isinstance(given, tuple):
                 kind, heading = given
+            elif stem not in _usual() and name[-1] != "~":
+                raise LookupError(f"no title of the column {stem!r} in sql/schema.yml")
             else:
                 kind, own = _INTERVAL if name[-1] == "~" else _usual()[stem]
                 heading = given or own

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sql
+from tasks.figures.figure import columns
 from tasks.figures.queries import Rows, filled, literal
 from tasks.figures.shown import PAGES
 from tests.tasks.report.synthetic.attacks import ATTACKS
@@ -47,6 +48,11 @@ def test_no_rows_are_a_table_without_rows() -> None:
 def test_a_query_that_asks_for_what_is_not_given_is_refused() -> None:
     with pytest.raises(KeyError, match="dataset_revision"):
         filled("overview/last_checks", {"benchmark": "prbench"})
+
+
+def test_a_column_without_a_title_is_named() -> None:
+    with pytest.raises(LookupError, match=r"'halves' in sql/schema.yml"):
+        columns("model halves")
 
 
 def test_a_value_that_looks_like_a_place_is_not_filled_again() -> None:
