@@ -164,7 +164,7 @@ def outcome(file: Path, kind: str) -> dict[str, Any]:
     except MemoryError:
         raise  # the process ends, which is reported as too much memory
     except Exception as error:  # noqa: BLE001 - the libraries raise any kind of error, and each is reported
-        return {"refused": f"not a {kind[1:].upper()}, or damaged ({type(error).__name__}); save it again"}
+        return {"refused": f"no readable {kind[1:].upper()} ({type(error).__name__}); save it anew without a password"}
 
 
 if __name__ == "__main__":

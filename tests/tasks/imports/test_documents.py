@@ -182,14 +182,18 @@ def _broken_stream(content: bytes) -> bytes:
 
 TWO_PAGES = [f"Page {number} says something that one can read." for number in (1, 2)]
 DAMAGES: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
-    "empty": (".pdf", lambda _: b"", "not a PDF, or damaged"),
-    "another kind of file": (".pdf", lambda _: b"<html>Not found</html>", "not a PDF, or damaged"),
-    "cut off": (".pdf", lambda content: content[: len(content) // 2], "damaged"),
+    "empty": (".pdf", lambda _: b"", "no readable PDF"),
+    "another kind of file": (".pdf", lambda _: b"<html>Not found</html>", "no readable PDF"),
+    "cut off": (".pdf", lambda content: content[: len(content) // 2], "no readable PDF"),
     "a page that can't be unpacked": (".pdf", _broken_stream, "damaged (page 2"),
     "a page that is gone": (".pdf", lambda content: content.replace(b"/Count 2", b"/Count 3"), "2 of 3 pages"),
-    "empty DOCX": (".docx", lambda _: b"", "not a DOCX, or damaged"),
-    "DOCX cut off": (".docx", lambda content: content[: len(content) // 2], "not a DOCX, or damaged"),
-    "encrypted, or of old Word": (".docx", lambda _: bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600), "not a DOCX"),
+    "empty DOCX": (".docx", lambda _: b"", "no readable DOCX"),
+    "DOCX cut off": (".docx", lambda content: content[: len(content) // 2], "no readable DOCX"),
+    "encrypted, or old Word": (
+        ".docx",
+        lambda _: bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600),
+        "no readable DOCX",
+    ),
 }
 
 

@@ -143,7 +143,7 @@ def _row(**values: Any) -> Callable[[Path], Path]:
     (_row(file="a.md", response="B."), None, "row 2: has both `response` and `file`"),
     (_row(file="a.xlsx"), None, "is not a document"),
     (lambda folder: write_locked_pdf(write(folder, ada__t2="A.") / "ada" / "t1.pdf", password="x").parents[1], None,
-     "t1.pdf: not a PDF, or damaged"),
+     "t1.pdf: no readable PDF"),
     (lambda folder: folder.mkdir() or folder, None, "not a document"),
     (lambda folder: write(folder, ada__t1__one="A."), "{model}/{task}/{trial}", "`trial` is 'one'"),
     (lambda folder: write(folder, a_b_t2="A."), "{model}_{task}", "task 'b_t2' or task 't2'"),
