@@ -11,6 +11,7 @@ from tasks.console import notice
 from tasks.llm.ledger.files import deletion_mark
 from tasks.maintain.upkeep import store_spend
 from tasks.report.rendering.site import is_whole, only_writer
+from tasks.rules.errors import PipelineError
 from tasks.run.run_context import LEDGER
 from warehouse import Warehouse, write_atomically
 from warehouse.files import hash_of_document
@@ -41,8 +42,11 @@ def write_report(job: Job, folder: Path | None = None, vintage: str | None = Non
     # Storing costs opens the ledger, which two machines must not do at once. A read-only folder is only read.
     can_write = os.access(job.warehouse, os.W_OK)
     with warehouse.only_machine(notice) if can_write else nullcontext(), only_writer(folder or job.report_folder):
-        if store_spend(job):  # the costs of this run, and of killed ones
-            warehouse.publish()
+        try:
+            if store_spend(job):  # the costs of this run, and of killed ones
+                warehouse.publish()
+        except PipelineError as error:
+            notice(f"costs are as of the last finished run: {error}")
         if folder is None:
             noted.unlink(missing_ok=True)
         basis = basis_of(job)  # data published after this moment may be missing in the report

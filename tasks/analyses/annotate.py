@@ -70,6 +70,8 @@ def refuse_unready(job: Job) -> None:
     """
     if not job.settings.annotator:
         raise UsageError("annotator: no model is configured that labels tasks; name one under `annotator:`")
+    if any(annotator.label == "released" for annotator in job.settings.annotator):
+        raise UsageError("annotator: the label 'released' stands for the data set's own labels; give it another one")
     known = load_benchmark(job.settings.benchmark).annotations
     if not known:
         raise UsageError(f"{job.settings.benchmark} declares no vocabulary (`annotations`) to label tasks with")

@@ -33,10 +33,10 @@ tasks, but more than one, so that calls use the provider's cache."""
 def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[tuple[JudgeConfig, str | None]]:
     """Return every configured judge with the id of its control set; None if it has no set yet.
 
-    Only a judge's first repetition has a control set; none has one if no number is configured. If two runs chose sets
-    at the same time, the older one counts.
+    Only a judge's first repetition has a control set; none has one outside a night, or if no number is configured. If
+    two runs chose sets at the same time, the older one counts.
     """
-    if job.settings.drift.verdicts == 0:
+    if job.night is None or job.settings.drift.verdicts == 0:
         return []
     firsts = (each for each in judge_configs(job, wanted.benchmark) if each.judge_trial == 1)
     oldest = "first(set_id order by created_at, set_id) as set_id"

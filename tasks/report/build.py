@@ -9,6 +9,7 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
+import duckdb
 from markupsafe import Markup
 
 from tasks.benchmarks import benchmark_names, load_benchmark
@@ -44,9 +45,20 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
         UsageError: the folder has other content than a report.
         WarehouseError: nothing is published yet.
     """
+    with tempfile.TemporaryDirectory() as spill:
+        try:
+            return _build(job, folder, vintage, changes, Path(spill))
+        except duckdb.OutOfMemoryException:  # the texts of one model exceed the limit
+            return _build(job, folder, vintage, changes, None)
+
+
+def _build(
+    job: Job, folder: Path, vintage: str | None, changes: Sequence[Mapping[str, Any]], spill: Path | None
+) -> int:
+    """Write the report, in bounded memory if there is a folder `spill`."""
     warehouse = Warehouse(job.warehouse)
     living = warehouse.living_runs()  # first, so that a run that ends while the state is opened counts as running
-    with tempfile.TemporaryDirectory() as spill, warehouse.reader(Path(spill)) as reader:
+    with warehouse.reader(spill) as reader:
         scope = Scope(job, reader, vintage, changes, living)
         name = scope.benchmark.name
         Site(folder)  # refuses a wrong folder before anything is written

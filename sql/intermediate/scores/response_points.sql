@@ -12,7 +12,6 @@ select wanted.model_run_id, wanted.response_id, wanted.task_id, wanted.trial, wa
     rubric_weights.positive, rubric_weights.negative,
     rubric_weights.positive - coalesce(decided_points.decided_positive, 0) as undecided_positive,
     rubric_weights.negative - coalesce(decided_points.decided_negative, 0) as undecided_negative,
-
     rubric_weights.n_wanted, decided_points.cost_usd,
     coalesce(decided_points.is_cost_unknown, false) as is_cost_unknown
 from intermediate.wanted_responses as wanted

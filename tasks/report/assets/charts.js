@@ -29,7 +29,8 @@ const charts = {
 
   // Returns a declared chart with the chosen rows. A row of several models or judges is chosen with any of them.
   declared(container) {
-    const chart = JSON.parse(container.querySelector("script").textContent);
+    const text = container.querySelector("script").textContent;
+    const chart = JSON.parse(text, (_, value) => (typeof value === "string" ? this.harmless(value) : value));
     const isChosen = (row) => Object.entries(this.without).every(([column, names]) =>
       !(column in row) || [row[column]].flat().some((name) => !names.includes(name)));
     return { ...chart, all: chart.rows, rows: chart.rows.filter(isChosen) };
@@ -43,8 +44,7 @@ const charts = {
     const [peers, all] = ["rows", "all"].map((name) => others.flatMap((each) => each[name]));
     const drawn = kinds[chart.kind]({ ...chart, peers, all });
     const size = { width: "container", autosize: { type: "fit-x", contains: "padding" } };
-    const text = JSON.stringify({ data: { values: chart.rows }, ...size, ...drawn });
-    return JSON.parse(text, (_, value) => (typeof value === "string" ? this.harmless(value) : value));
+    return JSON.parse(JSON.stringify({ data: { values: chart.rows }, ...size, ...drawn }));
   },
 
   // Adds names beside the points of a chart, so that none covers another name or a point, or, if possible, an interval.
@@ -85,11 +85,12 @@ const charts = {
 
   // Draws all charts again; a later call ends an earlier one.
   async drawAll(without) {
-    this.without = without;
+    const now = Object.fromEntries(Object.entries(without).map(([kind, names]) => [kind, names.map(this.harmless)]));
+    this.without = now;
     this.views.splice(0).forEach((view) => view.finalize());
     for (const container of document.querySelectorAll(".chart")) {
       await this.draw(container);
-      if (this.without !== without) return;
+      if (this.without !== now) return;
     }
     document.documentElement.dataset.rendered = "yes";
   },

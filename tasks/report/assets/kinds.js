@@ -6,7 +6,7 @@ const encode = {
   number: (field, more) => ({ field, type: "quantitative", ...more }),
   word: (field, more) => ({ field, type: "nominal", title: null, ...more }),
   unique: (rows, column) => [...new Set(rows.map((row) => row[column]))],
-  models: () => choice.boxes().filter((box) => box.checked).map((box) => box.value),
+  models: () => choice.boxes().filter((box) => box.checked).map((box) => charts.harmless(box.value)),
 
   // Returns the names in a column in their order; that of models is their rank among all chosen ones.
   names(rows, column) {

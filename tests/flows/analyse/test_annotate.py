@@ -84,3 +84,9 @@ def test_each_task_is_labelled_once_by_each_vocabulary(command: Command, provide
     done = command("annotate")
     assert "nothing is missing, no model call made" in done.stderr
     assert 9 * N_TASKS == len(provider.book)
+
+
+def test_an_annotator_named_like_the_data_set_s_own_labels_is_refused(command: Command, provider: FaultServer) -> None:
+    ready(command, provider, endpoint("released", provider.api_base))
+
+    assert "the label 'released' stands for the data set's own labels" in command("annotate", code=2).stderr

@@ -12,6 +12,7 @@ import sql
 from tasks.config.job import Job
 from tasks.dataset.source import with_revision
 from tasks.figures.scope import entry_key
+from tasks.report.build import build
 from tasks.report.drilldown import blocks
 from tasks.report.rendering.site import Site
 from tests.kit import Patch, combined
@@ -51,6 +52,20 @@ def written(job: Job, site: Path) -> set[str]:
     before = {path.stem: path.stat().st_mtime_ns for path in (site / "data").iterdir()}
     drill(job, site)
     return {name for name in parts(site) if (site / f"data/{name}.js").stat().st_mtime_ns != before.get(name)}
+
+
+def test_a_report_of_texts_that_exceed_the_memory_limit_is_built_without_it(
+    job: Job, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    build(job, tmp_path / "bounded")
+    monkeypatch.setattr("warehouse.reader.memory", lambda *_, **__: "10MB")
+    build(job, tmp_path / "unbounded")
+
+    contents = [
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for folder in (tmp_path / "bounded", tmp_path / "unbounded")
+    ]
+    assert contents[0] == contents[1]
 
 
 def test_a_second_build_makes_nothing_and_touches_no_file(job: Job, site: Path) -> None:
