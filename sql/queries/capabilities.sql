@@ -41,7 +41,7 @@ with of_nodes as (
 )
 
 select nodes.tree_id, nodes.node_id, nodes.parent_id,
-    list(phrase order by n_criteria desc, phrase) as phrases
+    list(phrase order by of_nodes.n_criteria desc, phrase) as phrases
 from of_nodes
 inner join capability_node_rows as nodes using (tree_id, node_id)
 where nodes.level > 0

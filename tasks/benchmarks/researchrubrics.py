@@ -126,7 +126,10 @@ def _of_compiled(row: Row) -> Iterator[Row]:
 
     They count as people's unless a column `judge` names a judge, because the published code writes both alike.
     """
-    rubrics, presence = as_list(_decoded(row.get("rubrics"))), as_mapping(_decoded(row.get("final_presence")))
+    rubrics = as_list(_decoded(row, "rubrics"))
+    presence = as_mapping(_decoded(row, "final_presence"))
+    if not rubrics or not presence:
+        raise RowError(f"`{'final_presence' if rubrics else 'rubrics'}` holds nothing")
     for key, of_model in presence.items():
         values = as_list(as_mapping(of_model).get("values"))
         if len(values) != len(rubrics):
@@ -148,8 +151,12 @@ def _decided(verdict: Any) -> Any:
     return None if verdict in ("Error", "Unknown") else verdict
 
 
-def _decoded(cell: Any) -> Any:
-    return read_json(cell) if isinstance(cell, str) else cell
+def _decoded(row: Row, name: str) -> Any:
+    cell = row.get(name)
+    try:
+        return read_json(cell) if isinstance(cell, str) else cell
+    except (ValueError, RecursionError) as error:
+        raise RowError(f"`{name}` is not JSON ({error})") from error
 
 
 BENCHMARK = Benchmark(

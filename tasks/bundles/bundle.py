@@ -120,6 +120,8 @@ def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
         raise Damaged(f"{path}: is of version {version}, which this version of prbench does not know; use a newer one")
     if (stated is not None or version == VERSION) and stated != hash_of_document(document):
         raise Damaged(f"{path}: was changed: it does not have the hash that it states; use another copy")
+    if version != VERSION and kind != "backup":
+        raise Damaged(f"{path}: is of version {version}; write the {kind} again with this version of prbench")
     files = document.get("files")
     if version == 1:  # a backup of 0.1.0
         files = [{**file, "name": file["stored_as"]} for file in files]

@@ -11,7 +11,6 @@ import socket
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,7 @@ import fsspec
 from tasks.dataset.foreign_files import hash_inside, open_inside, read_regular
 from tasks.llm.environment import safe
 from tasks.rules.errors import PipelineError, UsageError, install_extra
-from warehouse import Warehouse, write_atomically
-from warehouse.files import write_file
+from warehouse import Warehouse, sync, write_atomically
 
 
 @contextmanager
@@ -136,8 +134,9 @@ class Folder:
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a small file; None: there is no such file."""
-        path = self.path / name
-        return read_regular(path) if path.exists() else None
+        if not (path := self.path / name).exists():
+            return None
+        return read_regular(path)
 
     def write(self, name: str, content: bytes) -> None:
         """Write a small file, or replace it."""
@@ -145,9 +144,16 @@ class Folder:
 
     def put(self, files: Mapping[str, Path]) -> None:
         """Copy local files to these names; a file that is already at its target stays."""
+        files = {name: source for name, source in files.items() if source != self.path / name}
         for name, source in files.items():
-            if source != (target := self.path / name):
-                write_file(target.parent, partial(shutil.copyfile, source), lambda _: target.name)
+            target = self.path / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            temporary = target.with_name(f".{target.name}.tmp")
+            shutil.copyfile(source, temporary)
+            sync(temporary)
+            temporary.replace(target)
+        for folder in {(self.path / name).parent for name in files}:
+            sync(folder)
 
     def get(self, files: Mapping[str, Path]) -> None:
         """Copy the files with these names to other local paths; no link that leads out of the folder is followed.

@@ -175,6 +175,8 @@ class Analyst(Endpoint):
         yield from super().problems()
         if self.mode == "batch" and (not self.name.startswith(BATCH_PREFIXES) or self.api != "chat"):
             yield f"`mode: batch` is for chat names that begin with {' or '.join(BATCH_PREFIXES)}"
+        if self.allow_live and self.mode != "batch":
+            yield "`allow_live` belongs to `mode: batch`"
 
 
 Analysts = Annotated[tuple[Analyst, ...], BeforeValidator(lambda given: [given] if isinstance(given, dict) else given)]

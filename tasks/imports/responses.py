@@ -10,7 +10,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
-from tasks.dataset.foreign_files import files_inside, hash_inside, open_inside, read_regular
+from tasks.dataset.foreign_files import NotInside, files_inside, hash_inside, open_inside, read_regular
 from tasks.imports import files
 from tasks.imports.documents import SUFFIXES, Converted, convert, converters
 from tasks.imports.files import Given, ImportRefused, NotHere, Row
@@ -111,13 +111,7 @@ def _documents(rows: Sequence[Offered]) -> list[Path]:
 
 
 def _document(source: Path, where: str, row: Given) -> Path | None:
-    """Return the document that a row names, relative to the folder of the row's file.
-
-    Raises:
-        ImportRefused: the row has a response too, or names another kind of file.
-        NotInside: it is elsewhere, or is not a regular file.
-        OSError: it does not exist.
-    """
+    """Return the document that a row names, relative to the folder of the row's file."""
     if (name := files.text_in(row, "file")) is None:
         return None
     if files.text_in(row, "response"):
@@ -125,7 +119,10 @@ def _document(source: Path, where: str, row: Given) -> Path | None:
     document = source.parent / name
     if document.suffix.lower() not in SUFFIXES:
         raise ImportRefused(f"{where}: `file` {name} is not a document; documents end in {', '.join(SUFFIXES)}")
-    open_inside(source.parent, name).close()
+    try:
+        open_inside(source.parent, name).close()
+    except (FileNotFoundError, NotInside) as error:
+        raise ImportRefused(f"{where}: `file`: {error}; paths start in the folder of {source.name}") from error
     return document
 
 

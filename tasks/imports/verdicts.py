@@ -334,6 +334,8 @@ def import_reviews(
     read = []
     for file in sheets:
         given = list(files.given_rows(file, reviewer=reviewer))
+        if given and not any("decision" in row for _, row in given):
+            raise ImportRefused(f"{file}: no column `decision`; import a sheet that `prbench export review` wrote")
         decided = [each for each in given if files.text_in(each[1], "decision")]
         matched, notes = files.of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown)
         if n_empty := len(given) - len(decided):

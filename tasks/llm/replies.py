@@ -181,7 +181,12 @@ def _counts(usage: Any) -> dict[str, Any]:
     counts = {"prompt_tokens": getattr(usage, prompt, None), "completion_tokens": getattr(usage, reply, None)}
     counts["cached_tokens"] = getattr(getattr(usage, f"{prompt}_details", None), "cached_tokens", None)
     counts["reasoning_tokens"] = getattr(getattr(usage, f"{reply}_details", None), "reasoning_tokens", None)
-    return {name: value if is_count(value) else None for name, value in counts.items()}
+    return {name: _count(value) for name, value in counts.items()}
+
+
+def _count(value: Any) -> int | None:
+    """Return a number of tokens from a provider; None if it is no plausible number."""
+    return value if is_count(value) and 0 <= value <= 10**12 else None
 
 
 class Kind(Enum):

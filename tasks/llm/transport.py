@@ -59,8 +59,8 @@ def _usage(usage: Any) -> dict[str, Any]:
 
 
 def is_count(value: Any) -> TypeGuard[int]:
-    """Return whether a value is a plausible number of tokens; a Boolean is none."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 10**12
+    """Return whether a value is a whole number; a Boolean does not count as one."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 _TELLS_FIGURES = re.compile(rb'"usage"\s*:\s*[^n\s]|"finish_reason"\s*:\s*[^n\s]')

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
 from tasks.dataset.source import json_rows
-from tasks.imports.files import number_of
+from tasks.imports.files import ImportRefused, number_of
 from tasks.imports.results import records
 from tasks.imports.results.inspect_log import Row, is_inspect, read_inspect
 from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Decision, Grading, Log, LoggedResponse, LogSource
@@ -151,8 +151,7 @@ def read_published(source: LogSource) -> Log:
     The harness stores a failed judge call as `false` and a response that could not be sampled as `N/A`.
 
     Raises:
-        ImportRefused: the number of the trial is impossible.
-        Exception: one of `UNREADABLE`, if the numbers of criteria and grades differ or a grade is unknown.
+        ImportRefused: a part of it is missing or has another form.
     """
     path, document = source.path, source.document
     config = as_mapping(document["config"])
@@ -173,17 +172,21 @@ def read_published(source: LogSource) -> Log:
             responses.append(LoggedResponse(
                 where, model, as_text(given.get("id")) or task, None, trial=trial,
                 transcript=as_text(given.get("convo")) or "", failure_texts={"N/A": PROVIDER_ERROR},
-                gradings=(Grading(judge, list(_grades(given)), own_scores=own, may_hide_failures=True),),
+                gradings=(Grading(judge, list(_grades(where, given)), own_scores=own, may_hide_failures=True),),
             ))  # fmt: skip
     notes = ["the models had web search; --as gives them labels of their own"] if config.get("web_search") else []
     return Log("published PRBench harness", responses, notes)
 
 
-def _grades(output: Mapping[str, Any]) -> Iterator[Decision]:
+def _grades(where: str, output: Mapping[str, Any]) -> Iterator[Decision]:
     texts, grades = as_list(output.get("rubric_texts")), as_list(output.get("grades"))
     weights = as_list(output.get("weights")) or [None] * len(texts)
+    if not len(texts) == len(grades) == len(weights):
+        raise ImportRefused(f"{where}: has {len(texts)} rubric_texts, {len(grades)} grades and {len(weights)} weights")
     for text, grade, weight in zip(texts, grades, weights, strict=True):
-        yield Decision(as_text(text), {"true": 1.0, "false": 0.0}[str(grade).strip().lower()], weight=as_number(weight))
+        if (value := {"true": 1.0, "false": 0.0}.get(str(grade).strip().lower())) is None:
+            raise ImportRefused(f"{where}: a grade is {grade!r}; it is true or false")
+        yield Decision(as_text(text), value, weight=as_number(weight))
 
 
 _UNANSWERED = {"No response (bad request).": PROVIDER_ERROR}
@@ -278,7 +281,7 @@ def read_m42(source: LogSource) -> Log:
     `None`; here, such a decision is a failure.
 
     Raises:
-        Exception: one of `UNREADABLE`, if the decisions do not match the rubric or are not the text of a Python list.
+        ImportRefused: the judge's decisions do not match the rubric, or are not the text of a Python list.
     """
     responses = [_of_row(f"{source.path}: row {n}", row) for n, row in enumerate(source.rows, start=1)]
     return Log("m42", list(with_trials(("", each) for each in responses)))
@@ -287,10 +290,12 @@ def read_m42(source: LogSource) -> Log:
 def _of_row(where: str, row: Mapping[str, Any]) -> LoggedResponse:
     rubric, stated = as_list(row.get("rubrics")), row.get("responses")
     graded = as_list(ast.literal_eval(stated) if isinstance(stated, str) else stated)
+    if graded and len(graded) != len(rubric):
+        raise ImportRefused(f"{where}: has {len(graded)} `responses` on {len(rubric)} `rubrics`; correct the row")
     replies = [as_mapping(as_mapping(each).get("response_dict")) for each in graded]
     guess = {"error": "the harness guessed from a reply that it could not read"}
     known = [guess if as_text(reply.get("explanation")) == "None" else reply for reply in replies]
-    items = [{**reply, **as_mapping(item)} for item, reply in zip(rubric, known, strict=bool(graded))]
+    items = [{**reply, **as_mapping(item)} for item, reply in zip(rubric, known, strict=False)]
     return _of_example(where, {**row, "completion": row.get("prompt_response"), "rubric_items": items})
 
 

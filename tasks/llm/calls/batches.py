@@ -9,6 +9,7 @@ import asyncio
 import io
 import json
 import os
+import re
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,10 +48,11 @@ class BatchApi:
         """Return a request as a line of a batch's file, with the parameters as they are sent."""
         beside = {"extra_headers", "api_key"}
         arguments = {name: value for name, value in chat_arguments(parameters).items() if name not in beside}
+        extra = arguments.pop("extra_body", {})
         wire = litellm().get_optional_params(model=self._model, custom_llm_provider=self._provider, **arguments)
         wire.pop("stream", None)
-        extra = wire.pop("extra_body", {})
-        body = {"model": self._model, "messages": list(messages), **wire, **extra}
+        own = wire.pop("extra_body", {})
+        body = {"model": self._model, "messages": list(messages), **wire, **own, **extra}
         return json.dumps({"custom_id": custom_id, "method": "POST", "url": _URL, "body": body})
 
     async def submit(self, submission: str, lines: Iterable[str]) -> str:
@@ -87,40 +89,45 @@ class BatchApi:
         too large. Requests whose turn had not come when the batch ended have none.
         """
         left, replies = set(custom_ids), list[tuple[str, Reply]]()
+        reply: Reply | None
         exchange = Exchange(n_results=len(left))
         content = await self._request("afile_content", exchange, file_id=file_id)
         is_cut, too_large = exchange.body.is_over, failure_of(ReplyTooLarge(MOST_BYTES)).reply
         for number, line in enumerate(io.BytesIO(content.content), start=1):
             if len(line) >= MOST_BYTES or (is_cut and not line.endswith(b"\n")):
-                replies.append(("", too_large))
+                custom_id, reply = _id_in(line), too_large
+            elif line.strip():
+                try:
+                    custom_id, reply = self._read(json.loads(line))
+                except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+                    what = f"batch {batch_id}, {file_id}, line {number}: cannot be read ({type(error).__name__})"
+                    custom_id, reply = _id_in(line), failure_of(ValueError(what)).reply
+            else:
                 continue
-            custom_id, reply = self._read(line, f"batch {batch_id}, {file_id}, line {number}")
             left.discard(custom_id)
             if reply is not None:
                 replies.append((custom_id, reply))
         return [*replies, *((custom_id, too_large) for custom_id in (sorted(left) if is_cut else ()))]
 
-    def _read(self, line: bytes, where: str) -> tuple[str, Reply | None]:
+    def _read(self, line: Mapping[str, Any]) -> tuple[str, Reply | None]:
         """Return a request's id and its reply, with the prices of a batch; None if the batch ended before its turn.
 
         A failure is also a reply, with its status and cause.
         """
-        custom_id = ""
+        response = line.get("response") or {}
+        body = response.get("body") or {"error": line.get("error")}
+        body = body if isinstance(body, Mapping) else {"error": body}
+        custom_id, status, fault = str(line["custom_id"]), int(response.get("status_code") or 500), body.get("error")
+        if isinstance(fault, Mapping) and fault.get("code") in {"batch_expired", "batch_cancelled"}:
+            return custom_id, None
+        if status != 200:
+            return custom_id, failure_of_status(status, as_text(body)).reply
         try:
-            result = json.loads(line)
-            custom_id, response = str(result["custom_id"]), result.get("response") or {}
-            body = response.get("body") or {"error": result.get("error")}
-            body = body if isinstance(body, Mapping) else {"error": body}
-            status, fault = int(response.get("status_code") or 500), body.get("error")
-            if isinstance(fault, Mapping) and fault.get("code") in {"batch_expired", "batch_cancelled"}:
-                return custom_id, None
-            if status != 200:
-                return custom_id, failure_of_status(status, as_text(body)).reply
             content, received = cleaned(body), Body(0)
             received.look_at(content)
             reply = from_result(None, litellm().ModelResponse(**content), received)
-        except Exception as error:  # noqa: BLE001 - what is not a completion becomes a failure with the cause
-            return custom_id, failure_of(ValueError(f"{where}: cannot be read ({type(error).__name__}: {error})")).reply
+        except Exception as error:  # noqa: BLE001 - a body that is not a completion becomes a failure with the cause
+            return custom_id, failure_of(error).reply
         return custom_id, reply.priced(prices_of(self._target, of_batch=True))
 
     async def _request(self, name: str, exchange: Exchange | None = None, **arguments: Any) -> Any:
@@ -138,12 +145,21 @@ class BatchApi:
     def _common(self) -> dict[str, Any]:
         # Always OpenAI's route: for some other routes of single calls, LiteLLM runs batches itself, call by call.
         address = {"api_base": filled_in(self._target.api_base)} if self._target.api_base else {}
-        key = self._target.parameters.get("api_key")
+        key = {"api_key": os.environ.get(f"{self._provider.upper()}_API_KEY") or "none"}
+        if "api_key" in self._target.parameters:
+            key = {"api_key": filled_in(self._target.parameters["api_key"])}
+        elif self._provider == "openai":
+            key = {}
         return {
-            "custom_llm_provider": "openai", "timeout": self._target.timeout_s, "max_retries": 0, **address,
-            "api_key": filled_in(key) if key else os.environ.get(f"{self._provider.upper()}_API_KEY") or "none",
-            **chat_arguments(self._target.sent_along),
+            "custom_llm_provider": "openai", "timeout": self._target.timeout_s, "max_retries": 0,
+            **address, **key, **chat_arguments(self._target.sent_along),
         }  # fmt: skip
+
+
+def _id_in(line: bytes) -> str:
+    """Return the id of the request of an unreadable line; empty if its beginning does not show it."""
+    match = re.search(rb'"custom_id"\s*:\s*"(\w+)"', line[:1000])
+    return "" if match is None else match[1].decode()
 
 
 _FIRST_POLL_S = 0.5
@@ -173,15 +189,23 @@ class Submissions:
 
     def open(self) -> list[Submission]:
         """Return the batches that have not ended, the oldest first."""
+        # Ordered by progress, not by time: clocks may go backwards.
         query = f"""
-            select submission, max(batch_id) from submissions inner join submission_states using (submission)
-            where lane = ? group by submission having not max(state = '{ENDED}') order by max(at_s), submission
+            select submission, batch_id, at_s,
+                max(case state when '{SUBMITTING}' then 0 when '{SUBMITTED}' then 1 else 2 end) as progress
+            from submissions inner join submission_states using (submission) where lane = ?
+            group by submission having progress < 2 order by at_s, submission
         """
         calls = "select call_key, cell, parameters from submitted_calls where submission = ? order by rowid"
         return [
             Submission(name, batch_id, tuple(SubmittedCall(*row) for row in self._ledger.rows(calls, name)))
-            for name, batch_id in self._ledger.rows(query, self._endpoint)
+            for name, batch_id, *_ in self._ledger.rows(query, self._endpoint)
         ]
+
+    def has_ended(self, submission: Submission) -> bool:
+        """Return whether any process has recorded the end of a batch."""
+        query = "select 1 from submission_states where submission = ? and state = ?"
+        return bool(self._ledger.rows(query, submission.name, ENDED))
 
     async def begin(self, calls: Sequence[SubmittedCall]) -> Submission:
         """Record calls before their submission."""
@@ -337,7 +361,7 @@ class Batching:
             with self.ledger.call_locks.holding(f"results of {submission.name}") as is_ours:
                 if not is_ours:  # another process is recording them now
                     return goes_on
-                if submission in self._submissions.open():  # else another process has recorded them
+                if not self._submissions.has_ended(submission):
                     await self._record(submission, batch)
         except NotNow as error:
             return f"{goes_on}, as far as is known ({error})"

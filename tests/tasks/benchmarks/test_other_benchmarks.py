@@ -258,12 +258,19 @@ def test_what_the_published_code_writes_is_read_as_verdicts() -> None:
     assert [("ternary",)] == cells(alone | {"grading": "ternary"}, "grading")
 
 
-def test_a_table_that_does_not_say_what_was_decided_on_what_is_refused() -> None:
-    presence = {"gemini_present": {"values": ["Satisfied"], "null_count": 1}}
-    row = {"task_name": "r0", "rubrics": '[{"title": "a"}, {"title": "b"}]', "final_presence": json.dumps(presence)}
+@pytest.mark.parametrize(("cells", "cause"), [
+    ({"final_presence": '{"gemini_present": {"val'}, "`final_presence` is not JSON"),
+    ({"final_presence": None}, "`final_presence` holds nothing"),
+    ({"rubrics": "[]"}, "`rubrics` holds nothing"),
+    ({"final_presence": json.dumps({"gemini_present": {"values": ["Satisfied"], "null_count": 1}})},
+     "gemini_present has 1 values for 2 criteria, so they cannot be matched"),
+])  # fmt: skip
+def test_a_table_that_does_not_say_what_was_decided_on_what_is_refused(cells: dict[str, Any], cause: str) -> None:
+    presence = {"gemini_present": {"values": ["Satisfied", "Not Satisfied"]}}
+    whole = {"task_name": "r0", "rubrics": '[{"title": "a"}, {"title": "b"}]', "final_presence": json.dumps(presence)}
 
-    with pytest.raises(RowError, match="gemini_present has 1 values for 2 criteria, so they cannot be matched"):
-        list(graded_rows()(row))
+    with pytest.raises(RowError, match=cause):
+        list(graded_rows()(whole | cells))
 
 
 def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(world: World, tmp_path: Path) -> None:

@@ -132,6 +132,8 @@ def test_manifests_of_backups_of_november_are_read_with_their_hash_or_without() 
     assert ["files/a.0000000000000000"] == [file.name for file in bundle.files]
     with pytest.raises(Damaged, match="was changed"):
         parse_manifest(sealed(document).replace(b'"version": 1', b'"version": 0'), "backup.json", "backup")
+    with pytest.raises(Damaged, match="is of version 1; write the export again"):
+        parse_manifest(sealed({"format": "prbench-export", "version": 1, "tables": []}), "manifest.json", "export")
 
 
 @pytest.mark.parametrize(("given", "path"), [

@@ -141,7 +141,7 @@ def _row(**values: Any) -> Callable[[Path], Path]:
 
 @pytest.mark.parametrize(("make", "pattern", "reason"), [
     (_row(file="a.md", response="B."), None, "row 2: has both `response` and `file`"),
-    (_row(file="a.xlsx"), None, "is not a document"),
+    (_row(file="gone.md"), None, "`file`: "), (_row(file="a.xlsx"), None, "is not a document"),
     (lambda folder: write_locked_pdf(write(folder, ada__t2="A.") / "ada" / "t1.pdf", password="x").parents[1], None,
      "t1.pdf: no readable PDF"),
     (lambda folder: folder.mkdir() or folder, None, "not a document"),
