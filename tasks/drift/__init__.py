@@ -33,10 +33,10 @@ tasks, but more than one, so that calls use the provider's cache."""
 def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[tuple[JudgeConfig, str | None]]:
     """Return every configured judge with the id of its control set; None if it has no set yet.
 
-    Only a judge's first repetition has a control set; none has one outside a night, or if no number is configured. If
-    two runs chose sets at the same time, the older one counts.
+    Only a judge's first repetition has a control set; none has one if no number is configured. If two runs chose sets
+    at the same time, the older one counts.
     """
-    if job.night is None or job.settings.drift.verdicts == 0:
+    if job.settings.drift.verdicts == 0:
         return []
     firsts = (each for each in judge_configs(job, wanted.benchmark) if each.judge_trial == 1)
     oldest = "first(set_id order by created_at, set_id) as set_id"
@@ -123,9 +123,12 @@ async def judge_control_set(job: Job) -> StageReport:
     Judges without a control set get one first.
 
     Calls have the night as their vintage, so no earlier reply is used for them, and they are live even if the judge
-    uses provider batches. The verdicts are stored separately, and no score includes them.
+    uses provider batches. The verdicts are stored separately, and no score includes them. Outside a night nothing is
+    done.
     """
     report, warehouse = StageReport(_PURPOSE), Warehouse(job.warehouse)
+    if job.night is None:
+        return report
     chosen = await asyncio.to_thread(choose_control_set, job)
     with warehouse.reader() as reader:
         wanted, missing = await asyncio.to_thread(_plan, job, reader)
