@@ -211,9 +211,12 @@ def _cost_usd_of_killed(job: Job, row: Mapping[str, Any]) -> float | None:
 
 
 def _unfinished(job: Job, **of: Any) -> list[dict[str, Any]]:
-    """Return the rows of unfinished runs."""
+    """Return the rows of unfinished runs; none if nothing is published yet."""
+    warehouse = Warehouse(job.warehouse)
+    if not warehouse.database.exists():
+        return []
     runs = "(select *, config ->> 'benchmark' as benchmark from runs)"
-    with Warehouse(job.warehouse).reader() as reader:
+    with warehouse.reader() as reader:
         return reader.select(runs, ", ".join(TABLES["runs"].columns), outcome=outcomes.RUNNING, **of)
 
 

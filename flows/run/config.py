@@ -25,6 +25,7 @@ from tasks.figures.scope import EVERY
 from tasks.rules.errors import UsageError, from_home
 from tasks.rules.identity import IMPORTED
 from tasks.rules.text.characters import did_you_mean
+from tasks.rules.text.json_text import refuse_deep
 from tasks.rules.variants import AUGMENTED
 from tasks.run.judge_configs import refuse_unlike_gradings, template_of
 from warehouse import Warehouse, other_content
@@ -123,8 +124,13 @@ def read_document(path: Path | None) -> tuple[dict[str, Any], str]:
     try:
         with (path or Path(__file__).with_name("built_in.yaml")).open(encoding="utf-8") as file:
             document = yaml.load(file, Loader=_UniqueKeys)
+        # YAML references can make a short text endless.
+        refuse_deep(document, 100_000)
     except FileNotFoundError as error:
         raise UsageError(f"{path}: no such file; copy prbench.example.yaml, or leave --config out") from error
+    except RecursionError as error:
+        message = f"{path}: is nested too deeply or too large for settings; see prbench.example.yaml"
+        raise UsageError(message) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
     except OSError as error:

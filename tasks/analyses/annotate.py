@@ -84,14 +84,17 @@ def _items(job: Job, wanted: WantedTasks, reader: Reader, annotator: Analyst) ->
     """Return an item for each vocabulary, task and trial; fields without labels of a kind are left out."""
     rows = reader.select("tasks", "field, task_id", **wanted.key, task_id=list(wanted.task_ids))
     conversations = assembled(reader, wanted)
+    by_field = {
+        field: {row["task_id"]: conversations[row["task_id"]] for row in of_field}
+        for field, of_field in groupby(rows, key=itemgetter("field"))
+    }
     return [
         item
         for kind, vocabulary in wanted.benchmark.annotations.items()
         if kind in (job.vocabularies or wanted.benchmark.annotations)
-        for field, of_field in groupby(rows, key=itemgetter("field"))
+        for field, of_field in by_field.items()
         if vocabulary.labels_of(field)
-        for own in [{row["task_id"]: conversations[row["task_id"]] for row in of_field}]
-        for item in _items_of_field(wanted.key, annotator, kind, vocabulary, field, own)
+        for item in _items_of_field(wanted.key, annotator, kind, vocabulary, field, of_field)
     ]
 
 

@@ -46,8 +46,7 @@ def read_rows(path: Path) -> Iterator[Row]:
         UsageError: it has another suffix.
         SourceError: it cannot be read.
     """
-    if path.suffix not in SUFFIXES:
-        raise UsageError(f"{path}: unknown kind of file; use one of {', '.join(SUFFIXES)} (imports: or .csv, .json)")
+    refuse_other_suffix(path)
     if path.suffix == ".parquet":
         yield from _read_parquet(path)
         return
@@ -56,6 +55,16 @@ def read_rows(path: Path) -> Iterator[Row]:
             yield from json_rows(path, file)
         except UnicodeDecodeError as error:
             raise SourceError(f"{path}: not UTF-8 text ({error.reason}); save it as UTF-8") from error
+
+
+def refuse_other_suffix(path: Path) -> None:
+    """Refuse a file that is neither Parquet nor JSON Lines, by its suffix.
+
+    Raises:
+        UsageError: it has another one.
+    """
+    if path.suffix not in SUFFIXES:
+        raise UsageError(f"{path}: unknown kind of file; use one of {', '.join(SUFFIXES)} (imports: or .csv, .json)")
 
 
 def parquet_batches(
@@ -239,6 +248,8 @@ def _at_hub(dataset: Dataset, benchmark: Benchmark) -> Source:
     assert dataset.revision is not None
     name, files = dataset.id or benchmark.default_dataset_id, dataset.files
     commit = resolve_revision(name, dataset.revision)
+    for file in files.values():
+        refuse_other_suffix(Path(file))
     # A choice of files in the repository has a revision of its own, because files may differ in their rubrics.
     revision = digest(commit, *sorted(files.values())) if files else commit
 

@@ -215,8 +215,12 @@ def _refuse_writing(query: str) -> None:
     """
     import duckdb
 
+    try:
+        statements = duckdb.extract_statements(query)
+    except duckdb.Error as error:
+        raise UsageError(f"sql: {str(error).strip().splitlines()[0]}") from error
     reads = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
-    if [each.type in reads for each in duckdb.extract_statements(query)] != [True]:
+    if [each.type in reads for each in statements] != [True]:
         raise UsageError("sql: give one query that reads, such as `select * from leaderboard`")
 
 

@@ -18,20 +18,21 @@ def read_json(text: str | bytes) -> Any:
         text = text.decode(json.detect_encoding(text))
     value = json.loads(text, object_pairs_hook=_each_once)
     if text.count("[") + text.count("{") > _DEEPEST:
-        _refuse_deep(value)
+        refuse_deep(value)
     return value
 
 
-def _refuse_deep(value: Any) -> None:
-    """Refuse lists and mappings that are nested too deeply.
+def refuse_deep(value: Any, most_values: int | None = None) -> None:
+    """Refuse lists and mappings that are nested too deeply, or endlessly, or have too many values.
 
     Raises:
         RecursionError: they are.
     """
-    waiting = [(value, 1)]
+    waiting, n_seen = [(value, 1)], 0
     while waiting:
         nested, depth = waiting.pop()
-        if depth > _DEEPEST:
+        n_seen += 1
+        if depth > _DEEPEST or (most_values is not None and n_seen > most_values):
             raise RecursionError("nested too deeply")
         inner = nested.values() if isinstance(nested, dict) else nested if isinstance(nested, list) else ()
         waiting += [(each, depth + 1) for each in inner]

@@ -57,6 +57,11 @@ def test_what_is_impossible_is_refused_with_the_path_of_the_key(file: Path, text
     ("trials: 3", "dataset: is missing"),
     ("dataset: {source: sample}\ndataset: {source: hub}", "not valid YAML: key 'dataset' appears twice in "),
     ("a: {b: 1\nc: 2", "not valid YAML: while parsing a flow mapping in "), ("just words", "holds no settings"),
+    *((text, "is nested too deeply") for text in (
+        f"a: {'[' * 300}{']' * 300}", f"a: {'[' * 5_000}{']' * 5_000}", "a: &a [*a]",
+        "".join(f"{' ' * depth}a:\n" for depth in range(1_000)),
+        "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1},' * 9}]\n" for n in range(1, 12)),
+    )),
 ])  # fmt: skip
 def test_a_file_that_says_nothing_usable_is_refused(file: Path, text: str, message: str) -> None:
     file.write_text(text, encoding="utf-8")

@@ -70,7 +70,7 @@ def test_a_query_takes_parameters_by_place_and_by_name(results: Results) -> None
 
 
 @pytest.mark.parametrize(
-    "query", ["create table x (a int)", "copy (select 1) to 'x.csv'", "select 1; select 2", "", "drop table x"]
+    "query", ["create table x (a int)", "copy (select 1) to 'x.csv'", "select 1; select 2", "", "selec", "drop table x"]
 )
 def test_what_is_no_single_reading_query_is_refused(results: Results, query: str) -> None:
     with pytest.raises(UsageError, match=r"^sql: [^\n]*$"):
