@@ -7,6 +7,7 @@ import shutil
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -20,21 +21,34 @@ from tasks.llm.calls.gateway import probe
 from tasks.llm.embedded import weights_hash
 from tasks.llm.environment import filled_in, key_state, missing_variables
 from tasks.llm.request import Target
+from tasks.llm.retirement import is_retired
 from tasks.llm.senders.pool import inspect as inspect_nodes
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
-from tasks.run.run_context import LEDGER, callees
+from tasks.run.run_context import LEDGER, callees, retirement_line
 from warehouse import Warehouse, WarehouseError, lines_on, refuse_other_version
 
 
 @dataclass(frozen=True)
 class SetupFinding:
-    """The result of one check; `is_ok` is None if unknown, `is_damage` is true if stored data is damaged."""
+    """The result of one check.
+
+    `is_ok` is None if unknown. `is_damage` is true if stored data is damaged, `is_warning` if something works today and
+    will not for long.
+    """
 
     subject: str
     is_ok: bool | None
     detail: str
     is_damage: bool = False
+    is_warning: bool = False
+
+    @property
+    def state(self) -> str:
+        """The result in a word."""
+        if self.is_warning:
+            return "warning"
+        return {True: "ok", False: "PROBLEM", None: "unknown"}[self.is_ok]
 
 
 def examine(job: Job, *, may_call: bool = False) -> list[SetupFinding]:
@@ -48,6 +62,7 @@ def examine(job: Job, *, may_call: bool = False) -> list[SetupFinding]:
         SetupFinding("configuration", True, f"{settings.benchmark}, {numbers}, trials {settings.trials}"),
         _finding("data set", partial(_data_set, job)),
         *_models(job, may_call=may_call),
+        *_retirements(job, datetime.now(UTC).date()),
         *_senders(job),
         *_alerts(settings.alerts),
         *_warehouse(job),
@@ -88,6 +103,15 @@ def _models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
             yield replace(finding, is_ok=is_ok, detail=f"{finding.detail}; {detail}")
         else:
             yield finding
+
+
+def _retirements(job: Job, today: date) -> Iterator[SetupFinding]:
+    """Yield a finding for each configured model that was switched off, or will be soon."""
+    for callee in callees(job):
+        line = retirement_line(callee, today)
+        if line is not None:
+            has_ended = is_retired(callee.target.name, today)
+            yield SetupFinding(str(callee), not has_ended, line, is_warning=not has_ended)
 
 
 def _probed(job: Job, called: Sequence[Target]) -> list[tuple[bool | None, str]]:

@@ -80,11 +80,11 @@ def import_responses(context: Context, source: Path, **own: Any) -> int:
 
     Examples:
       prbench import responses responses.jsonl
-      prbench import responses responses.json --as gpt-5-high
+      prbench import responses responses.json --as gpt-5.6-sol-high
       prbench import responses files.csv             rows with a column `file`
       prbench import responses reports/              a folder of MODEL/TASK.pdf
       prbench import responses reports/ --pattern '{task}/{model} run {trial}'
-      prbench import responses reports/ --as gpt-5-high --skip-other
+      prbench import responses reports/ --as gpt-5.6-sol-high --skip-other
     """
     from tasks.imports.responses import import_responses as bring_in
 
@@ -148,7 +148,7 @@ def import_results(context: Context, files: tuple[Path, ...], **own: Any) -> int
     means in the log are compared with those of the imported rows, and the tasks that differ are listed.
 
     Examples:
-      prbench import results results/finance_off_platform_judge_o4-mini.json
+      prbench import results results/finance_off_platform_judge_gpt-5.6-terra.json
       prbench import results logs/*.eval --by '{judge} in Inspect'
       prbench import results outputs/20261124_101112/
       prbench import results judge_responses.jsonl --as llama --by qwen
@@ -216,7 +216,7 @@ def export() -> None:
       prbench export shared/                 all tables, for another warehouse
       prbench export board/ --table leaderboard --table verdict_details
       prbench export s3://bucket/shared
-      prbench export labelling sheet.csv -n 200 --model gpt-5-high
+      prbench export labelling sheet.csv -n 200 --model gpt-5.6-sol-high
       prbench export review criteria.csv -n 300 --by category
       prbench export inspect logs/
       prbench export datasets results/
@@ -270,7 +270,7 @@ def labelling(context: Context, file: Path, interval: str | None, **own: Any) ->
       prbench export labelling sheet.csv -n 200
       prbench export labelling sheet.csv --night 2026-11-22
       prbench export labelling sheet.csv -n 180 --for leaderboard
-      prbench export labelling sheet.csv -n 60 --for "gpt-5-high gpt-5-low"
+      prbench export labelling sheet.csv -n 60 --for "gpt-5.6-sol-high gpt-5.6-sol-low"
       prbench export labelling sheet.csv -n 180 --for "Financial Accuracy"
       prbench import verdicts sheet.csv --skip-empty     read the sheet back
     """
@@ -328,7 +328,7 @@ def export_inspect(context: Context, folder: Path) -> int:
 
     Examples:
       prbench export inspect logs/
-      prbench export inspect logs/ --judge o4-mini --split legal
+      prbench export inspect logs/ --judge gpt-5.6-terra --split legal
       prbench export inspect logs/ --vintage all
     """
     from tasks.exports.inspect_logs import export_inspect as written

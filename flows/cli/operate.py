@@ -79,9 +79,8 @@ def doctor(context: Context, no_call: bool) -> int:
 
     findings = examine(context.job, may_call=not no_call)
     problems = [finding for finding in findings if finding.is_ok is False]
-    marks = {True: "ok", False: "PROBLEM", None: "unknown"}
     columns = ["what" if context.as_json else "subject", "state", "detail"]
-    show(columns, [(each.subject, marks[each.is_ok], each.detail) for each in findings], context.table_format)
+    show(columns, [(finding.subject, finding.state, finding.detail) for finding in findings], context.table_format)
     return 0 if not problems else 3 if all(finding.is_damage for finding in problems) else 1
 
 
@@ -332,7 +331,7 @@ def remove_response(
     Examples:
       prbench remove response --longer-than 1000000 --dry-run
       prbench remove response 4f1c2a9be0d37788 --reason 'endless repetition'
-      prbench remove response --model gpt-5-high --task t17 --trial 2
+      prbench remove response --model gpt-5.6-sol-high --task t17 --trial 2
     """
     from tasks.maintain.upkeep import ResponseChoice, chosen
     from tasks.maintain.upkeep import remove as removed

@@ -1,6 +1,7 @@
 """The commands `plan` and `status`."""
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,7 +34,7 @@ def plan(context: Context, stopping: bool) -> int:
 
     Examples:
       prbench plan
-      prbench plan --model gpt-5-high --trials 3
+      prbench plan --model gpt-5.6-sol-high --trials 3
       prbench plan --night 2026-11-22 --json
       prbench plan --stopping
     """
@@ -57,17 +58,31 @@ def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> i
         return 0
     planned, analyses = planned_calls(job), plan_analyses(job)
     total, without_cap = total_of(planned), list(unbounded(job))
+    retirements = list(_retirements(job))
     if context.as_json:
         calls = {"calls": list(map(vars, planned)), "analyses": list(map(vars, analyses))}
-        show_json(calls | {"total": vars(total), "without_cap": without_cap})
+        show_json(calls | {"total": vars(total), "without_cap": without_cap, "retirements": retirements})
         return 0
     show_calls([*planned, total])
     for line in without_cap:
         click.echo(f"A cap would be refused: {line}")
+    for line in retirements:
+        click.echo(line)
     if analyses:
         click.echo("Analyses, which have commands of their own and are not part of a run:")
         show_calls(analyses)
     return 0
+
+
+def _retirements(job: "Job") -> "Iterator[str]":
+    """Yield a line for each configured model that was switched off, or will be soon."""
+    from tasks.run.run_context import callees, retirement_line
+
+    today = datetime.now(UTC).date()
+    for callee in callees(job):
+        line = retirement_line(callee, today)
+        if line is not None:
+            yield f"{callee}: {line}"
 
 
 def _show_stopping(context: Context, job: "Job") -> None:

@@ -113,8 +113,8 @@ def backfill(context: Context, dry_run: bool) -> int:
     one that fails does not stop the others.
 
     Examples:
-      prbench backfill --model gpt-5-high --dry-run
-      prbench backfill --model gpt-5-high --judge o4-mini --trial 2 --trial 3
+      prbench backfill --model gpt-5.6-sol-high --dry-run
+      prbench backfill --model gpt-5.6-sol-high --judge gpt-5.6-terra --trial 2 --trial 3
       prbench backfill --task 5f2c --split finance --stop-at 06:30
     """
     if dry_run:
@@ -157,7 +157,7 @@ def sample(context: Context) -> int:
     """Sample the responses that are missing.
 
     Examples:
-      prbench sample --model gpt-5-high
+      prbench sample --model gpt-5.6-sol-high
       prbench sample --limit 20 --max-usd 5
     """
     return _stage(context, "sample")
@@ -181,7 +181,7 @@ def judge(context: Context) -> int:
     """Judge the criteria that have no verdict yet.
 
     Examples:
-      prbench judge --judge o4-mini --limit 50
+      prbench judge --judge gpt-5.6-terra --limit 50
       prbench judge --night 2026-11-22 --retry-failed
     """
     return _stage(context, "judge")
@@ -214,7 +214,7 @@ def select_hard(context: Context) -> int:
 
     Examples:
       prbench select-hard
-      prbench select-hard --judge o4-mini
+      prbench select-hard --judge gpt-5.6-terra
     """
     if len(context.arguments.named_judges) > 1:
         raise click.UsageError("--judge: one judge selects the hard subset; give --judge once")

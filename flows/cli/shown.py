@@ -24,7 +24,7 @@ def lengths(context: Context, **own: Any) -> None:
 
     Examples:
       prbench lengths
-      prbench lengths --hard --model gpt-5-high
+      prbench lengths --hard --model gpt-5.6-sol-high
     """
     show_parts(
         context, context.stored_job(), {"": "length_correlations"}, own, vintage="all",
@@ -124,9 +124,9 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
     criteria of a capability (a criterion with negative points is right if it is not met).
 
     Examples:
-      prbench weaknesses gpt-5-high
-      prbench weaknesses gpt-5-high --than claude-opus
-      prbench weaknesses gpt-5-high --judge o4-mini --json
+      prbench weaknesses gpt-5.6-sol-high
+      prbench weaknesses gpt-5.6-sol-high --than claude-opus-5
+      prbench weaknesses gpt-5.6-sol-high --judge gpt-5.6-terra --json
     """
     from warehouse import Warehouse
 
@@ -159,7 +159,7 @@ def conditions(context: Context, **own: Any) -> None:
 
     Examples:
       prbench conditions
-      prbench conditions --model gpt-5 --flips 10
+      prbench conditions --model gpt-5.6-sol --flips 10
       prbench conditions --split finance_hard --json
     """
     from tasks.compare.conditions import current_steps, definitions_of, labels_of, not_compared
@@ -197,11 +197,11 @@ def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: 
     mean minus the first mean. It comes with its interval, a paired test, and the criteria whose verdict flipped.
 
     Examples:
-      prbench diff gpt-5-high gpt-5-low               two models
-      prbench diff base 2026-11-21 --model MODEL      one model, two vintages
-      prbench diff o4-mini reader --of judge --json   two judges
-      prbench diff a b c --split finance              a with b, and a with c
-      prbench diff a b --debiased                     corrected by labels
+      prbench diff gpt-5.6-sol-high gpt-5.6-sol-low    two models
+      prbench diff base 2026-11-21 --model MODEL       one model, two vintages
+      prbench diff gpt-5.6-terra reader --of judge     two judges
+      prbench diff a b c --split finance --json        a with b, and a with c
+      prbench diff a b --debiased                      corrected by labels
     """
     if len(names) < 2:
         raise click.UsageError("give at least two names to compare, such as two models")
@@ -237,10 +237,10 @@ def cascade(context: Context, bound: str | None, **own: Any) -> None:
     cheapest rule within the bound is picked and printed as configuration. The next report shows the evaluation too.
 
     Examples:
-      prbench cascade gpt-4.1-mini o4-mini
-      prbench cascade gpt-4.1-mini o4-mini --bound agreement=0.95
-      prbench cascade gpt-4.1-mini o4-mini --bound kappa=0.8 --split finance --all
-      prbench cascade gpt-4.1-mini o4-mini --json
+      prbench cascade gpt-5.6-luna gpt-5.6-terra
+      prbench cascade gpt-5.6-luna gpt-5.6-terra --bound agreement=0.95
+      prbench cascade gpt-5.6-luna gpt-5.6-terra --bound kappa=0.8 --split finance --all
+      prbench cascade gpt-5.6-luna gpt-5.6-terra --json
     """
 
     def after(rows: Mapping[str, Any]) -> list[str]:

@@ -71,7 +71,7 @@ def definitions_of(reader: Reader, job: Job) -> Definitions:
     if not definitions:
         raise UsageError(
             "no conditions are configured or stored: list under `conditions` the labels that are one model, such as "
-            "`conditions: {gpt-5: {baseline: gpt-5-plain, web search: gpt-5-search}}`"
+            "`conditions: {gpt-5.6-sol: {baseline: gpt-5.6-sol-plain, web search: gpt-5.6-sol-search}}`"
         )
     known = sorted({*definitions, *(label for labels in definitions.values() for label in labels.values())})
     if unknown := sorted(set(job.named_models or ()) - set(known)):

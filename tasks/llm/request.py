@@ -152,11 +152,15 @@ _REPLY_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 @cache
-def _table_entry(name: str) -> dict[str, Any]:
+def table_entry(name: str) -> dict[str, Any]:
+    """Return LiteLLM's entry for a model: that of its full name, else its provider's entry without the provider."""
     table: Mapping[str, dict[str, Any]] = litellm().model_cost
+    if name in table:
+        return table[name]
     provider, _, bare = name.partition("/")
-    of_provider = table.get(bare, {})
-    return table.get(name) or (of_provider if of_provider.get("litellm_provider") == provider else {})
+    entry = table.get(bare, {})
+    # The table divides some providers, such as `vertex_ai-language-models` and `bedrock_converse`.
+    return entry if entry.get("litellm_provider", "").startswith(provider) else {}
 
 
 def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
@@ -168,7 +172,7 @@ def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
         return target.prices
     if target.is_embedded:
         return Prices(0.0, 0.0, 0.0, "embedded")
-    entry = _table_entry(target.name)
+    entry = table_entry(target.name)
     if target.parameters.get("api") == DECISIONS:  # a model that also chats has separate prices for decisions
         own = "_decisions"
         entry = entry | {name.removesuffix(own): entry[name] for name in entry if name.endswith(own)}
@@ -206,7 +210,7 @@ def most_reply_tokens(target: Target, parameters: Mapping[str, Any]) -> int | No
     if parameters.get("api") in {EMBEDDING, DECISIONS}:
         return 16 * len(parameters.get("questions", ()))
     sent = requested_reply_tokens(parameters)
-    most = _table_entry(target.name).get("max_output_tokens") if sent is None else sent
+    most = table_entry(target.name).get("max_output_tokens") if sent is None else sent
     return int(most) if most else None
 
 
@@ -232,7 +236,7 @@ def most_usd(target: Target, prompt_tokens: int, reply_tokens: int | None) -> fl
     prices = prices_of(target)
     if prices.input_usd_per_mtok is None or prices.output_usd_per_mtok is None or reply_tokens is None:
         return None
-    entry = _table_entry(target.name) if target.prices is None else {}
+    entry = table_entry(target.name) if target.prices is None else {}
     dearest_in = max([prices.input_usd_per_mtok, *_tariffs(entry, "input_cost_per")])
     dearest_out = max([prices.output_usd_per_mtok, *_tariffs(entry, "output_cost_per")])
     return (prompt_tokens * dearest_in + reply_tokens * dearest_out) / _MTOK
@@ -274,7 +278,7 @@ def most_prompt_tokens_of(
     `max_tokens` are reserved for the reply, at most half of the context. Without `max_tokens` the reserve is the
     model's longest reply, at most a quarter of the context or 16,384 tokens. None if the context is unknown.
     """
-    known = embedded.CONTEXT_TOKENS if target.is_embedded else _table_entry(target.name).get("max_input_tokens")
+    known = embedded.CONTEXT_TOKENS if target.is_embedded else table_entry(target.name).get("max_input_tokens")
     if not (context := int(context_tokens or known or 0)):
         return None
     wanted = requested_reply_tokens(target.parameters)

@@ -5,7 +5,7 @@ import json
 import resource
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC
+from datetime import UTC, date
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.litellm_setup import warm_up
 from tasks.llm.request import Call, Target, most_reply_tokens, prices_of
+from tasks.llm.retirement import is_retired, retirement_notice
 from tasks.llm.senders.cluster import refuse_without_ray
 from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError
@@ -266,6 +267,18 @@ def unbounded(job: Job, kinds: Collection[str] = CALLED_KINDS, *, in_usd: bool =
         used = [target.parameters] + ([target.last_resort] if target.last_resort else [])
         if any(most_reply_tokens(target, parameters) is None for parameters in used):
             yield f"{callee}: the length of its responses is not limited, so no cap can be enforced; set `max_tokens`"
+
+
+def retirement_line(callee: Callee, today: date) -> str | None:
+    """Return the day on which a model was or will soon be switched off, and what to do; None for any other model."""
+    notice = retirement_notice(callee.target.name, today)
+    if notice is None:
+        return None
+    if is_retired(callee.target.name, today):
+        return f"{notice}; configure another one (stored results stay)"
+    if callee.kind == JUDGE:
+        return f"{notice}; choose its successor, and let both judge the same responses before that day"
+    return f"{notice}; make the calls that are still needed before that day, and choose its successor"
 
 
 def refuse_uninstalled(job: Job) -> None:

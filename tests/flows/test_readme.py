@@ -44,7 +44,7 @@ def test_the_readme_is_short_and_shows_sql() -> None:
 
 def test_the_example_configuration_is_valid() -> None:
     job = load_job(Arguments(config=PROJECT / "prbench.example.yaml"))
-    assert ["gpt-5-high"] == [model.label for model in job.settings.models]
+    assert ["gpt-5.6-sol-high"] == [model.label for model in job.settings.models]
     assert "prbench" == job.settings.benchmark
 
 

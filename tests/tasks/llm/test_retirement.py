@@ -1,0 +1,98 @@
+"""The days on which providers switch models off."""
+
+import re
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from flows.run.arguments import Arguments
+from flows.run.config import load_job
+from tasks.llm import litellm_setup
+from tasks.llm.request import table_entry
+from tasks.llm.retirement import is_retired, retirement_date, retirement_notice
+from tasks.run.run_context import callees, retirement_line
+from tests.flows.conftest import commands_of
+from tests.kit import ROOT, Patch, tracked_files
+
+TODAY = date(2026, 11, 28)
+A_YEAR = timedelta(days=365)
+MODEL_NAME = re.compile(r"\b(?:(?:gpt|claude|gemini)-[a-z0-9.-]*\d[a-z0-9.-]*|o\d(?:-mini|-pro)?)\b(?!\.json)")
+
+
+@pytest.fixture(autouse=True)
+def dates(monkeypatch: Patch) -> None:
+    """A table of LiteLLM with known days, whatever its version says."""
+    table = {
+        "ended": {"litellm_provider": "openai", "deprecation_date": "2026-10-23"},
+        "today": {"litellm_provider": "openai", "deprecation_date": "2026-11-28"},
+        "soon": {"litellm_provider": "openai", "deprecation_date": "2027-02-26"},
+        "later": {"litellm_provider": "openai", "deprecation_date": "2027-02-27"},
+        "endless": {"litellm_provider": "openai"},
+        "twin": {"litellm_provider": "vertex_ai-language-models", "deprecation_date": "2026-10-20"},
+        "gemini/twin": {"litellm_provider": "gemini", "deprecation_date": "2026-12-01"},
+    }
+    for name, entry in table.items():
+        monkeypatch.setitem(litellm_setup.litellm().model_cost, name, entry)
+
+
+@pytest.mark.parametrize(
+    ("name", "last_day"),
+    [
+        ("ended", date(2026, 10, 23)),
+        ("openai/ended", date(2026, 10, 23)),
+        ("hosted_vllm/ended", None),
+        ("openai/endless", None),
+        ("openai/no-such-model", None),
+        ("vertex_ai/twin", date(2026, 10, 20)),
+        ("gemini/twin", date(2026, 12, 1)),
+        ("openai/twin", None),
+    ],
+)
+def test_the_day_is_that_of_the_entry_to_which_litellm_routes(name: str, last_day: date | None) -> None:
+    assert retirement_date(name) == last_day
+
+
+def test_a_model_is_retired_from_its_last_day_on() -> None:
+    assert is_retired("openai/ended", TODAY)
+    assert is_retired("openai/today", TODAY)
+    assert not is_retired("openai/soon", TODAY)
+    assert not is_retired("openai/endless", TODAY)
+
+
+def test_an_end_within_90_days_is_announced_and_a_later_one_is_not() -> None:
+    assert str(retirement_notice("openai/ended", TODAY)).startswith("openai/ended was switched off on 2026-10-23 (")
+    assert str(retirement_notice("openai/soon", TODAY)).startswith("openai/soon will be switched off on 2027-02-26 (")
+    assert retirement_notice("openai/later", TODAY) is None
+    assert retirement_notice("openai/endless", TODAY) is None
+
+
+def test_each_configured_model_that_ends_has_a_line_with_the_day_and_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "prbench.yaml"
+    file.write_text(
+        "dataset: {source: sample}\n"
+        "models: [{name: openai/soon, label: a}, {name: openai/endless, label: b}]\n"
+        "judges: [{name: openai/ended, label: c}, {name: openai/soon, label: d}]\n",
+        encoding="utf-8",
+    )
+
+    job = load_job(Arguments(config=file))
+    lines = {callee.label: retirement_line(callee, TODAY) for callee in callees(job)}
+
+    assert str(lines["a"]).endswith("make the calls that are still needed before that day, and choose its successor")
+    assert lines["b"] is None
+    assert str(lines["c"]).endswith("configure another one (stored results stay)")
+    assert str(lines["d"]).endswith("let both judge the same responses before that day")
+
+
+def test_no_example_names_a_model_that_ends_within_a_year() -> None:
+    texts = [str(command.help) for _, command in commands_of()]
+    pages = [path for path in tracked_files() if path.suffix == ".md" and path.parts[0] in {"README.md", "flows"}]
+    texts += [(ROOT / path).read_text(encoding="utf-8") for path in [*pages, Path("prbench.example.yaml")]]
+    names = {name for text in texts for name in MODEL_NAME.findall(text)}
+
+    known = {name for name in names if table_entry(name)}
+    ends = {name: retirement_date(name) for name in known if retirement_date(name)}
+
+    assert {"gpt-5.6-sol", "gpt-5.6-terra"} <= known
+    assert {name: day for name, day in ends.items() if day and day < TODAY + A_YEAR} == {}
