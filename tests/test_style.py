@@ -1,0 +1,170 @@
+"""How much code there is to read, and how dense it is: numbers that only go down, except in a commit that says why."""
+
+import ast
+import io
+import re
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.kit import ROOT, tracked_files
+
+TOKENS = {
+    "expectations": 1597,
+    "flows": 16284,
+    "flows/cli": 17325,
+    "flows/report_server": 4355,
+    "flows/run": 3531,
+    "sql": 2075,
+    "sql/cookbook": 2070,
+    "sql/figures": 10908,
+    "sql/intermediate": 14693,
+    "sql/marts": 5199,
+    "sql/queries": 8278,
+    "sql/report": 2102,
+    "sql/warehouse": 614,
+    "tasks": 1445,
+    "tasks/aggregate": 437,
+    "tasks/alerts": 3571,
+    "tasks/analyses": 8007,
+    "tasks/benchmarks": 5938,
+    "tasks/bundles": 2842,
+    "tasks/cascade": 1770,
+    "tasks/certify": 5414,
+    "tasks/check": 1261,
+    "tasks/compare": 5356,
+    "tasks/config": 5419,
+    "tasks/console": 1216,
+    "tasks/dataset": 3144,
+    "tasks/drift": 1844,
+    "tasks/exports": 11109,
+    "tasks/figures": 16081,
+    "tasks/hard_subset": 2107,
+    "tasks/imports": 22051,
+    "tasks/judge": 8344,
+    "tasks/llm": 26908,
+    "tasks/maintain": 3185,
+    "tasks/measures": 4922,
+    "tasks/plan": 5723,
+    "tasks/prompts": 294,
+    "tasks/report": 38466,
+    "tasks/results": 1732,
+    "tasks/rules": 24619,
+    "tasks/run": 10974,
+    "tasks/sample": 647,
+    "tasks/stopping": 2645,
+    "tests": 7908,
+    "tests/benchmarks": 21045,
+    "tests/expectations": 1648,
+    "tests/faults": 13519,
+    "tests/flows": 49525,
+    "tests/golden": 2383,
+    "tests/mutants": 2721,
+    "tests/tasks": 232636,
+    "tests/warehouse": 12843,
+    "warehouse": 13898,
+    "warehouse/samples": 26,
+}
+"""Folder of two levels -> its maximum of tokens. Comments, docstrings and line breaks are no tokens."""
+TOKEN_SLACK = 300
+"""A folder that is smaller than its maximum by more tokens than this gets a lower one."""
+
+DENSE_PLACES = {
+    "assignment within an expression": 204,
+    "comprehension within another": 112,
+    "formatting switched off": 362,
+    "line over 100 characters": 2802,
+    "several values in one assignment": 420,
+}
+"""What makes the source hard to read at first sight -> its maximum of places, without tests."""
+PLACE_SLACK = 10
+
+LAYOUT = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+WORD = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|\w+|[^\s\w]")
+"""A token of SQL, of the report's scripts, styles and pages."""
+COMMENT_STARTS = {".sql": ("--",), ".js": ("//", "/*", "*"), ".css": ("/*", "*"), ".html": ("<!--", "{#")}
+
+
+def code_files() -> Iterator[Path]:
+    for file in tracked_files():
+        if not file.parts[0].startswith(".") and file.suffix in {".py", *COMMENT_STARTS}:
+            yield file
+
+
+def folder_of(file: Path) -> str:
+    depth = 2 if len(file.parts) > 2 else 1
+    return "/".join(file.parts[:depth])
+
+
+def docstring_lines(tree: ast.AST) -> set[int]:
+    lines: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return lines
+
+
+def python_tokens(text: str) -> Counter[int]:
+    """The number of tokens of each line of code."""
+    docstrings = docstring_lines(ast.parse(text))
+    tokens: Counter[int] = Counter()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in LAYOUT and token.start[0] not in docstrings:
+            tokens[token.start[0]] += 1
+    return tokens
+
+
+def n_tokens(file: Path) -> int:
+    text = (ROOT / file).read_text(encoding="utf-8")
+    if file.suffix == ".py":
+        return python_tokens(text).total()
+    lines = [line for line in text.splitlines() if not line.strip().startswith(COMMENT_STARTS[file.suffix])]
+    return len(WORD.findall("\n".join(lines)))
+
+
+def dense_places(text: str) -> Iterator[str]:
+    lines = text.splitlines()
+    yield from ("formatting switched off" for line in lines if "fmt: skip" in line or "fmt: off" in line)
+    yield from ("line over 100 characters" for number in python_tokens(text) if len(lines[number - 1]) > 100)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.NamedExpr):
+            yield "assignment within an expression"
+        elif isinstance(node, ast.Assign):
+            if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
+                yield "several values in one assignment"
+        elif isinstance(node, COMPREHENSIONS) and holds_comprehension(node):
+            yield "comprehension within another"
+
+
+def holds_comprehension(node: ast.AST) -> bool:
+    comprehensions = [part for part in ast.walk(node) if isinstance(part, COMPREHENSIONS)]
+    return len(comprehensions) > 1
+
+
+def test_no_folder_has_more_code_than_its_maximum_and_a_smaller_one_has_a_lower_maximum() -> None:
+    sizes: Counter[str] = Counter()
+    for file in code_files():
+        sizes[folder_of(file)] += n_tokens(file)
+
+    assert {folder: size for folder, size in sizes.items() if size > TOKENS.get(folder, 0)} == {}
+    assert {folder: sizes[folder] for folder, most in TOKENS.items() if sizes[folder] < most - TOKEN_SLACK} == {}
+
+
+def test_the_source_has_no_more_dense_places_than_its_maximum_and_fewer_lower_it() -> None:
+    places: Counter[str] = Counter()
+    for file in code_files():
+        if file.suffix == ".py" and file.parts[0] != "tests":
+            places.update(dense_places((ROOT / file).read_text(encoding="utf-8")))
+
+    assert {what: count for what, count in places.items() if count > DENSE_PLACES.get(what, 0)} == {}
+    assert {what: places[what] for what, most in DENSE_PLACES.items() if places[what] < most - PLACE_SLACK} == {}
