@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tasks.llm.replies import TIMEOUT, Failure, Kind, Reply
-from tasks.llm.request import NOTHING, UNKNOWN, Usage
+from tasks.llm.request import NOTHING, UNKNOWN, Usage, cost_usd
 
 _DECREASE, _SHORTEST_BETWEEN_CUTS_S = 0.7, 1.0
 _FAILURES_UNTIL_OPEN, _BAD_REQUESTS_UNTIL_STOP = 5, 5
@@ -245,9 +245,15 @@ class Admission:
 
 
 def usage_of(reply: Reply) -> Usage:
-    """Return the usage of a call, None if unknown; nothing if the server rejected it before work."""
+    """Return the usage of a call, None if unknown; nothing if the server rejected it before work.
+
+    A report that does not add up counts by its largest reading.
+    """
     if reply.failure is not None and reply.failure.is_unpaid:
         return NOTHING
+    if reply.largest_usage is not None:
+        prompt, completion = reply.largest_usage
+        return Usage(cost_usd(reply.prices, prompt, None, completion), prompt + completion)
     prompt, completion = reply.prompt_tokens, reply.completion_tokens
     return Usage(reply.cost_usd, None if prompt is None or completion is None else prompt + completion)
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from tasks.llm.environment import redacted, safe
 from tasks.llm.request import DECISIONS, EMBEDDING, NO_PRICES, RESPONSES, Prices, cost_usd
-from tasks.llm.transport import Body, Redirected, ReplyTooLarge, is_count
+from tasks.llm.transport import Body, Redirected, ReplyTooLarge
+from tasks.llm.usage import NO_REPORT, Tokens, tokens_in
 from tasks.rules.errors import PipelineError, causes_of
 from tasks.rules.text.characters import one_line, storable
 
@@ -36,7 +37,8 @@ class Reply:
 
     Tokens are those of the deciding attempt; `cost_usd` is the sum over all attempts of known cost. `paid` are the
     ledger's entries behind the reply. `logprobs` are the tokens of the text with their log-probabilities. `failure` is
-    known only for a new attempt.
+    known only for a new attempt, and so is `largest_usage`: the most tokens of prompt and completion that a report of
+    usage may mean that does not add up.
     """
 
     status: str
@@ -57,6 +59,7 @@ class Reply:
     paid: tuple[Paid, ...] = ()
     logprobs: Logprobs | None = None
     failure: "Failure | None" = field(default=None, compare=False)
+    largest_usage: tuple[int, int] | None = field(default=None, compare=False)
 
     def priced(self, prices: Prices) -> "Reply":
         """Return the reply with its cost by these prices."""
@@ -77,10 +80,31 @@ class Reply:
 def from_result(api: str | None, result: Any, body: Body) -> Reply:
     """Return the reply in LiteLLM's result of a call by its `api`, and the received body, without its cost and time."""
     by_api = {RESPONSES: _from_response, EMBEDDING: _from_embedding, DECISIONS: _from_decisions}
-    model, fingerprint, usage = (getattr(result, name, None) for name in ("model", "system_fingerprint", "usage"))
     reply = by_api.get(api or "", _from_chat)(result, body)
-    counts = _counts(usage) | ({"completion_tokens": 0} if api == EMBEDDING else {})
-    return replace(reply, served_model=_name(model), served_fingerprint=_name(fingerprint), **counts)
+    tokens = _tokens(api, result, body)
+    return replace(
+        reply,
+        served_model=_name(getattr(result, "model", None)),
+        served_fingerprint=_name(getattr(result, "system_fingerprint", None)),
+        prompt_tokens=tokens.prompt,
+        cached_tokens=tokens.cached,
+        completion_tokens=0 if api == EMBEDDING else tokens.completion,
+        reasoning_tokens=tokens.reasoning,
+        largest_usage=tokens.largest,
+    )
+
+
+def _tokens(api: str | None, result: Any, body: Body) -> Tokens:
+    """Return the tokens in the received report of usage, or in LiteLLM's if its form is another."""
+    usage = getattr(result, "usage", None) or {}
+    by_litellm = tokens_in(usage if isinstance(usage, Mapping) else usage.model_dump())
+    has_several_bodies = api == DECISIONS and body.decisions is None  # of the embedded model
+    received = NO_REPORT if has_several_bodies else tokens_in(body.usage)
+    if received == NO_REPORT:
+        return by_litellm
+    if api is None and not body.is_completion:  # LiteLLM also counts the reasoning that the reply shows
+        return received._replace(reasoning=by_litellm.reasoning)
+    return received
 
 
 _FILTERED = Reply(REFUSED, error="the provider's content filter stopped the reply")
@@ -170,23 +194,6 @@ def _get(item: Any, name: str) -> Any:
 def _name(value: Any) -> str | None:
     """Return a name from a provider; None if it is not a text."""
     return one_line(redacted(storable(value), is_reply=True), 200) if isinstance(value, str) else None
-
-
-def _counts(usage: Any) -> dict[str, Any]:
-    """Return the token counts in a report of usage, whose names for them differ between chats and other calls."""
-    is_chat = hasattr(usage, "prompt_tokens")
-    prompt, reply = ("prompt_tokens", "completion_tokens") if is_chat else ("input_tokens", "output_tokens")
-    if not getattr(usage, prompt, None):
-        usage = None  # LiteLLM replaces a missing report by zeros, but every prompt has tokens
-    counts = {"prompt_tokens": getattr(usage, prompt, None), "completion_tokens": getattr(usage, reply, None)}
-    counts["cached_tokens"] = getattr(getattr(usage, f"{prompt}_details", None), "cached_tokens", None)
-    counts["reasoning_tokens"] = getattr(getattr(usage, f"{reply}_details", None), "reasoning_tokens", None)
-    return {name: _count(value) for name, value in counts.items()}
-
-
-def _count(value: Any) -> int | None:
-    """Return a number of tokens from a provider; None if it is no plausible number."""
-    return value if is_count(value) and 0 <= value <= 10**12 else None
 
 
 class Kind(Enum):

@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, TypeGuard
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+from tasks.llm.usage import is_count, openai_form
 from tasks.rules.errors import PipelineError
 
 _COUNTS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
@@ -27,8 +28,7 @@ def cleaned(content: Any) -> Any:
         return content
     clean = dict(content)
     if content.get("usage") is not None:
-        # Chat completions accept an empty report, the responses API a missing one.
-        clean["usage"] = _usage(content["usage"]) or (None if content.get("object") == "response" else {})
+        clean["usage"] = _usage(content["usage"]) or _no_usage(content)
     if isinstance(choices := content.get("choices"), list):
         clean["choices"] = [{**each, "finish_reason": None} if _has_odd_reason(each) else each for each in choices]
     return clean
@@ -40,6 +40,11 @@ def without_decisions(content: Mapping[str, Any]) -> dict[str, Any]:
     counts = {name: usage.get(name) or 0 for name in ("input_tokens", "output_tokens")}
     usage = {**usage, **counts, "total_tokens": sum(counts.values())}
     return {**content, "answers": type(content["answers"])(), "usage": usage}
+
+
+def _no_usage(content: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a missing report: chat completions accept an empty one, the responses API none."""
+    return None if content.get("object") == "response" else {}
 
 
 def _has_odd_reason(choice: Any) -> bool:
@@ -58,11 +63,6 @@ def _usage(usage: Any) -> dict[str, Any]:
     }
 
 
-def is_count(value: Any) -> TypeGuard[int]:
-    """Return whether a value is a whole number; a Boolean does not count as one."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 _TELLS_FIGURES = re.compile(rb'"usage"\s*:\s*[^n\s]|"finish_reason"\s*:\s*[^n\s]')
 """Marks a stream's event with a usage or a finish reason; in all other events both are null."""
 
@@ -75,11 +75,12 @@ class ReplyTooLarge(Exception):
 
 
 class Body:
-    """The body of a response: its bytes are counted, it is passed on cleaned, and its finish reason is kept.
+    """The body of a response: its bytes are counted, it is passed on cleaned, and its finish reason and usage are kept.
 
     A body that `may_be_cut` (a file of JSON lines, the results of a batch) ends at the bound, so that no paid result
     before it is lost; then it `is_over`. `is_completion` is true for the shape of OpenAI's chat completions: their
-    original `finish_reason` is kept, because LiteLLM replaces a missing or unknown one by `stop`. `decisions` is the
+    original `finish_reason` is kept, because LiteLLM replaces a missing or unknown one by `stop`. `usage` is the last
+    report of usage: LiteLLM replaces its missing figures by 0, and for some providers adds some up. `decisions` is the
     original body of a decision model; LiteLLM gets it without the decisions, because it matches them by their order,
     and fails on all of them if it cannot read one.
     """
@@ -91,6 +92,7 @@ class Body:
         self.is_over = False
         self.is_completion = False
         self.finish_reason: str | None = None
+        self.usage: Mapping[str, Any] = {}
         self.decisions: bytes | None = None
 
     def feed(self, raw: bytes) -> Iterator[bytes]:
@@ -123,14 +125,22 @@ class Body:
         except (ValueError, RecursionError):
             return text
         clean = cleaned(content)
+        self.look_at(clean)
         if isinstance(clean, dict) and isinstance(clean.get("answers"), list | dict):
             self.decisions, clean = text, without_decisions(clean)
-        self.look_at(clean)
+        elif isinstance(clean, dict) and clean.get("usage"):
+            clean["usage"] = openai_form(clean["usage"]) or _no_usage(clean)
         return text if clean == content else json.dumps(clean).encode()
 
     def look_at(self, content: Any) -> None:
-        """Keep the finish reason of a completion, or of a part of one."""
-        choices = content.get("choices") if isinstance(content, dict) else None
+        """Keep the finish reason and the usage of a completion, or of a part of one."""
+        if not isinstance(content, dict):
+            return
+        report = content.get("usage")
+        is_partial = content.get("type") == "message_delta"  # Anthropic's streams state the prompt before
+        if isinstance(report, Mapping) and report and not is_partial:
+            self.usage = report
+        choices = content.get("choices")
         if isinstance(choices, list):
             self.is_completion = True
             if choices and isinstance(choices[0], dict):

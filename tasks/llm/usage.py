@@ -1,0 +1,120 @@
+"""The tokens in a provider's report of usage.
+
+Providers count differently: reasoning tokens are a part of the completion (OpenAI) or beside it (xAI), cached tokens a
+part of the prompt (OpenAI) or beside it (Anthropic). The total of a report shows which.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any, NamedTuple, TypeGuard
+
+_MOST_TOKENS = 10**12
+_CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
+_WRITTEN = ("cache_creation_input_tokens", "cache_creation_tokens", "cache_write_tokens")
+_BESIDE = frozenset({"cache_read_input_tokens", "cache_creation_input_tokens"})
+"""Anthropic's names; beside `input_tokens`, they are no part of these."""
+_REASONING = ("reasoning_tokens", "thinking_tokens")
+_OF_TOOLS = ("tool_use_tokens",)
+
+
+class Convention(Enum):
+    """What a report counts outside: cached tokens beside the prompt, and reasoning beside the completion."""
+
+    ALL_INSIDE = (False, False)
+    REASONING_BESIDE = (False, True)
+    CACHE_BESIDE = (True, False)
+    BOTH_BESIDE = (True, True)
+
+
+class Tokens(NamedTuple):
+    """The tokens of a call; None if unknown. The prompt includes cached tokens, the completion reasoning.
+
+    `convention` is the one in which the report adds up; None without a total, whose figures are taken as they are. If
+    the report adds up in no convention, only `largest` is known: the most tokens of prompt and completion that it may
+    mean.
+    """
+
+    prompt: int | None = None
+    cached: int | None = None
+    completion: int | None = None
+    reasoning: int | None = None
+    convention: Convention | None = None
+    largest: tuple[int, int] | None = None
+
+
+NO_REPORT = Tokens()
+
+
+def tokens_in(report: Mapping[str, Any]) -> Tokens:
+    """Return the tokens in a report with the names of OpenAI's or Anthropic's APIs."""
+    prompt_name, completion_name = _names_in(report)
+    prompt = _plausible(report.get(prompt_name))
+    completion = _plausible(report.get(completion_name))
+    if not prompt:
+        return NO_REPORT  # LiteLLM replaces a missing report by zeros, but every prompt has tokens
+    cached = _stated(report, _CACHED)
+    reasoning = _stated(report, _REASONING)
+    total = report.get("total_tokens")
+    of_cache = (cached or 0) + (_stated(report, _WRITTEN) or 0)
+    if completion is None or not is_count(total) or total == 0:
+        is_anthropic = prompt_name == "input_tokens" and not _BESIDE.isdisjoint(report)
+        return Tokens(prompt + of_cache if is_anthropic else prompt, cached, completion, reasoning)
+    of_tools = _stated(report, _OF_TOOLS) or 0  # Gemini's total includes them even if they are free
+    for convention in Convention:
+        is_cache_beside, is_reasoning_beside = convention.value
+        full_prompt = prompt + of_cache if is_cache_beside else prompt
+        full_completion = completion + (reasoning or 0) if is_reasoning_beside else completion
+        is_possible = of_cache <= full_prompt and (reasoning or 0) <= full_completion
+        if is_possible and total - full_prompt - full_completion in {0, of_tools}:
+            return Tokens(full_prompt, cached, full_completion, reasoning, convention)
+    largest = (prompt + of_cache, completion + (reasoning or 0))
+    if sum(largest) < total <= _MOST_TOKENS:
+        largest = (prompt, total - prompt)
+    return Tokens(largest=largest)
+
+
+def openai_form(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a report with the figures that OpenAI would give; an empty one if it does not add up.
+
+    LiteLLM prices all reports of OpenAI's form alike. A report without a total is returned as it is.
+    """
+    tokens = tokens_in(report)
+    if tokens.largest is not None:
+        return {}
+    if tokens.prompt is None or tokens.completion is None or tokens.convention is None:
+        return dict(report)
+    prompt_name, completion_name = _names_in(report)
+    form = dict(report)
+    form[prompt_name] = tokens.prompt
+    form[completion_name] = tokens.completion
+    form["total_tokens"] = tokens.prompt + tokens.completion
+    if tokens.cached is not None:
+        details = f"{prompt_name}_details"
+        form[details] = {**(form.get(details) or {}), "cached_tokens": tokens.cached}
+    return form
+
+
+def is_count(value: Any) -> TypeGuard[int]:
+    """Return whether a value is a whole number; a Boolean does not count as one."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _names_in(report: Mapping[str, Any]) -> tuple[str, str]:
+    if report.get("prompt_tokens"):
+        return "prompt_tokens", "completion_tokens"
+    return "input_tokens", "output_tokens"
+
+
+def _plausible(value: Any) -> int | None:
+    return value if is_count(value) and 0 <= value <= _MOST_TOKENS else None
+
+
+def _stated(report: Mapping[str, Any], names: Iterable[str]) -> int | None:
+    """Return the figure that a report or its details give under one of the names; None if they contradict."""
+    details = [value for name, value in report.items() if name.endswith("_details")]
+    figures = set()
+    for place in [report, *details]:
+        if isinstance(place, Mapping):
+            figures.update(_plausible(place.get(name)) for name in names)
+    figures.discard(None)
+    return figures.pop() if len(figures) == 1 else None

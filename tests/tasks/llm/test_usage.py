@@ -1,0 +1,408 @@
+"""Reports of usage that count differently: one rule for every route, and caps that hold whatever a report says."""
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.llm.limiter import Budget
+from tasks.llm.replies import Reply
+from tasks.llm.request import Prices
+from tasks.llm.usage import Convention, openai_form, tokens_in
+from tests.faults.server import HttpResponse
+from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to
+
+PRICES = Prices(1.0, 0.1, 10.0, "a list")
+XAI_USAGE = {
+    "prompt_tokens": 10_120,
+    "completion_tokens": 1_499,
+    "total_tokens": 14_428,
+    "prompt_tokens_details": {"cached_tokens": 128},
+    "completion_tokens_details": {"reasoning_tokens": 2_809},
+}
+XAI_COST_USD = pytest.approx((9_992 * 1.0 + 128 * 0.1 + 4_308 * 10.0) / 1e6)
+"""About $0.05308; without the reasoning it would be $0.02499."""
+USAGE_ROUTES = ROUTES | {"xai": {"name": "xai/candidate", "parameters": {"api_key": "none"}}}
+CHAT_ROUTES = [route for route in USAGE_ROUTES if route != "responses"]
+
+
+def renamed(usage: dict[str, Any], route: str) -> dict[str, Any]:
+    """The report with the names of the route's API."""
+    if route != "responses":
+        return usage
+    text = json.dumps(usage).replace("prompt_tokens", "input_tokens").replace("completion_tokens", "output_tokens")
+    report: dict[str, Any] = json.loads(text)
+    return report
+
+
+def ask(usage: dict[str, Any], route: str, calling: Calling, serve: Serve, **target: Any) -> Reply:
+    server = serve(HttpResponse("A debt.", usage=renamed(usage, route)))
+    return calling(call_to(server, **{"prices": PRICES} | USAGE_ROUTES[route] | target))
+
+
+def counts(reply: Reply) -> dict[str, int | None]:
+    return {
+        "prompt": reply.prompt_tokens,
+        "cached": reply.cached_tokens,
+        "completion": reply.completion_tokens,
+        "reasoning": reply.reasoning_tokens,
+    }
+
+
+UNKNOWN = {"prompt": None, "cached": None, "completion": None, "reasoning": None}
+
+
+@pytest.mark.parametrize("route", USAGE_ROUTES)
+def test_reasoning_beside_the_completion_is_counted_and_paid(route: str, calling: Calling, serve: Serve) -> None:
+    reply = ask(XAI_USAGE, route, calling, serve)
+
+    assert counts(reply) == {"prompt": 10_120, "cached": 128, "completion": 4_308, "reasoning": 2_809}
+    assert reply.cost_usd == XAI_COST_USD
+
+
+def test_litellm_prices_what_the_report_really_counts(calling: Calling, serve: Serve) -> None:
+    reply = ask(XAI_USAGE, "openai", calling, serve, name="openai/gpt-4o-mini", prices=None)
+
+    assert reply.cost_usd == pytest.approx((9_992 * 0.15 + 128 * 0.075 + 4_308 * 0.6) / 1e6)
+
+
+async def test_results_of_a_batch_follow_the_same_rule(calling: Calling, serve: Serve) -> None:
+    server = serve(HttpResponse("A debt.", usage=XAI_USAGE))
+
+    batching = await calling.batched([call_to(server, name="openai/judge", prices=PRICES)])
+
+    (reply,) = batching.replies
+    assert reply.completion_tokens == 4_308
+    assert reply.cost_usd == XAI_COST_USD
+
+
+def test_a_reply_from_the_ledger_has_the_same_counts(calling: Calling, serve: Serve) -> None:
+    call = call_to(serve(HttpResponse("A debt.", usage=XAI_USAGE)), prices=PRICES)
+    first = calling(call)
+
+    again = calling(call)
+
+    assert counts(again) == counts(first)
+    assert again.cost_usd == XAI_COST_USD
+
+
+def test_a_cap_counts_the_reasoning_and_lets_no_further_call_through(calling: Calling, serve: Serve) -> None:
+    server = serve(HttpResponse("A debt.", usage=XAI_USAGE))
+    calling.max_usd = 0.03
+    calling.concurrency = 1
+    target: dict[str, Any] = {"prices": PRICES, "parameters": {"max_tokens": 1_500}}
+
+    outcomes = calling.at_once(*(call_to(server, f"Question {n}", **target) for n in range(4)))
+
+    assert len(server.book) == 1
+    assert [type(outcome).__name__ for outcome in outcomes[1:]] == ["BudgetSpent"] * 3
+    assert calling.limiter.budget.used_usd == XAI_COST_USD
+
+
+PLAIN = {"prompt_tokens": 1_000, "completion_tokens": 100}
+NOT_ADDING_UP: dict[str, tuple[dict[str, Any], int]] = {
+    "a total that is too large": (PLAIN | {"total_tokens": 5_000}, 5_000),
+    "a total that is too small": (PLAIN | {"total_tokens": 1_050}, 1_100),
+    "a negative total": (PLAIN | {"total_tokens": -1}, 1_100),
+    "an absurd total": (PLAIN | {"total_tokens": 10**15}, 1_100),
+    "a total between two readings": (
+        PLAIN | {"total_tokens": 1_200, "completion_tokens_details": {"reasoning_tokens": 300}}, 1_400,
+    ),
+    "more reasoning than completion inside": (
+        PLAIN | {"total_tokens": 1_100, "completion_tokens_details": {"reasoning_tokens": 300}}, 1_400,
+    ),
+    "more cached tokens than prompt inside": (
+        PLAIN | {"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": 3_000}}, 4_100,
+    ),
+    "reasoning stated twice, differently": (
+        PLAIN | {"total_tokens": 1_400, "reasoning_tokens": 300, "completion_tokens_details": {"reasoning_tokens": 0}},
+        1_400,
+    ),
+}  # fmt: skip
+"""Reports, and the tokens that a cap assumes."""
+
+
+@pytest.mark.parametrize("route", USAGE_ROUTES)
+@pytest.mark.parametrize("case", NOT_ADDING_UP)
+def test_a_report_that_does_not_add_up_is_unknown_and_a_cap_assumes_its_largest_reading(
+    case: str, route: str, calling: Calling, serve: Serve
+) -> None:
+    usage, assumed_tokens = NOT_ADDING_UP[case]
+
+    reply = ask(usage, route, calling, serve)
+
+    assert reply.text == "A debt."
+    assert counts(reply) == UNKNOWN
+    assert reply.cost_usd is None
+    assert calling.limiter.budget.used_tokens == assumed_tokens
+    assert calling.limiter.budget.used_usd >= (1_000 * 1.0 + 100 * 10.0) / 1e6
+
+
+async def test_a_batch_whose_reports_do_not_add_up_counts_by_the_largest_reading(
+    calling: Calling, serve: Serve
+) -> None:
+    server = serve(HttpResponse("A debt.", usage=PLAIN | {"total_tokens": 5_000}))
+    budget = Budget(None, 100_000)
+    call = call_to(server, name="openai/judge", prices=PRICES, parameters={"max_tokens": 10})
+
+    batching = await calling.batched([call], budget)
+
+    (reply,) = batching.replies
+    assert counts(reply) == UNKNOWN
+    assert budget.used_tokens == 5_000
+
+
+@pytest.mark.parametrize("route", CHAT_ROUTES)
+@pytest.mark.parametrize("total", [{}, {"total_tokens": None}, {"total_tokens": 0}], ids=["none", "null", "zero"])
+def test_without_a_total_the_counts_are_those_that_are_stated(
+    total: dict[str, Any], route: str, calling: Calling, serve: Serve
+) -> None:
+    usage = {name: value for name, value in XAI_USAGE.items() if name != "total_tokens"}
+
+    reply = ask(usage | total, route, calling, serve)
+
+    assert counts(reply) == {"prompt": 10_120, "cached": 128, "completion": 1_499, "reasoning": 2_809}
+
+
+CACHES: dict[str, tuple[dict[str, Any], int, int | None]] = {
+    "in the details": ({"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": 400}}, 1_000, 400),
+    "at the top": ({"total_tokens": 1_100, "cached_tokens": 400}, 1_000, 400),
+    "as hits": ({"total_tokens": 1_100, "prompt_cache_hit_tokens": 400, "prompt_cache_miss_tokens": 600}, 1_000, 400),
+    "as reads inside": ({"total_tokens": 1_100, "cache_read_input_tokens": 400}, 1_000, 400),
+    "as reads beside": ({"total_tokens": 1_500, "cache_read_input_tokens": 400}, 1_400, 400),
+    "as reads and writes beside": (
+        {"total_tokens": 1_550, "cache_read_input_tokens": 400, "cache_creation_input_tokens": 50}, 1_450, 400,
+    ),
+    "in the details, beside": ({"total_tokens": 1_500, "prompt_tokens_details": {"cached_tokens": 400}}, 1_400, 400),
+    "at the top beside null details": (
+        {"total_tokens": 1_100, "cached_tokens": 400, "prompt_tokens_details": {"cached_tokens": None}}, 1_000, 400,
+    ),
+    "null": ({"total_tokens": 1_100, "cached_tokens": None, "prompt_tokens_details": None}, 1_000, None),
+    "null in the details": ({"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": None}}, 1_000, None),
+    "stated twice, differently": (
+        {"total_tokens": 1_100, "cached_tokens": 9, "prompt_tokens_details": {"cached_tokens": 0}}, 1_000, None,
+    ),
+    "negative": ({"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": -400}}, 1_000, None),
+    "absurd": ({"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": 10**15}}, 1_000, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("route", USAGE_ROUTES)
+@pytest.mark.parametrize("case", CACHES)
+def test_cached_tokens_are_found_and_the_prompt_includes_them(
+    case: str, route: str, calling: Calling, serve: Serve
+) -> None:
+    usage, prompt_tokens, cached_tokens = CACHES[case]
+
+    reply = ask(PLAIN | usage, route, calling, serve)
+
+    assert reply.prompt_tokens == prompt_tokens
+    assert reply.cached_tokens == cached_tokens
+    assert reply.completion_tokens == 100
+    cached = cached_tokens or 0
+    assert reply.cost_usd == pytest.approx(((prompt_tokens - cached) * 1.0 + cached * 0.1 + 100 * 10.0) / 1e6)
+
+
+def test_litellm_gives_the_discount_for_cached_tokens_at_the_top(calling: Calling, serve: Serve) -> None:
+    usage = PLAIN | {"total_tokens": 1_100, "cached_tokens": 400}
+
+    reply = ask(usage, "openai", calling, serve, name="openai/gpt-4o-mini", prices=None)
+
+    assert reply.cost_usd == pytest.approx((600 * 0.15 + 400 * 0.075 + 100 * 0.6) / 1e6)
+
+
+@pytest.mark.parametrize("route", CHAT_ROUTES)
+def test_a_completion_of_null_tokens_is_unknown_and_not_free(route: str, calling: Calling, serve: Serve) -> None:
+    usage = {"prompt_tokens": 1_000, "completion_tokens": None, "total_tokens": 1_100}
+
+    reply = ask(usage, route, calling, serve)
+
+    assert reply.prompt_tokens == 1_000
+    assert reply.completion_tokens is None
+    assert reply.cost_usd is None
+
+
+class Provider:
+    """A provider whose answer to every request is the same."""
+
+    def __init__(self) -> None:
+        self.body: dict[str, Any] = {}
+        provider = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:  # the name is that of the standard library
+                self.rfile.read(int(self.headers["content-length"]))
+                content = json.dumps(provider.body).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: object) -> None:
+                """Print nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self.server.server_address[1]}"
+        Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    provider = Provider()
+    yield provider
+    provider.server.shutdown()
+    provider.server.server_close()
+
+
+def gemini(usage: dict[str, int]) -> dict[str, Any]:
+    content = {"role": "model", "parts": [{"text": "A debt."}]}
+    return {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}], "usageMetadata": usage}
+
+
+def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude",
+        "content": [{"type": "text", "text": "A debt."}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": usage,
+    }
+
+
+@pytest.mark.parametrize(("usage", "expected"), [
+    (
+        {"promptTokenCount": 100, "candidatesTokenCount": 20, "thoughtsTokenCount": 30, "totalTokenCount": 150},
+        {"prompt": 100, "cached": None, "completion": 50, "reasoning": 30},
+    ),
+    (
+        {"promptTokenCount": 100, "candidatesTokenCount": 50, "thoughtsTokenCount": 30, "totalTokenCount": 150},
+        {"prompt": 100, "cached": None, "completion": 50, "reasoning": 30},
+    ),
+    (
+        {"promptTokenCount": 100, "thoughtsTokenCount": 30, "totalTokenCount": 130, "cachedContentTokenCount": 40},
+        {"prompt": 100, "cached": 40, "completion": 30, "reasoning": 30},
+    ),
+    (
+        {"promptTokenCount": 100, "candidatesTokenCount": 20, "toolUsePromptTokenCount": 7, "totalTokenCount": 127},
+        {"prompt": 107, "cached": None, "completion": 20, "reasoning": None},
+    ),
+    ({"promptTokenCount": 100, "candidatesTokenCount": 20, "thoughtsTokenCount": 30, "totalTokenCount": 999}, UNKNOWN),
+], ids=["beside", "inside", "only thoughts", "with a tool", "not adding up"])  # fmt: skip
+def test_gemini_s_thoughts_are_a_part_of_the_completion(
+    usage: dict[str, int], expected: dict[str, int | None], calling: Calling, provider: Provider
+) -> None:
+    provider.body = gemini(usage)
+
+    reply = calling(call_to(provider.address, name="gemini/candidate", parameters={"api_key": "none"}))
+
+    assert reply.status == "ok"
+    assert counts(reply) == expected
+
+
+@pytest.mark.parametrize(("usage", "prompt_tokens", "cached_tokens"), [
+    ({"cache_read_input_tokens": 400, "cache_creation_input_tokens": 50}, 550, 400),
+    ({"cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}, 100, 0),
+    ({"cache_read_input_tokens": None, "cache_creation_input_tokens": None}, 100, None),
+    ({}, 100, None),
+], ids=["read and written", "zero", "null", "not stated"])  # fmt: skip
+def test_anthropic_s_cached_tokens_are_a_part_of_the_prompt(
+    usage: dict[str, Any], prompt_tokens: int, cached_tokens: int | None, calling: Calling, provider: Provider
+) -> None:
+    provider.body = anthropic({"input_tokens": 100, "output_tokens": 20} | usage)
+
+    reply = calling(call_to(provider.address, name="anthropic/candidate", parameters={"api_key": "none"}))
+
+    assert reply.status == "ok"
+    assert reply.prompt_tokens == prompt_tokens
+    assert reply.cached_tokens == cached_tokens
+    assert reply.completion_tokens == 20
+
+
+amounts = st.integers(0, 10**6)
+
+
+@st.composite
+def calls(draw: st.DrawFn) -> dict[str, Any]:
+    """What a call used, and a convention in which it is reported."""
+    visible = draw(amounts)
+    reasoning = draw(amounts)
+    cached = draw(amounts)
+    written = draw(amounts)
+    uncached = draw(st.integers(1, 10**6))
+    return {
+        "prompt": uncached + cached + written,
+        "cached": cached,
+        "written": written,
+        "completion": visible + reasoning,
+        "reasoning": reasoning,
+        "convention": draw(st.sampled_from(Convention)),
+        "names": draw(st.sampled_from([("prompt", "completion"), ("input", "output")])),
+        "cached_at_top": draw(st.booleans()),
+    }
+
+
+def report_of(call: dict[str, Any]) -> dict[str, Any]:
+    """The report of a call in its convention."""
+    is_cache_beside, is_reasoning_beside = call["convention"].value
+    prompt_name, completion_name = call["names"]
+    cache = {"cached_tokens": call["cached"], "cache_write_tokens": call["written"]}
+    return {
+        f"{prompt_name}_tokens": call["prompt"] - is_cache_beside * (call["cached"] + call["written"]),
+        f"{completion_name}_tokens": call["completion"] - is_reasoning_beside * call["reasoning"],
+        "total_tokens": call["prompt"] + call["completion"],
+        f"{completion_name}_tokens_details": {"reasoning_tokens": call["reasoning"]},
+        **(cache if call["cached_at_top"] else {f"{prompt_name}_tokens_details": cache}),
+    }
+
+
+@given(call=calls())
+def test_a_report_in_any_convention_gives_the_parts_that_it_was_made_from(call: dict[str, Any]) -> None:
+    report = report_of(call)
+    if call["cached"] + call["written"] == call["reasoning"]:  # two conventions have the same total
+        return
+
+    tokens = tokens_in(report)
+
+    assert tokens.prompt == call["prompt"]
+    assert tokens.cached == call["cached"]
+    assert tokens.completion == call["completion"]
+    assert tokens.reasoning == call["reasoning"]
+    assert tokens_in(openai_form(report))._replace(convention=None) == tokens._replace(convention=None)
+
+
+@given(call=calls(), total=st.integers(-10, 10**7))
+def test_a_report_adds_up_in_a_convention_or_gives_nothing(call: dict[str, Any], total: int) -> None:
+    report = report_of(call) | {"total_tokens": total}
+
+    tokens = tokens_in(report)
+
+    if tokens.convention is not None:
+        assert tokens.prompt is not None
+        assert tokens.completion is not None
+        assert tokens.prompt + tokens.completion == total
+        assert tokens.largest is None
+    elif total != 0:
+        assert tokens[:5] == (None,) * 5
+        assert tokens.largest is not None
+        assert sum(tokens.largest) >= total
+        assert openai_form(report) == {}
+
+
+def test_calls_at_once_stop_soon_after_a_cap_whatever_the_reports_say(calling: Calling, serve: Serve) -> None:
+    server = serve(HttpResponse("A debt.", usage=PLAIN | {"total_tokens": 5_000}, delay_s=0.02))
+    calling.max_tokens = 12_000
+    calling.concurrency = 2
+    calls = [call_to(server, f"Question {n}", parameters={"max_tokens": 100}) for n in range(12)]
+
+    calling.at_once(*calls)
+
+    assert len(server.book) <= 4
