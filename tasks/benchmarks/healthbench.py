@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tasks.benchmarks.base import ANY_FIELD, USUAL_INVARIANTS, Benchmark, Row, RowError
-from tasks.benchmarks.rows import as_list, as_mapping, as_text, criterion_from, task_from
+from tasks.benchmarks.rows import as_items, as_list, as_text, criterion_from, decoded, task_from
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, Label, ScoreDefinition, Task, Turn
 from tasks.rules.text.characters import is_blank
@@ -31,14 +31,15 @@ def parse_row(row: Row) -> Task:
     """
     labels = _labels(row.get("example_tags"))
     theme = next((label for kind, label in labels if kind == "theme"), None)
-    turns, criteria = _conversation(as_list(row.get("prompt"))), _criteria(as_list(row.get("rubrics")))
+    turns = _conversation(as_items(row.get("prompt")))
+    criteria = _criteria(as_items(row.get("rubrics")))
     task_id, canary = (as_text(row.get(name)) for name in ("prompt_id", "canary"))
     return task_from(task_id, turns, criteria, field=theme, labels=labels, canary=canary)
 
 
-def _conversation(messages: Sequence[Any]) -> tuple[Turn, ...]:
+def _conversation(messages: Sequence[Row]) -> tuple[Turn, ...]:
     turns: list[Turn] = []
-    for message in map(as_mapping, messages):
+    for message in messages:
         role, content = as_text(message.get("role")), as_text(message.get("content"))
         if role not in ("user", "assistant"):
             raise RowError(f"a message has the role {role!r}; it is user or assistant")
@@ -48,10 +49,10 @@ def _conversation(messages: Sequence[Any]) -> tuple[Turn, ...]:
     return tuple(turns)
 
 
-def _criteria(items: Sequence[Any]) -> tuple[Criterion, ...]:
+def _criteria(items: Sequence[Row]) -> tuple[Criterion, ...]:
     seen: Counter[str] = Counter()
     criteria = []
-    for position, item in enumerate(map(as_mapping, items)):
+    for position, item in enumerate(items):
         title, stored = as_text(item.get("criterion")) or "", item.get("points")
         labels = _labels(item.get("tags"))
         # The data has no ids. An id depends on the text alone, since points and tags may change; a text may occur
@@ -66,7 +67,9 @@ def _criteria(items: Sequence[Any]) -> tuple[Criterion, ...]:
 
 def _labels(tags: Any) -> tuple[Label, ...]:
     """Return tags such as `theme:hedging` as kind and label."""
-    parts = [tag.partition(":") for tag in map(as_text, as_list(tags)) if tag is not None and not is_blank(tag)]
+    parts = [
+        tag.partition(":") for tag in map(as_text, as_list(decoded(tags))) if tag is not None and not is_blank(tag)
+    ]
     return tuple((kind, label) if colon else (_TAG, kind) for kind, colon, label in parts)
 
 

@@ -9,7 +9,17 @@ from importlib.resources import files
 from typing import Any
 
 from tasks.benchmarks.base import ANY_FIELD, USUAL_INVARIANTS, Benchmark, Reference, ReviewReference, Vocabulary
-from tasks.benchmarks.rows import as_list, as_mapping, as_text, as_whole_number, criterion_from, split_labels, task_from
+from tasks.benchmarks.rows import (
+    as_items,
+    as_list,
+    as_mapping,
+    as_text,
+    as_whole_number,
+    criterion_from,
+    decoded,
+    split_labels,
+    task_from,
+)
 from tasks.rules.conversation import build_messages, turn_pattern
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, ScoreDefinition, Task, Turn
@@ -157,7 +167,7 @@ def parse_row(row: Mapping[str, Any]) -> Task:
         split_labels(as_text(row.get(kind)), VOCABULARIES.get(field or "", {}).get(kind, ()))
         for kind in ("decision_type", "economic_pathway")
     )
-    criteria = tuple(_criterion(i, item) for i, item in enumerate(as_list(row.get("rubric"))))
+    criteria = tuple(_criterion(i, item) for i, item in enumerate(as_items(row.get("rubric"))))
     messages = build_messages(conversation)
     rubric = [(c.criterion_id, c.title, c.weight, c.weight_text, c.severity, c.category) for c in criteria]
     return replace(
@@ -172,16 +182,16 @@ def _conversation(row: Mapping[str, Any]) -> tuple[Turn, ...]:
     slots = []
     for i in range(TURNS):
         prompt, response = (as_text(row.get(f"{name}_{i}")) for name in ("prompt", "response"))
-        texts = [text for text in map(as_text, as_list(row.get(f"reference_texts_{i}"))) if not is_blank(text)]
+        references = as_list(decoded(row.get(f"reference_texts_{i}")))
+        texts = [text for text in map(as_text, references) if not is_blank(text)]
         slots.append(Turn(prompt, tuple(filter(None, texts)), response))
     while slots and slots[-1] == Turn(None, (), None):
         slots.pop()
     return tuple(slots)
 
 
-def _criterion(position: int, item: Any) -> Criterion:
-    item = as_mapping(item)
-    annotations = as_mapping(item.get("annotations"))
+def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
+    annotations = as_mapping(decoded(item.get("annotations")))
     severity = as_text(annotations.get("weight_class"))
     # The fields of other classes may hold old weights after edits, so only the field that weight_class names counts.
     stored = annotations.get(f"{severity.replace(' ', '_')}_weight") if severity else None

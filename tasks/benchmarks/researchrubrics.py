@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tasks.benchmarks.base import ANY_FIELD, USUAL_INVARIANTS, Benchmark, Row, RowError, Vocabulary
-from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, band_of, criterion_from, task_from
+from tasks.benchmarks.rows import as_items, as_list, as_mapping, as_number, as_text, band_of, criterion_from, task_from
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, ScoreDefinition, Task, Turn
 from tasks.rules.text.json_text import read_json
@@ -73,7 +73,7 @@ def parse_row(row: Row) -> Task:
     labels = tuple((kind, label) for kind in ("domain", *LEVELS) if (label := as_text(row.get(kind))) is not None)
     task_id = next(filter(None, (as_text(row.get(name)) for name in ID_COLUMNS)), None)
     turn = Turn(as_text(row.get("prompt")), (), None)
-    criteria = tuple(_criterion(i, as_mapping(item)) for i, item in enumerate(as_list(row.get("rubrics"))))
+    criteria = tuple(_criterion(i, item) for i, item in enumerate(as_items(row.get("rubrics"))))
     return task_from(task_id, (turn,), criteria, field=domain, labels=labels, canary=as_text(row.get("canary")))
 
 

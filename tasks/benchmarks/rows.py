@@ -12,19 +12,25 @@ from tasks.benchmarks.base import RowError
 from tasks.rules.conversation import build_messages, turn_pattern
 from tasks.rules.identity import conversation_id, criterion_hash, digest
 from tasks.rules.records import Criterion, Label, Task, Turn
-from tasks.rules.text.characters import is_blank, storable
+from tasks.rules.text.characters import shows_nothing, storable
+from tasks.rules.text.json_text import read_json
 
 
 def criterion_from(
     criterion_id: str, position: int, title: str | None, weight: Any, *, category: str | None = None,
     severity: str | None = None, labels: Sequence[Label] = (),
 ) -> Criterion:  # fmt: skip
-    """Return a criterion; `weight` is the value in the data, which may not be a number."""
+    """Return a criterion; `weight` is the value in the data, which may not be a number.
+
+    A title of invisible characters is empty.
+    """
     number = as_number(weight)
+    if title is None or (title.strip() and shows_nothing(title)):
+        title = ""
     return Criterion(
-        criterion_id, position, title or "", category, number,
+        criterion_id, position, title, category, number,
         weight_text=None if number is not None or weight is None else storable(str(weight)),
-        severity=severity, content_hash=criterion_hash(title or ""), labels=tuple(labels),
+        severity=severity, content_hash=criterion_hash(title), labels=tuple(labels),
     )  # fmt: skip
 
 
@@ -43,7 +49,7 @@ def task_from(
     Raises:
         RowError: the task has no id.
     """
-    if task_id is None or is_blank(task_id):
+    if task_id is None or shows_nothing(task_id):
         raise RowError("the row has no task id")
     messages = build_messages(conversation)
     turns = sum(role == "user" for role, _ in messages)
@@ -62,6 +68,25 @@ def as_list(value: Any) -> list[Any]:
     if value is None:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def as_items(value: Any) -> list[Mapping[str, Any]]:
+    """Return the mappings in a list (see `as_list`); both may be JSON in a text."""
+    return [as_mapping(decoded(item)) for item in as_list(decoded(value))]
+
+
+def decoded(value: Any) -> Any:
+    """Return the list or mapping that a text holds as JSON, None for JSON's null, and any other value unchanged.
+
+    Exports of tables write nested values in this form, some of them twice.
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        content = decoded(read_json(value))
+    except (ValueError, RecursionError):
+        return value
+    return content if content is None or isinstance(content, list | dict) else value
 
 
 def as_text(value: Any) -> str | None:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from tasks.rules.identity import digest
 from tasks.rules.records import Turn
-from tasks.rules.text.characters import is_blank, shows_nothing
+from tasks.rules.text.characters import shows_nothing
 
 Message = tuple[str, str]
 """(role, content)"""
@@ -37,14 +37,14 @@ _BREAKS = re.compile(r"(?:\r?\n){3,}")
 def turn_pattern(conversation: Sequence[Turn], turns: int | None) -> str:
     """Return the shape of a conversation, a letter for each slot (see `records.Task`).
 
-    Slots alternate: prompt 0, response 0, prompt 1, ... Slots after the last used one are left out. A blank prompt
-    counts as used if `turns` states that there is a turn, or if it has reference texts.
+    Slots alternate: prompt 0, response 0, prompt 1, ... Slots after the last used one are left out. An invisible
+    prompt counts as used if `turns` states that there is a turn, or if it has reference texts.
     """
     pattern = ""
     for i, turn in enumerate(conversation):
         is_used = bool(turn.reference_texts) or (turns is not None and i < turns)
-        pattern += "u" if not is_blank(turn.prompt) else "e" if is_used else "-"
-        pattern += "-" if is_blank(turn.response) else "a"
+        pattern += "u" if not shows_nothing(turn.prompt or "") else "e" if is_used else "-"
+        pattern += "-" if shows_nothing(turn.response or "") else "a"
     return pattern.rstrip("-")
 
 
@@ -52,14 +52,15 @@ def build_messages(conversation: Sequence[Turn]) -> tuple[Message, ...]:
     """Return the conversation as sent.
 
     Numbered references precede their user turn; assistant turns are included. No system prompt is added here; the
-    sample stage adds a configured one. Blank slots are skipped; checks of `turn_pattern` find incomplete conversations.
+    sample stage adds a configured one. Slots that show nothing are skipped; checks of `turn_pattern` find incomplete
+    conversations.
     """
     messages: list[Message] = []
     for turn in conversation:
-        if turn.prompt is not None and not is_blank(turn.prompt):
+        if turn.prompt is not None and not shows_nothing(turn.prompt):
             references = [f"Reference Text {i}:\n{text}\n\n" for i, text in enumerate(turn.reference_texts)]
             messages.append(("user", "".join(references) + turn.prompt))
-        if turn.response is not None and not is_blank(turn.response):
+        if turn.response is not None and not shows_nothing(turn.response):
             messages.append(("assistant", turn.response))
     return tuple(messages)
 

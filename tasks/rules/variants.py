@@ -2,7 +2,7 @@
 
 import re
 
-from tasks.rules.text.characters import is_blank
+from tasks.rules.text.characters import is_blank, shows_nothing
 from tasks.rules.verdict import VerdictError, json_object
 
 EXAMPLES_REMOVED, AUGMENTED = "examples_removed", "augmented"
@@ -55,7 +55,7 @@ def read_augmented(reply: str, title: str, *, omits_think_tag: bool = False) -> 
         VerdictError: the reply is anything else.
     """
     written = json_object(reply, omits_think_tag=omits_think_tag).get("criterion")
-    if not isinstance(written, str) or is_blank(written):
+    if not isinstance(written, str) or shows_nothing(written):
         raise VerdictError("criterion is not a text")
     written = written.strip()
     if len(written) <= len(title):

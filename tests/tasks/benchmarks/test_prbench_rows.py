@@ -1,5 +1,6 @@
 """A row of PRBench as a task: what is read, from which field, and what is left out."""
 
+import json
 from typing import Any
 
 import pytest
@@ -195,3 +196,69 @@ def test_the_real_splits_have_the_numbers_that_were_counted_from_the_raw_files_a
         for label in labels if label not in VOCABULARIES[task.field or ""][kind]
     }  # fmt: skip
     assert unknown <= {"Planning & Forecast"}
+
+
+# forms of rows
+
+INVISIBLE = ("\u200b", "\ufeff\u200d", "\u00ad \u2060", "\u3164", "\u2800", "\ufe0f")
+
+
+@pytest.mark.parametrize("text", INVISIBLE)
+def test_a_text_that_shows_nothing_is_an_empty_title_an_empty_prompt_and_no_task_id(text: str) -> None:
+    criterion = only_criterion(hub_criterion("c", "important", 5) | {"title": text})
+    task = parse_row(hub_row("t", prompt_0=text))
+
+    assert criterion.title == ""
+    assert task.turn_pattern == "e"
+    assert build_messages(task.conversation) == ()
+    with pytest.raises(RowError, match="no task id"):
+        parse_row(hub_row("t", task=text))
+
+
+@pytest.mark.parametrize("title", ["\u200bVisible.", "\u0301", " Says so.\ufe0f ", " \n"])
+def test_any_other_title_stays_as_it_is(title: str) -> None:
+    assert only_criterion(hub_criterion("c", "important", 5) | {"title": title}).title == title
+
+
+def in_text(rubric: list[dict[str, Any]], form: str) -> Any:
+    """The rubric with JSON in a text, as exports of tables have it."""
+    if form == "the rubric":
+        return json.dumps(rubric)
+    if form == "the rubric, twice":
+        return json.dumps(json.dumps(rubric, ensure_ascii=False))
+    if form == "each criterion":
+        return [json.dumps(item, indent=1) for item in rubric]
+    if form == "one criterion":
+        return json.dumps(rubric[0])
+    annotations = [json.dumps(item["annotations"]) for item in rubric]
+    return [item | {"annotations": text} for item, text in zip(rubric, annotations, strict=True)]
+
+
+@pytest.mark.parametrize(
+    "form", ["the rubric", "the rubric, twice", "each criterion", "one criterion", "the annotations"]
+)
+def test_a_rubric_that_is_json_in_a_text_is_the_same_rubric(form: str) -> None:
+    row = hub_row("t")
+    rubric = row["rubric"][:1] if form == "one criterion" else row["rubric"]
+
+    task = parse_row(row | {"rubric": in_text(rubric, form)})
+
+    assert task == parse_row(row | {"rubric": rubric})
+
+
+def test_reference_texts_that_are_json_in_a_text_are_the_same_texts() -> None:
+    row = hub_row("t")
+
+    assert parse_row(row | {"reference_texts_0": json.dumps(row["reference_texts_0"])}) == parse_row(row)
+
+
+@pytest.mark.parametrize("text", ["States the price.", "[{'title': 'of Python'}]", '[{"title": ', '"a text"', "5", ""])
+def test_a_rubric_of_another_text_is_a_criterion_without_a_title(text: str) -> None:
+    (criterion,) = parse_row(hub_row("t", rubric=text)).criteria
+
+    assert criterion.title == ""
+
+
+@pytest.mark.parametrize("text", ["null", "[]"])
+def test_a_rubric_of_json_without_criteria_is_empty(text: str) -> None:
+    assert parse_row(hub_row("t", rubric=text)).criteria == ()

@@ -141,15 +141,17 @@ def test_an_impossible_policy_is_refused(bad_rows: Path, unchecked: Path, qualit
 
 
 WHITE_SPACE = ("\u00a0", "\u2003", "\u3000", "\x0b", "\x0c", "\u2028")
+INVISIBLE = ("\u200b", "\ufeff \u200d", "\u2060", "\u3164")
 
 
-def test_a_title_of_any_white_space_is_empty_and_one_of_a_letter_is_not(tmp_path: Path) -> None:
-    titles = (*WHITE_SPACE, "0", "a", "u", "\\")
+def test_a_title_that_shows_nothing_is_empty_and_one_of_a_letter_is_not(tmp_path: Path) -> None:
+    titles = (*WHITE_SPACE, *INVISIBLE, "0", "a", "u", "\\")
     file = kit.write_jsonl(tmp_path / "x.jsonl", [spoiled(f"t{title!a}", title=title) for title in titles])
     ingest(job_on(file, tmp_path / "warehouse"))
     check(job_on(file, tmp_path / "warehouse"), ["ingest"])
 
-    assert {f"t{title!a}": {"title_not_empty"} for title in WHITE_SPACE} == refused(tmp_path / "warehouse")
+    empty_titles = (*WHITE_SPACE, *INVISIBLE)
+    assert {f"t{title!a}": {"title_not_empty"} for title in empty_titles} == refused(tmp_path / "warehouse")
 
 
 SAME_RESPONSE = {"benchmark": "prbench", "dataset_revision": kit.REVISION}
