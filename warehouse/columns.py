@@ -76,7 +76,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "degraded": (_FLAG, "True if the response was sampled with the fallback parameters."),
     "prompt_tokens": (_INT, "Prompt tokens of the deciding call, as reported; of a run, of all its calls."),
     "cached_tokens": (_INT, "Prompt tokens that came from the provider's cache, as reported."),
-    "completion_tokens": (_INT, "Tokens of the reply, as reported."),
+    "completion_tokens": (_INT, "Tokens of the reply with its reasoning; NULL if the reported parts do not add up."),
     "reasoning_tokens": (_INT, "Tokens spent on reasoning, as reported."),
     "cost_usd": (_REAL, "Cost in US dollars, with discarded attempts and searches for evidence; NULL if unknown."),
     "latency_s": (_REAL, "Seconds from sending the last attempt to its reply."),

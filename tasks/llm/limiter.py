@@ -252,8 +252,9 @@ def usage_of(reply: Reply) -> Usage:
     if reply.failure is not None and reply.failure.is_unpaid:
         return NOTHING
     if reply.largest_usage is not None:
-        prompt, completion = reply.largest_usage
-        return Usage(cost_usd(reply.prices, prompt, None, completion), prompt + completion)
+        most_prompt, most_completion = reply.largest_usage
+        most_usd = cost_usd(reply.prices, most_prompt, None, most_completion)
+        return Usage(most_usd, most_prompt + most_completion)
     prompt, completion = reply.prompt_tokens, reply.completion_tokens
     return Usage(reply.cost_usd, None if prompt is None or completion is None else prompt + completion)
 

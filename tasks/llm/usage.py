@@ -112,9 +112,9 @@ def _plausible(value: Any) -> int | None:
 def _stated(report: Mapping[str, Any], names: Iterable[str]) -> int | None:
     """Return the figure that a report or its details give under one of the names; None if they contradict."""
     details = [value for name, value in report.items() if name.endswith("_details")]
-    figures = set()
-    for place in [report, *details]:
-        if isinstance(place, Mapping):
-            figures.update(_plausible(place.get(name)) for name in names)
+    figures = set[int | None]()
+    for mapping in [report, *details]:
+        if isinstance(mapping, Mapping):
+            figures.update(_plausible(mapping.get(name)) for name in names)
     figures.discard(None)
     return figures.pop() if len(figures) == 1 else None

@@ -71,6 +71,29 @@ def test_litellm_prices_what_the_report_really_counts(calling: Calling, serve: S
     assert reply.cost_usd == pytest.approx((9_992 * 0.15 + 128 * 0.075 + 4_308 * 0.6) / 1e6)
 
 
+@pytest.mark.parametrize("route", ["streamed", "openai-streamed"])
+def test_the_last_of_a_stream_s_growing_reports_counts(route: str, calling: Calling, serve: Serve) -> None:
+    events = []
+    for number, reasoning_tokens in enumerate((10, 30, 30)):
+        is_last = number == 2
+        choice = {"index": 0, "delta": {"content": "a"}, "finish_reason": "stop" if is_last else None}
+        usage = {
+            "prompt_tokens": 100,
+            "completion_tokens": number,
+            "total_tokens": 100 + number + reasoning_tokens,
+            "completion_tokens_details": {"reasoning_tokens": reasoning_tokens},
+        }
+        head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+        events.append("data: " + json.dumps({**head, "choices": [choice], "usage": usage}) + "\n\n")
+    stream = "".join([*events, "data: [DONE]\n\n"]).encode()
+    server = serve(HttpResponse(raw=stream, headers={"Content-Type": "text/event-stream"}))
+
+    reply = calling(call_to(server, **ROUTES[route]))
+
+    assert reply.text == "aaa"
+    assert counts(reply) == {"prompt": 100, "cached": None, "completion": 32, "reasoning": 30}
+
+
 async def test_results_of_a_batch_follow_the_same_rule(calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse("A debt.", usage=XAI_USAGE))
 
@@ -228,7 +251,7 @@ def test_a_completion_of_null_tokens_is_unknown_and_not_free(route: str, calling
 
 
 class Provider:
-    """A provider whose answer to every request is the same."""
+    """A provider that sends the same body to every request."""
 
     def __init__(self) -> None:
         self.body: dict[str, Any] = {}
