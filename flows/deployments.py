@@ -17,23 +17,26 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
+from cronsim import CronSim
 from prefect import State, flow, get_client
 from prefect.deployments.runner import RunnerDeployment
 from prefect.exceptions import ObjectNotFound
 from prefect.runner import Runner
 from prefect.runtime import deployment, flow_run
-from prefect.schedules import Cron
+from prefect.schedules import Cron, Schedule
 from prefect.types.entrypoint import EntrypointType
 from pydantic import Field
 
 from flows.execution import Execution, execute_flow, run_interruptibly
-from flows.nightly import run_night, skip_night
+from flows.nightly import as_night, run_night, skip_night
 from flows.recorded import STOPPED, message_of, state_of, warehouse_name
 from flows.run.arguments import Arguments
-from flows.run.config import NIGHT, STOP_TIME, config_file, load_job, night_of
+from flows.run.config import config_file, load_job
+from flows.run.nights import NIGHT, STOP_TIME, begin_of, night_of
 from flows.run.outcomes import INTERRUPTED, MISSED
 from flows.server import FOLDER, PrefectServer, named_server, own_server, secret_path
 from tasks.config.job import Job
+from tasks.config.settings import Nightly
 from tasks.console import notice
 from tasks.rules.errors import PipelineError, UsageError
 from warehouse import Warehouse
@@ -42,6 +45,8 @@ from warehouse.locks import file_lock
 RUNS_LOCK = "PRBENCH_RUNS_LOCK"
 """The environment variable with the path of a lock that all runs of one `prbench serve` share."""
 _LOOK_EVERY_S = 1.0
+_AUTO_SCHEDULED = "auto-scheduled"
+"""Prefect's tag of the runs that a schedule started."""
 # Prefect checks these, and makes tuples of lists, before a run begins.
 NightText = Annotated[str, Field(pattern=NIGHT)]
 StopTime = Annotated[str, Field(pattern=STOP_TIME)]
@@ -53,7 +58,7 @@ Names = tuple[str, ...]
 def _name() -> str:
     """Return the name of a run: the flow, the warehouse and the benchmark, and the night or the scheduled time."""
     label = flow_run.parameters.get("night") or f"{flow_run.scheduled_start_time:%Y-%m-%d %H:%M}"
-    where = sorted(set(flow_run.tags) - {"auto-scheduled"})
+    where = sorted(set(flow_run.tags) - {_AUTO_SCHEDULED})
     return " ".join([flow_run.flow_name.removeprefix("prbench-"), *where, str(label)])
 
 
@@ -101,15 +106,21 @@ def nightly(
         retry_failed: Retry permanent failures too.
     """
     job = _job(**locals())
-    scheduled = flow_run.scheduled_start_time or datetime.now(UTC)
-    if night is None:
-        job = job.model_copy(update={"night": night_of(job.settings.nightly, scheduled)})
-        current = night_of(job.settings.nightly, datetime.now(UTC))
-        if job.night != current:
-            why = f"it was missed, and the night of {current} has started"
-            skip_night(job, why)
-            return state_of(MISSED, f"the night of {job.night}: {why}")
-    return _state(run_night(job, is_verbose=False, begun_at=scheduled if night is None else None))
+    if night is not None:
+        return _state(run_night(job, is_verbose=False))
+    schedule = job.settings.nightly
+    fired_at = flow_run.scheduled_start_time
+    of_night = as_night(job, fired_at)
+    now = datetime.now(UTC)
+    # Prefect may start a run some seconds early, when the night before is still the current one.
+    if begin_of(schedule, now) > begin_of(schedule, fired_at):
+        why = f"it was missed, and the night of {night_of(schedule, now)} has started"
+        skip_night(of_night, why)
+        return state_of(MISSED, f"the night of {of_night.night}: {why}")
+    if _AUTO_SCHEDULED not in flow_run.tags:
+        # A person started it, so the stop time is the next one.
+        of_night = job.model_copy(update={"night": of_night.night})
+    return _state(run_night(of_night, is_verbose=False))
 
 
 @flow(name="prbench-backfill", flow_run_name=_name)
@@ -315,7 +326,7 @@ async def _named(job: Job, arguments: Arguments, suffix: str, **options: Any) ->
     config = config_file(arguments.config)
     where = {"config": str(config.absolute()) if config else None, "warehouse": str(job.warehouse)}
     of_one = where | {"benchmark": arguments.benchmark}
-    schedule = Cron(job.settings.nightly.cron, timezone=job.settings.nightly.timezone)
+    schedule = schedule_of(job.settings.nightly)
     return [
         await each.ato_deployment(
             each.name.removeprefix("prbench-") + suffix, schedule=schedule if each is nightly else None,
@@ -324,6 +335,16 @@ async def _named(job: Job, arguments: Arguments, suffix: str, **options: Any) ->
         )
         for each in (nightly, run, backfill, check, compact)
     ]  # fmt: skip
+
+
+def schedule_of(nightly: Nightly) -> Schedule:
+    """Return Prefect's schedule of nights, on the days on which cron would start them.
+
+    If both days of the month and of the week are given, cron takes the days that are in either; or in both, if one of
+    them begins with a star, such as `*/2`.
+    """
+    days_of_either = not CronSim(nightly.cron, datetime.now(UTC)).day_and
+    return Cron(nightly.cron, timezone=nightly.timezone, day_or=days_of_either)
 
 
 async def _are_free(deployments: list[RunnerDeployment]) -> bool:

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import sql
 from flows.execution import Execution, execute_flow, is_in_progress, mark_killed
-from flows.run.config import begin_of, night_of, stop_time
+from flows.run.nights import end_of, night_of, stop_time
 from flows.run.outcomes import FAILED, INTERRUPTED, SKIPPED, any_failed, explained
 from tasks.alerts.findings import COMPARED, Alert, alerts_of_reports, drifts, drops, failure, skipped, stopping_drops
 from tasks.alerts.sending import Delivery, deliver, delivered, ping, store
@@ -23,27 +23,30 @@ from tasks.stopping import last_looks
 from warehouse import Reader, Warehouse, WarehouseBusy, WarehouseError
 
 
-def as_night(job: Job, now: datetime | None = None) -> Job:
-    """Return the job with the label of the current night, unless it has one, and with its stop time.
+def as_night(job: Job, moment: datetime | None = None) -> Job:
+    """Return the job with the label of the night at a moment, unless it has one, and with its stop time.
 
-    A night that starts late has the same stop time. An earlier night that is run again by its label ends at the next
-    stop time.
+    The moment is the scheduled time of the night if it is known, else the present. A night that starts late has the
+    same stop time. An earlier night that is run again by its label ends at the next stop time.
     """
-    now = now or datetime.now(UTC)
+    moment = moment or datetime.now(UTC)
     nightly = job.settings.nightly
     stop_at = job.stop_at
-    if stop_at is None and nightly.stop_at is not None:
-        since = now if job.night else begin_of(nightly, now)
-        stop_at = stop_time(nightly.stop_at, since.astimezone(ZoneInfo(nightly.timezone)))
-    return job.model_copy(update={"night": job.night or night_of(nightly, now), "stop_at": stop_at})
+    if stop_at is None and job.night is None:
+        stop_at = end_of(nightly, moment)
+    elif stop_at is None and nightly.stop_at is not None:
+        stop_at = stop_time(nightly.stop_at, moment.astimezone(ZoneInfo(nightly.timezone)))
+    night = job.night or night_of(nightly, moment)
+    return job.model_copy(update={"night": night, "stop_at": stop_at})
 
 
-def run_night(job: Job, *, is_verbose: bool, begun_at: datetime | None = None) -> Execution:
+def run_night(job: Job, *, is_verbose: bool, scheduled_at: datetime | None = None) -> Execution:
     """Run one night, unless another one is in progress, compare it with the last one, and send alerts.
 
-    Alerts that cannot be delivered or stored change nothing about the night. `begun_at` is its scheduled time.
+    Alerts that cannot be delivered or stored change nothing about the night. `scheduled_at` is the time for which a
+    scheduler stated that it started it.
     """
-    job = as_night(job, begun_at)
+    job = as_night(job, scheduled_at)
     if job.stop_at is not None and job.stop_at <= datetime.now(UTC):
         when = f"{job.stop_at:%H:%M}"
         return skip_night(job, f"its stop time {when} has passed; start it again with a later stop time if needed")

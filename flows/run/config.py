@@ -1,25 +1,23 @@
 """The job of a run: the configuration file, narrowed by the command line and checked, and the folder of its data."""
 
 import os
-import re
 import uuid
 from collections.abc import Sequence
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import yaml
-from cronsim import CronSim
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from flows.run.arguments import Arguments
+from flows.run.nights import refuse_no_night, stop_time
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.benchmarks.base import ANY_FIELD
 from tasks.check import expectations_of, policies_of
 from tasks.config.job import Job
-from tasks.config.settings import EARLIER_NIGHTS, EVERY_PAIR, Nightly, Settings
+from tasks.config.settings import EARLIER_NIGHTS, EVERY_PAIR, Settings
 from tasks.dataset.source import with_revision
 from tasks.figures.scope import EVERY
 from tasks.rules.errors import UsageError, from_home
@@ -68,13 +66,14 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
         for kind, labels in (("models", arguments.named_models), ("judges", arguments.named_judges))
     }
     now = datetime.now(UTC)
+    clock = now.astimezone().replace(tzinfo=None)
     given = {
         name: value for name, value in vars(arguments).items() if value not in (None, ()) and name in Job.model_fields
     }
     job = Job(**given | {
         "settings": settings.model_copy(update={**chosen, "report": report}), "compared_models": compared,
         "warehouse": warehouse, "warehouse_source": source, "run_id": f"{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
-        "stop_at": stop_time(arguments.stop_at, now.astimezone()) if arguments.stop_at else None,
+        "stop_at": stop_time(arguments.stop_at, clock) if arguments.stop_at else None,
     })  # fmt: skip
     return with_revision(job)
 
@@ -216,66 +215,6 @@ def warehouse_folder(option: Path | str | None, configured: str | None, config_f
             "--warehouse"
         )
     return folder, source
-
-
-STOP_TIME = r"^(\d{1,2}:\d{2}|\d{4}-?[0-9W].+)$"
-"""Pattern of every text that `stop_time` accepts; Prefect's forms check it."""
-NIGHT = r"^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2})?$"
-"""Pattern of a night's label: a date, with a time if the schedule has several nights on a day."""
-
-
-def refuse_no_night(label: str) -> None:
-    """Refuse an invalid label of a night.
-
-    Raises:
-        UsageError: the label is no date.
-    """
-    try:
-        datetime.fromisoformat(label if re.search(NIGHT, label) else "")
-    except ValueError as error:
-        raise UsageError(f"--night {label}: is not a date; write 2026-11-22") from error
-
-
-def night_of(nightly: Nightly, now: datetime) -> str:
-    """Return the label of the night at a moment.
-
-    The night begins at the schedule's last time at or before the moment. Its label is that day in the schedule's time
-    zone, so a night that is restarted after midnight stays the same; with the time if the schedule has several on it.
-    """
-    begun = begin_of(nightly, now)
-    midnight = datetime.combine(begun.date(), time(), tzinfo=begun.tzinfo)
-    first = next(CronSim(nightly.cron, midnight - timedelta(minutes=1)))
-    second = next(CronSim(nightly.cron, first))
-    return f"{begun:%Y-%m-%d}" if second.date() != begun.date() else f"{begun:%Y-%m-%dT%H:%M}"
-
-
-def begin_of(nightly: Nightly, now: datetime) -> datetime:
-    """Return the schedule's last time at or before a moment, in the schedule's time zone."""
-    local = now.astimezone(ZoneInfo(nightly.timezone))
-    # The search excludes the minute that it starts from.
-    after = local.replace(second=0, microsecond=0) + timedelta(minutes=1)
-    begun: datetime = next(CronSim(nightly.cron, after, reverse=True))
-    return begun
-
-
-def stop_time(text: str, now: datetime) -> datetime:
-    """Return the next moment of a time such as `06:30` in the zone of `now`, or the moment of a date with a time.
-
-    Raises:
-        UsageError: the text is neither, or the moment has passed.
-    """
-    clock = re.fullmatch(r"(\d{1,2}):(\d{2})", text)
-    try:
-        if clock:
-            at = datetime.combine(now.date(), time(int(clock[1]), int(clock[2])), tzinfo=now.tzinfo)
-            return at if at > now else datetime.combine(now.date() + timedelta(days=1), at.time(), tzinfo=now.tzinfo)
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise UsageError(f"--stop-at {text}: is not a time; write 06:30, or 2026-11-22T06:30") from error
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)
-    if moment <= now:
-        raise UsageError(f"--stop-at {text}: has passed")
-    return moment
 
 
 # Problems of settings, each in one line with the paths of the keys

@@ -3,8 +3,10 @@
 import json
 import os
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -12,16 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows import nightly
+from flows import deployments, nightly
 from flows.cli.main import main
 from flows.execution import Execution, run_row
 from flows.nightly import as_night, run_night
 from flows.run.arguments import Arguments
-from flows.run.config import load_job, night_of, stop_time
+from flows.run.config import load_job
+from flows.run.nights import night_of, stop_time
 from tasks.config.job import Job
 from tasks.config.settings import Nightly
 from tasks.rules.errors import UsageError
-from tests.kit import Patch, Printed, at, job_on, prepared, rows_in
+from tests.kit import Patch, Printed, at, configure, job_on, prepared, rows_in
 from warehouse import Warehouse
 
 SECRET = "a-secret-in-the-address"
@@ -47,12 +50,57 @@ def test_a_late_night_stops_no_later_and_one_that_is_repeated_at_the_next_stop(t
 
 def test_a_night_after_its_stop_is_skipped_with_an_alert(tmp_path: Path, capsys: Printed) -> None:
     late = job(tmp_path, nightly={"cron": "0 1 * * *", "stop_at": "01:01"})
-    skipped = run_night(late, is_verbose=False, begun_at=utc(1))
+    skipped = run_night(late, is_verbose=False, scheduled_at=utc(1))
     assert (0, "skipped") == (skipped.exit_code, skipped.outcome)
     (alert,) = rows_in(tmp_path, "select kind, detail from alerts")
     assert "skipped" == alert["kind"]
     assert "its stop time 01:01 has passed" in alert["detail"]
     assert "did not take place: its stop time" in capsys.readouterr().err
+
+
+@pytest.fixture
+def scheduled(tmp_path: Path, monkeypatch: Patch) -> Callable[..., list[Job]]:
+    """Calls the deployment of nights as Prefect does for a time, and returns the nights that it ran."""
+    ran: list[Job] = []
+
+    def run(job: Job, **_: Any) -> Execution:
+        ran.append(as_night(job))
+        return Execution(job)
+
+    def start(time: str, *tags: str) -> list[Job]:
+        stated = SimpleNamespace(scheduled_start_time=datetime.fromisoformat(time), tags=tags)
+        monkeypatch.setattr(deployments, "flow_run", stated)
+        monkeypatch.setattr(deployments, "run_night", run)
+        nights = {"timezone": "Europe/London", "stop_at": "07:00"}
+        configure(tmp_path, dataset={"source": "sample"}, nightly=nights)
+        deployments.nightly.fn(config=str(tmp_path / "prbench.yaml"), warehouse=str(tmp_path / "data"))
+        return ran
+
+    return start
+
+
+def test_a_scheduled_night_has_the_label_and_the_stop_time_of_its_time_even_if_it_starts_early(
+    scheduled: Callable[..., list[Job]],
+) -> None:
+    (night,) = scheduled("2096-03-25T00:00:00+00:00", "auto-scheduled")
+
+    assert "2096-03-25" == night.night
+    assert datetime(2096, 3, 25, 6, tzinfo=UTC) == night.stop_at
+
+
+def test_a_night_that_somebody_starts_stops_at_the_next_stop_time(scheduled: Callable[..., list[Job]]) -> None:
+    (night,) = scheduled("2096-03-25T09:00:00+00:00")
+
+    assert "2096-03-25" == night.night
+    assert night.stop_at is not None
+    assert timedelta(0) < night.stop_at - datetime.now(UTC) <= timedelta(days=1, hours=1)
+
+
+def test_a_scheduled_night_is_missed_when_the_next_one_has_begun(
+    scheduled: Callable[..., list[Job]], capsys: Printed
+) -> None:
+    assert [] == scheduled("2026-03-29T00:00:00+00:00", "auto-scheduled")
+    assert "the night of 2026-03-29 did not take place: it was missed, and the night of" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -1,0 +1,192 @@
+"""The calendar of nights in every time zone, as Prefect, cron and systemd read it."""
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from zoneinfo import ZoneInfo, available_timezones
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prefect.schedules import Schedule
+from prefect.server.schemas.schedules import CronSchedule
+
+from flows.deployments import schedule_of
+from flows.run.nights import end_of, night_of, stop_time
+from tasks.config.settings import Nightly
+from tests.kit import Patch
+
+FIRST_DAY = datetime(2026, 1, 1, 12, tzinfo=UTC)
+TEN_YEARS = 3653
+DAY = timedelta(days=1)
+
+
+@cache
+def changes(zone_name: str) -> tuple[datetime, ...]:
+    """The noons in UTC before a change of a zone's clocks, in ten years."""
+    zone = ZoneInfo(zone_name)
+    noons = [FIRST_DAY + number * DAY for number in range(TEN_YEARS)]
+    offsets = [noon.astimezone(zone).utcoffset() for noon in noons]
+    pairs = zip(noons, offsets, offsets[1:], strict=False)
+    return tuple(noon for noon, before, after in pairs if before != after)
+
+
+@cache
+def unlike_zones() -> tuple[str, ...]:
+    """One of the zones with each course of the clocks, in ten years, near their changes."""
+    by_course = {}
+    for name in sorted(available_timezones()):
+        zone = ZoneInfo(name)
+        moments = [FIRST_DAY, *(noon + DAY for noon in changes(name))]
+        by_course[tuple((moment, moment.astimezone(zone).utcoffset()) for moment in moments)] = name
+    return tuple(by_course.values())
+
+
+def fired(nightly: Nightly, start: datetime, n_nights: int) -> list[datetime]:
+    """The times at which Prefect's server fires the schedule that is registered for these nights."""
+    schedule: Schedule = schedule_of(nightly)
+    cron = CronSchedule(cron=schedule.cron, timezone=schedule.timezone, day_or=schedule.day_or)
+    times = asyncio.run(cron.get_dates(n_nights, start))
+    return [datetime.fromtimestamp(moment.timestamp(), UTC) for moment in times]
+
+
+def test_a_night_has_the_date_of_its_time_in_every_zone_and_by_either_reading() -> None:
+    for zone_name in unlike_zones():
+        nightly = Nightly(timezone=zone_name)
+        zone = ZoneInfo(zone_name)
+        for noon in changes(zone_name):
+            for number in (-1, 0, 1, 2):
+                begin = (noon + number * DAY).replace(tzinfo=None, hour=1)
+                readings = [begin.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
+
+                labels = {night_of(nightly, reading) for reading in readings}
+
+                assert {f"{begin:%Y-%m-%d}"} == labels, zone_name
+
+
+minutes = st.integers(0, 59)
+# Clocks change at night, so most of these times are near a change.
+hours = st.sampled_from([0, 1, 2, 3, 4, 12, 22, 23])
+days = st.sampled_from(["* * *", "* * 1-5", "*/2 * *", "*/2 * 1", "1,15 * *", "1-7 * 0", "* * sun"])
+zones = st.sampled_from(sorted(available_timezones()))
+
+
+@st.composite
+def nights(draw: st.DrawFn) -> tuple[Nightly, datetime]:
+    """A schedule with one time a day, and a moment two days before a change of its clocks, if there is any."""
+    zone_name = draw(zones.filter(changes) | zones)
+    start = draw(st.sampled_from(changes(zone_name) or (FIRST_DAY,))) - 2 * DAY
+    cron = f"{draw(minutes)} {draw(hours)} {draw(days)}"
+    stop_at = f"{draw(hours):02}:{draw(minutes):02}"
+    return Nightly(cron=cron, timezone=zone_name, stop_at=stop_at), start
+
+
+@settings(max_examples=200)
+@given(nights())
+def test_each_time_of_prefects_schedule_is_a_night_of_its_own(night: tuple[Nightly, datetime]) -> None:
+    nightly, start = night
+    times = fired(nightly, start, 6)
+
+    labels = [night_of(nightly, moment) for moment in times]
+
+    assert sorted(set(labels)) == labels
+
+
+@given(nights(), st.timedeltas(-timedelta(seconds=9), timedelta(hours=30)))
+def test_the_latest_night_is_the_one_that_prefect_fired_last(night: tuple[Nightly, datetime], late: timedelta) -> None:
+    nightly, start = night
+    times = fired(nightly, start, 6)
+    moment = times[1] + late
+    last = max(each for each in times if each <= moment + timedelta(seconds=10))
+
+    assert night_of(nightly, last) == night_of(nightly, moment)
+
+
+@given(nights())
+def test_a_night_stops_after_it_began_when_the_clock_shows_its_stop_time(
+    night: tuple[Nightly, datetime],
+) -> None:
+    nightly, start = night
+    assert nightly.stop_at is not None
+    zone = ZoneInfo(nightly.timezone)
+    for moment in fired(nightly, start, 6):
+        end = end_of(nightly, moment)
+
+        assert end is not None
+        assert moment < end.astimezone(UTC) <= moment + timedelta(hours=27)
+        assert end.utcoffset() == end.astimezone(UTC).astimezone(zone).utcoffset()
+        asked = datetime.combine(end.date(), datetime.strptime(nightly.stop_at, "%H:%M").time())
+        is_skipped = asked != asked.replace(tzinfo=zone).astimezone(UTC).astimezone(zone).replace(tzinfo=None)
+        assert is_skipped or nightly.stop_at == f"{end:%H:%M}"
+
+
+@pytest.mark.parametrize(("cron", "timezone", "moment", "night"), [
+    # The time is skipped, so Prefect fires an hour before the gap.
+    ("0 1 * * *", "Europe/London", "2026-03-29T00:00Z", "2026-03-29"),
+    ("0 1 * * *", "Europe/London", "2026-03-28T23:59:55Z", "2026-03-29"),
+    ("0 1 * * *", "Europe/London", "2026-03-28T23:59Z", "2026-03-28"),
+    ("0 1 * * *", "Europe/London", "2026-03-29T01:00Z", "2026-03-29"),
+    ("0 0 * * *", "America/Santiago", "2026-09-06T03:00Z", "2026-09-06"),
+    ("30 0 * * *", "Africa/Cairo", "2026-04-23T21:30Z", "2026-04-24"),
+    ("15 0 * * *", "Asia/Beirut", "2026-03-28T21:15Z", "2026-03-29"),
+    ("15 2 * * *", "Australia/Lord_Howe", "2026-10-03T15:15Z", "2026-10-04"),
+    # The time comes twice.
+    ("30 1 * * *", "Europe/London", "2026-10-25T00:30Z", "2026-10-25"),
+    ("30 1 * * *", "Europe/London", "2026-10-25T01:10Z", "2026-10-25"),
+    ("30 1 * * *", "Europe/London", "2026-10-25T01:30Z", "2026-10-25"),
+    # The day is skipped.
+    ("0 1 * * *", "Pacific/Apia", "2011-12-29T11:00Z", "2011-12-29"),
+    ("0 1 * * *", "Pacific/Apia", "2011-12-30T10:59Z", "2011-12-29"),
+    ("0 1 * * *", "Pacific/Apia", "2011-12-30T11:00Z", "2011-12-31"),
+    ("0 1 * * *", "Pacific/Kiritimati", "2026-11-22T11:00Z", "2026-11-23"),
+    # Several nights on a day.
+    ("30 1,13 * * *", "Europe/London", "2026-03-29T00:30Z", "2026-03-29T01:30"),
+    ("30 * * * *", "Europe/London", "2026-03-29T00:30Z", "2026-03-29T00:30"),
+    ("30 * * * *", "Europe/London", "2026-10-25T01:40Z", "2026-10-25T01:30"),
+])  # fmt: skip
+def test_a_night_near_a_change_of_the_clocks(cron: str, timezone: str, moment: str, night: str) -> None:
+    nightly = Nightly(cron=cron, timezone=timezone)
+
+    assert night == night_of(nightly, datetime.fromisoformat(moment))
+
+
+@pytest.mark.parametrize(("cron", "stop_at", "moment", "end"), [
+    ("0 1 * * *", "07:00", "2026-03-29T00:00Z", "2026-03-29T06:00Z"),
+    ("0 1 * * *", "07:00", "2026-03-29T09:00Z", "2026-03-29T06:00Z"),
+    ("0 1 * * *", "07:00", "2026-10-25T00:00Z", "2026-10-25T07:00Z"),
+    ("0 23 * * *", "01:30", "2026-03-28T23:00Z", "2026-03-29T01:30Z"),
+    ("0 23 * * *", "01:30", "2026-10-24T22:00Z", "2026-10-25T00:30Z"),
+    ("0 1 * * *", "01:00", "2026-03-28T01:00Z", "2026-03-29T01:00Z"),
+])  # fmt: skip
+def test_a_stop_time_near_a_change_of_the_clocks(cron: str, stop_at: str, moment: str, end: str) -> None:
+    nightly = Nightly(cron=cron, timezone="Europe/London", stop_at=stop_at)
+
+    stop = end_of(nightly, datetime.fromisoformat(moment))
+
+    assert stop is not None
+    assert datetime.fromisoformat(end) == stop.astimezone(UTC)
+
+
+@pytest.mark.parametrize(("now", "stops"), [
+    ("2026-03-28T23:00Z", "2026-03-29T05:30Z"),
+    ("2026-10-24T22:00Z", "2026-10-25T06:30Z"),
+])  # fmt: skip
+def test_a_given_stop_time_is_by_this_machines_clock_of_that_day(now: str, stops: str, monkeypatch: Patch) -> None:
+    monkeypatch.setenv("TZ", "Europe/London")
+    time.tzset()
+    clock = datetime.fromisoformat(now).astimezone().replace(tzinfo=None)
+
+    stop = stop_time("06:30", clock)
+
+    monkeypatch.undo()
+    time.tzset()
+    assert datetime.fromisoformat(stops) == stop
+
+
+def test_a_stop_time_that_comes_twice_is_the_next_of_them() -> None:
+    now = datetime.fromisoformat("2026-10-25T01:20Z").astimezone(ZoneInfo("Europe/London"))
+
+    stop = stop_time("01:30", now)
+
+    assert datetime.fromisoformat("2026-10-25T01:30Z") == stop.astimezone(UTC)
