@@ -12,23 +12,28 @@ import re
 import signal
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
+from uuid import UUID
 
 from cronsim import CronSim
 from prefect import State, flow, get_client
+from prefect.client.orchestration import PrefectClient
+from prefect.client.schemas.objects import FlowRun
 from prefect.deployments.runner import RunnerDeployment
 from prefect.exceptions import ObjectNotFound
 from prefect.runner import Runner
+from prefect.runner._state_proposer import StateProposer
 from prefect.runtime import deployment, flow_run
 from prefect.schedules import Cron, Schedule
 from prefect.types.entrypoint import EntrypointType
 from pydantic import Field
 
 from flows.execution import Execution, execute_flow, run_interruptibly
-from flows.nightly import as_night, run_night, skip_night
+from flows.nightly import alert_crashed, as_night, run_night, skip_night
 from flows.recorded import STOPPED, message_of, state_of, warehouse_name
 from flows.run.arguments import Arguments
 from flows.run.config import config_file, load_job
@@ -44,6 +49,14 @@ from warehouse.locks import file_lock
 
 RUNS_LOCK = "PRBENCH_RUNS_LOCK"
 """The environment variable with the path of a lock that all runs of one `prbench serve` share."""
+_FOLDER = "PRBENCH_FOLDER"
+"""The environment variable with the folder of a served run, in which relative paths of the configuration begin."""
+_CODE = Path(__file__).parents[1]
+"""The folder of this project's packages.
+
+Prefect starts runs in it, since it imports from the folder of a run first: a folder `flows` or a file `json.py` of the
+user would take the place of a package. A run then goes to its folder.
+"""
 _LOOK_EVERY_S = 1.0
 _AUTO_SCHEDULED = "auto-scheduled"
 """Prefect's tag of the runs that a schedule started."""
@@ -53,6 +66,8 @@ StopTime = Annotated[str, Field(pattern=STOP_TIME)]
 Positive = Annotated[float, Field(gt=0)]
 Trial = Annotated[int, Field(ge=1)]
 Names = tuple[str, ...]
+ReportCrash = Callable[[FlowRun, str], None]
+"""Reports a crashed run, with a cause in sentences."""
 
 
 def _name() -> str:
@@ -175,8 +190,8 @@ def compact(config: str | None = None, warehouse: str | None = None) -> State[An
     return _done("compact", **locals())
 
 
-def _end_with_runner() -> None:
-    """End a run that Prefect started when its runner is gone, and ignore Ctrl-C.
+def _begin_served_run() -> None:
+    """Go to the folder of a run that Prefect started, end it when its runner is gone, and ignore Ctrl-C.
 
     Ctrl-C in a terminal reaches this process too; the runner then sends it SIGTERM once.
     """
@@ -187,6 +202,8 @@ def _end_with_runner() -> None:
     if lock := os.environ.get(RUNS_LOCK):
         fcntl.flock(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600), fcntl.LOCK_SH)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if folder := os.environ.get(_FOLDER):
+        os.chdir(folder)
     runner = os.getppid()
 
     def watch() -> None:
@@ -199,7 +216,7 @@ def _end_with_runner() -> None:
 
 def _job(**given: Any) -> Job:
     """Return the job for a flow's parameters; an empty parameter counts as not given."""
-    _end_with_runner()
+    _begin_served_run()
     narrowing = {"models", "judges", "tasks", "trials"}
     named = {f"named_{name}" if name in narrowing else name: value for name, value in given.items() if value}
     return load_job(Arguments(**named, is_quiet=not os.isatty(2)))
@@ -250,8 +267,33 @@ def serve(job: Job, arguments: Arguments, *, port: int, name: str | None = None,
         notice("stopped; the schedules stay active")
 
 
-class PatientRunner(Runner):
-    """Prefect's runner, but it lets runs finish when the server is lost; Prefect's own kills them."""
+class CrashReporter(StateProposer):
+    """Prefect's reports of states to the server; it also reports each crashed run to the user."""
+
+    def __init__(self, client: PrefectClient, report: ReportCrash) -> None:
+        super().__init__(client=client)
+        self._report = report
+
+    async def propose_crashed(self, flow_run: FlowRun, message: str) -> State[Any] | None:
+        """Report a crash, unless the run has ended otherwise, such as by being cancelled."""
+        state = await super().propose_crashed(flow_run, message)
+        if state is not None and state.is_crashed():
+            await asyncio.to_thread(self._report, flow_run, message)
+        return state
+
+
+class ServingRunner(Runner):
+    """Prefect's runner, but it reports crashes, and lets runs finish when the server is lost: Prefect's kills them."""
+
+    def __init__(self, report_crash: ReportCrash) -> None:
+        # Schedules that are paused at shutdown would stay paused if the next start failed.
+        super().__init__(pause_on_shutdown=False)
+        self._report_crash = report_crash
+
+    async def __aenter__(self) -> Self:
+        await super().__aenter__()
+        self._scheduled_run_poller._state_proposer = CrashReporter(self._client, self._report_crash)
+        return self
 
     async def __aexit__(self, *exc_info: Any) -> None:
         if isinstance(exc_info[1], Exception):
@@ -264,13 +306,24 @@ async def _serve(job: Job, arguments: Arguments, name: str | None) -> None:
     """Register the deployments with the configured Prefect server, and run them until cancelled."""
     deployments = await _deployments(job, arguments, name)
     first, folder, schedule = deployments[0].name, job.warehouse / FOLDER, job.settings.nightly
+    names: dict[UUID | None, str] = {}
+
+    def report_crash(run: FlowRun, why: str) -> None:
+        name = names[run.deployment_id]
+        why = f"{why} The log of the run {run.name} in Prefect may say more"
+        notice(f"{name} of {run.expected_start_time:%Y-%m-%d %H:%M} UTC crashed: {why}")
+        if name == first:
+            night = job.model_copy(update={"night": run.parameters.get("night"), "run_id": str(run.id)})
+            alert_crashed(as_night(night, run.expected_start_time), why)
+
     with Warehouse(job.warehouse).only_one(f"serve-{first}", wait=False):
         folder.mkdir(mode=0o700, exist_ok=True)
         os.environ[RUNS_LOCK] = str(folder / f"{first}-runs.lock")
-        # Schedules that are paused at shutdown would stay paused if the next start failed.
-        runner = PatientRunner(pause_on_shutdown=False)
+        os.environ[_FOLDER] = str(Path.cwd())
+        os.chdir(_CODE)
+        runner = ServingRunner(report_crash)
         for each in deployments:
-            await runner.aadd_deployment(each)
+            names[await runner.aadd_deployment(each)] = each.name
         notice(f"nights start at {schedule.cron!r} ({schedule.timezone})")
         serving = asyncio.create_task(runner.start())
         try:
@@ -292,8 +345,9 @@ async def _register(job: Job, arguments: Arguments, name: str | None, work_pool:
     Raises:
         UsageError: deployments of these names belong to another warehouse or benchmark, or there is no such work pool.
     """
-    # Workers start runs in this folder, so relative paths in the configuration mean the same as here.
-    deployments = await _deployments(job, arguments, name, job_variables={"working_dir": str(Path.cwd())})
+    # Runs go to this folder, so relative paths in the configuration mean the same as here.
+    where = {"working_dir": str(_CODE), "env": {_FOLDER: str(Path.cwd())}}
+    deployments = await _deployments(job, arguments, name, job_variables=where)
     async with get_client() as client:
         try:
             await client.read_work_pool(work_pool)

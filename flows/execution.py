@@ -190,7 +190,7 @@ SELECTION = {"limit", "vintage", "named_models", "named_judges", "named_tasks", 
 
 def mark_killed(job: Job) -> list[dict[str, Any]]:
     """Record unfinished runs without a living process as killed, and return their rows of `runs`."""
-    warehouse, unfinished = Warehouse(job.warehouse), _unfinished(job)
+    warehouse, unfinished = Warehouse(job.warehouse), unfinished_runs(job)
     living = {job.run_id, *warehouse.living_runs()}
     if killed := [row | {"outcome": outcomes.KILLED} for row in unfinished if row["run_id"] not in living]:
         store_spend(job)
@@ -210,7 +210,7 @@ def _cost_usd_of_killed(job: Job, row: Mapping[str, Any]) -> float | None:
     return None if is_lost else cost_usd
 
 
-def _unfinished(job: Job, **of: Any) -> list[dict[str, Any]]:
+def unfinished_runs(job: Job, **of: Any) -> list[dict[str, Any]]:
     """Return the rows of unfinished runs; none if nothing is published yet."""
     warehouse = Warehouse(job.warehouse)
     if not warehouse.database.exists():
@@ -222,7 +222,7 @@ def _unfinished(job: Job, **of: Any) -> list[dict[str, Any]]:
 
 def is_in_progress(job: Job) -> bool:
     """Return whether a run of the job's night is in progress."""
-    unfinished = _unfinished(job, night=job.night, benchmark=job.settings.benchmark)
+    unfinished = unfinished_runs(job, night=job.night, benchmark=job.settings.benchmark)
     living = Warehouse(job.warehouse).living_runs()
     return any(row["run_id"] in living for row in unfinished)
 

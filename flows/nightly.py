@@ -7,7 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import sql
-from flows.execution import Execution, execute_flow, is_in_progress, mark_killed
+from flows.execution import Execution, execute_flow, is_in_progress, mark_killed, unfinished_runs
 from flows.run.nights import end_of, night_of, stop_time
 from flows.run.outcomes import FAILED, INTERRUPTED, SKIPPED, any_failed, explained
 from tasks.alerts.findings import COMPARED, Alert, alerts_of_reports, drifts, drops, failure, skipped, stopping_drops
@@ -119,6 +119,12 @@ def alert_refused(job: Job, error: Exception) -> None:
     """Send an alert that a night was refused before it began. Nothing is stored: there may be no warehouse."""
     job = as_night(job)
     _deliver(job, [failure(f"the night of {job.night} failed: {explained(error)[1]}")])
+
+
+def alert_crashed(job: Job, why: str) -> None:
+    """Send an alert that the process of a night has crashed, unless it had begun: then the next night sends one."""
+    if not unfinished_runs(job, night=job.night, benchmark=job.settings.benchmark):
+        _send(job, [failure(f"the night of {job.night} crashed before it began: {why}")])
 
 
 def _send(job: Job, alerts: Sequence[Alert]) -> None:

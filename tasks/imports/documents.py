@@ -93,7 +93,8 @@ def _converted(file: Path, folder: Path | None) -> Converted:
 
 def _converted_apart(content: BinaryIO, kind: str) -> Converted:
     """Convert a `.pdf` or `.docx` file in a separate process."""
-    command = [sys.executable, "-m", "tasks.imports.documents", kind]
+    # -P: no modules from the current folder.
+    command = [sys.executable, "-P", "-m", "tasks.imports.documents", kind]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
         process = subprocess.run(command, check=True, capture_output=True, stdin=content, timeout=LONGEST_S, env=env)

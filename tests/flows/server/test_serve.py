@@ -84,8 +84,18 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NightWorld]:
         patch.setenv("PRBENCH_PREFECT", "auto")
         night_world_.server.behaviour = Weather()
         night_world_.configure(nightly={"cron": "* * * * *"}, models=[night_world_.endpoint("pinned")])
+        put_packages_of_the_user(folder)
         yield night_world_
         subprocess.run(["pkill", "-f", f"flows.server .*{folder}"], check=False)
+
+
+def put_packages_of_the_user(folder: Path) -> None:
+    """Put packages and modules with names of this project's, its libraries' and Python's beside the configuration."""
+    for package in ("flows", "tasks", "warehouse", "sql", "expectations", "datasets", "prefect"):
+        (folder / package).mkdir()
+        (folder / package / "__init__.py").write_text("raise SystemExit('a package of the user')")
+    for module in ("yaml", "json", "asyncio", "click"):
+        (folder / f"{module}.py").write_text("raise SystemExit('a module of the user')")
 
 
 @dataclass(frozen=True)
@@ -202,6 +212,36 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
     # Only the control set was judged twice, as it should be.
     again = sum(entry.number > 0 and is_judge_request(entry.request) for entry in world.server.entries)
     assert [{"n": again}] == world.command.sql("select count(*) as n from control_verdicts")
+
+
+def test_a_night_whose_process_is_killed_before_it_begins_is_said_and_alerted(
+    served: Served, world: NightWorld
+) -> None:
+    n_messages = len(world.receiver.seen)
+    run_id = served.api.trigger("nightly", night="2026-11-19")
+    until(lambda: killed_run(run_id), every_s=0.05)
+
+    crashed = served.api.ended(run_id)
+    until(lambda: len(world.receiver.seen) > n_messages)
+
+    assert "CRASHED" == crashed["state_type"]
+    lines = [line for line in served.log.read_text().splitlines() if " UTC crashed: " in line]
+    assert 1 == len(lines)
+    assert lines[0].startswith("nightly of ")
+    assert "SIGKILL" in lines[0]
+    (alert,) = world.receiver.seen[n_messages].json["alerts"]
+    assert "failure" == alert["kind"]
+    assert alert["line"].startswith("the night of 2026-11-19 crashed before it began: Process exited with status code: -9")
+
+
+def killed_run(run_id: str) -> bool:
+    """Kill the process of a run, and return whether there was one."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if f"PREFECT__FLOW_RUN_ID={run_id}".encode() in (process / "environ").read_bytes():
+                os.kill(int(process.name), signal.SIGKILL)
+                return True
+    return False
 
 
 def by_the_clock(api: Api, state_type: str) -> list[Any]:
