@@ -44,6 +44,15 @@ def commands_of(group: click.Group = cli, before: str = "") -> Iterator[tuple[st
             yield from commands_of(command, f"{before}{name} ")
 
 
+def put_packages_of_the_user(folder: Path) -> None:
+    """Put packages and modules with names of this project's, its libraries' and Python's beside the configuration."""
+    for package in ("flows", "tasks", "warehouse", "sql", "expectations", "datasets", "prefect"):
+        (folder / package).mkdir()
+        (folder / package / "__init__.py").write_text("raise SystemExit('a package of the user')")
+    for module in ("yaml", "json", "asyncio", "click"):
+        (folder / f"{module}.py").write_text("raise SystemExit('a module of the user')")
+
+
 @dataclass(frozen=True)
 class Done:
     """The output of a finished command."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.server import FaultServer, HttpResponse, Request, well_behaved
-from tests.flows.conftest import CONCURRENCY, N_CRITERIA, N_TASKS, Command, settings
+from tests.flows.conftest import CONCURRENCY, N_CRITERIA, N_TASKS, Command, put_packages_of_the_user, settings
 from tests.kit import Patch, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_spec("ray") is None, reason="Ray (an extra) is not installed")]
@@ -56,6 +56,8 @@ def test_doctor_starts_senders_and_names_what_they_lack(command: Command, monkey
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
     models = [{"name": "mistral/mistral-small-latest"}]
     command.configure(dataset={"source": "sample"}, models=models, calls={**CALLS, "senders": 1})
+    # Ray's processes would import from this folder first.
+    put_packages_of_the_user(command.folder)
     findings = {each["what"]: each for each in command.json("doctor", "--warehouse", "data", code=1)}
     (node,) = (each for what, each in findings.items() if what.startswith(f"Ray node {os.uname().nodename} ("))
     assert ("PROBLEM", "mistral/mistral-small-latest: MISTRAL_API_KEY not set") == (node["state"], node["detail"])

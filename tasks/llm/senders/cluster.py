@@ -85,8 +85,11 @@ class Cluster:
             os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "3")
         self._folder = ExitStack()
         options = self._folder.enter_context(_local_ray(n_cores)) if address == LOCAL else {"address": address}
+        options = {**options, "log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
+        # As for a remote client: else processes import from this process's current folder first.
+        job = ray().job_config.JobConfig(_client_job=True)
         try:
-            ray().init(**options, log_to_driver=False, logging_level="ERROR", configure_logging=False)
+            ray().init(**options, job_config=job)
         except Exception as error:
             self.close()
             cause = f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -1,5 +1,6 @@
 """The folder of a report: files, which are written only if they changed, assets, and pages made from templates."""
 
+import hashlib
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -15,11 +16,17 @@ from tasks.figures.figure import Page
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from warehouse import file_lock, write_atomically
+from warehouse.files import hash_of, hash_of_document
 
 _MARK = "report.json"
-"""The file that marks a folder as a report and lists the files with their sizes; it is written last. Only a folder with
-this file, or an empty one, is written to."""
+"""The file that marks a folder as a report and lists the files with their sizes and hashes; it is written last. Only a
+folder with this file, or an empty one, is written to."""
+_HASH_HEX = 16
 _FORMAT, _VERSION = "prbench-report", 3
+_SEAL = "sha256"
+"""The key of the hash of all other values."""
+_UNSEALED = (1, 2, 3)
+"""The versions that had no such hash at first."""
 _LOCK = "report.lock"
 """The lock that a process holds while it writes reports into a folder."""
 _DATA = re.compile(r"data/[0-9a-f]{16}\.js")
@@ -45,7 +52,8 @@ class Site:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._earlier = _listed(folder)
-        self._names: set[str] = set()
+        self._earlier_hashes: dict[str, str] = _mark_of(folder).get("hashes", {})
+        self._hashes: dict[str, str] = {}
         if not self._earlier:
             self._list({})
 
@@ -53,22 +61,30 @@ class Site:
         """Write a file, unless it exists with the same content."""
         data = content.encode() if isinstance(content, str) else content
         path = self.folder / name
-        self._names.add(name)
+        self._hashes[name] = hashlib.sha256(data).hexdigest()[:_HASH_HEX]
         if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
             return
         write_atomically(path, data)
 
     def keep(self, name: str) -> bool:
-        """Return whether a complete file exists whose name is a hash; if so, add it to the report."""
-        size = _size(self.folder / name)
-        is_there = size is not None and size == self._earlier.get(name, size)
-        if is_there:
-            self._names.add(name)
-        return is_there
+        """Return whether a file of this report, or an undamaged one of the report before, has this name, a hash.
+
+        If so, add it to the report.
+        """
+        if name in self._hashes:
+            return True
+        path = self.folder / name
+        if name not in self._earlier_hashes or not path.is_file():
+            return False
+        current = hash_of(path)[:_HASH_HEX]
+        is_undamaged = current == self._earlier_hashes[name]
+        if is_undamaged:
+            self._hashes[name] = current
+        return is_undamaged
 
     def finish(self) -> int:
         """Remove files of earlier reports that are not needed, list the files, and return their total size in bytes."""
-        sizes = {name: (self.folder / name).stat().st_size for name in sorted(self._names)}
+        sizes = {name: (self.folder / name).stat().st_size for name in sorted(self._hashes)}
         # Candidates for removal: files of earlier reports, and partly written files.
         paths = (*self.folder.glob("*/*"), *self.folder.iterdir())
         there = (path.relative_to(self.folder).as_posix() for path in paths)
@@ -84,18 +100,33 @@ class Site:
         return sum(sizes.values()) + (self.folder / _MARK).stat().st_size
 
     def _list(self, sizes: Mapping[str, int]) -> None:
-        mark = {"format": _FORMAT, "version": _VERSION, "files": sizes}
-        write_atomically(self.folder / _MARK, f"{json.dumps(mark, indent=0)}\n".encode())
+        hashes = {name: self._hashes[name] for name in sizes}
+        mark = {"format": _FORMAT, "version": _VERSION, "files": sizes, "hashes": hashes}
+        sealed = {**mark, _SEAL: hash_of_document(mark)}
+        write_atomically(self.folder / _MARK, f"{json.dumps(sealed, indent=0)}\n".encode())
 
 
 def _size(path: Path) -> int | None:
     return path.stat().st_size if path.is_file() else None
 
 
+def _mark_of(folder: Path) -> dict[str, Any]:
+    """Return the mark of the report in a folder; empty if it is missing, damaged or another tool's."""
+    try:
+        mark = json.loads((folder / _MARK).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(mark, dict) or mark.get("format") != _FORMAT:
+        return {}
+    seal = mark.pop(_SEAL, None)
+    # The first versions wrote no hash.
+    is_sound = mark.get("version") in _UNSEALED if seal is None else seal == hash_of_document(mark)
+    return mark if is_sound else {}
+
+
 def _listed(folder: Path) -> dict[str, int]:
     """Return the files of the report in a folder with their sizes."""
-    mark = folder / _MARK
-    sizes: dict[str, int] = json.loads(mark.read_bytes()).get("files", {}) if mark.is_file() else {}
+    sizes: dict[str, int] = _mark_of(folder).get("files", {})
     return sizes
 
 
@@ -131,18 +162,18 @@ def refuse_other(folder: Path) -> None:
     Raises:
         UsageError: it has other content, or a report of a later version.
     """
-    try:
-        mark = json.loads((folder / _MARK).read_bytes())
-        is_report = isinstance(mark, dict) and mark.get("format") == _FORMAT and "version" in mark
-    except FileNotFoundError:
-        there = folder.iterdir() if folder.exists() else ()
-        mark, is_report = {"version": _VERSION}, all(path.name == _LOCK or _OURS.fullmatch(path.name) for path in there)
-    except (OSError, ValueError):
-        is_report = False
-    if not is_report:
+    mark = _mark_of(folder)
+    if mark:
+        if mark["version"] not in range(1, _VERSION + 1):
+            raise UsageError(f"{folder}: is a report of another version of prbench; name a new folder")
+        return
+    is_file = folder.exists() and not folder.is_dir()
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    is_empty = all(name == _LOCK or _OURS.fullmatch(name) for name in names)
+    # A damaged mark is written again.
+    has_styles = _MARK in names and (folder / "assets/report.css").is_file()
+    if is_file or not (is_empty or has_styles):
         raise UsageError(f"{folder}: has files that are not a report; name an empty folder or a new one")
-    if mark["version"] not in range(1, _VERSION + 1):
-        raise UsageError(f"{folder}: is a report of another version of prbench; name a new folder")
 
 
 LIBRARIES = {"vega.js", "tabulator.js", "tabulator.css"}

@@ -16,7 +16,7 @@ import pytest
 
 from flows.server import FOLDER
 from tests.faults.server import is_judge_request
-from tests.flows.conftest import N_CRITERIA, N_TASKS, PRBENCH
+from tests.flows.conftest import N_CRITERIA, N_TASKS, PRBENCH, put_packages_of_the_user
 from tests.flows.nights.night_world import NightWorld, Weather, night_world
 from tests.flows.prefect_server import browser, take_database
 from tests.kit import shared_folder, until
@@ -87,15 +87,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NightWorld]:
         put_packages_of_the_user(folder)
         yield night_world_
         subprocess.run(["pkill", "-f", f"flows.server .*{folder}"], check=False)
-
-
-def put_packages_of_the_user(folder: Path) -> None:
-    """Put packages and modules with names of this project's, its libraries' and Python's beside the configuration."""
-    for package in ("flows", "tasks", "warehouse", "sql", "expectations", "datasets", "prefect"):
-        (folder / package).mkdir()
-        (folder / package / "__init__.py").write_text("raise SystemExit('a package of the user')")
-    for module in ("yaml", "json", "asyncio", "click"):
-        (folder / f"{module}.py").write_text("raise SystemExit('a module of the user')")
 
 
 @dataclass(frozen=True)
@@ -231,7 +222,9 @@ def test_a_night_whose_process_is_killed_before_it_begins_is_said_and_alerted(
     assert "SIGKILL" in lines[0]
     (alert,) = world.receiver.seen[n_messages].json["alerts"]
     assert "failure" == alert["kind"]
-    assert alert["line"].startswith("the night of 2026-11-19 crashed before it began: Process exited with status code: -9")
+    assert alert["line"].startswith(
+        "the night of 2026-11-19 crashed before it began: Process exited with status code: -9"
+    )
 
 
 def killed_run(run_id: str) -> bool:

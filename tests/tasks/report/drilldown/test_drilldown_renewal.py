@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -102,12 +103,19 @@ def test_a_verdict_that_comes_later_renews_its_own_file_and_no_other(tmp_path: P
     assert 1 == len(written(job, site))
 
 
-@pytest.mark.parametrize("harm", ["", "prbench.give(", None])
-def test_a_file_that_is_cut_off_or_gone_is_made_again(job: Job, site: Path, harm: str | None) -> None:
+@pytest.mark.parametrize("harm", [
+    lambda path: path.write_text(""),
+    lambda path: path.write_text("prbench.give("),
+    lambda path: path.write_bytes(path.read_bytes().replace(b"A", b"B", 1)),
+    Path.unlink,
+])  # fmt: skip
+def test_a_file_that_is_damaged_cut_off_or_gone_is_made_again(
+    job: Job, site: Path, harm: Callable[[Path], object]
+) -> None:
     name = min(parts(site))
     path = site / f"data/{name}.js"
     whole = path.read_bytes()
-    path.unlink() if harm is None else path.write_text(harm)
+    harm(path)
 
     assert {name} == written(job, site)
     assert whole == path.read_bytes()

@@ -2,9 +2,12 @@
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasks.report.rendering.site import Site, is_whole, only_writer, report_files
 from tasks.rules.errors import UsageError
@@ -110,6 +113,48 @@ def test_only_a_data_file_that_is_there_whole_is_kept(tmp_path: Path) -> None:
     assert is_whole(site_with(site, OLD, NEW))
 
 
+def test_a_data_file_with_a_flipped_bit_is_not_kept(tmp_path: Path) -> None:
+    site = site_with(tmp_path / "site", OLD)
+    (site / OLD).write_text("ourr")
+
+    assert not Site(site).keep(OLD)
+
+
+@given(st.integers(0, 100_000), st.integers(0, 7))
+def test_a_report_whose_mark_has_a_flipped_bit_is_written_again(byte: int, bit: int) -> None:
+    with TemporaryDirectory() as folder:
+        site = site_with(Path(folder), "index.html", "assets/report.css", OLD)
+        mark = site / "report.json"
+        whole = mark.read_bytes()
+        damaged = bytearray(whole)
+        damaged[byte % len(whole)] ^= 1 << bit
+        mark.write_bytes(damaged)
+
+        with only_writer(site):
+            site_with(site, "index.html", "assets/report.css", OLD)
+
+        assert whole == mark.read_bytes()
+        assert is_whole(site)
+
+
+@pytest.mark.parametrize("mark", [b"", b"\0" * 300, b'{"format": "prbench-rep', b"\xff"])
+def test_a_report_whose_mark_is_lost_is_written_again(tmp_path: Path, mark: bytes) -> None:
+    site = site_with(tmp_path / "site", "index.html", "assets/report.css")
+    (site / "report.json").write_bytes(mark)
+
+    assert not is_whole(site)
+    assert is_whole(site_with(site, "index.html", "assets/report.css"))
+
+
+def test_a_report_without_hashes_is_written_again_in_full(tmp_path: Path) -> None:
+    site = site_with(tmp_path / "site", "index.html", OLD)
+    mark = {"format": "prbench-report", "version": 3, "files": {"index.html": 4, OLD: 4}}
+    (site / "report.json").write_text(json.dumps(mark))
+
+    assert is_whole(site)
+    assert not Site(site).keep(OLD)
+
+
 def test_links_in_a_report_are_left_alone_and_never_followed(tmp_path: Path) -> None:
     site = site_with(tmp_path / "site", "index.html", "data/chunk.js")
     elsewhere, nothing = tmp_path / "elsewhere", tmp_path / "nothing-in-it"
@@ -119,7 +164,8 @@ def test_links_in_a_report_are_left_alone_and_never_followed(tmp_path: Path) -> 
     (elsewhere / "mine.txt").write_text("mine")
     names = ("other/mine.txt", "../elsewhere/mine.txt", str(elsewhere / "mine.txt"))
     mark = json.loads((site / "report.json").read_text())
-    (site / "report.json").write_text(json.dumps(mark | {"files": dict.fromkeys(names, 4)}))
+    forged = {"format": mark["format"], "version": mark["version"], "files": dict.fromkeys(names, 4)}
+    (site / "report.json").write_text(json.dumps(forged))
 
     site_with(site, "index.html")
 
