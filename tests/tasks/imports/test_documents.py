@@ -57,6 +57,16 @@ def test_without_the_extra_one_line_says_what_to_install(
     assert ["Text needs no library."] == [each.text for each in convert([tmp_path / "b.md"], is_quiet=True).values()]
 
 
+def test_a_document_is_converted_beside_modules_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit('a module of the user')", encoding="utf-8")
+    file = write_docx(tmp_path / "a.docx", "In Word.")
+    monkeypatch.chdir(tmp_path)
+
+    converted = convert([file], is_quiet=True)[file]
+
+    assert "In Word." == converted.text
+
+
 def test_a_docx_becomes_markdown_in_order_and_formulas_that_are_left_out_are_told(tmp_path: Path) -> None:
     picture = io.BytesIO()
     Image.new("RGB", (200, 200), "red").save(picture, "PNG")
