@@ -49,7 +49,7 @@ from warehouse.locks import file_lock
 
 RUNS_LOCK = "PRBENCH_RUNS_LOCK"
 """The environment variable with the path of a lock that all runs of one `prbench serve` share."""
-_FOLDER = "PRBENCH_FOLDER"
+_WORKING_FOLDER = "PRBENCH_FOLDER"
 """The environment variable with the folder of a served run, in which relative paths of the configuration begin."""
 _CODE = Path(__file__).parents[1]
 """The folder of this project's packages.
@@ -202,7 +202,7 @@ def _begin_served_run() -> None:
     if lock := os.environ.get(RUNS_LOCK):
         fcntl.flock(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600), fcntl.LOCK_SH)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if folder := os.environ.get(_FOLDER):
+    if folder := os.environ.get(_WORKING_FOLDER):
         os.chdir(folder)
     runner = os.getppid()
 
@@ -319,7 +319,7 @@ async def _serve(job: Job, arguments: Arguments, name: str | None) -> None:
     with Warehouse(job.warehouse).only_one(f"serve-{first}", wait=False):
         folder.mkdir(mode=0o700, exist_ok=True)
         os.environ[RUNS_LOCK] = str(folder / f"{first}-runs.lock")
-        os.environ[_FOLDER] = str(Path.cwd())
+        os.environ[_WORKING_FOLDER] = str(Path.cwd())
         os.chdir(_CODE)
         runner = ServingRunner(report_crash)
         for each in deployments:
@@ -346,7 +346,7 @@ async def _register(job: Job, arguments: Arguments, name: str | None, work_pool:
         UsageError: deployments of these names belong to another warehouse or benchmark, or there is no such work pool.
     """
     # Runs go to this folder, so relative paths in the configuration mean the same as here.
-    where = {"working_dir": str(_CODE), "env": {_FOLDER: str(Path.cwd())}}
+    where = {"working_dir": str(_CODE), "env": {_WORKING_FOLDER: str(Path.cwd())}}
     deployments = await _deployments(job, arguments, name, job_variables=where)
     async with get_client() as client:
         try:

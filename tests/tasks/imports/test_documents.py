@@ -64,7 +64,7 @@ def test_a_document_is_converted_beside_modules_of_the_user(tmp_path: Path, monk
 
     converted = convert([file], is_quiet=True)[file]
 
-    assert "In Word." == converted.text
+    assert "In Word.\n" == converted.text
 
 
 def test_a_docx_becomes_markdown_in_order_and_formulas_that_are_left_out_are_told(tmp_path: Path) -> None:
