@@ -12,21 +12,27 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 from uuid import UUID
 
+import httpx
 from cronsim import CronSim
 from prefect import State, flow, get_client
-from prefect.client.orchestration import PrefectClient
-from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.filters import (
+    FlowRunFilter,
+    FlowRunFilterDeploymentId,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+)
+from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.client.schemas.sorting import FlowRunSort
 from prefect.deployments.runner import RunnerDeployment
 from prefect.exceptions import ObjectNotFound
 from prefect.runner import Runner
-from prefect.runner._state_proposer import StateProposer
 from prefect.runtime import deployment, flow_run
 from prefect.schedules import Cron, Schedule
 from prefect.types.entrypoint import EntrypointType
@@ -66,8 +72,6 @@ StopTime = Annotated[str, Field(pattern=STOP_TIME)]
 Positive = Annotated[float, Field(gt=0)]
 Trial = Annotated[int, Field(ge=1)]
 Names = tuple[str, ...]
-ReportCrash = Callable[[FlowRun, str], None]
-"""Reports a crashed run, with a cause in sentences."""
 
 
 def _name() -> str:
@@ -267,33 +271,8 @@ def serve(job: Job, arguments: Arguments, *, port: int, name: str | None = None,
         notice("stopped; the schedules stay active")
 
 
-class CrashReporter(StateProposer):
-    """Prefect's reports of states to the server; it also reports each crashed run to the user."""
-
-    def __init__(self, client: PrefectClient, report: ReportCrash) -> None:
-        super().__init__(client=client)
-        self._report = report
-
-    async def propose_crashed(self, flow_run: FlowRun, message: str) -> State[Any] | None:
-        """Report a crash, unless the run has ended otherwise, such as by being cancelled."""
-        state = await super().propose_crashed(flow_run, message)
-        if state is not None and state.is_crashed():
-            await asyncio.to_thread(self._report, flow_run, message)
-        return state
-
-
 class ServingRunner(Runner):
-    """Prefect's runner, but it reports crashes, and lets runs finish when the server is lost: Prefect's kills them."""
-
-    def __init__(self, report_crash: ReportCrash) -> None:
-        # Schedules that are paused at shutdown would stay paused if the next start failed.
-        super().__init__(pause_on_shutdown=False)
-        self._report_crash = report_crash
-
-    async def __aenter__(self) -> Self:
-        await super().__aenter__()
-        self._scheduled_run_poller._state_proposer = CrashReporter(self._client, self._report_crash)
-        return self
+    """Prefect's runner, but it lets runs finish when the server is lost; Prefect's own kills them."""
 
     async def __aexit__(self, *exc_info: Any) -> None:
         if isinstance(exc_info[1], Exception):
@@ -302,15 +281,36 @@ class ServingRunner(Runner):
         await super().__aexit__(*exc_info)
 
 
+async def _watch_crashes(deployment_ids: Sequence[UUID], report: Callable[[FlowRun], None]) -> None:
+    """Report each run of these deployments that crashes from now on, until cancelled."""
+    crashed = FlowRunFilter(
+        deployment_id=FlowRunFilterDeploymentId(any_=list(deployment_ids)),
+        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.CRASHED])),
+    )
+    async with get_client() as client:
+        earlier = await client.read_flow_runs(flow_run_filter=crashed, sort=FlowRunSort.EXPECTED_START_TIME_DESC)
+        known = {run.id for run in earlier}
+        while True:
+            await asyncio.sleep(_LOOK_EVERY_S)
+            # The runner says that the server is lost.
+            with suppress(httpx.HTTPError):
+                runs = await client.read_flow_runs(flow_run_filter=crashed, sort=FlowRunSort.EXPECTED_START_TIME_DESC)
+                for run in runs:
+                    if run.id not in known:
+                        known.add(run.id)
+                        await asyncio.to_thread(report, run)
+
+
 async def _serve(job: Job, arguments: Arguments, name: str | None) -> None:
     """Register the deployments with the configured Prefect server, and run them until cancelled."""
     deployments = await _deployments(job, arguments, name)
     first, folder, schedule = deployments[0].name, job.warehouse / FOLDER, job.settings.nightly
     names: dict[UUID | None, str] = {}
 
-    def report_crash(run: FlowRun, why: str) -> None:
+    def report_crash(run: FlowRun) -> None:
         name = names[run.deployment_id]
-        why = f"{why} The log of the run {run.name} in Prefect may say more"
+        message = run.state.message if run.state else ""
+        why = f"{message} The log of the run {run.name} in Prefect may say more"
         notice(f"{name} of {run.expected_start_time:%Y-%m-%d %H:%M} UTC crashed: {why}")
         if name == first:
             night = job.model_copy(update={"night": run.parameters.get("night"), "run_id": str(run.id)})
@@ -321,11 +321,16 @@ async def _serve(job: Job, arguments: Arguments, name: str | None) -> None:
         os.environ[RUNS_LOCK] = str(folder / f"{first}-runs.lock")
         os.environ[_WORKING_FOLDER] = str(Path.cwd())
         os.chdir(_CODE)
-        runner = ServingRunner(report_crash)
+        # Schedules that are paused at shutdown would stay paused if the next start failed.
+        runner = ServingRunner(pause_on_shutdown=False)
+        deployment_ids = []
         for each in deployments:
-            names[await runner.aadd_deployment(each)] = each.name
+            deployment_id = await runner.aadd_deployment(each)
+            deployment_ids.append(deployment_id)
+            names[deployment_id] = each.name
         notice(f"nights start at {schedule.cron!r} ({schedule.timezone})")
         serving = asyncio.create_task(runner.start())
+        watching = asyncio.create_task(_watch_crashes(deployment_ids, report_crash))
         try:
             await asyncio.shield(serving)
         except asyncio.CancelledError:
@@ -337,6 +342,8 @@ async def _serve(job: Job, arguments: Arguments, name: str | None) -> None:
         except Exception as error:
             why = f"({type(error).__name__}): is the Prefect server running? Start `prbench serve` again"
             raise PipelineError(f"the deployments are no longer served {why}") from error
+        finally:
+            watching.cancel()
 
 
 async def _register(job: Job, arguments: Arguments, name: str | None, work_pool: str) -> None:

@@ -134,7 +134,7 @@ def test_runs_go_on_when_the_server_is_lost(tmp_path: Path, monkeypatch: Patch, 
     assert "held\n" == run.stdout.readline()
 
     async def lose() -> None:
-        async with deployments.ServingRunner(lambda _run, _why: None):
+        async with deployments.ServingRunner(pause_on_shutdown=False):
             raise RuntimeError("Service exceeded error threshold.")
 
     with pytest.raises((RuntimeError, ExceptionGroup)):
