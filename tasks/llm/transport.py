@@ -63,8 +63,13 @@ def is_count(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-_TELLS_FIGURES = re.compile(rb'"usage"\s*:\s*[^n\s]|"finish_reason"\s*:\s*[^n\s]')
-"""Marks a stream's event with a usage or a finish reason; in all other events both are null."""
+_TELLS_FIGURES = re.compile(rb'"(?:usage|finish_reason|error)"\s*:\s*[^n\s]')
+"""Marks a stream's event with a usage, a finish reason or an error; in all other events they are null."""
+
+
+def _has_no_reply(content: Mapping[str, Any]) -> bool:
+    """Return whether a body has no list: replies have choices, an output, answers, vectors or parts."""
+    return not any(isinstance(value, list) for value in content.values())
 
 
 class ReplyTooLarge(Exception):
@@ -79,7 +84,8 @@ class Body:
 
     A body that `may_be_cut` (a file of JSON lines, the results of a batch) ends at the bound, so that no paid result
     before it is lost; then it `is_over`. `is_completion` is true for the shape of OpenAI's chat completions: their
-    original `finish_reason` is kept, because LiteLLM replaces a missing or unknown one by `stop`. `decisions` is the
+    original `finish_reason` is kept, because LiteLLM replaces a missing or unknown one by `stop`. `error` is the text of
+    an object with an error, or without a reply, since LiteLLM omits some of them from its exceptions. `decisions` is the
     original body of a decision model; LiteLLM gets it without the decisions, because it matches them by their order,
     and fails on all of them if it cannot read one.
     """
@@ -91,6 +97,7 @@ class Body:
         self.is_over = False
         self.is_completion = False
         self.finish_reason: str | None = None
+        self.error = ""
         self.decisions: bytes | None = None
 
     def feed(self, raw: bytes) -> Iterator[bytes]:
@@ -129,8 +136,10 @@ class Body:
         return text if clean == content else json.dumps(clean).encode()
 
     def look_at(self, content: Any) -> None:
-        """Keep the finish reason of a completion, or of a part of one."""
+        """Keep the finish reason of a completion, or of a part of one; of an object without a reply, the whole."""
         choices = content.get("choices") if isinstance(content, dict) else None
+        if isinstance(content, dict) and (content.get("error") or _has_no_reply(content)):
+            self.error = json.dumps(content, ensure_ascii=False)
         if isinstance(choices, list):
             self.is_completion = True
             if choices and isinstance(choices[0], dict):
