@@ -46,11 +46,12 @@ class EndpointHealth:
         self.asking = asyncio.Lock()
         self.stopped: str | None = None
         self.waiting: list[Any] = []
-        self._numbers = itertools.count()
+        self._numbers = itertools.count(1)
 
-    def push(self, priority: tuple[int, ...], item: Any) -> None:
-        """Queue an item: the lowest priority number is first, then the earliest."""
-        heapq.heappush(self.waiting, (priority, next(self._numbers), item))
+    def push(self, admission: "Admission") -> None:
+        """Queue an admission: the lowest priority number is first, then the earliest."""
+        number = 0 if admission.goes_first else next(self._numbers)
+        heapq.heappush(self.waiting, (admission.priority, number, admission))
 
     def wait_s(self, now_s: float) -> float:
         """Return the seconds until a call may start: 0 for now, infinite if that depends on another call's end."""
@@ -106,7 +107,8 @@ class EndpointHealth:
         if failure.kind is Kind.BAD_REQUEST:
             reason = f"its first {self._bad_requests} calls were all bad requests, the last: {reason}"
         if harmless is not None:
-            reason = f"{reason}; a harmless request of 1 token was refused too: {harmless.error}"
+            answer = "with the same error" if harmless.error == failure.error else f"too: {harmless.error}"
+            reason = f'{reason}; a harmless request ("Hi", 1 token) was refused {answer}'
         self._stop(reason)
 
     def _is_there(self, now_s: float) -> None:
@@ -260,7 +262,8 @@ class TokenBucket:
 class Admission:
     """Permission to make one call, once it is `granted`: its endpoint, its priority, and its highest possible usage.
 
-    `tokens` are counted per minute until its usage is known. It `began_s` (monotonic time) when it was granted.
+    `tokens` are counted per minute until its usage is known. One that `goes_first` has an empty priority, and is the
+    only one of its endpoint. It `began_s` (monotonic time) when it was granted.
     """
 
     endpoint: str
@@ -268,6 +271,7 @@ class Admission:
     most: Usage = UNKNOWN
     likely_tokens: int = 0
     tokens: int = 0
+    goes_first: bool = False
     began_s: float = 0.0
     granted: "asyncio.Future[None]" = field(init=False)
 
@@ -326,7 +330,7 @@ class Limiter:
             raise self._late()
         new = EndpointHealth(admission.endpoint, self.concurrency, self.outage_s, time.monotonic())
         admission.granted = asyncio.get_running_loop().create_future()
-        self.endpoints.setdefault(admission.endpoint, new).push(admission.priority, admission)
+        self.endpoints.setdefault(admission.endpoint, new).push(admission)
         self._dispatch()
         try:
             async with asyncio.timeout(None if self.stop_at_s is None else self.left_s):
@@ -389,7 +393,7 @@ class Limiter:
     def _grant(self, endpoint: EndpointHealth, waiting: Admission) -> bool:
         try:
             if not self.budget.reserve(waiting.most):
-                endpoint.push(waiting.priority, waiting)
+                endpoint.push(waiting)
                 return False
         except BudgetSpent as error:
             waiting.granted.set_exception(error)

@@ -327,9 +327,9 @@ def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failur
 
 
 def _with_cause(text: str, received: str) -> str:
-    """Return the text of an error in one line, with the received body if it has none of the body's words."""
-    words = re.findall(r'": ?"([^"\\]{9,})', received)
-    is_said = not words or any(word in text for word in words)
+    """Return the text of an error in one line, with the received body if the text omits its message."""
+    messages = re.findall(r'"(?:message|msg|error|detail)": "([^"\\]+)', received)
+    is_said = not messages or any(message in text for message in messages)
     return safe(text if is_said else f"{text}: {received}")
 
 

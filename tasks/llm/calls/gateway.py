@@ -86,7 +86,7 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
                 raise exchange.fault  # noqa: TRY301 - a library swallowed it as the end of a reply
         except Exception as error:  # noqa: BLE001 - every failure of a call becomes a reply with the cause
             failure = failure_of(exchange.fault or error, exchange)
-            if parameters.get("api") in _WITHOUT_HARMLESS:
+            if call.questions or parameters.get("api") == EMBEDDING:  # these have no call of one token
                 failure = failure._replace(alone=None)
             if failure.is_about_key:
                 failure = failure._replace(error=f"{failure.error}; check the key: {key_state(target)}")
@@ -151,8 +151,6 @@ def _address(target: Target) -> dict[str, Any]:
 
 _COSTLY = ("reasoning_effort", "thinking_budget_tokens", "web_search", "code_interpreter")
 """Parameters that could make the reply long or expensive."""
-_WITHOUT_HARMLESS = frozenset({EMBEDDING, DECISIONS})
-"""Values of `api` without a call of one token."""
 FIRST_BACKOFF_S = 0.5
 
 
@@ -277,7 +275,8 @@ class Gateway:
     async def _ask_harmless(self, target: Target, endpoint: EndpointHealth, failure: Failure) -> None:
         """Make a harmless request of one token after a refusal; if it is refused too, stop the endpoint."""
         call, parameters = harmless_call(target)
-        admission = await self.limiter.acquire(Admission(endpoint.name, most=most_of(call, parameters)))
+        wanted = Admission(endpoint.name, most=most_of(call, parameters), goes_first=True)
+        admission = await self.limiter.acquire(wanted)
         reply: Reply | None = None
         try:
             reply = await self.sender(call, parameters)

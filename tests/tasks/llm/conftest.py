@@ -95,7 +95,10 @@ class Calling:
 
 
 DECISION_ROUTES: dict[str, dict[str, Any]] = {
-    "decisions": {"name": "openai/candidate", "questions": questions_on(["Cites a case.", "Names a sum."], "binary")},
+    "decisions": {
+        "name": "openai/candidate", "questions": questions_on(["Cites a case.", "Names a sum."], "binary"),
+        "parameters": {"api": "decisions"},
+    },
 }  # fmt: skip
 DECISION_ROUTES["systemone"] = {**DECISION_ROUTES["decisions"], "name": "hosted_vllm/candidate"}
 """Route -> target settings: the routes to a decision model."""
