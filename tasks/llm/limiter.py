@@ -17,8 +17,11 @@ from tasks.llm.request import NOTHING, UNKNOWN, Usage
 _DECREASE, _SHORTEST_BETWEEN_CUTS_S = 0.7, 1.0
 _FAILURES_UNTIL_OPEN, _BAD_REQUESTS_UNTIL_STOP = 5, 5
 FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 15.0
-_BETWEEN_HARMLESS_S = 5.0
-"""The shortest time between two harmless requests: most refusals are settled by the next call that succeeds."""
+BETWEEN_HARMLESS_S = 5.0
+_REFUSALS_UNTIL_HARMLESS = 10
+"""The time between two harmless requests, unless so many refusals follow each other: most refusals are settled by the
+next call that succeeds.
+"""
 
 
 class EndpointHealth:
@@ -43,6 +46,7 @@ class EndpointHealth:
         self._last_reply_s = self._cut_at_s = self.closed_until_s = float("-inf")
         self._failures = self._n_replies = self._bad_requests = self.in_hand = 0
         self.accepted_s = self.asked_s = float("-inf")
+        self._refusals = 0
         self.asking = asyncio.Lock()
         self.stopped: str | None = None
         self.waiting: list[Any] = []
@@ -68,6 +72,7 @@ class EndpointHealth:
     def succeeded(self, now_s: float) -> None:
         """Note that a call has succeeded."""
         self._is_there(now_s)
+        self._refusals = 0
         self._n_replies += 1
         self.limit = min(self._most, self.limit + 1 / self.limit)
 
@@ -81,6 +86,7 @@ class EndpointHealth:
         elif failure.kind is not Kind.LOST:
             self._is_there(now_s)
             self._bad_requests += failure.kind is Kind.BAD_REQUEST
+            self._refusals += failure.kind is Kind.FATAL
             self._n_replies += failure.kind is Kind.DECLINED
             if self.is_doubtful(failure) and failure.alone is None:
                 self.stop(failure)
@@ -96,10 +102,17 @@ class EndpointHealth:
         """Return whether it is known by now what a refusal at a moment means, or that nobody knows."""
         return self.stopped is not None or max(self.accepted_s, self.asked_s) >= refused_s
 
-    async def wait_for_next(self, refused_s: float) -> None:
+    async def wait_for_turn(self, refused_s: float) -> None:
         """Wait until a refusal is settled by another call, or another harmless request may be made."""
-        while not self.is_settled(refused_s) and time.monotonic() < self.asked_s + _BETWEEN_HARMLESS_S:
+        while not self.is_settled(refused_s) and self._refusals < _REFUSALS_UNTIL_HARMLESS:
+            if time.monotonic() >= self.asked_s + BETWEEN_HARMLESS_S:
+                break
             await asyncio.sleep(0.02)
+
+    def asked(self, began_s: float) -> None:
+        """Note that a harmless request has ended, which began at this time."""
+        self.asked_s = began_s
+        self._refusals = 0
 
     def stop(self, failure: Failure, harmless: Failure | None = None) -> None:
         """Stop the endpoint for the run because of a failure, and that of a `harmless` request after it."""

@@ -257,7 +257,7 @@ class Gateway:
         endpoint = self.limiter.endpoints[call.target.endpoint_name]
         refused_s = time.monotonic()
         async with endpoint.asking:
-            await endpoint.wait_for_next(refused_s)
+            await endpoint.wait_for_turn(refused_s)
             if not endpoint.is_settled(refused_s):
                 with suppress(NotCalled):
                     await self._ask_harmless(call.target, endpoint, failure)
@@ -283,7 +283,7 @@ class Gateway:
             await self.ledger.write((ADD_SPEND, [spend_of_harmless(target, reply, self.run_id, self.purpose)]))
         finally:
             self.limiter.release(admission, reply, is_lost=reply is None)
-            endpoint.asked_s = admission.began_s
+            endpoint.asked(admission.began_s)
         harmless = reply.failure
         is_bad = harmless is not None and harmless.kind is Kind.BAD_REQUEST
         if harmless is not None and (harmless.kind is Kind.FATAL or (is_bad and failure.kind is Kind.BAD_REQUEST)):

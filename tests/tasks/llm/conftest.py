@@ -158,6 +158,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the waits between attempts too short to notice."""
     monkeypatch.setattr("tasks.llm.calls.gateway.FIRST_BACKOFF_S", 0.01)
     monkeypatch.setattr("tasks.llm.limiter.FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("tasks.llm.limiter.BETWEEN_HARMLESS_S", 0.5)
 
 
 @pytest.fixture
