@@ -292,10 +292,8 @@ def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failur
 
     `exchange` is the call's, in which the body of an error is found that the exception omits.
     """
-    if isinstance(error, Redirected):
-        return Failure(REDIRECTED, Kind.FATAL, safe(str(error)), is_unpaid=True)
-    if isinstance(error, ReplyTooLarge):
-        return Failure(TOO_LARGE, Kind.DECLINED, safe(str(error)))
+    if isinstance(error, Redirected | ReplyTooLarge):
+        return _failure_of_fault(error)
     received = exchange.body.error if exchange else ""
     text = _with_cause(f"{type(error).__name__}: {str(error).partition('Traceback (most')[0]}", received)
     status = getattr(error, "status_code", None)
@@ -309,20 +307,35 @@ def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failur
     # The complete messages of the error and its causes, and the codes that LiteLLM omits.
     codes = (getattr(cause, name, "") for cause in causes_of(error) for name in ("code", "type", "body"))
     message = " ".join([*map(str, causes_of(error)), *map(str, codes), received])
-    has_status = isinstance(status, int) and status >= 400
-    is_cut = not has_status or _goes_back_to(_NO_REPLY, error)
     stated = _DOUBTFUL_CODE.search(message)
-    if is_cut and _CONTENT_CODE.search(message):
-        return Failure(REFUSED, Kind.DECLINED, text)
-    if is_cut and not stated:
-        return Failure(PROVIDER_ERROR, Kind.DOWN, text, is_unpaid=_goes_back_to(_NO_CONNECTION, error))
+    if not isinstance(status, int) or status < 400 or _goes_back_to(_NO_REPLY, error):
+        status = None
     if stated:
         status = int(stated[1])
-    assert isinstance(status, int)
-    about_key = _is_about_key(status, message)
-    alone = _alone(status, message)
+    if status is not None:
+        return _failure_of_answer(status, message, text, wait_s)
+    if _CONTENT_CODE.search(message):
+        return Failure(REFUSED, Kind.DECLINED, text)
+    return Failure(PROVIDER_ERROR, Kind.DOWN, text, is_unpaid=_goes_back_to(_NO_CONNECTION, error))
+
+
+def _failure_of_fault(fault: Redirected | ReplyTooLarge) -> Failure:
+    if isinstance(fault, Redirected):
+        return Failure(REDIRECTED, Kind.FATAL, safe(str(fault)), is_unpaid=True)
+    return Failure(TOO_LARGE, Kind.DECLINED, safe(str(fault)))
+
+
+def _failure_of_answer(status: int, message: str, text: str, wait_s: float | None) -> Failure:
+    """Return the failure for a server's answer, by its status and everything that is known of its body."""
+    kept_status, kind = _by_status(status, message)
     return Failure(
-        *_by_status(status, message), text, wait_s, is_unpaid=True, is_about_key=about_key, alone=alone
+        status=kept_status,
+        kind=kind,
+        error=text,
+        retry_after_s=wait_s,
+        is_unpaid=True,
+        is_about_key=_is_about_key(status, message),
+        alone=_alone(status, message),
     )
 
 
@@ -345,19 +358,19 @@ def _is_about_key(status: int, text: str) -> bool:
 
 def _by_status(status: int, text: str) -> tuple[str, Kind]:
     is_about_request = status < 500 and status not in _TEMPORARY
-    if status == 451 or _CONTENT_CODE.search(text) or (is_about_request and _CONTENT_TEXT.search(text)):
+    is_flagged = status not in _DOUBTFUL and _FLAGGED.search(text)
+    if _CONTENT_CODE.search(text):
         return REFUSED, Kind.DECLINED
     if status in {402, 404} or _is_about_key(status, text) or (status in {400, 403, 429} and _QUOTA.search(text)):
         return PROVIDER_ERROR, Kind.FATAL
     if _CONTEXT_LENGTH.search(text) and (is_about_request or status == 500):
         return CONTEXT_LENGTH, Kind.DECLINED
-    if is_about_request and status not in _DOUBTFUL and _FLAGGED.search(text):
+    if is_about_request and (status == 451 or is_flagged or _CONTENT_TEXT.search(text)):
         return REFUSED, Kind.DECLINED
     if status == 403 or (is_about_request and _UNKNOWN_MODEL.search(text)):
         return PROVIDER_ERROR, Kind.FATAL
-    if is_about_request:
-        return PROVIDER_ERROR, Kind.BAD_REQUEST
-    return PROVIDER_ERROR, Kind.BUSY if status == 429 else Kind.DOWN
+    passing = Kind.BUSY if status == 429 else Kind.DOWN
+    return PROVIDER_ERROR, Kind.BAD_REQUEST if is_about_request else passing
 
 
 def _alone(status: int, text: str) -> tuple[str, Kind]:

@@ -84,9 +84,9 @@ class Body:
 
     A body that `may_be_cut` (a file of JSON lines, the results of a batch) ends at the bound, so that no paid result
     before it is lost; then it `is_over`. `is_completion` is true for the shape of OpenAI's chat completions: their
-    original `finish_reason` is kept, because LiteLLM replaces a missing or unknown one by `stop`. `error` is the text of
-    an object with an error, or without a reply, since LiteLLM omits some of them from its exceptions. `decisions` is the
-    original body of a decision model; LiteLLM gets it without the decisions, because it matches them by their order,
+    original `finish_reason` is kept, because LiteLLM replaces a missing or unknown one by `stop`. `error` is the text
+    of an object with an error, or without a reply, since LiteLLM omits some of them from its exceptions. `decisions` is
+    the original body of a decision model; LiteLLM gets it without the decisions, because it matches them by their order,
     and fails on all of them if it cannot read one.
     """
 

@@ -153,7 +153,7 @@ def test_the_seconds_that_a_server_asks_for_are_waited(route: str, calling: Call
     ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0),
     ({"retry-after": "600"}, 600.0), ({"retry-after": "60000"}, None), ({"retry-after": "7200"}, None),
     ({"retry-after": "1e300"}, None), ({"retry-after": "inf"}, None), ({"retry-after": "nan"}, None),
-    ({"retry-after": "Thu, 01 Jan 2099 00:00:00 GMT"}, None), ({"retry-after": "Thu, 01 Jan 0001 00:00:00 -0000"}, None),
+    ({"retry-after": "Thu, 01 Jan 2099 00:00:00 GMT"}, None),
     ({"retry-after-ms": "60000"}, 60.0), ({"retry-after-ms": "6e9", "retry-after": "9"}, 9.0),
     ({"x-ratelimit-reset-requests": "6m0s", "x-ratelimit-reset-tokens": "99999"}, None),
 ])  # fmt: skip

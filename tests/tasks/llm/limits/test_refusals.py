@@ -129,7 +129,9 @@ def test_a_refusal_is_temporary_if_the_harmless_request_fails_for_another_reason
     assert calling(call_to(server, "bad")).text == "fine"
 
 
-@pytest.mark.parametrize("harmless", [failed(400, "max_tokens must be 16 or more"), failed(400, "no", "content_filter")])
+@pytest.mark.parametrize(
+    "harmless", [failed(400, "max_tokens must be 16 or more"), failed(400, "no", "content_filter")]
+)
 def test_a_harmless_request_that_is_no_request_for_this_server_shows_that_the_key_is_accepted(
     harmless: HttpResponse, calling: Calling, serve: Serve
 ) -> None:
