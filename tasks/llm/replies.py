@@ -203,7 +203,7 @@ class Kind(Enum):
     LOST = "lost"
     """The process that made the attempt is gone: temporary, and no information on the model or its endpoint."""
     FATAL = "fatal"
-    """Every request will fail: wrong key, unknown model, exhausted quota, an address that redirects."""
+    """Every request will fail, or seems to: wrong key, unknown model, exhausted quota, an address that redirects."""
 
 
 class Failure(NamedTuple):
@@ -313,7 +313,9 @@ def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failur
     if stated:
         status = int(stated[1])
     if status is not None:
-        return _failure_of_answer(status, message, text, wait_s)
+        failure = _failure_of_answer(status, message, text, wait_s)
+        # An error in the middle of a reply: what came before it may be billed.
+        return failure._replace(is_unpaid=exchange is None or not exchange.body.is_completion)
     if _CONTENT_CODE.search(message):
         return Failure(REFUSED, Kind.DECLINED, text)
     return Failure(PROVIDER_ERROR, Kind.DOWN, text, is_unpaid=_goes_back_to(_NO_CONNECTION, error))

@@ -86,8 +86,8 @@ class Body:
     before it is lost; then it `is_over`. `is_completion` is true for the shape of OpenAI's chat completions: their
     original `finish_reason` is kept, because LiteLLM replaces a missing or unknown one by `stop`. `error` is the text
     of an object with an error, or without a reply, since LiteLLM omits some of them from its exceptions. `decisions` is
-    the original body of a decision model; LiteLLM gets it without the decisions, because it matches them by their order,
-    and fails on all of them if it cannot read one.
+    the original body of a decision model; LiteLLM gets it without the decisions, because it matches them by their
+    order, and fails on all of them if it cannot read one.
     """
 
     def __init__(self, most_bytes: int, encoding: str = "", *, may_be_cut: bool = False) -> None:

@@ -114,7 +114,7 @@ def _calls_at_once(wanted: int) -> int:
         needed = _OTHER_FILES + 2 * wanted
         notice(
             f"at most {counted(n_calls, 'call')} at once instead of {wanted} (`concurrency`): this process may open "
-            f"only {n_files} files; raise that limit (`ulimit -n {needed}`, or LimitNOFILE={needed} of a systemd service)"
+            f"only {n_files} files; raise that limit (`ulimit -n {needed}`; in a systemd unit: LimitNOFILE={needed})"
         )
     return n_calls
 
