@@ -45,9 +45,9 @@ where not (list_contains($again::varchar[], status) or ($retry_failed and value 
 
 -- name: responses_missing_verdicts
 -- One row: a response with missing verdicts under a judge configuration, with the
--- numbers of them and of their calls. Texts are read last, and only of these
--- responses: in a finished night a million criteria are compared, and no text is
--- read.
+-- numbers of them and of their calls; those with failed verdicts are last. Texts
+-- are read last, and only of these responses: in a finished night a million
+-- criteria are compared, and no text is read.
 --
 -- with: queries/run/cut_rubrics, queries/run/judge_verdicts, queries/run/done
 with wanted_responses as (
@@ -77,12 +77,26 @@ lacking as (
     inner join cut_rubrics using (benchmark, dataset_revision, task_id)
     anti join done using (response_id, criterion_id, criterion_hash, piece_hash)
     group by response_id
+),
+
+failed as (
+    select response_id, max(created_at) as failed_at
+    from judge_verdicts
+    where value is null
+    group by response_id
 )
 
-select responses.model, responses.task_id, lacking.*
+select
+    responses.model,
+    responses.task_id,
+    lacking.response_id,
+    lacking.n_criteria,
+    lacking.n_calls
 from lacking
 inner join responses using (response_id)
-order by responses.task_id, responses.text, responses.model, responses.vintage, responses.trial;
+left join failed using (response_id)
+order by failed.failed_at nulls first,
+    responses.task_id, responses.text, responses.model, responses.vintage, responses.trial;
 
 -- name: conversations
 -- One row: the assembled conversation of a task.
@@ -92,16 +106,20 @@ inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
 where list_contains($tasks::varchar[], task_id)
 group by task_id, conversation_id;
 
--- name: filled_cells
--- One row: a task and trial for which a model has a response that is not
--- repeated. An imported response fills its cell.
-select task_id, trial
+-- name: tried_cells
+-- One row: a task and trial for which a model has a response: whether that is not
+-- repeated, and its time. An imported response fills its cell.
+select task_id, trial,
+    bool_or(
+        not (list_contains($again::varchar[], status) or ($retry_failed and status <> 'ok'))
+    ) as is_filled,
+    max(created_at) as tried_at
 from revision_responses
 inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
 where model = $model
     and vintage = $vintage
     and (model_config_hash = $model_config_hash or source = 'imported')
-    and not (list_contains($again::varchar[], status) or ($retry_failed and status <> 'ok'));
+group by task_id, trial;
 
 -- name: missing_variants
 -- One row: a criterion of some tasks without a wording in a rubric variant, in
@@ -122,13 +140,22 @@ order by list_position($tasks::varchar[], task_id), position;
 -- name: missing_verdicts
 -- One row: a criterion of some responses that a judge configuration has not
 -- decided, or another criterion of the same call. Responses are in the given
--- order, criteria in that of the rubric.
+-- order, criteria in that of the rubric; calls that failed before are last.
 --
 -- with: queries/run/cut_rubrics, queries/run/judge_verdicts, queries/run/done
 with chosen as (
     select
         unnest($responses::varchar[]) as response_id,
         generate_subscripts($responses::varchar[], 1) as position
+),
+
+failed as (
+    select response_id, criterion_id, criterion_hash,
+        max(created_at) as failed_at
+    from judge_verdicts
+    semi join chosen using (response_id)
+    where value is null
+    group by response_id, criterion_id, criterion_hash
 )
 
 select response_id, task_id, model, trial, vintage,
@@ -144,12 +171,17 @@ inner join responses using (response_id)
 inner join cut_rubrics as criteria using (benchmark, dataset_revision, task_id)
 left join (from done semi join chosen using (response_id)) as done
     using (response_id, criterion_id, criterion_hash, piece_hash)
+left join failed using (response_id, criterion_id, criterion_hash)
 where status = 'ok'
 qualify
     bool_or(is_missing) over (
         partition by response_id, coalesce(call_index, criteria.position)
     )
-order by chosen.position, criteria.position;
+order by chosen.position,
+    max(failed.failed_at) over (
+        partition by response_id, coalesce(call_index, criteria.position)
+    ) nulls first,
+    criteria.position;
 
 -- name: response_coverage
 -- One row: the number of a model's responses in a trial with a status, and the

@@ -16,7 +16,12 @@ from tasks.llm.request import NOTHING, UNKNOWN, Usage, cost_usd
 
 _DECREASE, _SHORTEST_BETWEEN_CUTS_S = 0.7, 1.0
 _FAILURES_UNTIL_OPEN, _BAD_REQUESTS_UNTIL_STOP = 5, 5
-FIRST_PAUSE_S, _LONGEST_PAUSE_S, _LONGEST_REQUESTED_WAIT_S = 0.5, 15.0, 600.0
+FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 15.0
+BETWEEN_HARMLESS_S = 5.0
+_REFUSALS_UNTIL_HARMLESS = 10
+"""The time between two harmless requests, unless so many refusals follow each other: most refusals are settled by the
+next call that succeeds.
+"""
 
 
 class EndpointHealth:
@@ -25,6 +30,10 @@ class EndpointHealth:
     The number of calls at once falls by a factor after a 429 or a timeout, at most once a second, and rises by one
         after every round of successful calls. After some failures in a row no call is made for a pause, which doubles;
         then one call tests the endpoint. After `outage_s` without a reply the endpoint is stopped for the run.
+
+    A refusal that may be that of every request stops it only if a harmless request is refused too. `accepted_s` is when
+    the last call that the endpoint accepted began, `asked_s` when the last harmless request did. `asking` allows one at
+    a time.
     """
 
     def __init__(self, name: str, concurrency: int, outage_s: float, now_s: float) -> None:
@@ -36,13 +45,17 @@ class EndpointHealth:
         self._pause_s = FIRST_PAUSE_S
         self._last_reply_s = self._cut_at_s = self.closed_until_s = float("-inf")
         self._failures = self._n_replies = self._bad_requests = self.in_hand = 0
+        self.accepted_s = self.asked_s = float("-inf")
+        self._refusals = 0
+        self.asking = asyncio.Lock()
         self.stopped: str | None = None
         self.waiting: list[Any] = []
-        self._numbers = itertools.count()
+        self._numbers = itertools.count(1)
 
-    def push(self, priority: tuple[int, ...], item: Any) -> None:
-        """Queue an item: the lowest priority number is first, then the earliest."""
-        heapq.heappush(self.waiting, (priority, next(self._numbers), item))
+    def push(self, admission: "Admission") -> None:
+        """Queue an admission: the lowest priority number is first, then the earliest."""
+        number = 0 if admission.goes_first else next(self._numbers)
+        heapq.heappush(self.waiting, (admission.priority, number, admission))
 
     def wait_s(self, now_s: float) -> float:
         """Return the seconds until a call may start: 0 for now, infinite if that depends on another call's end."""
@@ -59,14 +72,13 @@ class EndpointHealth:
     def succeeded(self, now_s: float) -> None:
         """Note that a call has succeeded."""
         self._is_there(now_s)
+        self._refusals = 0
         self._n_replies += 1
         self.limit = min(self._most, self.limit + 1 / self.limit)
 
     def failed(self, failure: Failure, now_s: float, latency_s: float) -> None:
         """Note that a call has failed after `latency_s`."""
-        if failure.kind is Kind.FATAL:
-            self._stop(failure.error)
-        elif failure.kind is Kind.BUSY:
+        if failure.kind is Kind.BUSY:
             self._slow_down(now_s)
             self._is_there(now_s)
         elif failure.kind is Kind.DOWN:
@@ -74,13 +86,43 @@ class EndpointHealth:
         elif failure.kind is not Kind.LOST:
             self._is_there(now_s)
             self._bad_requests += failure.kind is Kind.BAD_REQUEST
-            self._n_replies += failure.kind is not Kind.BAD_REQUEST
-            if self._n_replies == 0 and self._bad_requests >= _BAD_REQUESTS_UNTIL_STOP:
-                self._stop(f"its first {self._bad_requests} calls were all bad requests, the last: {failure.error}")
-        if (wait_s := failure.retry_after_s) is not None and failure.passes:
-            if wait_s > _LONGEST_REQUESTED_WAIT_S:
-                self._stop(f"it asks for a wait of {wait_s:.0f} s: {failure.error}")
-            self.closed_until_s = max(self.closed_until_s, now_s + wait_s)
+            self._refusals += failure.kind is Kind.FATAL
+            self._n_replies += failure.kind is Kind.DECLINED
+            if self.is_doubtful(failure) and failure.alone is None:
+                self.stop(failure)
+        if failure.retry_after_s is not None and failure.passes:
+            self.closed_until_s = max(self.closed_until_s, now_s + failure.retry_after_s)
+
+    def is_doubtful(self, failure: Failure) -> bool:
+        """Return whether a failure may be that of every request: a refusal, or the last of bad requests alone."""
+        are_all_bad = self._n_replies == 0 and self._bad_requests >= _BAD_REQUESTS_UNTIL_STOP
+        return failure.kind is Kind.FATAL or (failure.kind is Kind.BAD_REQUEST and are_all_bad)
+
+    def is_settled(self, refused_s: float) -> bool:
+        """Return whether it is known by now what a refusal at a moment means, or that nobody knows."""
+        return self.stopped is not None or max(self.accepted_s, self.asked_s) >= refused_s
+
+    async def wait_for_turn(self, refused_s: float) -> None:
+        """Wait until a refusal is settled by another call, or another harmless request may be made."""
+        while not self.is_settled(refused_s) and self._refusals < _REFUSALS_UNTIL_HARMLESS:
+            if time.monotonic() >= self.asked_s + BETWEEN_HARMLESS_S:
+                break
+            await asyncio.sleep(0.02)
+
+    def asked(self, began_s: float) -> None:
+        """Note that a harmless request has ended, which began at this time."""
+        self.asked_s = began_s
+        self._refusals = 0
+
+    def stop(self, failure: Failure, harmless: Failure | None = None) -> None:
+        """Stop the endpoint for the run because of a failure, and that of a `harmless` request after it."""
+        reason = failure.error
+        if failure.kind is Kind.BAD_REQUEST:
+            reason = f"its first {self._bad_requests} calls were all bad requests, the last: {reason}"
+        if harmless is not None:
+            answer = "with the same error" if harmless.error == failure.error else f"too: {harmless.error}"
+            reason = f'{reason}; a harmless request ("Hi", 1 token) was refused {answer}'
+        self._stop(reason)
 
     def _is_there(self, now_s: float) -> None:
         self._failures, self._pause_s, self._last_reply_s = 0, FIRST_PAUSE_S, now_s
@@ -233,7 +275,8 @@ class TokenBucket:
 class Admission:
     """Permission to make one call, once it is `granted`: its endpoint, its priority, and its highest possible usage.
 
-    `tokens` are counted per minute until its usage is known.
+    `tokens` are counted per minute until its usage is known. One that `goes_first` has an empty priority, and is the
+    only one of its endpoint. It `began_s` (monotonic time) when it was granted.
     """
 
     endpoint: str
@@ -241,6 +284,8 @@ class Admission:
     most: Usage = UNKNOWN
     likely_tokens: int = 0
     tokens: int = 0
+    goes_first: bool = False
+    began_s: float = 0.0
     granted: "asyncio.Future[None]" = field(init=False)
 
 
@@ -305,7 +350,7 @@ class Limiter:
             raise self._late()
         new = EndpointHealth(admission.endpoint, self.concurrency, self.outage_s, time.monotonic())
         admission.granted = asyncio.get_running_loop().create_future()
-        self.endpoints.setdefault(admission.endpoint, new).push(admission.priority, admission)
+        self.endpoints.setdefault(admission.endpoint, new).push(admission)
         self._dispatch()
         try:
             async with asyncio.timeout(None if self.stop_at_s is None else self.left_s):
@@ -351,6 +396,7 @@ class Limiter:
                 endpoint.failed(failure, now_s, reply.latency_s or 0.0)
             else:
                 endpoint.succeeded(now_s)
+                endpoint.accepted_s = max(endpoint.accepted_s, admission.began_s)
         self.budget.release(admission.most, used)
 
     def _dispatch(self) -> None:
@@ -367,7 +413,7 @@ class Limiter:
     def _grant(self, endpoint: EndpointHealth, waiting: Admission) -> bool:
         try:
             if not self.budget.reserve(waiting.most):
-                endpoint.push(waiting.priority, waiting)
+                endpoint.push(waiting)
                 return False
         except BudgetSpent as error:
             waiting.granted.set_exception(error)
@@ -378,6 +424,7 @@ class Limiter:
         self._requests.consume(1, now_s)
         self._tokens.consume(waiting.tokens, now_s)
         endpoint.in_hand += 1
+        waiting.began_s = now_s
         waiting.granted.set_result(None)
         return True
 

@@ -63,8 +63,13 @@ def _usage(usage: Any) -> dict[str, Any]:
     }
 
 
-_TELLS_FIGURES = re.compile(rb'"usage"\s*:\s*[^n\s]|"finish_reason"\s*:\s*[^n\s]')
-"""Marks a stream's event with a usage or a finish reason; in all other events both are null."""
+_TELLS_FIGURES = re.compile(rb'"(?:usage|finish_reason|error)"\s*:\s*[^n\s]')
+"""Marks a stream's event with a usage, a finish reason or an error; in all other events they are null."""
+
+
+def _has_no_reply(content: Mapping[str, Any]) -> bool:
+    """Return whether a body has no list: replies have choices, an output, answers, vectors or parts."""
+    return not any(isinstance(value, list) for value in content.values())
 
 
 class ReplyTooLarge(Exception):
@@ -80,9 +85,10 @@ class Body:
     A body that `may_be_cut` (a file of JSON lines, the results of a batch) ends at the bound, so that no paid result
     before it is lost; then it `is_over`. `is_completion` is true for the shape of OpenAI's chat completions: their
     original `finish_reason` is kept, because LiteLLM replaces a missing or unknown one by `stop`. `usage` is the last
-    report of usage: LiteLLM replaces its missing figures by 0, and for some providers adds some up. `decisions` is the
-    original body of a decision model; LiteLLM gets it without the decisions, because it matches them by their order,
-    and fails on all of them if it cannot read one.
+    report of usage: LiteLLM replaces its missing figures by 0, and for some providers adds some up. `error` is the text
+    of an object with an error, or without a reply, since LiteLLM omits some of them from its exceptions. `decisions` is
+    the original body of a decision model; LiteLLM gets it without the decisions, because it matches them by their
+    order, and fails on all of them if it cannot read one.
     """
 
     def __init__(self, most_bytes: int, encoding: str = "", *, may_be_cut: bool = False) -> None:
@@ -93,6 +99,7 @@ class Body:
         self.is_completion = False
         self.finish_reason: str | None = None
         self.usage: Mapping[str, Any] = {}
+        self.error = ""
         self.decisions: bytes | None = None
 
     def feed(self, raw: bytes) -> Iterator[bytes]:
@@ -133,13 +140,15 @@ class Body:
         return text if clean == content else json.dumps(clean).encode()
 
     def look_at(self, content: Any) -> None:
-        """Keep the finish reason and the usage of a completion, or of a part of one."""
+        """Keep the finish reason and the usage of a completion, or of a part of one; the whole of an error."""
         if not isinstance(content, dict):
             return
         report = content.get("usage")
         is_partial = content.get("type") == "message_delta"  # Anthropic's streams state the prompt before
         if isinstance(report, Mapping) and report and not is_partial:
             self.usage = report
+        if content.get("error") or _has_no_reply(content):
+            self.error = json.dumps(content, ensure_ascii=False)
         choices = content.get("choices")
         if isinstance(choices, list):
             self.is_completion = True

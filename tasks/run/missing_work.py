@@ -85,8 +85,9 @@ Cell = tuple[str, int]
 def missing_responses(job: Job, wanted: WantedTasks, reader: Reader, model: Model) -> list[Cell]:
     """Return the cells of a model that have no response, or a failed one that is to be tried again.
 
-    An imported response of the same label, trial and vintage fills its cell. A model that is only imported has no
-    missing cells.
+    Cells without a response come first, then the failed ones, the earliest failure first: what fails in every run
+    keeps nothing else from its turn. An imported response of the same label, trial and vintage fills its cell. A model
+    that is only imported has no missing cells.
     """
     if model.is_imported:
         return []
@@ -94,9 +95,18 @@ def missing_responses(job: Job, wanted: WantedTasks, reader: Reader, model: Mode
         **wanted.key, **_retried(job), "model": model.label, "vintage": job.vintage_of(model),
         "model_config_hash": model_hash(model),
     }  # fmt: skip
-    _, rows = reader.table(sql.read("queries/run/filled_cells"), parameters)
-    filled, tasks = set(rows), wanted.of_model(model.label)
-    return [cell for trial in sorted(job.trials) for task_id in tasks if (cell := (task_id, trial)) not in filled]
+    filled: set[Cell] = set()
+    failed_at: dict[Cell, float] = {}
+    _, rows = reader.table(sql.read("queries/run/tried_cells"), parameters)
+    for task_id, trial, is_filled, tried_at in rows:
+        if is_filled:
+            filled.add((task_id, trial))
+        else:
+            failed_at[task_id, trial] = tried_at.timestamp()
+    tasks = wanted.of_model(model.label)
+    cells = [(task_id, trial) for trial in sorted(job.trials) for task_id in tasks]
+    missing = (cell for cell in cells if cell not in filled)
+    return sorted(missing, key=lambda cell: failed_at.get(cell, 0.0))
 
 
 class MissingVerdicts(NamedTuple):
@@ -112,8 +122,9 @@ class MissingVerdicts(NamedTuple):
 def missing_verdicts(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig) -> list[MissingVerdicts]:
     """Return the responses that lack verdicts under a judge configuration.
 
-    Responses to one task follow each other, so that the common part of their prompts is in the provider's cache; equal
-    ones are neighbours, since they are judged by the same calls.
+    Responses that were not judged yet come first, then those with failed verdicts, the earliest failure first. Among
+    the first, responses to one task follow each other, so that the common part of their prompts is in the provider's
+    cache; equal ones are neighbours, since they are judged by the same calls.
 
     Imported responses are judged too if their model is configured or named, or if no model is.
     """

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from tasks.config.job import Job
+from tasks.console import notice
 from tasks.llm.calls.batches import Batching
 from tasks.llm.calls.gateway import Gateway, send
 from tasks.llm.embedded import weights_path
@@ -24,6 +25,7 @@ from tasks.llm.retirement import is_retired, retirement_notice
 from tasks.llm.senders.cluster import refuse_without_ray
 from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError
+from tasks.rules.text.numbers import counted
 from tasks.rules.variants import AUGMENTED
 from tasks.run import missing_work
 from tasks.run.judge_configs import judge_configs, judge_target, target_of
@@ -98,6 +100,24 @@ def _states_file(folder: Path, run_id: str) -> Path:
 
 
 LEDGER = "ledger"
+_OTHER_FILES = 128
+"""A run has fewer files open beside those of its calls."""
+
+
+def _calls_at_once(wanted: int) -> int:
+    """Return how many calls at once this process may have files open for; print a line if they are less than wanted.
+
+    The limit was raised as far as possible when the process started. Models and judges share it.
+    """
+    n_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    n_calls = max(1, (n_files - _OTHER_FILES) // 2)
+    if n_calls < wanted:
+        needed = _OTHER_FILES + 2 * wanted
+        notice(
+            f"at most {counted(n_calls, 'call')} at once instead of {wanted} (`concurrency`): this process may open "
+            f"only {n_files} files; raise that limit (`ulimit -n {needed}`; in a systemd unit: LimitNOFILE={needed})"
+        )
+    return n_calls
 
 
 class RunContext:
@@ -106,12 +126,11 @@ class RunContext:
     def __init__(self, job: Job) -> None:
         limits, stop_at_s = job.settings.limits, None if job.stop_at is None else job.stop_at.timestamp()
         self.budget = Budget(limits.max_usd, limits.max_tokens)
-        # No more calls at once than this process may have files open for; the limit was raised when it started. A run
-        # has fewer than 128 files open beside its calls; models and judges share the rest.
-        room = max(1, (resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 128) // 2)
+        rates = [limits.rates("sample"), limits.rates("judge")]
+        room = _calls_at_once(max(each.concurrency or 1 for each in rates))
         sample, judge = (
-            Limiter(min(room, of.concurrency or 1), self.budget, of.rpm, of.tpm, limits.outage_s, stop_at_s)
-            for of in map(limits.rates, ("sample", "judge"))
+            Limiter(min(room, each.concurrency or 1), self.budget, each.rpm, each.tpm, limits.outage_s, stop_at_s)
+            for each in rates
         )
         self.limiters = {stage: sample if stage == "sample" else judge for stage in STAGES}
         self.warehouse = Warehouse(job.warehouse)

@@ -15,11 +15,11 @@ from typing import Any
 
 from tasks.llm import embedded
 from tasks.llm.environment import filled_in, filled_in_secrets, key_state
-from tasks.llm.ledger.entries import ADD_SPEND, Entry, History, as_text, spend_of, total_usd
+from tasks.llm.ledger.entries import ADD_SPEND, Entry, History, as_text, recorded, spend_of, total_usd
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import Admission, Limiter, NotCalled
+from tasks.llm.limiter import Admission, EndpointHealth, Limiter, NotCalled
 from tasks.llm.litellm_setup import litellm, make_known, spare_work
-from tasks.llm.replies import Kind, Reply, failure_of, from_result, logprobs_in
+from tasks.llm.replies import Failure, Kind, Reply, failure_of, from_result, logprobs_in
 from tasks.llm.request import DECISIONS, EMBEDDING, RESPONSES, Call, Target, most_of, most_prompt_tokens, prices_of
 from tasks.llm.transport import watched
 from tasks.rules.errors import PipelineError
@@ -85,7 +85,10 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
             if exchange.fault is not None:
                 raise exchange.fault  # noqa: TRY301 - a library swallowed it as the end of a reply
         except Exception as error:  # noqa: BLE001 - every failure of a call becomes a reply with the cause
-            if (failure := failure_of(exchange.fault or error)).is_about_key:
+            failure = failure_of(exchange.fault or error, exchange)
+            if call.questions or parameters.get("api") == EMBEDDING:  # these have no call of one token
+                failure = failure._replace(alone=None)
+            if failure.is_about_key:
                 failure = failure._replace(error=f"{failure.error}; check the key: {key_state(target)}")
             cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
             return replace(failure.reply, latency_s=time.monotonic() - started_s, error=cause)
@@ -239,7 +242,54 @@ class Gateway:
             await self.ledger.call_locks.released(key, self.limiter.stop_at_s)
             if (reply := self.history(call, key).reply_for(call.cell)) is not None:
                 break
+        failure = reply.failure
+        endpoint = self.limiter.endpoints[call.target.endpoint_name]
+        if failure is not None and failure.alone is not None and endpoint.is_doubtful(failure):
+            reply = await self._settled(call, parameters, reply, failure)
         return replace(reply, degraded=last_resort is not None)
+
+    async def _settled(self, call: Call, parameters: Mapping[str, Any], reply: Reply, failure: Failure) -> Reply:
+        """Return a refused reply when it is known whether the endpoint refuses a harmless request too.
+
+        If it does, the endpoint is stopped. If it does not, the refusal is that of this request. If neither is known,
+        the failure is temporary.
+        """
+        endpoint = self.limiter.endpoints[call.target.endpoint_name]
+        refused_s = time.monotonic()
+        async with endpoint.asking:
+            await endpoint.wait_for_turn(refused_s)
+            if not endpoint.is_settled(refused_s):
+                with suppress(NotCalled):
+                    await self._ask_harmless(call.target, endpoint, failure)
+        if endpoint.stopped is not None:
+            return reply
+        if endpoint.accepted_s < refused_s:
+            return replace(reply, failure=failure._replace(kind=Kind.DOWN))
+        own_failure = failure.of_this_request
+        settled = replace(reply, status=own_failure.status, failure=own_failure)
+        (key, number), *_ = reply.paid
+        replace_call, *_ = recorded([self._entry(call, parameters, key, number, settled)])
+        await self.ledger.write(replace_call)
+        return settled
+
+    async def _ask_harmless(self, target: Target, endpoint: EndpointHealth, failure: Failure) -> None:
+        """Make a harmless request of one token after a refusal; if it is refused too, stop the endpoint."""
+        call, parameters = harmless_call(target)
+        wanted = Admission(endpoint.name, most=most_of(call, parameters), goes_first=True)
+        admission = await self.limiter.acquire(wanted)
+        reply: Reply | None = None
+        try:
+            reply = await self.sender(call, parameters)
+            await self.ledger.write((ADD_SPEND, [spend_of_harmless(target, reply, self.run_id, self.purpose)]))
+        finally:
+            self.limiter.release(admission, reply, is_lost=reply is None)
+            endpoint.asked(admission.began_s)
+        harmless = reply.failure
+        is_bad = harmless is not None and harmless.kind is Kind.BAD_REQUEST
+        if harmless is not None and (harmless.kind is Kind.FATAL or (is_bad and failure.kind is Kind.BAD_REQUEST)):
+            endpoint.stop(failure, harmless)
+        elif is_bad or (harmless is not None and harmless.kind is Kind.DECLINED):
+            endpoint.accepted_s = admission.began_s  # the server has accepted the key
 
     async def _locked_attempt(self, call: Call, parameters: Mapping[str, Any], key: str) -> Reply | None:
         """Make an attempt and return its reply, or one that exists by now; None if the call is being made elsewhere."""
@@ -271,12 +321,23 @@ class Gateway:
         """Send the request and record the reply."""
         reply = await self.sender(call, parameters)
         self.limiter.n_instead_of_batch += call.allows_live
-        entry = Entry(
-            key, number, call.cell, self.run_id, call.target.name, call.target.endpoint, as_text(parameters), reply,
-            reply.is_final, purpose=self.purpose,
-        )  # fmt: skip
-        await self.ledger.record(entry)
+        await self.ledger.record(self._entry(call, parameters, key, number, reply))
         return replace(reply, paid=((key, number),))
+
+    def _entry(self, call: Call, parameters: Mapping[str, Any], key: str, number: int, reply: Reply) -> Entry:
+        """Return the ledger's entry of an attempt."""
+        return Entry(
+            call_key=key,
+            attempt=number,
+            cell=call.cell,
+            run_id=self.run_id,
+            model=call.target.name,
+            endpoint=call.target.endpoint,
+            parameters=as_text(parameters),
+            reply=reply,
+            is_final=reply.is_final,
+            purpose=self.purpose,
+        )
 
 
 def _summed_up(replies: Sequence[Reply], n_attempts: int) -> Reply:
@@ -298,7 +359,7 @@ async def probe(targets: Sequence[Target], ledger: Path | None, run_id: str) -> 
     """Call each model once, all at the same time, and add the cost to the spend of a ledger."""
     replies = await asyncio.gather(*map(_reply_of, targets))
     spent = [
-        spend_of(Entry("", 1, "", run_id, target.name, target.endpoint, "", reply, is_final=False, purpose="doctor"))
+        spend_of_harmless(target, reply, run_id, "doctor")
         for target, reply in zip(targets, replies, strict=True)
         if reply.cost_usd
     ]
@@ -310,13 +371,25 @@ async def probe(targets: Sequence[Target], ledger: Path | None, run_id: str) -> 
 
 
 async def _reply_of(target: Target) -> Reply:
+    call, parameters = harmless_call(target)
+    return await send(call, parameters)
+
+
+def harmless_call(target: Target) -> tuple[Call, dict[str, Any]]:
+    """Return a call of one token to a model, which no content filter refuses, and its parameters."""
     kept = {name: value for name, value in target.parameters.items() if name not in _COSTLY}
     if kept.get("api") == DECISIONS:
         bound: dict[str, Any] = {"questions": [{"type": "predicate", "name": "c1", "instructions": "Is this a word?"}]}
     else:
         bound = {} if kept.get("api") == EMBEDDING else {"max_tokens": 1}
     call = Call(replace(target, timeout_s=min(target.timeout_s, 30.0)), [{"role": "user", "content": "Hi"}], "")
-    return await send(call, call.parameters(kept | bound))
+    return call, call.parameters(kept | bound)
+
+
+def spend_of_harmless(target: Target, reply: Reply, run_id: str, purpose: str) -> tuple[Any, ...]:
+    """Return the spend of a harmless call, which has no entry in the ledger: it is not for any row."""
+    entry = Entry("", 1, "", run_id, target.name, target.endpoint, "", reply, is_final=False, purpose=purpose)
+    return spend_of(entry)
 
 
 def _probed(reply: Reply) -> Probed:

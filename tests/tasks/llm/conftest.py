@@ -95,7 +95,10 @@ class Calling:
 
 
 DECISION_ROUTES: dict[str, dict[str, Any]] = {
-    "decisions": {"name": "openai/candidate", "questions": questions_on(["Cites a case.", "Names a sum."], "binary")},
+    "decisions": {
+        "name": "openai/candidate", "questions": questions_on(["Cites a case.", "Names a sum."], "binary"),
+        "parameters": {"api": "decisions"},
+    },
 }  # fmt: skip
 DECISION_ROUTES["systemone"] = {**DECISION_ROUTES["decisions"], "name": "hosted_vllm/candidate"}
 """Route -> target settings: the routes to a decision model."""
@@ -155,6 +158,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the waits between attempts too short to notice."""
     monkeypatch.setattr("tasks.llm.calls.gateway.FIRST_BACKOFF_S", 0.01)
     monkeypatch.setattr("tasks.llm.limiter.FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("tasks.llm.limiter.BETWEEN_HARMLESS_S", 0.5)
 
 
 @pytest.fixture

@@ -5,9 +5,12 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasks.llm.calls.gateway import backoff_s
 from tasks.llm.replies import retry_after_s
+from tests.faults.behaviours import prompt_of
 from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import DECISION_ROUTES, ROUTES, Calling, Serve, call_to, failed, then
 
@@ -19,7 +22,7 @@ ALL_ROUTES = ROUTES | DECISION_ROUTES
 
 STATES: dict[str, tuple[HttpResponse, str, int]] = {
     **{str(code): (failed(code), "provider_error", 1) for code in (400, 403, 422)},
-    **{str(code): (failed(code), "provider_error", 2) for code in (409, 503, 529)},
+    **{str(code): (failed(code), "provider_error", 2) for code in (409, 424, 498, 499, 503, 529)},
     **{str(code): (HttpResponse(status=code, raw=b"<html>No</html>"), "provider_error", n)
        for code, n in ((402, 1), (413, 1), (502, 2))},
     **{str(code): (HttpResponse(status=code, raw=b""), "timeout", 2) for code in (408, 504)},
@@ -88,7 +91,10 @@ def test_only_a_failure_that_may_pass_is_tried_again(state: str, route: str, cal
     http_response, status, calls = STATES[state]
     server = serve(http_response)
     reply = calling(call_to(server, **ALL_ROUTES[route]))
-    assert (status, None, calls, calls) == (reply.status, reply.text, len(server.book), reply.attempts)
+    harmless = [request for request in server.book if prompt_of(request) == "Hi"]
+    assert (status, None, calls) == (reply.status, reply.text, reply.attempts)
+    assert len(server.book) - len(harmless) == calls
+    assert len(harmless) == int(state in FATAL and route not in DECISION_ROUTES)
     assert re.fullmatch(".{1,300}", reply.error or "")
     assert [state in FATAL] == [reason is not None for reason in calling.stopped.values()]
 
@@ -145,15 +151,33 @@ def test_the_seconds_that_a_server_asks_for_are_waited(route: str, calling: Call
     ({"retry-after": "soon"}, None), ({"retry-after": ""}, None),
     ({"retry-after": "Thu, 01 Jan 1970 00:16:50 GMT"}, 10.0), ({"retry-after": "Thu, 01 Jan 1970 00:00:01 GMT"}, 0.0),
     ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0),
+    ({"retry-after": "600"}, 600.0), ({"retry-after": "60000"}, None), ({"retry-after": "7200"}, None),
+    ({"retry-after": "1e300"}, None), ({"retry-after": "inf"}, None), ({"retry-after": "nan"}, None),
+    ({"retry-after": "Thu, 01 Jan 2099 00:00:00 GMT"}, None),
+    ({"retry-after-ms": "60000"}, 60.0), ({"retry-after-ms": "6e9", "retry-after": "9"}, 9.0),
+    ({"x-ratelimit-reset-requests": "6m0s", "x-ratelimit-reset-tokens": "99999"}, None),
 ])  # fmt: skip
-def test_what_a_server_asks_for_is_read(headers: dict[str, str], wait_s: float | None) -> None:
+def test_what_a_server_asks_for_is_read_if_it_is_believed(headers: dict[str, str], wait_s: float | None) -> None:
     assert wait_s == retry_after_s(headers, now_s=1000.0)
 
 
-def test_a_model_that_asks_for_hours_is_stopped(calling: Calling, serve: Serve) -> None:
-    server = serve(failed(429, "come back tomorrow", retry_after="7200"))
-    assert ("provider_error", 1) == (calling(call_to(server)).status, len(server.book))
-    assert "7200" in str(calling.stopped.popitem()[1])
+NAMES = ("retry-after", "retry-after-ms")
+NUMBERS = st.floats().map(str) | st.integers().map(str)
+DATES = st.datetimes().map(lambda moment: moment.strftime("%a, %d %b %Y %H:%M:%S GMT"))
+
+
+@given(headers=st.dictionaries(st.sampled_from(NAMES), NUMBERS | DATES | st.text(max_size=30)))
+def test_no_header_asks_for_a_wait_beyond_the_bound(headers: dict[str, str]) -> None:
+    wait_s = retry_after_s(headers, now_s=1.8e9)
+    assert wait_s is None or 0 <= wait_s <= 600
+
+
+@pytest.mark.parametrize("asked", ["7200", "60000", "Thu, 01 Jan 2099 00:00:00 GMT", "-1", "nan"])
+def test_no_requested_wait_stops_a_model(asked: str, calling: Calling, serve: Serve) -> None:
+    server = serve(then(failed(429, "come back tomorrow", retry_after=asked), HttpResponse("now")))
+    reply = calling(call_to(server))
+    assert (reply.status, reply.attempts) == ("ok", 2)
+    assert list(calling.stopped.values()) == [None]
 
 
 def test_no_wait_is_begun_that_ends_after_the_deadline(calling: Calling, serve: Serve) -> None:

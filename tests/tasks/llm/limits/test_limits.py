@@ -21,6 +21,7 @@ from tasks.llm.limiter import Admission, Budget, EndpointHealth, Limiter, ModelS
 from tasks.llm.replies import Failure, Kind, Reply
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
+from tests.faults.behaviours import prompt_of
 from tests.faults.server import HttpResponse
 from tests.kit import Patch, job_on
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed
@@ -247,8 +248,10 @@ def test_a_bad_request_fails_its_cell_alone(calling: Calling, serve: Serve) -> N
 def test_a_model_whose_first_calls_are_all_bad_requests_stops(calling: Calling, serve: Serve) -> None:
     server, calling.concurrency = serve(failed(400, "no such parameter")), 1
     replies = calling.at_once(*(call_to(server, f"q{n}") for n in range(30)))
+    n_harmless = [prompt_of(request) for request in server.book].count("Hi")
+    assert n_harmless == 1
     assert 2 <= len(server.book) < 10
-    assert 30 - len(server.book) == sum(isinstance(reply, NotCalled) for reply in replies)
+    assert sum(isinstance(reply, NotCalled) for reply in replies) == 30 + n_harmless - len(server.book)
     assert "no such parameter" in str(calling.stopped.popitem()[1])
 
 
@@ -296,4 +299,5 @@ def test_a_key_that_is_refused_or_missing_stops_its_model_and_is_named(
     server = serve(failed(status, "API key not valid. Please pass a valid API key."))
     error = calling(call_to(server)).error
     assert str(error).endswith(f"check the key: HOSTED_VLLM_API_KEY is {'' if key else 'not '}set")
-    assert [error] == list(calling.stopped.values())
+    harmless = 'a harmless request ("Hi", 1 token) was refused with the same error'
+    assert list(calling.stopped.values()) == [f"{error}; {harmless}"]

@@ -1,0 +1,278 @@
+"""A refusal of one request, which stops nothing, and a refusal of every request, which stops the endpoint."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tasks.llm.ledger.ledger import spend_in
+from tasks.llm.limiter import ModelStopped
+from tasks.llm.request import Prices
+from tests.faults.behaviours import prompt_of
+from tests.faults.server import FaultServer, HttpResponse
+from tests.kit import Patch
+from tests.tasks.llm.conftest import DECISION_ROUTES, ROUTES, Calling, Serve, call_to, failed
+
+pytestmark = pytest.mark.usefixtures("hurried")
+
+GOOD = HttpResponse("fine")
+Behaviour = Callable[[dict[str, Any], int], HttpResponse]
+
+
+def raw(status: int, body: Any) -> HttpResponse:
+    return HttpResponse(status=status, raw=json.dumps(body).encode())
+
+
+XAI = {"code": "permission-denied", "error": "Content violates usage guidelines. Failed check: X."}
+REFUSALS = {
+    **{f"{status}": raw(status, XAI) for status in (401, 402, 403, 404)},
+    "403 without JSON": HttpResponse(status=403, raw=b"<html>Forbidden</html>"),
+    "403 of a gateway": failed(403, "Blocked by policy."),
+    "403 that says flagged": failed(403, "Your input was flagged."),
+    "404 for an unknown model": failed(404, "The model does not exist", "model_not_found"),
+    "401 for a wrong key": failed(401, "Incorrect API key provided", "invalid_api_key"),
+    "401 for a missing key": failed(401, "Missing API key"),
+    "200 with a code": raw(200, {"error": {"message": "Forbidden.", "code": 403}}),
+    "200 with a code as a text": raw(200, {"error": {"message": "Forbidden.", "code": "403"}}),
+    "200 with a code beside the error": raw(200, {"code": 403, "error": "Forbidden."}),
+    "200 with a code and a message": raw(200, {"code": 401, "msg": "Not allowed.", "success": False}),
+    "500 with a code": raw(500, {"error": {"message": "Forbidden.", "code": 403}}),
+    "502 with a status": raw(502, {"error": {"message": "Forbidden.", "status": 404}}),
+    "429 with a code": raw(429, {"error": {"message": "Forbidden.", "code": 402}}),
+}  # fmt: skip
+"""Replies that may mean the key, the account or the model, or only this request."""
+
+
+def asked(server: FaultServer) -> list[str]:
+    """The prompts of a server's requests, in order."""
+    return [prompt_of(request) for request in server.book]
+
+
+def refusing(refusal: HttpResponse, *, also_harmless: HttpResponse = GOOD) -> Behaviour:
+    """Refuse prompts that begin with `bad`, and answer a harmless request with `also_harmless`."""
+
+    def behaviour(request: dict[str, Any], _number: int) -> HttpResponse:
+        prompt = prompt_of(request)
+        if prompt.startswith("bad"):
+            return refusal
+        return also_harmless if prompt == "Hi" else GOOD
+
+    return behaviour
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_a_refusal_of_one_prompt_is_that_of_its_request(
+    refusal: str, route: str, calling: Calling, serve: Serve
+) -> None:
+    server = serve(refusing(REFUSALS[refusal]))
+    calling.concurrency = 1
+
+    replies = calling.at_once(*(call_to(server, prompt, **ROUTES[route]) for prompt in ("a", "bad", "b")))
+
+    assert [reply.status for reply in replies] == ["ok", "refused", "ok"]
+    assert replies[1].attempts == 1
+    assert list(calling.stopped.values()) == [None]
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_a_refusal_of_every_prompt_stops_the_endpoint_and_refuses_nothing(
+    refusal: str, route: str, calling: Calling, serve: Serve
+) -> None:
+    server = serve(REFUSALS[refusal])
+    calling.concurrency = 1
+
+    replies = calling.at_once(*(call_to(server, f"q{n}", **ROUTES[route]) for n in range(20)))
+
+    assert {getattr(reply, "status", "missing") for reply in replies} == {"provider_error", "missing"}
+    assert asked(server).count("Hi") == 1
+    assert len(server.book) <= 4
+    assert sum(isinstance(reply, ModelStopped) for reply in replies) == 21 - len(server.book)
+    assert 'a harmless request ("Hi", 1 token) was refused' in str(calling.stopped.popitem()[1])
+
+
+def test_the_line_says_what_was_asked_and_answered(calling: Calling, serve: Serve) -> None:
+    server = serve(refusing(failed(403, "No such content."), also_harmless=failed(402, "Pay first.")))
+
+    reply = calling(call_to(server, "bad"))
+
+    [line] = calling.stopped.values()
+    assert reply.status == "provider_error"
+    assert line is not None
+    assert line.index("No such content.") < line.index("harmless request") < line.index("Pay first.")
+
+
+UNKNOWN = {
+    "429": failed(429, "slow down"),
+    "500": failed(500, "broken"),
+    "503": failed(503, "overloaded"),
+    "cut": HttpResponse(cuts_connection=True),
+}
+
+
+@pytest.mark.parametrize("harmless", UNKNOWN)
+def test_a_refusal_is_temporary_if_the_harmless_request_fails_for_another_reason(
+    harmless: str, calling: Calling, serve: Serve
+) -> None:
+    server = serve(refusing(failed(403, "No."), also_harmless=UNKNOWN[harmless]))
+
+    replies = calling.at_once(*(call_to(server, prompt) for prompt in ("a", "bad", "b")))
+
+    assert [reply.status for reply in replies] == ["ok", "provider_error", "ok"]
+    assert replies[1].attempts == calling.attempts
+    assert list(calling.stopped.values()) == [None]
+    server.behaviour = lambda _request, _number: GOOD
+    calling.spend(replies[1])
+    assert calling(call_to(server, "bad")).text == "fine"
+
+
+@pytest.mark.parametrize(
+    "harmless", [failed(400, "max_tokens must be 16 or more"), failed(400, "no", "content_filter")]
+)
+def test_a_harmless_request_that_is_no_request_for_this_server_shows_that_the_key_is_accepted(
+    harmless: HttpResponse, calling: Calling, serve: Serve
+) -> None:
+    server = serve(refusing(failed(403, "No."), also_harmless=harmless))
+
+    reply = calling(call_to(server, "bad"))
+
+    assert reply.status == "refused"
+    assert list(calling.stopped.values()) == [None]
+
+
+@pytest.mark.parametrize("concurrency", [1, 16])
+def test_the_next_call_that_succeeds_settles_a_refusal(
+    concurrency: int, calling: Calling, serve: Serve, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr("tasks.llm.limiter.BETWEEN_HARMLESS_S", 1e6)
+    server = serve(refusing(failed(403, "No.")))
+    calling.concurrency = concurrency
+    prompts = [*(f"bad {n}" if n % 2 else f"good {n}" for n in range(200)), *(f"good {n}" for n in range(200, 250))]
+
+    replies = calling.at_once(*(call_to(server, prompt) for prompt in prompts))
+
+    assert [reply.status for reply in replies] == [*["ok", "refused"] * 100, *["ok"] * 50]
+    assert asked(server).count("Hi") == 1
+
+
+def test_refusals_of_all_prompts_share_a_harmless_request(calling: Calling, serve: Serve) -> None:
+    server = serve(refusing(failed(403, "No.")))
+
+    replies = calling.at_once(*(call_to(server, f"bad {n}") for n in range(60)))
+
+    assert {reply.status for reply in replies} == {"refused"}
+    assert 1 <= asked(server).count("Hi") <= 7
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_a_key_that_is_revoked_in_between_refuses_nothing(concurrency: int, calling: Calling, serve: Serve) -> None:
+    def revoked_after_40(request: dict[str, Any], _number: int) -> HttpResponse:
+        if prompt_of(request).startswith("bad") or len(server.book) > 40:
+            return raw(403, XAI)
+        return replace(GOOD, delay_s=0.01)
+
+    server = serve(revoked_after_40)
+    calling.concurrency = concurrency
+    prompts = [f"bad {n}" if n % 10 == 5 else f"good {n}" for n in range(200)]
+
+    replies = calling.at_once(*(call_to(server, prompt) for prompt in prompts))
+
+    refused = [prompt for prompt, reply in zip(prompts, replies, strict=True) if _status(reply) == "refused"]
+    assert refused
+    assert all(prompt.startswith("bad") for prompt in refused)
+    assert len(server.book) < 80
+    assert None not in calling.stopped.values()
+
+
+def _status(reply: Any) -> str:
+    return str(getattr(reply, "status", "missing"))
+
+
+def test_a_harmless_request_counts_as_spend_of_its_purpose(calling: Calling, serve: Serve) -> None:
+    server = serve(refusing(failed(403, "No.")))
+    calling.max_usd = 1.0
+
+    calling(call_to(server, "bad", prices=Prices(1e4, None, 1e4), parameters={"max_tokens": 5}))
+
+    [spend] = spend_in(calling.folder)
+    assert spend["calls"] == 2
+    assert spend["failed_calls"] == 1
+    assert spend["cost_usd"] > 0
+    assert calling.limiter.budget.used_usd == spend["cost_usd"]
+
+
+@pytest.mark.parametrize("text", ["Insufficient Balance", "This request requires more credits, or fewer max_tokens."])
+def test_a_request_beyond_the_rest_of_an_account_is_tried_again_by_the_next_run(
+    text: str, calling: Calling, serve: Serve
+) -> None:
+    server = serve(refusing(failed(402, text)))
+
+    reply = calling(call_to(server, "bad"))
+
+    assert (reply.status, reply.attempts) == ("provider_error", 1)
+    assert list(calling.stopped.values()) == [None]
+
+
+def test_first_prompts_that_are_all_bad_requests_do_not_stop_a_model_that_answers_others(
+    calling: Calling, serve: Serve
+) -> None:
+    server = serve(refusing(failed(400, "odd")))
+    calling.concurrency = 1
+    prompts = [*(f"bad {n}" for n in range(9)), "good"]
+
+    replies = calling.at_once(*(call_to(server, prompt) for prompt in prompts))
+
+    assert [reply.status for reply in replies] == [*["provider_error"] * 9, "ok"]
+    assert asked(server).count("Hi") == 1
+
+
+REFUSED_CONTENT = {
+    "DeepSeek": raw(400, {"error": {"message": "Content Exists Risk", "code": "invalid_request_error"}}),
+    "DashScope": raw(400, {"code": "DataInspectionFailed", "message": "Input data may contain no such thing."}),
+    "DashScope, as OpenAI": raw(400, {"error": {"code": "data_inspection_failed", "message": "no"}}),
+    "Zhipu": raw(400, {"error": {"code": "1301", "message": "no"}, "contentFilter": [{"level": 1, "role": "user"}]}),
+    "Zhipu, a number": raw(400, {"error": {"code": 1301, "message": "no"}}),
+    "Moonshot": raw(400, {"error": {"message": "considered high risk", "type": "content_filter"}}),
+    "Volcengine": raw(400, {"error": {"code": "InputTextSensitiveContentDetected", "message": "no"}}),
+    "StepFun": raw(451, {"error": {"message": "blocked", "type": "censorship_blocked"}}),
+    "MiniMax": raw(200, {"base_resp": {"status_code": 1026, "status_msg": "new_sensitive"}, "choices": None}),
+    "Anthropic": raw(400, {"error": {"message": "Output blocked by content filtering policy"}}),
+    "OpenAI": failed(400, "Your prompt was flagged as potentially violating our usage policy.", "invalid_prompt"),
+    "a code with 403": failed(403, "no", "content_policy_violation"),
+    "a code with 401": failed(401, "no", "content_filter"),
+    "a code with 500": failed(500, "no", "data_inspection_failed"),
+    "a code with 200": raw(200, {"error": {"code": "data_inspection_failed", "message": "no"}}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("refusal", REFUSED_CONTENT)
+def test_a_known_refusal_of_content_needs_no_harmless_request(
+    refusal: str, route: str, calling: Calling, serve: Serve
+) -> None:
+    server = serve(REFUSED_CONTENT[refusal])
+
+    reply = calling(call_to(server, **ROUTES[route]))
+
+    assert (reply.status, reply.attempts, len(server.book)) == ("refused", 1, 1)
+    assert list(calling.stopped.values()) == [None]
+
+
+def test_an_account_that_was_flagged_is_no_refusal_of_content(calling: Calling, serve: Serve) -> None:
+    server = serve(failed(403, "Your account was flagged for review."))
+
+    assert calling(call_to(server)).status == "provider_error"
+    assert None not in calling.stopped.values()
+
+
+@pytest.mark.parametrize("route", DECISION_ROUTES)
+def test_a_refusal_stops_at_once_what_has_no_call_of_one_token(route: str, calling: Calling, serve: Serve) -> None:
+    server = serve(failed(403, "No."))
+
+    reply = calling(call_to(server, **DECISION_ROUTES[route]))
+
+    assert (reply.status, len(server.book)) == ("provider_error", 1)
+    assert None not in calling.stopped.values()

@@ -1,0 +1,120 @@
+"""Cells that a provider refuses: alone they are refused, and no order of cells makes progress impossible."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.config.job import Job
+from tests.faults.behaviours import Behaviour, HttpResponse, Request, failed, prompt_of, well_behaved
+from tests.faults.server import FaultServer
+from tests.kit import Patch, endpoint, good_row, job_on, judged, prepared, sampled, values_in, write_jsonl
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
+
+N_TASKS, N_CRITERIA = 6, 10
+
+
+@pytest.fixture(autouse=True)
+def _many_harmless(monkeypatch: Patch) -> None:
+    monkeypatch.setattr("tasks.llm.limiter.BETWEEN_HARMLESS_S", 0.05)
+
+
+@pytest.fixture
+def job(server: FaultServer, tmp_path: Path) -> Callable[..., Job]:
+    """Make a job with one model and one judge, which make one call at a time."""
+    source = write_jsonl(tmp_path / "finance.jsonl", [good_row(f"t{n}") for n in range(N_TASKS)])
+    model = endpoint("a", server.api_base)
+
+    def made(**judge: Any) -> Job:
+        judges = [endpoint("judge", server.api_base, **judge)]
+        limits = {"concurrency": 1, "attempts": 1}
+        return prepared(job_on(source, tmp_path / "w", models=[model], judges=judges, limits=limits))
+
+    return made
+
+
+def refusing(*texts: str, harmless: HttpResponse | None = None) -> Behaviour:
+    """Refuse prompts with one of these texts, and harmless requests with `harmless`, as xAI does."""
+
+    def behaviour(request: Request, number: int) -> HttpResponse:
+        prompt = prompt_of(request)
+        if prompt == "Hi" and harmless is not None:
+            return harmless
+        if any(text in prompt for text in texts):
+            return HttpResponse(status=403, raw=b'{"code": "permission-denied", "error": "Content violates usage."}')
+        return well_behaved(request, number)
+
+    return behaviour
+
+
+def statuses(job: Job, table: str) -> dict[str, int]:
+    return dict(values_in(job, f"select status, count(*) from {table} group by all order by all"))
+
+
+@pytest.mark.parametrize("refused", ["t0", "t3", "t5"])
+def test_a_prompt_that_is_refused_costs_no_other_response(
+    refused: str, job: Callable[..., Job], server: FaultServer
+) -> None:
+    server.behaviour = refusing(f"What does {refused} cost")
+    given = job()
+
+    report = sampled(given)
+
+    assert report.stopped == []
+    assert statuses(given, "responses") == {"ok": N_TASKS - 1, "refused": 1}
+    n_calls = len(server.book)
+    sampled(given)
+    assert len(server.book) == n_calls
+
+
+def test_a_criterion_that_is_refused_costs_no_other_verdict(job: Callable[..., Job], server: FaultServer) -> None:
+    given = job()
+    sampled(given)
+    server.behaviour = refusing("States what t0-c0", "States what t3-c9")
+
+    report = judged(given)
+
+    assert report.stopped == []
+    assert statuses(given, "verdicts")["refused"] == 2
+    assert sum(statuses(given, "verdicts").values()) == N_TASKS * N_CRITERIA
+
+
+def test_a_group_of_criteria_that_is_refused_costs_no_other_group(job: Callable[..., Job], server: FaultServer) -> None:
+    given = job(criteria_per_call=4)
+    sampled(given)
+    server.behaviour = refusing("States what t0-c0")
+
+    report = judged(given)
+
+    assert report.stopped == []
+    assert statuses(given, "verdicts")["refused"] == 4
+    assert sum(statuses(given, "verdicts").values()) == N_TASKS * N_CRITERIA
+
+
+def test_the_next_run_begins_with_other_cells_than_the_last_one_ended_with(
+    job: Callable[..., Job], server: FaultServer
+) -> None:
+    prompts = ["What does t0", "What does t1", "What does t2"]
+    server.behaviour = refusing(*prompts, harmless=failed(403, "Not with this key."))
+    given = job()
+
+    reports = [sampled(given) for _ in range(4)]
+
+    assert reports[0].stopped
+    assert statuses(given, "responses") == {"ok": N_TASKS - 3, "provider_error": 3}
+
+
+def test_the_next_run_begins_with_other_responses_than_the_last_one_ended_with(
+    job: Callable[..., Job], server: FaultServer
+) -> None:
+    given = job()
+    sampled(given)
+    server.behaviour = refusing("States what t0-c0", "States what t2-c0", harmless=failed(403, "Not with this key."))
+
+    reports = [judged(given) for _ in range(6)]
+
+    assert reports[0].stopped
+    assert statuses(given, "verdicts")["provider_error"] == 2
+    assert sum(statuses(given, "verdicts").values()) == N_TASKS * N_CRITERIA
