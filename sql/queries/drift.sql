@@ -77,7 +77,8 @@ order by piece_order, response_id, piece, position, value desc;
 
 -- name: members
 -- One row: a criterion in a call that a night still needs for a control set: a
--- member has no verdict in the night, or a temporary failure (`stored_status`).
+-- member has no verdict in the night, or a temporary failure (`stored_status`), or
+-- one whose reply is accepted by now.
 -- All criteria of the call are rows, with the inputs of the judge (missing ones
 -- are NULL); only members have `is_missing`.
 --
@@ -85,7 +86,9 @@ order by piece_order, response_id, piece, position, value desc;
 with tonight as (
     select response_id, criterion_id, criterion_hash, status
     from control_verdicts
-    where set_id = $set_id and judge_vintage = $night
+    where set_id = $set_id
+        and judge_vintage = $night
+        and len(list_filter($accepted::varchar[], lambda x: contains(lower(error), x))) = 0
 ),
 
 members as (

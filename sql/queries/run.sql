@@ -41,7 +41,11 @@ where judge = $judge
 -- with: queries/run/judge_verdicts
 select response_id, criterion_id, criterion_hash, coalesce(piece_hash, '') as piece_hash
 from judge_verdicts
-where not (list_contains($again::varchar[], status) or ($retry_failed and value is null));
+where not (
+    list_contains($again::varchar[], status)
+    or ($retry_failed and value is null)
+    or len(list_filter($accepted::varchar[], lambda x: contains(lower(error), x))) > 0
+);
 
 -- name: responses_missing_verdicts
 -- One row: a response with missing verdicts under a judge configuration, with the
@@ -111,7 +115,11 @@ group by task_id, conversation_id;
 -- repeated, and its time. An imported response fills its cell.
 select task_id, trial,
     bool_or(
-        not (list_contains($again::varchar[], status) or ($retry_failed and status <> 'ok'))
+        not (
+            list_contains($again::varchar[], status)
+            or ($retry_failed and status <> 'ok')
+            or len(list_filter($accepted::varchar[], lambda x: contains(lower(error), x))) > 0
+        )
     ) as is_filled,
     max(created_at) as tried_at
 from revision_responses
@@ -128,7 +136,11 @@ with done as (
     select task_id, original_id as criterion_id, original_hash as content_hash
     from revision_criterion_variants
     where rubric = $rubric
-        and not (list_contains($again::varchar[], status) or ($retry_failed and status <> 'ok'))
+        and not (
+            list_contains($again::varchar[], status)
+            or ($retry_failed and status <> 'ok')
+            or len(list_filter($accepted::varchar[], lambda x: contains(lower(error), x))) > 0
+        )
 )
 
 select task_id, criterion_id, content_hash as criterion_hash, title as criterion_text

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, Self, cast
 from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from tasks.rules.cascades.rules import When
+from tasks.rules.ends import End, meaning_of
 from tasks.rules.identity import IMPORTED
 from tasks.rules.text.secrecy import REFERENCE, is_reference, is_secret_name, literal_secret
 from tasks.rules.verdict import MOST_QUESTIONS, TERNARY
@@ -60,14 +61,21 @@ class Price(Strict):
     cached_usd_per_mtok: Annotated[float, Field(ge=0)] | None = None
 
 
+def _acceptable_end(word: str) -> str:
+    if meaning_of(word) in {End.CUT, End.FILTERED}:
+        raise ValueError(f"{word!r} is not the end of a complete reply")
+    return word
+
+
 class Endpoint(Strict):
     """A model behind LiteLLM, with the parameters that are sent to it.
 
     `api` chooses chat completions or the responses API; `stream` requests the reply in pieces. `omits_think_tag` means
     that the server sends thinking without its opening tag, so everything up to the closing tag is thinking; it changes
-    how a reply is read, not the request, so it is part of the identity. Values of `headers`, `api_base`, and of secrets
-    in `params` refer to the environment as `${NAME}`; the text in the file is part of the identity, the values of the
-    environment are not.
+    how a reply is read, not the request, so it is part of the identity. `ends_ok` are words with which complete replies
+    of this model end, beside those that are known; they are not part of the identity. Values of `headers`, `api_base`,
+    and of secrets in `params` refer to the environment as `${NAME}`; the text in the file is part of the identity, the
+    values of the environment are not.
     """
 
     name: str = Field(min_length=1)
@@ -76,6 +84,7 @@ class Endpoint(Strict):
     api: Literal["chat", "responses"] = "chat"
     stream: bool = False
     omits_think_tag: bool = False
+    ends_ok: tuple[Annotated[str, Field(min_length=1), AfterValidator(_acceptable_end)], ...] = ()
     headers: dict[str, str] = {}
     reasoning_effort: str | None = None
     thinking_budget_tokens: int | None = None

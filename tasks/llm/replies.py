@@ -2,10 +2,10 @@
 
 import email.utils
 import json
-import math
 import re
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 from tasks.llm.environment import redacted, safe
 from tasks.llm.request import DECISIONS, EMBEDDING, NO_PRICES, RESPONSES, Prices, cost_usd
 from tasks.llm.transport import Body, Exchange, Redirected, ReplyTooLarge
-from tasks.llm.usage import NO_REPORT, Tokens, tokens_in
+from tasks.llm.usage import NO_REPORT, Tokens, is_count, tokens_in
+from tasks.rules.content import content_of
+from tasks.rules.ends import TOOL_CALLS, End, end_word, is_among, meaning_of, stated_end
 from tasks.rules.errors import PipelineError, causes_of
 from tasks.rules.text.characters import one_line, storable
 
@@ -22,6 +24,8 @@ OK = "ok"
 REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY = "refused", "truncated", "context_length", "empty"
 TIMEOUT, PROVIDER_ERROR = "timeout", "provider_error"
 REDIRECTED, TOO_LARGE = "redirected", "too_large"
+UNCLEAR = "unclear"
+"""The status of a reply that may not be whole: its end, or a part of it, is of an unknown kind."""
 
 MOST_TEXT_BYTES = 16 << 20
 """The largest stored text of a reply, in bytes of UTF-8."""
@@ -34,6 +38,8 @@ Logprobs = tuple[tuple[str, float], ...]
 @dataclass(frozen=True, slots=True)
 class Reply:
     """A finished call. `text` is None unless `status` is ok; values that the provider did not report are None.
+
+    `unaccepted_text` is the text of a reply whose end is not that of a complete one; only the ledger keeps it.
 
     Tokens are those of the deciding attempt; `cost_usd` is the sum over all attempts of known cost. `paid` are the
     ledger's entries behind the reply. `logprobs` are the tokens of the text with their log-probabilities. `failure` is
@@ -58,8 +64,15 @@ class Reply:
     degraded: bool = False
     paid: tuple[Paid, ...] = ()
     logprobs: Logprobs | None = None
+    unaccepted_text: str | None = None
     failure: "Failure | None" = field(default=None, compare=False)
     largest_usage: tuple[int, int] | None = field(default=None, compare=False)
+
+    def accepted(self, ends_ok: Collection[str]) -> "Reply":
+        """Return the reply as a success if it ended with one of these words (`ends_ok`), else unchanged."""
+        if self.unaccepted_text is None or not is_among(self.finish_reason, ends_ok):
+            return self
+        return replace(self, status=OK, text=self.unaccepted_text, unaccepted_text=None, error=None, failure=None)
 
     def priced(self, prices: Prices) -> "Reply":
         """Return the reply with its cost by these prices."""
@@ -80,7 +93,11 @@ class Reply:
 def from_result(api: str | None, result: Any, body: Body) -> Reply:
     """Return the reply in LiteLLM's result of a call by its `api`, and the received body, without its cost and time."""
     by_api = {RESPONSES: _from_response, EMBEDDING: _from_embedding, DECISIONS: _from_decisions}
-    reply = by_api.get(api or "", _from_chat)(result, body)
+    try:
+        reply = by_api.get(api or "", _from_chat)(result, body)
+    except Exception as error:  # noqa: BLE001 - a provider may put anything into a reply
+        cause = safe(f"the reply cannot be read ({type(error).__name__}: {error})")
+        reply = Failure(PROVIDER_ERROR, Kind.DOWN, cause).reply
     tokens = _tokens(api, result, body)
     return replace(
         reply,
@@ -108,31 +125,90 @@ def _tokens(api: str | None, result: Any, body: Body) -> Tokens:
 
 
 _FILTERED = Reply(REFUSED, error="the provider's content filter stopped the reply")
+_CUT = Reply(TRUNCATED, error="the reply was cut at its token limit")
 
 
 def _from_chat(completion: Any, body: Body) -> Reply:
+    if body.error:
+        return _error_inside(body.error)
     if not completion.choices:
         return Reply(EMPTY, error="the reply has no choices")
     choice = completion.choices[0]
-    reason, message = choice.finish_reason, choice.message
-    if reason == "length":
-        reply = Reply(TRUNCATED, error="the reply was cut at its token limit")
-    elif reason == "content_filter":
-        reply = _FILTERED
-    else:
-        refusal = getattr(message, "refusal", None) or (message.provider_specific_fields or {}).get("refusal")
-        reply = _kept(message.content, refusal)
-    if reason == "stop" and body.is_completion:  # LiteLLM's name; the provider's own word, if any, is in the body
-        reason = body.finish_reason
-    return replace(reply, finish_reason=_name(reason), logprobs=logprobs_in([choice]) if reply.status == OK else None)
+    message, by_litellm = choice.message, end_word(choice.finish_reason)
+    # LiteLLM has a few names of ends, and `stop` for each word that it does not know.
+    word = body.stated_end or (None if body.is_completion else by_litellm)
+    end = meaning_of(word)
+    if end is End.UNKNOWN and by_litellm in {"length", "content_filter"}:
+        end = meaning_of(by_litellm)
+    elif word in TOOL_CALLS and by_litellm == "stop":  # LiteLLM has made a text of the call
+        end = End.COMPLETE
+    keeps_own = by_litellm is None or (by_litellm == "stop" and (body.is_completion or end is not End.COMPLETE))
+    stated = _name(word if keeps_own else by_litellm)
+    refusal = getattr(message, "refusal", None) or (message.provider_specific_fields or {}).get("refusal")
+    reply = _kept(message.content, refusal or body.refusal)
+    if reply.status == EMPTY and getattr(message, "reasoning_content", None):
+        reply = replace(reply, error="the reply has no text, only `reasoning_content`; a higher `max_tokens` may help")
+    if body.unknown_type is not None:
+        return replace(_with_unknown_part(body.unknown_type), finish_reason=stated)
+    if word is None and (body.is_stream or by_litellm is None):
+        return _unfinished(reply, "the stream ended without a word that the reply is complete")
+    reply = replace(_ended(reply, end, stated), finish_reason=stated)
+    return replace(reply, logprobs=logprobs_in([choice])) if reply.status == OK else reply
+
+
+def _error_inside(error: Any) -> Reply:
+    """Return the failure for an error that a provider put into a completion."""
+    code = _get(error, "code")
+    status = code if is_count(code) and 400 <= code < 600 else 500
+    message = json.dumps(error)
+    failure = _failure_of_answer(status, message, safe(f"HTTP {status}: {message}"), None)
+    return failure._replace(is_unpaid=False).reply
+
+
+def _with_unknown_part(kind: str) -> Reply:
+    return Reply(UNCLEAR, error=f"the reply has a part of unknown type: {_name(kind)}")
+
+
+def _ended(reply: Reply, end: End, word: str | None) -> Reply:
+    """Return a reply as its end decides; `word` is the provider's."""
+    if end is End.CUT:
+        return _CUT
+    if end is End.FILTERED:
+        return _FILTERED
+    if end is End.TROUBLE:
+        return _unfinished(reply, f"the reply {stated_end(word or '')}")
+    if end is End.UNKNOWN:
+        hint = "which is not known as the end of a complete reply; `ends_ok` accepts it"
+        if reply.status == EMPTY:
+            hint = "and has no text"
+        return _not_accepted(reply, UNCLEAR, f"the reply {stated_end(word or '')}, {hint}")
+    return reply
+
+
+def _unfinished(reply: Reply, error: str) -> Reply:
+    """Return a reply as a temporary failure."""
+    failure = Failure(PROVIDER_ERROR, Kind.DOWN, error)
+    return replace(_not_accepted(reply, PROVIDER_ERROR, error), failure=failure)
+
+
+def _not_accepted(reply: Reply, status: str, error: str) -> Reply:
+    """Return a reply as a failure that keeps its text for the ledger; a refusal stays one."""
+    if reply.status not in {OK, EMPTY}:
+        return reply
+    return Reply(status, error=error, unaccepted_text=reply.text)
 
 
 def logprobs_in(choices: Sequence[Any]) -> Logprobs | None:
     """Return the log-probabilities of a choice, or of the pieces of a streamed one; None if a token has none."""
-    tokens = [token for choice in choices for token in _get(_get(choice, "logprobs"), "content") or ()]
-    pairs = tuple((storable(str(_get(token, "token"))), _get(token, "logprob")) for token in tokens)
-    is_known = bool(pairs) and all(_is_number(logprob) for _, logprob in pairs)
-    return tuple((token, round(float(logprob), 6)) for token, logprob in pairs) if is_known else None
+    pairs: list[tuple[str, float]] = []
+    for choice in choices:
+        tokens = _get(_get(choice, "logprobs"), "content") or []
+        for token in tokens if isinstance(tokens, list) else [None]:
+            text, logprob = _get(token, "token"), _get(token, "logprob")
+            if not isinstance(text, str) or not _is_number(logprob):
+                return None
+            pairs.append((storable(text), round(float(logprob), 6)))
+    return tuple(pairs) or None
 
 
 def _kept(text: str | None, refusal: Any = None) -> Reply:
@@ -148,19 +224,35 @@ def _kept(text: str | None, refusal: Any = None) -> Reply:
 
 
 def _from_response(response: Any, _: Body) -> Reply:
-    end = getattr(response, "status", None)
-    if end == "incomplete":
+    status = end_word(getattr(response, "status", None))
+    if status == "incomplete":
         reason = str(_get(getattr(response, "incomplete_details", None), "reason") or "no reason given")
-        cut = Reply(TRUNCATED, error=f"the reply is incomplete: {reason}")
-        return replace(_FILTERED if reason == "content_filter" else cut, finish_reason=_name(reason))
-    if end == "failed":
-        error = safe(f"the response failed: {getattr(response, 'error', None)}")
-        return Reply(PROVIDER_ERROR, finish_reason=end, error=error)
+        cut = Reply(TRUNCATED, error=safe(f"the reply is incomplete: {reason}"))
+        return replace(_FILTERED if meaning_of(reason) is End.FILTERED else cut, finish_reason=_name(reason))
+    if status == "failed":
+        return replace(_failed_response(getattr(response, "error", None)), finish_reason=status)
     messages = [item for item in response.output or () if _get(item, "type") == "message"]
-    parts = [part for item in messages for part in _get(item, "content") or ()]
-    refusal = next((_get(part, "refusal") for part in parts if _get(part, "type") == "refusal"), None)
-    text = "".join(_get(part, "text") or "" for part in parts if _get(part, "type") == "output_text")
-    return replace(_kept(text, refusal), finish_reason=_name(end))
+    content = content_of([_plain(part) for item in messages for part in _get(item, "content") or ()])
+    reply = _kept(content.text, content.refusal)
+    if content.unknown_type is not None:
+        return replace(_with_unknown_part(content.unknown_type), finish_reason=_name(status))
+    return replace(_ended(reply, meaning_of(status), _name(status)), finish_reason=_name(status))
+
+
+_STATUS_OF_CODE = {"server_error": 500, "rate_limit_exceeded": 429, "vector_store_timeout": 500}
+"""Codes of failed responses that mean a temporary failure, with the HTTP status of the same failure."""
+
+
+def _failed_response(error: Any) -> Reply:
+    code = error if isinstance(error, str) else _get(error, "code")
+    status = _STATUS_OF_CODE.get(code, 400) if isinstance(code, str) else 500
+    failure = failure_of_status(status, str(error))
+    return failure._replace(error=safe(f"the response failed: {error}"), is_unpaid=False).reply
+
+
+def _plain(part: Any) -> Any:
+    """Return a part of a response's content as a mapping."""
+    return part.model_dump() if hasattr(part, "model_dump") else part
 
 
 def _from_embedding(result: Any, _: Body) -> Reply:
@@ -183,7 +275,10 @@ def _from_decisions(result: Any, body: Body) -> Reply:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """Return whether a value is a finite number; JSON may hold integers beyond all floats."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max
 
 
 def _get(item: Any, name: str) -> Any:
@@ -301,7 +396,7 @@ def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failur
     """
     if isinstance(error, Redirected | ReplyTooLarge):
         return _failure_of_fault(error)
-    received = exchange.body.error if exchange else ""
+    received = exchange.body.error_text if exchange else ""
     text = _with_cause(f"{type(error).__name__}: {str(error).partition('Traceback (most')[0]}", received)
     status = getattr(error, "status_code", None)
     headers: Mapping[str, Any] = getattr(error, "litellm_response_headers", None) or {}

@@ -38,7 +38,7 @@ class Target:
     further values that distinguish the target's replies and are not sent. `is_streamed` requests the reply in pieces,
     so that the connection is never idle for long. `prices` are the configuration's, for a model that LiteLLM's table
     lacks. `wants_logprobs` requests the log-probabilities of a reply's tokens; it changes neither the reply nor the
-    call's identity.
+    call's identity. `ends_ok` are further words with which a complete reply may end; they are not part of any identity.
     """
 
     name: str
@@ -51,6 +51,7 @@ class Target:
     is_streamed: bool = False
     wants_logprobs: bool = False
     prices: Prices | None = None
+    ends_ok: tuple[str, ...] = ()
 
     @property
     def is_embedded(self) -> bool:

@@ -17,20 +17,40 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from tasks.llm.usage import is_count, openai_form
+from tasks.rules.content import content_of
+from tasks.rules.ends import End, end_word, meaning_of
 from tasks.rules.errors import PipelineError
 
 _COUNTS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 
 
 def cleaned(content: Any) -> Any:
-    """Return a completion without unreadable values: invalid figures of usage, a finish reason that is not a name."""
+    """Return a completion without what LiteLLM cannot read: invalid figures of usage, ends that are no words, parts.
+
+    `Body.look_at` keeps what is replaced here.
+    """
     if not isinstance(content, dict):
         return content
     clean = dict(content)
     if content.get("usage") is not None:
         clean["usage"] = _usage(content["usage"]) or _no_usage(content)
     if isinstance(choices := content.get("choices"), list):
-        clean["choices"] = [{**each, "finish_reason": None} if _has_odd_reason(each) else each for each in choices]
+        clean["choices"] = [_clean_choice(choice) if isinstance(choice, dict) else choice for choice in choices]
+    return clean
+
+
+def _clean_choice(choice: Mapping[str, Any]) -> dict[str, Any]:
+    clean = dict(choice)
+    word = end_word(choice.get("finish_reason"))
+    if word != choice.get("finish_reason") or meaning_of(word) is End.TROUBLE:
+        # Some routes end a stream at such a word, and its text and usage would be lost.
+        clean["finish_reason"] = "stop" if word else None
+    for name in ("message", "delta"):
+        message = choice.get(name)
+        if isinstance(message, dict) and isinstance(message.get("content"), list):
+            content = content_of(message["content"])
+            thinking = content.thinking or message.get("reasoning_content")
+            clean[name] = {**message, "content": content.text, "reasoning_content": thinking}
     return clean
 
 
@@ -47,10 +67,6 @@ def _no_usage(content: Mapping[str, Any]) -> dict[str, Any] | None:
     return None if content.get("object") == "response" else {}
 
 
-def _has_odd_reason(choice: Any) -> bool:
-    return isinstance(choice, dict) and not isinstance(choice.get("finish_reason"), str | None)
-
-
 def _usage(usage: Any) -> dict[str, Any]:
     """Return a report of usage with valid figures only; an empty one if a main figure is invalid."""
     if not isinstance(usage, Mapping) or not all(is_count(usage[n]) for n in _COUNTS if usage.get(n) is not None):
@@ -63,8 +79,13 @@ def _usage(usage: Any) -> dict[str, Any]:
     }
 
 
-_TELLS_FIGURES = re.compile(rb'"(?:usage|finish_reason|error)"\s*:\s*[^n\s]')
-"""Marks a stream's event with a usage, a finish reason or an error; in all other events they are null."""
+_ENDS = ("finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason", "native_finish_reason")
+"""The names under which providers say why a reply ended; a choice of vLLM may have the first and the third."""
+_TELLS_MORE = re.compile(
+    rb'"(?:usage|error|refusal|' + "|".join(_ENDS).encode() + rb')"\s*:\s*[^n\s]'
+    rb'|"content"\s*:\s*\['
+)
+"""Marks a stream's event that holds more than a piece of text; in all other events these values are null."""
 
 
 def _has_no_reply(content: Mapping[str, Any]) -> bool:
@@ -80,16 +101,20 @@ class ReplyTooLarge(Exception):
 
 
 class Body:
-    """The body of a response: its bytes are counted, it is passed on cleaned, and its finish reason and usage are kept.
+    """The body of a response: its bytes are counted, it is passed on cleaned, and what LiteLLM may hide is kept.
 
     A body that `may_be_cut` (a file of JSON lines, the results of a batch) ends at the bound, so that no paid result
-    before it is lost; then it `is_over`. `is_completion` is true for the shape of OpenAI's chat completions: their
-    original `finish_reason` is kept, because LiteLLM replaces a missing or unknown one by `stop`. `usage` is the last
-    report of usage: LiteLLM replaces its missing figures by 0, and for some providers adds some up. `error` is the text
-    of an object with an error, or without a reply, since LiteLLM omits some of them from its exceptions. `decisions` is
-    the original body of a decision model; LiteLLM gets it without the decisions, because it matches them by their
-    order, and fails on all of them if it cannot read one.
+    before it is lost; then it `is_over`. `is_completion` is true for the shape of OpenAI's chat completions.
+    `stated_end` is the word with which the provider says why the reply ended, because LiteLLM replaces a missing or
+    unknown one by `stop`. `usage` is the last report of usage: LiteLLM replaces its missing figures by 0, and for some
+    providers adds some up. `error` is one inside a completion, `refusal` the model's own, `unknown_type` that of a part
+    of its content which is neither text nor thinking. `error_text` is the text of an object with an error, or without a
+    reply, since LiteLLM omits some of them from its exceptions. `decisions` is the original body of a decision model;
+    LiteLLM gets it without the decisions, because it matches them by their order, and fails on all of them if it cannot
+    read one.
     """
+
+    is_stream = False
 
     def __init__(self, most_bytes: int, encoding: str = "", *, may_be_cut: bool = False) -> None:
         self._most_bytes, self._n_bytes, self._encoding = most_bytes, 0, encoding
@@ -97,9 +122,12 @@ class Body:
         self._pieces = bytearray()
         self.is_over = False
         self.is_completion = False
-        self.finish_reason: str | None = None
+        self.stated_end: str | None = None
         self.usage: Mapping[str, Any] = {}
-        self.error = ""
+        self.error: Any = None
+        self.error_text = ""
+        self.refusal = ""
+        self.unknown_type: str | None = None
         self.decisions: bytes | None = None
 
     def feed(self, raw: bytes) -> Iterator[bytes]:
@@ -132,33 +160,55 @@ class Body:
         except (ValueError, RecursionError):
             return text
         clean = cleaned(content)
-        self.look_at(clean)
         if isinstance(clean, dict) and isinstance(clean.get("answers"), list | dict):
             self.decisions, clean = text, without_decisions(clean)
         elif isinstance(clean, dict) and clean.get("usage"):
             clean["usage"] = openai_form(clean["usage"]) or _no_usage(clean)
+        self.look_at(content)
         return text if clean == content else json.dumps(clean).encode()
 
     def look_at(self, content: Any) -> None:
-        """Keep the finish reason and the usage of a completion, or of a part of one; the whole of an error."""
+        """Keep what LiteLLM may hide of a completion, or of a part of one, as it was received."""
         if not isinstance(content, dict):
             return
-        report = content.get("usage")
+        report = _usage(content.get("usage"))
         is_partial = content.get("type") == "message_delta"  # Anthropic's streams state the prompt before
-        if isinstance(report, Mapping) and report and not is_partial:
+        if report and not is_partial:
             self.usage = report
         if content.get("error") or _has_no_reply(content):
-            self.error = json.dumps(content, ensure_ascii=False)
+            self.error_text = json.dumps(content, ensure_ascii=False)
         choices = content.get("choices")
         if isinstance(choices, list):
             self.is_completion = True
-            if choices and isinstance(choices[0], dict):
-                self.finish_reason = choices[0].get("finish_reason") or self.finish_reason
+        if self.is_completion:
+            self.error = self.error or content.get("error")
+        choice = _first(choices)
+        holders = (choice, content, content.get("delta"), _first(content.get("candidates")))
+        words = [end_word(holder.get(name)) for holder in holders if isinstance(holder, dict) for name in _ENDS]
+        self.stated_end = next(filter(None, words), self.stated_end)
+        if isinstance(choice, dict):
+            self.error = self.error or choice.get("error")
+            self._look_at_message(choice.get("message") or choice.get("delta"))
+
+    def _look_at_message(self, message: Any) -> None:
+        if not isinstance(message, dict):
+            return
+        refusal = message.get("refusal")
+        self.refusal += refusal if isinstance(refusal, str) else ""
+        if isinstance(message.get("content"), list):
+            content = content_of(message["content"])
+            self.refusal += content.refusal
+            self.unknown_type = self.unknown_type or content.unknown_type
+
+
+def _first(values: Any) -> Any:
+    return values[0] if isinstance(values, list) and values else None
 
 
 class EventBody(Body):
     """A stream of events, passed on line by line."""
 
+    is_stream = True
     _n_lines = 0
 
     def _handed_on(self, piece: bytes) -> Sequence[bytes]:
@@ -174,7 +224,7 @@ class EventBody(Body):
     def _cleaned(self, text: bytes) -> bytes:
         if b'"choices"' in text:
             self.is_completion = True
-        if not text.startswith(b"data:") or not _TELLS_FIGURES.search(text):
+        if not text.startswith(b"data:") or not _TELLS_MORE.search(text):
             return text
         return text[:5] + super()._cleaned(text[5:])
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from tasks.rules.identity import digest
 from tasks.rules.records import Turn
-from tasks.rules.text.characters import shows_nothing
+from tasks.rules.text.characters import one_line, shows_nothing
 
 Message = tuple[str, str]
 """(role, content)"""
@@ -28,9 +28,29 @@ OF_GROUP = (PLACEHOLDERS[0], GROUP)
 OF_DECISIONS = (PLACEHOLDERS[0], QUESTIONS, PLACEHOLDERS[1])
 """Those of a template for decision models: the text to decide on, then a question on a criterion."""
 
-_TAGS = "think|thinking|reasoning|reason"
-_OPENED = re.compile(rf"<({_TAGS})>", re.IGNORECASE | re.ASCII)
-_CLOSED = re.compile(rf"</({_TAGS})>", re.IGNORECASE | re.ASCII)
+_TAG = r"(?:\w+:)?(?:think|thinking|thought|thoughts|reasoning|reason)"
+_OPENED = re.compile(rf"<({_TAG})>|\[(THINK)\]|◁(think)▷", re.IGNORECASE | re.ASCII)
+_CLOSED = re.compile(rf"</({_TAG})>|\[/(THINK)\]|◁/(think)▷", re.IGNORECASE | re.ASCII)
+_CHANNEL = r"(?:<\|start\|>assistant)?<\|channel\|>"
+_MESSAGE = r"[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
+_BLOCKS = (
+    # Channels of gpt-oss: the reply alone, thinking before it, and both where a server leaves the marks out.
+    (rf"{_CHANNEL}final\b{_MESSAGE}", ""),
+    (_CHANNEL, rf"<\|channel\|>final\b{_MESSAGE}"),
+    (r"analysis(?=\S)(?=.*?assistantfinal)", "assistantfinal"),
+    # Gemma, Cohere, OpenThinker.
+    (r"<\|channel>thought\b", r"<channel\|>"),
+    (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>\s*(?:<\|START_RESPONSE\|>)?"),
+    (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>\s*(?:<\|begin_of_solution\|>)?"),
+)
+"""Other openings of thinking at the very start of a reply, each with the end of the thinking."""
+_PATTERNS = [(re.compile(opening, re.DOTALL), re.compile(end)) for opening, end in _BLOCKS]
+_LAST_MARK = re.compile(r"<\|(?:return|end|END_RESPONSE|end_of_solution)\|>\s*\Z")
+_THOUGHTFUL = "think|thought|reason|reflect|scratchpad|analysis|monologue|channel"
+_LIKE_THINKING = re.compile(
+    rf"\s*(?P<tag>[<\[◁]\|?[\w:-]*(?:{_THOUGHTFUL})[\w:-]*(?: [^<>]{{0,80}})?\|?[>\]▷])",
+    re.IGNORECASE | re.ASCII,
+)
 _BREAKS = re.compile(r"(?:\r?\n){3,}")
 
 
@@ -98,23 +118,41 @@ class UnfinishedThinking(ValueError):
 def without_thinking(text: str, *, omits_think_tag: bool = False) -> str:
     """Return a reply without the block of thinking at its start.
 
-    A reply has such a block only if it starts, after white space, with an opening tag; the block ends at the first
-    closing tag of that name. A tag anywhere else is text, because a model may write about tags. With `omits_think_tag`
-    (the server sends thinking without its opening tag), a reply without an opening tag starts inside a block, which
-    ends at the first closing tag, if there is one.
+    A reply has such a block only if it starts, after white space, with a known opening: a tag, whose block ends at the
+    first closing tag of that name, or a mark of a model's format. A tag anywhere else is text, because a model may
+    write about tags. With `omits_think_tag` (the server sends thinking without its opening tag), a reply without an
+    opening tag starts inside a block, which ends at the first closing tag, if there is one.
 
     Raises:
         UnfinishedThinking: the block is never closed.
     """
-    opened = _OPENED.match(text, len(text) - len(text.lstrip()))
-    if opened is None:
-        closed = _CLOSED.search(text) if omits_think_tag else None
-        return text[closed.end() :] if closed else text
-    name = opened[1].lower()
-    closed = next((tag for tag in _CLOSED.finditer(text, opened.end()) if tag[1].lower() == name), None)
-    if closed is None:
-        raise UnfinishedThinking(f"<{name}> is never closed")
-    return text[closed.end() :]
+    start = len(text) - len(text.lstrip())
+    opened = _OPENED.match(text, start)
+    if opened is not None:
+        name = _tag_name(opened)
+        closed = next((tag for tag in _CLOSED.finditer(text, opened.end()) if _tag_name(tag) == name), None)
+        if closed is None:
+            raise UnfinishedThinking(f"{opened[0].lower()} is never closed")
+        return text[closed.end() :]
+    for opening, end in _PATTERNS:
+        opened = opening.match(text, start)
+        if opened is not None:
+            closed = end.search(text, opened.end())
+            if closed is None:
+                raise UnfinishedThinking(f"{opened[0]} is never closed")
+            return _LAST_MARK.sub("", text[closed.end() :])
+    closed = _CLOSED.search(text) if omits_think_tag else None
+    return text[closed.end() :] if closed else text
+
+
+def _tag_name(tag: re.Match[str]) -> str:
+    return str(tag[tag.lastindex or 0]).lower()
+
+
+def unknown_opening(response: str) -> str | None:
+    """Return the opening of a response that looks like a tag of thinking, and is none that is known; else None."""
+    opened = _LIKE_THINKING.match(response)
+    return None if opened is None else one_line(opened["tag"], 50)
 
 
 MARKER, CRITERION_MARKER = "<<marker>>", "<<criterion_marker>>"

@@ -18,7 +18,7 @@ from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run.judge_configs import target_of
-from tasks.run.missing_work import PASSING, WantedTasks, wanted_tasks
+from tasks.run.missing_work import PASSING, WantedTasks, accepted_ends, is_accepted, wanted_tasks
 from tasks.run.run_context import RunContext
 from tasks.run.writing import PartWriter, StageReport, call_columns
 from warehouse import Reader
@@ -82,8 +82,9 @@ def read_reply(reply: Reply, read: Callable[[str], Parsed]) -> tuple[Reply, Pars
         return reply, None
     try:
         return reply, read(reply.text or "")
-    except VerdictError as error:
-        cause = one_line(f"{error}; reply: {(reply.text or '')[:300]!r}")
+    except Exception as error:  # noqa: BLE001 - a model may write anything; only a `VerdictError` is foreseen
+        reason = str(error) if isinstance(error, VerdictError) else f"{type(error).__name__}: {error}"
+        cause = one_line(f"{reason}; reply: {(reply.text or '')[:300]!r}")
         return replace(reply, status=PARSE_ERROR, error=cause), None
 
 
@@ -146,9 +147,12 @@ class Analysis(NamedTuple):
     def missing(self, job: Job, reader: Reader) -> dict[str, list[Item]]:
         """Return, by label of the analyst, the items without a row, or with a failed row that is to be retried."""
         wanted = wanted_tasks(job, reader)
-        rows = reader.select(self.table, f"{self.key}, status", **wanted.key)
+        rows = reader.select(self.table, f"{self.key}, status, error", **wanted.key)
         again = {row["status"] for row in rows} - {OK} if job.retry_failed else PASSING
-        finished = {row[self.key] for row in rows if row["status"] not in again}
+        accepted = accepted_ends(*self.analysts(job))
+        finished = {
+            row[self.key] for row in rows if row["status"] not in again and not is_accepted(row["error"], accepted)
+        }
         return {
             analyst.label: [item for item in self.items_of(job, wanted, reader, analyst) if item.row_id not in finished]
             for analyst in self.analysts(job)

@@ -28,7 +28,7 @@ def target_of(endpoint: Endpoint) -> Target:
     return Target(
         name=endpoint.name, api_base=endpoint.api_base, parameters=endpoint.parameters, timeout_s=endpoint.timeout_s,
         fallback=endpoint.fallback if isinstance(endpoint, Model) else {}, identity=identity,
-        headers=endpoint.headers, is_streamed=endpoint.stream, prices=price,
+        headers=endpoint.headers, is_streamed=endpoint.stream, prices=price, ends_ok=endpoint.ends_ok,
     )  # fmt: skip
 
 

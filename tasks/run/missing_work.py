@@ -12,9 +12,10 @@ import sql
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.config.models import ORIGINAL, Model
+from tasks.config.models import ORIGINAL, Endpoint, Model
 from tasks.config.settings import EARLIER_NIGHTS
 from tasks.rules.conversation import Message
+from tasks.rules.ends import stated_end
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import IMPORTED
 from tasks.rules.stopping import METHOD, OPEN, Claim, Rule, alpha_of_each, block_ends, task_order
@@ -92,7 +93,7 @@ def missing_responses(job: Job, wanted: WantedTasks, reader: Reader, model: Mode
     if model.is_imported:
         return []
     parameters = {
-        **wanted.key, **_retried(job), "model": model.label, "vintage": job.vintage_of(model),
+        **wanted.key, **_retried(job, model), "model": model.label, "vintage": job.vintage_of(model),
         "model_config_hash": model_hash(model),
     }  # fmt: skip
     filled: set[Cell] = set()
@@ -141,13 +142,25 @@ def missing_verdicts(job: Job, wanted: WantedTasks, reader: Reader, judge_config
 
 def undecided(job: Job, judge_config: JudgeConfig) -> dict[str, Any]:
     """Return the query parameters that define which criteria are undecided under a judge configuration."""
-    of_judge = {"rubric": judge_config.judge.rubric, "piece_size": judge_config.piece_size}
-    return {**judge_config.columns, **of_judge, **_retried(job)}
+    judge = judge_config.judge
+    of_judge = {"rubric": judge.rubric, "piece_size": judge_config.piece_size}
+    called = judge.cascade.members if judge.cascade else (judge,)
+    return {**judge_config.columns, **of_judge, **_retried(job, *called)}
 
 
-def _retried(job: Job) -> dict[str, Any]:
-    """Return the query parameters that define which failed rows are missing work."""
-    return {"again": list(PASSING), "retry_failed": job.retry_failed}
+def accepted_ends(*called: Endpoint) -> list[str]:
+    """Return the parts, in lower case, of errors of failed rows whose replies `ends_ok` of these models accepts."""
+    return [stated_end(word).lower() for endpoint in called for word in endpoint.ends_ok]
+
+
+def is_accepted(error: str | None, accepted: Sequence[str]) -> bool:
+    """Return whether the error of a failed row names one of the accepted ends (`accepted_ends`)."""
+    return error is not None and any(ending in error.lower() for ending in accepted)
+
+
+def _retried(job: Job, *called: Endpoint) -> dict[str, Any]:
+    """Return the query parameters that define which failed rows are missing work; `called` made them."""
+    return {"again": list(PASSING), "retry_failed": job.retry_failed, "accepted": accepted_ends(*called)}
 
 
 def wanted_rubrics(job: Job) -> list[str]:
@@ -166,7 +179,8 @@ class UnwordedCriterion(NamedTuple):
 
 def unworded_criteria(job: Job, wanted: WantedTasks, reader: Reader, rubric: str) -> list[UnwordedCriterion]:
     """Return the criteria of the wanted tasks without a wording in a rubric variant, in the rubric's order."""
-    values = {**wanted.key, **_retried(job), "rubric": rubric, "tasks": list(wanted.task_ids)}
+    writers = [job.settings.rubric_writer] if job.settings.rubric_writer else []
+    values = {**wanted.key, **_retried(job, *writers), "rubric": rubric, "tasks": list(wanted.task_ids)}
     return [UnwordedCriterion(**row) for row in reader.rows(sql.read("queries/run/missing_variants"), values)]
 
 

@@ -152,6 +152,7 @@ class RunContext:
             self.senders.on_look = self._write_states
         self._job = job
         self._noticed: set[str] = set()
+        self._remarks: dict[str, list[str]] = {}
 
     def gateway(self, purpose: str, label: str) -> Gateway:
         """Return the gateway of a purpose for the model or judge with a label."""
@@ -164,6 +165,12 @@ class RunContext:
     def is_held_back(self, purpose: str, label: str) -> bool:
         """Return whether calls are held back: their rows may be lost to damage, and nobody requested them again."""
         return bool({(purpose, label), (purpose, None)} & self._held)
+
+    def remark(self, stage: str, line: str) -> None:
+        """Keep a line for the report of a stage, which shows equal lines once."""
+        remarks = self._remarks.setdefault(stage, [])
+        if line not in remarks:
+            remarks.append(line)
 
     def add_notices(self, report: StageReport) -> None:
         """Add to a stage's report what users should know about its calls."""
@@ -178,6 +185,7 @@ class RunContext:
         stopped = [(each.name, each.stopped) for each in limiter.endpoints.values() if each.stopped]
         report.stopped += [f"{name}: {why}" for name, why in stopped]
         lines = [f"{name}: stopped for this run: {why}" for name, why in stopped]
+        lines += self._remarks.get(report.stage, [])
         if limiter.n_instead_of_batch:
             n_live, limiter.n_instead_of_batch = limiter.n_instead_of_batch, 0
             lines.append(f"{n_live} calls of `mode: batch` were made live, at the live price (`allow_live`)")
@@ -216,7 +224,8 @@ class RunContext:
         await asyncio.gather(asyncio.to_thread(warm_up), *([self.senders.ready()] if self.senders else []))
 
     async def close(self) -> None:
-        """Make everything durable, close the ledger, and end the senders."""
+        """End the attempts in flight, make everything durable, close the ledger, and end the senders."""
+        await self.ledger.cancel_attempts()
         self.ledger.close()
         if self.senders is not None:
             await self.senders.close()
@@ -246,6 +255,10 @@ async def open_run_context(job: Job, kinds: Collection[str] = CALLED_KINDS) -> A
     context = _open[job.run_id] = await asyncio.to_thread(RunContext, job)
     try:
         yield context
+    except Exception:
+        # Calls of other models are under way, and paid for: the next run takes their replies from the ledger.
+        await context.ledger.settled()
+        raise
     finally:
         del _open[job.run_id]
         await context.close()

@@ -6,7 +6,7 @@ from typing import Any
 from tasks.config.job import Job
 from tasks.llm.replies import EMPTY
 from tasks.llm.request import Call
-from tasks.rules.conversation import NOTHING_SHOWN, final_text
+from tasks.rules.conversation import NOTHING_SHOWN, final_text, unknown_opening
 from tasks.rules.identity import response_id
 from tasks.rules.text.characters import count_alphanumeric
 from tasks.run.calls import run_all
@@ -50,6 +50,10 @@ async def sample_cells(job: Job, context: RunContext, model_label: str, cells: S
             )  # fmt: skip
             reply = await gateway.complete(call)
             text = None if reply.text is None else final_text(reply.text, omits_think_tag=model.omits_think_tag)
+            opening = unknown_opening(text or "")
+            if opening is not None:
+                what = f"{model_label}: responses begin with {opening}, which may be thinking"
+                context.remark("sample", f"{what}; it is kept and judged as a part of them")
             status, error = (EMPTY, NOTHING_SHOWN) if text == "" else (reply.status, reply.error)
             row = {
                 **call_columns(job, reply), **columns,

@@ -123,9 +123,10 @@ class BatchApi:
         if status != 200:
             return custom_id, failure_of_status(status, as_text(body)).reply
         try:
-            content, received = cleaned(body), Body(0)
-            received.look_at(content)
-            reply = from_result(None, litellm().ModelResponse(**content), received)
+            received = Body(0)
+            received.look_at(body)
+            reply = from_result(None, litellm().ModelResponse(**cleaned(body)), received)
+            reply = reply.accepted(self._target.ends_ok)
         except Exception as error:  # noqa: BLE001 - a body that is not a completion becomes a failure with the cause
             return custom_id, failure_of(error).reply
         return custom_id, reply.priced(prices_of(self._target, of_batch=True))
@@ -333,7 +334,7 @@ class Batching:
         for call in calls:
             parameters = call.parameters()
             key = call.key(parameters)
-            history = self.ledger.history(key).after(call.after_attempt)
+            history = self.ledger.history(key).after(call.after_attempt).accepting(call.target.ends_ok)
             is_tried = history.reply_for(call.cell) or history.failed_for(call.cell)
             # If the lock of a call is held, another run is making that call.
             if key in away or key in lines or is_tried or self.ledger.call_locks.is_held(key):

@@ -84,6 +84,10 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
                 completion = await _ask(target, [dict(message) for message in call.messages], parameters)
             if exchange.fault is not None:
                 raise exchange.fault  # noqa: TRY301 - a library swallowed it as the end of a reply
+            reply = from_result(parameters.get("api"), completion, exchange.body).priced(prices)
+            if reply.cost_usd is not None and is_priced_by_litellm:  # LiteLLM knows tiers and fees
+                stated = (getattr(completion, "_hidden_params", None) or {}).get("response_cost")
+                reply = reply if stated is None else replace(reply, cost_usd=float(stated))
         except Exception as error:  # noqa: BLE001 - every failure of a call becomes a reply with the cause
             failure = failure_of(exchange.fault or error, exchange)
             if call.questions or parameters.get("api") == EMBEDDING:  # these have no call of one token
@@ -92,11 +96,7 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
                 failure = failure._replace(error=f"{failure.error}; check the key: {key_state(target)}")
             cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
             return replace(failure.reply, latency_s=time.monotonic() - started_s, error=cause)
-    reply = from_result(parameters.get("api"), completion, exchange.body).priced(prices)
-    if reply.cost_usd is not None and is_priced_by_litellm:  # LiteLLM knows tiers and fees
-        stated = (getattr(completion, "_hidden_params", None) or {}).get("response_cost")
-        reply = reply if stated is None else replace(reply, cost_usd=float(stated))
-    return replace(reply, latency_s=time.monotonic() - started_s)
+    return replace(reply.accepted(target.ends_ok), latency_s=time.monotonic() - started_s)
 
 
 async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mapping[str, Any]) -> Any:
@@ -120,15 +120,20 @@ async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mappi
         return await library.acompletion(**arguments)
     stream = await library.acompletion(**arguments, stream=True, stream_options={"include_usage": True})
     pieces = [piece async for piece in stream]
-    if stream.received_finish_reason is None:
-        raise ConnectionError("the stream ended before the reply did")
     has_usage = any(getattr(chunk, "usage", None) for chunk in stream.chunks)
-    return _joined_stream(pieces, messages, has_usage=has_usage)
+    whole = _joined_stream(pieces, messages, has_usage=has_usage)
+    if stream.received_finish_reason is None:
+        if not whole.choices or not whole.choices[0].message.content:
+            raise ConnectionError("the stream ended before the reply did")
+        whole.choices[0].finish_reason = None  # LiteLLM puts `stop` where it received no word
+    return whole
 
 
 def _joined_stream(pieces: list[Any], messages: list[dict[str, str]], *, has_usage: bool) -> Any:
     """Return one completion from a stream's pieces, with only the provider's values, not LiteLLM's own."""
     whole = litellm().stream_chunk_builder(pieces, messages=messages)
+    if whole is None:
+        raise ConnectionError("the stream ended before the reply did")
     # LiteLLM puts the requested name in every piece; the model that replied is in the hidden parameters.
     names = [getattr(piece, "_hidden_params", {}).get("provider_response_model") for piece in pieces]
     whole.model = next((name for name in names if name), None)
@@ -216,7 +221,7 @@ class Gateway:
     def history(self, call: Call, key: str | None = None) -> History:
         """Return the attempts of a call that the ledger holds; `key` is that of other parameters."""
         history = self.ledger.history(key or call.key(call.parameters()))
-        return history.after(call.after_attempt, call.not_before_s)
+        return history.after(call.after_attempt, call.not_before_s).accepting(call.target.ends_ok)
 
     def _before(self, call: Call) -> tuple[Reply | None, list[Reply]]:
         """Return the reply in the ledger, if there is one, and the failed attempts.
@@ -297,6 +302,12 @@ class Gateway:
         likely_tokens = most_prompt_tokens(call.messages, parameters) // 4 + 500
         wanted = Admission(call.target.endpoint_name, call.priority, most_of(call, parameters), likely_tokens)
         admission = await self.limiter.acquire(wanted)
+        # An error in other work must not end an attempt that is paid for: `Ledger.settled` waits for it.
+        return await self.ledger.kept(self._admitted_attempt(call, parameters, key, admission))
+
+    async def _admitted_attempt(
+        self, call: Call, parameters: Mapping[str, Any], key: str, admission: Admission
+    ) -> Reply | None:
         reply: Reply | None = None
         is_lost = False
         try:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -80,9 +80,10 @@ class Entry:
     @property
     def values(self) -> tuple[Any, ...]:
         """The entry's values in the order of `COLUMNS`."""
+        reply = self.reply if self.reply.text is not None else replace(self.reply, text=self.reply.unaccepted_text)
         return (
-            *(getattr(self, name) for name in _OWN), self.reply.status, int(self.is_final),
-            *(getattr(self.reply, name) for name in _REPLY), *self.reply.prices,
+            *(getattr(self, name) for name in _OWN), reply.status, int(self.is_final),
+            *(getattr(reply, name) for name in _REPLY), *reply.prices,
         )  # fmt: skip
 
     @classmethod
@@ -96,6 +97,8 @@ class Entry:
         named = dict(zip(COLUMNS, row, strict=False))
         prices = Prices(**{name: named[name] for name in Prices._fields})
         of_reply = {name: named[name] for name in _REPLY}
+        if named["status"] != OK:
+            of_reply["unaccepted_text"] = of_reply.pop("text")
         reply = Reply(named["status"], **of_reply, prices=prices, logprobs=_logprobs_of(logprobs))
         own = {name: named[name] for name in _OWN}
         return cls(**own, reply=reply, is_final=bool(named["is_final"]), is_late=bool(is_late))
@@ -146,6 +149,20 @@ class History(NamedTuple):
         before = (each.attempt for each in self.entries if moment_s is not None and each.finished_at_s <= moment_s)
         last = max([attempt, *before])
         return History(tuple(entry for entry in self.entries if entry.attempt > last), max(self.spent, last))
+
+    def accepting(self, ends_ok: Collection[str]) -> "History":
+        """Return the history in which replies that ended with one of these words are complete.
+
+        Those count even if they are spent: the failed rows that were made of them are made again, without a call.
+        """
+        if not ends_ok:
+            return self
+        entries = []
+        for entry in self.entries:
+            reply = entry.reply.accepted(ends_ok)
+            is_new = reply is not entry.reply
+            entries.append(replace(entry, reply=reply, is_final=True, is_late=True) if is_new else entry)
+        return self._replace(entries=tuple(entries))
 
     @property
     def next_attempt(self) -> int:

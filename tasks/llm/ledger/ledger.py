@@ -15,17 +15,18 @@ import sqlite3
 import struct
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tasks.console import notice
 from tasks.llm.ledger import files
 from tasks.llm.ledger.entries import ENDED, SPEND_COLUMNS, SPEND_KEY, SPENT, Entry, History, Statement, recorded
-from tasks.llm.replies import EMPTY
+from tasks.llm.replies import EMPTY, UNCLEAR
 from tasks.rules.errors import PipelineError
 
+Result = TypeVar("Result")
 _FLOCK = struct.Struct("hhqqi0q")
 """`struct flock` of Linux: type, whence, start, length, process."""
 
@@ -122,6 +123,7 @@ class Ledger:
         self._writes: deque[tuple[Sequence[Statement], Future[None]]] = deque()
         self._why_lost = why_lost
         self._broken: PipelineError | None = None
+        self._in_flight: set[asyncio.Task[Any]] = set()
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
 
     def refuse_if_broken(self) -> None:
@@ -130,6 +132,26 @@ class Ledger:
             self._broken = PipelineError(why)
         if self._broken is not None:
             raise self._broken
+
+    async def kept(self, attempt: Coroutine[Any, Any, Result]) -> Result:
+        """Await an attempt that goes on, until its reply is recorded, if its caller is cancelled."""
+        task = asyncio.ensure_future(attempt)
+        self._in_flight.add(task)
+        task.add_done_callback(self._in_flight.discard)
+        return await asyncio.shield(task)
+
+    async def settled(self) -> None:
+        """Wait until the replies of all attempts are recorded, unless nothing can be recorded any more."""
+        if self._in_flight:
+            notice(f"waiting for {len(self._in_flight)} calls under way, so that their replies are not paid for again")
+        while self._in_flight and self._broken is None:
+            await asyncio.wait(self._in_flight)
+
+    async def cancel_attempts(self) -> None:
+        """End all attempts, whose replies are then lost."""
+        for task in self._in_flight:
+            task.cancel()
+        await asyncio.gather(*self._in_flight, return_exceptions=True)
 
     async def record(self, entry: Entry) -> None:
         """Write a finished call; it is durable when this returns.
@@ -294,9 +316,10 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
     """Remove unneeded entries that ended before a moment (wall-clock time).
 
     They are the entries of cells whose row is decided, and spent entries of failed rows; never one whose row is not
-    stored, nor a decision model's reply, from which another threshold makes new verdicts. A stored row needs no new
-    call; but another cell with the same request (the same text in a new revision of the data set, or a second trial
-    with the same response) then needs a new, paid call. The amount spent stays in the table `spend`.
+    stored, nor an unclear reply, which `ends_ok` may accept, nor a decision model's reply, from which another threshold
+    makes new verdicts. A stored row needs no new call; but another cell with the same request (the same text in a new
+    revision of the data set, or a second trial with the same response) then needs a new, paid call. The amount spent
+    stays in the table `spend`.
 
     Each step is a transaction: a kill leaves a complete ledger, and the next call of this function continues. A ledger
     that is in use is left unchanged.
@@ -304,8 +327,8 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
     Raises:
         PipelineError: the ledger cannot be opened, read or written.
     """
-    query = """
-        select calls.rowid, coalesce(calls.attempt <= spent.attempt, 0), cell
+    query = f"""
+        select calls.rowid, coalesce(calls.attempt <= spent.attempt, 0) and status <> '{UNCLEAR}', cell
         from calls left join spent using (call_key)
         where calls.rowid > ? and finished_at_s < ? and json_extract(parameters, '$.questions') is null
         order by calls.rowid limit ?

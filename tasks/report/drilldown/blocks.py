@@ -46,6 +46,7 @@ Row = Mapping[str, Any]
 STATUSES = {
     "met": "m", "partial": "p", "unmet": "u", "parse_error": "e", "refused": "r", "truncated": "t",
     "context_length": "c", "timeout": "o", "provider_error": "v", "redirected": "d", "too_large": "l",
+    "unclear": "k",
     "no_response": "n", "not_judged": "-", "unknown": "?",
 }  # fmt: skip
 """Every status of a verdict, and its letter in the list of all verdicts; `unknown` stands for any other."""

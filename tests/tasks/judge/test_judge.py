@@ -114,6 +114,34 @@ def test_replies_are_read_without_their_thinking_and_those_that_are_stored_witho
         assert f"First this.</think>\n{read['text']}" == as_it_came["text"]
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("without_scores")
+@pytest.mark.parametrize(("table", "stage"), [("responses", sampled), ("verdicts", judged)])
+@pytest.mark.parametrize("own", [{}, {"criteria_per_call": 5}], ids=["one by one", "in groups"])
+def test_a_row_with_an_unknown_end_is_made_again_without_a_call_when_its_word_is_accepted(
+    own: dict[str, Any], table: str, stage: Callable[..., StageReport], server: FaultServer, tmp_path: Path
+) -> None:
+    def job(**of_both: Any) -> Job:
+        models = [endpoint("a", server.api_base, **of_both)]
+        judges = [endpoint("judge", server.api_base, **own, **of_both)]
+        return prepared(job_on("sample", tmp_path, models=models, judges=judges).model_copy(update={"limit": 1}))
+
+    def odd_end(request: Request, number: int) -> HttpResponse:
+        is_odd = is_judge_request(request) == (stage is judged)
+        return replace(well_behaved(request, number), finish_reason="Odd End" if is_odd else "stop")
+
+    server.behaviour = odd_end
+    sampled(job())
+    stage(job())
+    n_calls = len(server.book)
+    stage(job())
+    stage(job(ends_ok=["another end"]))
+    assert {"unclear"} == {row["status"] for row in rows_in(job(), f"select status from {table}")}
+    stage(job(ends_ok=["odd end"]))
+    assert "unclear" not in {row["status"] for row in rows_in(job(), f"select status from {table}")}
+    assert n_calls == len(server.book)
+
+
 AWAY = HttpResponse(status=307, raw=b"", headers={"Location": "http://elsewhere.example/v1/chat/completions"})
 LARGE = HttpResponse("x" * (MOST_TEXT_BYTES + 1))
 
@@ -160,3 +188,15 @@ def test_what_failed_so_is_a_row_that_only_retry_failed_asks_for_again(
     stage(job, retry_failed=True)
     assert len(server.book) == n_calls + 1
     assert [] == rows_in(job, f"select 1 from {table} where error is not null")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("without_scores")
+def test_an_opening_that_may_be_thinking_is_kept_and_noted_once(server: FaultServer, tmp_path: Path) -> None:
+    server.behaviour = lambda _request, _number: HttpResponse("<scratchpad>Hm.</scratchpad>It is void.")
+    job = prepared(job_on("sample", tmp_path, models=[endpoint("a", server.api_base)]))
+
+    report = sampled(job, size=1)
+
+    assert 1 == sum("a: responses begin with <scratchpad>" in line for line in report.warnings)
+    assert {"<scratchpad>Hm.</scratchpad>It is void."} == {row["text"] for row in rows_in(job, "from responses")}

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.conversation import PLACEHOLDERS, build_messages, fill, final_text, missing_placeholders
+from tasks.rules.conversation import (
+    PLACEHOLDERS,
+    build_messages,
+    fill,
+    final_text,
+    missing_placeholders,
+    unknown_opening,
+)
 from tasks.rules.records import Turn
 
 CONVERSATION, ITEM = PLACEHOLDERS
@@ -48,7 +55,7 @@ def test_a_template_is_told_what_it_lacks() -> None:
 
 # replies
 
-TAGS = ("think", "thinking", "reasoning", "reason")
+TAGS = ("think", "thinking", "thought", "reasoning", "reason", "seed:think")
 
 
 @pytest.mark.parametrize("name", [spelling(tag) for tag in TAGS for spelling in (str, str.upper, str.title)])
@@ -96,6 +103,55 @@ def test_a_text_that_does_not_start_with_thinking_is_kept_whole(text: str, tag: 
     assert final_text(reply).replace("\n", "").replace("\r", "") == reply.replace("\n", "").replace("\r", "")
 
 
+ANALYSIS = "<|channel|>analysis<|message|>Is it <b>a debt</b>?"
+FORMATS = {
+    "gpt-oss": f"{ANALYSIS}<|end|><|start|>assistant<|channel|>final<|message|>The <|end|> reply.<|return|>",
+    "gpt-oss from its start": f"<|start|>assistant{ANALYSIS}<|end|><|start|>assistant<|channel|>final<|message|>"
+    "The <|end|> reply.",
+    "gpt-oss with a comment": f"{ANALYSIS}<|end|><|start|>assistant<|channel|>commentary<|message|>So.<|end|>"
+    "<|start|>assistant<|channel|>final <|constrain|>json<|message|>The <|end|> reply.<|end|>",
+    "gpt-oss without thinking": "<|channel|>final<|message|>The <|end|> reply.<|return|>",
+    "gpt-oss without its marks": "analysisIs it a debt?assistantcommentarySo.assistantfinalThe <|end|> reply.",
+    "Mistral": "[THINK]Is it a debt?[/THINK]The <|end|> reply.",
+    "Kimi": "◁think▷Is it a debt?◁/think▷The <|end|> reply.",
+    "Gemma": "<|channel>thought\nIs it a debt?<channel|>The <|end|> reply.",
+    "Cohere": "<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>The <|end|> reply.<|END_RESPONSE|>",
+    "OpenThinker": "<|begin_of_thought|>Hm.<|end_of_thought|>\n<|begin_of_solution|>The <|end|> reply."
+    "<|end_of_solution|>",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_thinking_in_the_format_of_a_model_is_taken_away(name: str) -> None:
+    assert "The <|end|> reply." == final_text(FORMATS[name])
+    assert unknown_opening(final_text(FORMATS[name])) is None
+
+
+@pytest.mark.parametrize("text", [ANALYSIS, "[THINK]Is it", "<seed:think>Is it</think>", "<|START_THINKING|>Is it"])
+def test_thinking_in_the_format_of_a_model_that_never_ends_leaves_nothing(text: str) -> None:
+    assert "" == final_text(text)
+
+
+@pytest.mark.parametrize("text", [
+    "<p>The reply</p>", "<?xml version='1.0'?><contract/>", "<!doctype html>", "<thinker>reply</thinker>",
+    "analysis of the contract", "analysis: it is <b>void</b>", "[1] See below.", "[Thinking] about it", "<|x|>a",
+    "<result>The reply</result>", "<reason >x</reason >", "◁b▷", "A <|channel|>final<|message|> in a text",
+    "<analysis>It is void.</analysis>The reply", "<scratchpad>x</scratchpad>y",
+])  # fmt: skip
+def test_a_reply_that_begins_with_any_other_tag_stays_as_it_is(text: str) -> None:
+    assert text == final_text(text)
+
+
+@pytest.mark.parametrize(("text", "opening"), [
+    ("<scratchpad>x</scratchpad>y", "<scratchpad>"), (" <|inner_thoughts|>x", "<|inner_thoughts|>"),
+    ("<my-reasoning>x", "<my-reasoning>"), ('<think budget="9">x', '<think budget="9">'),
+    ("<analysis>x</analysis>y", "<analysis>"), ("<p>x</p>", None), ("<result>x", None), ("Think about it.", None),
+    ("<table><tr>", None), ("", None), ("I <think> so", None),
+])  # fmt: skip
+def test_an_unknown_opening_that_looks_like_thinking_is_found(text: str, opening: str | None) -> None:
+    assert opening == unknown_opening(text)
+
+
 BREAKS = {
     "a\nb": "a\nb", "a\n\nb": "a\n\nb", "a\n\n\nb": "a\n\nb", "a" + "\n" * 50 + "b": "a\n\nb",
     "a\r\n\r\nb": "a\r\n\r\nb", "a\r\n\r\n\r\nb": "a\n\nb", "a\n\n\nb\n\n\nc": "a\n\nb\n\nc", "\n\n\n a \n\n\n": "a",
@@ -117,7 +173,21 @@ def test_nothing_is_added_to_a_reply(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["<think>", "</think>", "<think></reason>", "<reason>x</reason>", "<", "\n\n\n", "\r"]
+    "piece",
+    [
+        "<|channel|>",
+        "<|end|>",
+        "[THINK]",
+        "analysisx",
+        " ",
+        "<think>",
+        "</think>",
+        "<think></reason>",
+        "<reason>x</reason>",
+        "<",
+        "\n\n\n",
+        "\r",
+    ],
 )
 def test_a_hostile_text_costs_no_more_than_a_long_one(piece: str) -> None:
     # Quadratic time on a text of this length would be minutes.

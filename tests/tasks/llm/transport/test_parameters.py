@@ -103,3 +103,20 @@ def test_whatever_changes_a_reply_is_part_of_the_identity(target_of_one: Any, ch
     keys = [(call := Call(to, MESSAGES, "c")).key(call.parameters(to.parameters)) for to in targets]
     assert targets[0].config_hash != targets[1].config_hash
     assert changes_call == (keys[0] != keys[1])
+
+
+@pytest.mark.parametrize("target_of_one", [target_of, judge_target])
+def test_accepted_ends_are_no_part_of_any_identity(target_of_one: Any) -> None:
+    plain, accepting = (
+        target_of_one(Judge.model_validate({"name": "openai/gpt-5", "ends_ok": words})) for words in ([], ["finished"])
+    )
+
+    assert accepting.ends_ok == ("finished",)
+    assert plain.config_hash == accepting.config_hash
+    assert plain.parameters == accepting.parameters
+
+
+@pytest.mark.parametrize("word", ["length", "MAX_TOKENS", "content_filter"])
+def test_a_word_for_a_cut_or_filtered_reply_cannot_be_accepted(word: str) -> None:
+    with pytest.raises(ValidationError, match="ends_ok"):
+        Model.model_validate({"name": "openai/gpt-5", "ends_ok": [word]})

@@ -1,0 +1,73 @@
+"""Ends of replies: what the words mean with which providers say why a reply ended.
+
+A reply is complete only if its word is in a list. The words for failures are open sets, of which providers invent more,
+so they are recognised by their parts. Any other word is unknown: its reply may be half a text.
+"""
+
+import json
+import re
+from collections.abc import Collection
+from enum import Enum
+from typing import Any
+
+
+class End(Enum):
+    """The meaning of the word with which a reply ended."""
+
+    COMPLETE = "complete"
+    CUT = "cut"
+    """A limit of tokens was reached."""
+    FILTERED = "filtered"
+    """A filter, or the model, refused the content."""
+    TROUBLE = "trouble"
+    """The server stopped early, or has not finished; the same request may succeed."""
+    UNKNOWN = "unknown"
+
+
+_COMPLETE = frozenset({
+    "stop", "stopped", "stop_sequence", "stop_sequence_reached", "stop_criteria_met", "end_turn", "end_of_turn", "eos",
+    "eos_token", "end_of_text", "endoftext", "end_of_sequence", "complete", "completed", "finish", "finished", "normal",
+    "succeeded",
+})  # fmt: skip
+_PARTS = (
+    (End.FILTERED,
+     r"filter|safety|refus|guardrail|prohibit|moderat|block|sensitive|toxic|recitation|spii|policy|flagged|armor"),
+    (End.CUT, r"length|max_|maximum|token_limit|tokens_limit|context|error_limit|^limit$"),
+    (End.TROUBLE,
+     r"error|abort|cancel|time_?d?_?out|time_limit|overload|insufficient|unavailable|interrupt|disconnect|fail|crash"
+     r"|preempt|queued|pending|progress|running|unfinished|not_finished|incomplete"),
+)  # fmt: skip
+TOOL_CALLS = frozenset({"tool_calls", "tool_use", "function_call", "TOOL_CALL"})
+"""Words of a reply that waits for the result of a tool, as LiteLLM knows them."""
+
+
+def end_word(stated: Any) -> str | None:
+    """Return what a provider put in place of a word as text; None if it stated nothing."""
+    if stated is None or (isinstance(stated, str) and not stated.strip()):
+        return None
+    return stated if isinstance(stated, str) else json.dumps(stated)
+
+
+def plain_word(word: str) -> str:
+    """Return a word in the form in which words are compared: lower case, parts joined by `_`."""
+    return re.sub(r"[\s_-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word.strip())).lower()
+
+
+def meaning_of(word: str | None) -> End:
+    """Return the meaning of the word with which a reply ended; a whole reply without a word is complete."""
+    if word is None:
+        return End.COMPLETE
+    plain = plain_word(word)
+    if plain in _COMPLETE:
+        return End.COMPLETE
+    return next((end for end, parts in _PARTS if re.search(parts, plain)), End.UNKNOWN)
+
+
+def is_among(word: str | None, words: Collection[str]) -> bool:
+    """Return whether a word is one of some words, in any case."""
+    return word is not None and word.lower() in {each.lower() for each in words}
+
+
+def stated_end(word: str) -> str:
+    """Return the part of an error that names the word with which a reply ended."""
+    return f'ended with "{word}"'

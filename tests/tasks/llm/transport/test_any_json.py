@@ -1,0 +1,139 @@
+"""Replies with any JSON in any of their fields: each is the outcome of its call, which is stored."""
+
+import copy
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.faults.server import FaultServer, HttpResponse
+from tests.tasks.llm.conftest import Calling, call_to
+from tests.tasks.llm.transport.test_ends import RESPONSE, USAGE
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usefixtures("hurried"),
+    pytest.mark.filterwarnings("ignore:Pydantic serializer warnings"),
+]
+
+LOGPROBS = {"content": [{"token": "A debt.", "logprob": -0.1, "bytes": [65], "top_logprobs": []}], "refusal": None}
+MESSAGE = {"role": "assistant", "content": "A debt.", "refusal": None, "reasoning_content": "Hm.", "tool_calls": None}
+COMPLETION: dict[str, Any] = {
+    "id": "c", "object": "chat.completion", "created": 1, "model": "m", "system_fingerprint": "f", "error": None,
+    "choices": [{"index": 0, "message": MESSAGE, "finish_reason": "stop", "logprobs": LOGPROBS}],
+    "usage": {**USAGE, "prompt_tokens_details": {"cached_tokens": 1},
+              "completion_tokens_details": {"reasoning_tokens": 1}},
+}  # fmt: skip
+PIECE: dict[str, Any] = {
+    **COMPLETION, "object": "chat.completion.chunk",
+    "choices": [{"index": 0, "delta": MESSAGE, "finish_reason": "stop", "logprobs": LOGPROBS}],
+}  # fmt: skip
+EMBEDDINGS: dict[str, Any] = {
+    "object": "list", "model": "m", "data": [{"object": "embedding", "index": 0, "embedding": [0.5, 1.0]}],
+    "usage": {"prompt_tokens": 1, "total_tokens": 1},
+}  # fmt: skip
+DECISIONS: dict[str, Any] = {
+    "id": "d", "model": "m", "answers": [{"type": "predicate", "name": "c1", "probability": 0.5}],
+    "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2},
+}  # fmt: skip
+QUESTIONS = [{"type": "predicate", "name": "c1", "instructions": "Is it?"}]
+ROUTES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "vllm": (COMPLETION, {}), "openai": (COMPLETION, {"name": "openai/c"}),
+    "streamed": (PIECE, {"is_streamed": True}), "openai-streamed": (PIECE, {"name": "openai/c", "is_streamed": True}),
+    "responses": (RESPONSE, {"name": "openai/c", "parameters": {"api": "responses"}}),
+    "embedding": (EMBEDDINGS, {"name": "openai/c", "parameters": {"api": "embedding"}}),
+    "decisions": (DECISIONS, {"name": "openai/c", "parameters": {"api": "decisions"}, "questions": QUESTIONS}),
+}  # fmt: skip
+"""Route -> the body of a good reply, and target settings."""
+
+ODD: list[Any] = [
+    None, True, 5, -1, 0.5, float("nan"), float("inf"), 10**400, "", "x", "cut \ud83d", [], {}, [5], [None], [[]],
+    {"a": 1}, {"type": "text"}, {"content": 5}, {"token": 5, "logprob": "x"},
+]  # fmt: skip
+DEEP = "[" * 900 + "]" * 900
+JSON = st.recursive(
+    st.sampled_from(ODD) | st.text(max_size=5) | st.integers() | st.floats(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(
+        ["type", "text", "content", "message", "token", "logprob", "code", "role", "index", "error", "name"]
+    ), inner, max_size=3),
+    max_leaves=6,
+)  # fmt: skip
+
+
+def paths_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths of all fields in a body."""
+    if path:
+        yield path
+    fields = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, inner in fields:
+        yield from paths_in(inner, (*path, name))
+
+
+def with_field(body: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    changed = copy.deepcopy(body)
+    holder: Any = changed
+    for name in path[:-1]:
+        holder = holder[name]
+    holder[path[-1]] = value
+    return changed
+
+
+def response_of(body: str, *, is_streamed: bool) -> HttpResponse:
+    if is_streamed:
+        events = f"data: {body}\n\ndata: [DONE]\n\n"
+        return HttpResponse(raw=events.encode(), headers={"Content-Type": "text/event-stream"})
+    return HttpResponse(raw=body.encode())
+
+
+def outcomes(route: str, bodies: list[str]) -> list[Any]:
+    """The replies to calls that get these bodies, or the exceptions; final ones are the same in a later run."""
+    _, target = ROUTES[route]
+    is_streamed = target.get("is_streamed", False)
+
+    def behaviour(request: dict[str, Any], _number: int) -> HttpResponse:
+        text = request["input"] if "input" in request else request["messages"][0]["content"]
+        text = text[0] if isinstance(text, list) else text
+        return response_of(bodies[int(text["content"] if isinstance(text, dict) else text)], is_streamed=is_streamed)
+
+    with tempfile.TemporaryDirectory() as folder, FaultServer(behaviour) as server:
+        calling = Calling(Path(folder) / "ledger", attempts=1, concurrency=64)
+        calls = [call_to(server, str(number), timeout_s=60.0, **target) for number in range(len(bodies))]
+        first = calling.at_once(*calls)
+        n_calls = len(server.book)
+        final = [call for call, reply in zip(calls, first, strict=True) if getattr(reply, "is_final", False)]
+        again = calling.at_once(*final)
+        assert n_calls == len(server.book)
+        assert [reply.status for reply in first if getattr(reply, "is_final", False)] == [each.status for each in again]
+        return first
+
+
+STATUSES = {"ok", "empty", "unclear", "refused", "truncated", "provider_error", "context_length", "timeout"}
+
+
+def assert_outcomes(replies: list[Any]) -> None:
+    for reply in replies:
+        assert not isinstance(reply, BaseException) or "NotCalled" in str(type(reply).__mro__), reply
+    assert STATUSES >= {reply.status for reply in replies if not isinstance(reply, BaseException)}
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_each_field_may_hold_each_odd_value(route: str) -> None:
+    body, _ = ROUTES[route]
+    bodies = [json.dumps(with_field(body, path, value)) for path in paths_in(body) for value in ODD]
+    bodies += [json.dumps(with_field(body, path, "DEEP")).replace('"DEEP"', DEEP) for path in paths_in(body)]
+    assert_outcomes(outcomes(route, bodies))
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_any_json_in_any_field_is_the_outcome_of_its_call(route: str, data: st.DataObject) -> None:
+    body, _ = ROUTES[route]
+    changes = st.tuples(st.sampled_from(list(paths_in(body))), JSON)
+    bodies = [json.dumps(with_field(body, *change)) for change in data.draw(st.lists(changes, min_size=8, max_size=8))]
+    assert_outcomes(outcomes(route, bodies))
