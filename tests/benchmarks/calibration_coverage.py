@@ -2,7 +2,8 @@
 estimates are off.
 
 The model's log-odds are the true ones times a factor: 1 is perfect calibration, above 1 the model is overconfident.
-Decisions of a task are correlated: a share of them has the same luck. In a group, the other criteria shift the log-odds by a constant, and later positions shift them further.
+Decisions of a task are correlated: a share of them has the same luck. In a group, the other criteria shift the
+log-odds by a constant, and later positions shift them further.
 """
 
 import itertools
@@ -34,7 +35,7 @@ def sums_of(p: Floats, y: Floats) -> Floats:
 
 
 def world(n_tasks: int, shared: float, factor: float, generator: np.random.Generator) -> tuple[Floats, Floats, Floats]:
-    """The model's probabilities, the true ones, and the decisions; each of shape (n_tasks, CRITERIA)."""
+    """The model's probabilities, the true ones, and the decisions, each of shape (n_tasks, CRITERIA)."""
     odds = generator.beta(1.2, 1.2, (n_tasks, CRITERIA))
     of_task = np.broadcast_to(generator.random((n_tasks, 1)), odds.shape)
     luck = np.where(generator.random(odds.shape) < shared, of_task, generator.random(odds.shape))

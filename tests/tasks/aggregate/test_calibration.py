@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit import Rows, admitted, aggregated, combined, criterion, reading, response, row, rows_in, values_in, verdict
+from tests.kit import Rows, admitted, aggregated, combined, criterion, reading, response, row, rows_in, verdict
 from warehouse import Reader
 
 RESPONSE = response("t0")

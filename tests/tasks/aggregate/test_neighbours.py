@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from tasks.figures.scope import Scope
+from tasks.figures.shown import figure_of
 from tests.kit import Row, Rows, admitted, combined, criterion, reading, response, row, verdict
+from tests.tasks.report.synthetic.scopes import scope_of
 
 
 def arranged(of_criterion: Row, value: float, arrangement: str, position: int = 1, n_in_call: int = 1) -> Row:
@@ -68,6 +71,22 @@ def test_agreement_with_a_ternary_grader_is_with_its_binary_reading(tmp_path: Pa
         effects = reader.rows("select measure_of from neighbour_effects where breakdown = 'all' order by all")
 
     assert [each["measure_of"] for each in effects] == ["agreement with other (as binary)", "met"]
+
+
+@pytest.mark.parametrize(("names", "shown"), [((), {"a-judge"}), (("a-judge",), {"a-judge"}), (("other",), set())])
+def test_the_figure_shows_a_judge_without_any_other_verdict(
+    names: tuple[str, ...], shown: set[str], tmp_path: Path
+) -> None:
+    rows = responses_to(CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts_of("other", CRITERIA))
+    scope = scope_of(tmp_path, rows)
+    scope = Scope(scope.job.model_copy(update={"named_judges": names}), scope.reader)
+
+    effects = scope.rows_of(figure_of("neighbour_effects"))
+
+    assert {each["judge_config"] for each in effects} == shown
+    assert {each["measure_of"] for each in effects if each["breakdown"] == "all"} == (
+        {"met", "agreement with other"} if shown else set()
+    )
 
 
 THIRDS = {2: "", 3: "fml", 4: "fmll", 5: "fmmll", 6: "ffmmll", 7: "ffmmlll"}

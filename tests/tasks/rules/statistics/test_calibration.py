@@ -62,7 +62,7 @@ def test_what_noise_adds_to_the_error_of_a_calibrated_judge_is_taken_off() -> No
 
 
 def judged(n_tasks: int, factor: float, shared: float, seed: int) -> np.ndarray:
-    """The sums of a made-up judge by task; factor 1 is calibrated, and `shared` criteria of a task have the same luck."""
+    """The sums of a made-up judge by task; with the factor 1 it is calibrated."""
     p, _, decided = world(n_tasks, shared, factor, np.random.default_rng((20261126, seed)))
     return sums_of(p, decided)
 
@@ -76,7 +76,7 @@ def test_calibrated_judges_are_rarely_called_miscalibrated_even_if_verdicts_of_a
     lows = [calibration.corrected_error(judged(n_tasks, 1.0, shared, seed), sampled)[1] for seed in range(120)]
 
     n_called = sum(low > 0.0 for low in lows)
-    assert n_called <= 8  # of 120: with a chance of 2.5 % for each, more happen in one of a hundred runs
+    assert n_called <= 8  # of 120: three are expected
 
 
 def test_an_error_that_chance_does_not_explain_has_an_interval_above_zero_around_the_truth() -> None:

@@ -103,9 +103,7 @@ def test_a_residual_counts_more_for_standard_errors_the_more_its_label_has_pulle
     people = np.array(10 * [1.0, 0.0])
     nothing = np.zeros(20)
     known = KnownTasks(offset=nothing, positive=contribution, negative=nothing, judged=nothing)
-    labels = Labels(
-        task=np.arange(20), contribution=contribution, label=people, judge=nothing, factor=np.ones(20)
-    )
+    labels = Labels(task=np.arange(20), contribution=contribution, label=people, judge=nothing, factor=np.ones(20))
 
     result = corrected(known, labels, uses_judge=False)
 
