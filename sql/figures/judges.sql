@@ -172,3 +172,16 @@ select * replace (nullif(label, '') as label)
 from presented_grader_reliability
 where breakdown = $breakdown
 order by label, grader_set;
+
+-- name: neighbour_effects
+-- Changes of verdicts by other criteria in a call. The judge need not have any
+-- other verdicts: then its label is its name.
+select
+    coalesce(judge_config, judge) as judge_config,
+    judge, judge_config_hash, template_hash, grading, judge_trial, arrangement, compared_with,
+    measure_of, breakdown, label, n, n_tasks, before, after, change, change_ci_low, change_ci_high,
+    is_small
+from revision_neighbour_effects
+left join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+where len($judges::varchar[]) = 0 or list_contains($judges::varchar[], judge)
+order by judge, measure_of <> 'met', measure_of, compared_with, arrangement, breakdown, label;

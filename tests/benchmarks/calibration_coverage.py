@@ -1,10 +1,12 @@
 """How often intervals contain the true calibration and neighbour effects of a made-up decision model, and how far the
 estimates are off.
 
-The model's log-odds are the true ones times a factor: above 1 the model is overconfident. Decisions of a task are
-correlated. In a group, the other criteria shift the log-odds by a constant, and later positions shift them further.
+The model's log-odds are the true ones times a factor: 1 is perfect calibration, above 1 the model is overconfident.
+Decisions of a task are correlated: a share of them has the same luck. In a group, the other criteria shift the
+log-odds by a constant, and later positions shift them further.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -15,8 +17,11 @@ from tasks.rules.statistics.calibration import BINS, brier, calibration_error
 from tests.benchmarks.figures import arguments, markdown
 
 Floats = NDArray[np.float64]
-WORLDS = ((100, 15, 1.5), (100, 15, 2.0), (300, 18, 1.5), (300, 18, 2.5))
-"""Number of tasks, criteria per task, and the factor."""
+FACTORS = (1.0, 1.2, 1.5, 2.0)
+WORLDS = ((50, 0.2), (100, 0.2), (300, 0.2), (100, 0.6))
+"""Number of tasks, and the share of a task's criteria that have the same luck."""
+CRITERIA = 16
+"""Criteria per task."""
 
 
 def sums_of(p: Floats, y: Floats) -> Floats:
@@ -29,11 +34,12 @@ def sums_of(p: Floats, y: Floats) -> Floats:
     return sums
 
 
-def world(n_tasks: int, n_criteria: int, factor: float, generator: np.random.Generator) -> Floats:
-    odds = generator.beta(1.2, 1.2, (n_tasks, n_criteria))
+def world(n_tasks: int, shared: float, factor: float, generator: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+    """The model's probabilities, the true ones, and the decisions, each of shape (n_tasks, CRITERIA)."""
+    odds = generator.beta(1.2, 1.2, (n_tasks, CRITERIA))
     of_task = np.broadcast_to(generator.random((n_tasks, 1)), odds.shape)
-    luck = np.where(generator.random(odds.shape) < 0.2, of_task, generator.random(odds.shape))
-    return sums_of(1 / (1 + ((1 - odds) / odds) ** factor), (luck < odds).astype(float))
+    luck = np.where(generator.random(odds.shape) < shared, of_task, generator.random(odds.shape))
+    return 1 / (1 + ((1 - odds) / odds) ** factor), odds, (luck < odds).astype(float)
 
 
 GROUPED = ((40, -0.4, 0.0), (100, -0.4, -0.6), (100, 0.0, 0.0))
@@ -73,21 +79,28 @@ def neighbour_effects(n: int) -> Iterator[Sequence[object]]:
 
 
 def calibrations(n: int) -> Iterator[Sequence[object]]:
-    """The coverage of the measures of calibration."""
-    for n_tasks, n_criteria, factor in WORLDS:
-        generator = np.random.default_rng(7)
-        truth = world(30_000, n_criteria, factor, np.random.default_rng(99)).sum(axis=0)
-        measures = {"brier": brier, "calibration_error": calibration_error}
-        results: dict[str, list[tuple[float, float, float]]] = {name: [] for name in measures}
+    """The coverage of the measures of calibration, and how often they exclude 0."""
+    for factor, (n_tasks, shared) in itertools.product(FACTORS, WORLDS):
+        # Another seed for each world: else one odd sample would show in all of them.
+        generator = np.random.default_rng((7, n_tasks, round(10 * shared), round(10 * factor)))
+        p, true_p, decided = world(30_000, shared, factor, np.random.default_rng(99))
+        truth = {
+            "brier": float(brier(sums_of(p, decided).sum(axis=0))),
+            # Without the noise of decisions, so that it is 0 for the factor 1.
+            "calibration_error": float(calibration_error(sums_of(p, true_p).sum(axis=0))),
+        }
+        results: dict[str, list[tuple[float, float, float]]] = {name: [] for name in truth}
         for _ in range(n):
-            sums = world(n_tasks, n_criteria, factor, generator)
+            p, _, decided = world(n_tasks, shared, factor, generator)
+            sums = sums_of(p, decided)
             task, bin_ = (index.ravel() for index in np.indices(sums.shape[:2]))
             by_name = dict(zip(SUMS, sums.reshape(-1, len(SUMS)).T, strict=True))
             (measured,) = calibration_of([{}], {"task": task, "figure": 0 * task, "bin": bin_, **by_name})
             for name, of_name in results.items():
                 of_name.append((measured[name].value, measured[name].ci_low, measured[name].ci_high))
-        for name, measure in measures.items():
-            yield n_tasks, n_criteria, factor, name, *cells(float(measure(truth)), results[name])
+        for name, of_name in results.items():
+            excludes = f"{np.mean([low > 0 for _, low, _ in of_name]):.1%}"
+            yield factor, n_tasks, shared, name, *cells(truth[name], of_name), excludes
 
 
 def main() -> None:
@@ -95,7 +108,7 @@ def main() -> None:
     n = arguments(__doc__, replications=200).replications
     last = ("truth", "mean estimate", "interval covers")
     markdown(("tasks", "neighbours", "order", "under", *last), neighbour_effects(n))
-    markdown(("tasks", "criteria", "factor", "measure", *last), calibrations(n))
+    markdown(("factor", "tasks", "shared luck", "measure", *last, "excludes 0"), calibrations(n))
 
 
 if __name__ == "__main__":

@@ -2,16 +2,23 @@
 -- label, with the sums of the judge's and another grader's values.
 --
 -- A judge with probabilities is compared with every other judge and person, each
--- in the first repetition. Labels are those of criteria: category, severity,
--- sign of the weight, and kind by its words.
+-- in the first repetition, and with several people together, whose decisions are
+-- pooled. People are those who label; where nobody does, it is not known which
+-- imported graders are people, so all of them are. Labels are those of criteria:
+-- category, severity, sign of the weight, and kind by its words.
 --
 -- built as: table
--- depends on: temp.graded, criteria, graders, intermediate.judge_configs
+-- depends on: temp.graded, criteria, graders, intermediate.judge_configs, labellers
 with pairs as (
     select benchmark, a.grader_id,
         b.grader_id as reference_id,
         a.grader as judge,
-        b.grader as reference
+        b.grader as reference,
+        b.kind = 'imported'
+        and (
+            (benchmark, b.judge) in (select (benchmark, judge) from labellers)
+            or benchmark not in (select benchmark from labellers)
+        ) as is_person
     from graders as a
     inner join graders as b using (benchmark, judge_trial)
     where a.grader_id in (select judging_id from intermediate.judge_configs where has_probabilities)
@@ -20,6 +27,16 @@ with pairs as (
         and (a.grading = 'ternary') = (b.grading = 'ternary')
         and a.configured is distinct from b.configured
         and b.kind <> 'majority'
+),
+
+references_of_pairs as (
+    select benchmark, grader_id, reference_id, judge, reference
+    from pairs
+    union all
+    select benchmark, grader_id, reference_id, judge, '(people together)' as reference
+    from pairs
+    where is_person
+    qualify count(*) over (partition by benchmark, grader_id) > 1
 ),
 
 labels as (
@@ -34,15 +51,15 @@ labels as (
 ),
 
 compared as (
-    select pairs.*, dataset_revision, task_id, labels.breakdown,
+    select benchmark, dataset_revision, judge, reference, task_id, labels.breakdown,
         unnest(labels.labels) as label,
         a.probability as p,
         b.value as y
     from temp.graded as a
     inner join labels using (benchmark, dataset_revision, task_id, criterion_id)
-    inner join pairs using (benchmark, grader_id)
+    inner join references_of_pairs as compared_with using (benchmark, grader_id)
     inner join temp.graded as b
-        on pairs.reference_id = b.grader_id
+        on compared_with.reference_id = b.grader_id
             and a.response_id = b.response_id
             and a.criterion_id = b.criterion_id
 )

@@ -2,10 +2,11 @@
 -- arrangement to another, under a label, with sums over paired criteria.
 --
 -- `measure_of` is met (the values themselves), or the agreement with a grader.
--- Positions and sizes are those of the second arrangement.
+-- Positions and sizes are those of the second arrangement. The grader may be the
+-- only one that decided on the response: the judge itself need not have.
 --
 -- built as: table
--- depends on: temp.graded, graders, neighbour_verdicts
+-- depends on: intermediate.current_verdicts, graders, neighbour_verdicts
 with decided as (
     select *, hash(judge, judge_config_hash, template_hash, grading, judge_trial) as judging_id
     from neighbour_verdicts
@@ -23,20 +24,26 @@ paired as (
     where a.arrangement < b.arrangement
 ),
 
+others as (
+    select response_id, benchmark, criterion_id, graders.grader_id, graders.grader, graders.grading,
+        value
+    from intermediate.current_verdicts
+    semi join paired using (response_id)
+    inner join graders using (benchmark)
+    where judging_id = graders.grader_id and graders.judge_trial = 1 and value is not null
+),
+
 compared as (
     select *, 'met' as measure_of from paired
     union all
     select paired.* replace (
-            (value_a = graded.value)::double as value_a, (value_b = graded.value)::double as value_b
+            (value_a = others.value)::double as value_a, (value_b = others.value)::double as value_b
         ),
-        'agreement with ' || graders.grader as measure_of
+        'agreement with ' || others.grader as measure_of
     from paired
-    inner join temp.graded using (benchmark, response_id, criterion_id)
-    inner join graders using (benchmark, grader_id)
-    where graders.kind <> 'majority'
-        and graders.judge_trial = 1
-        and grader_id <> paired.judging_id
-        and (graders.grading = 'ternary') = (paired.grading = 'ternary')
+    inner join others using (benchmark, response_id, criterion_id)
+    where others.grader_id <> paired.judging_id
+        and (others.grading = 'ternary') = (paired.grading = 'ternary')
 ),
 
 labelled as (

@@ -147,9 +147,10 @@ _RELIABILITY = Figure(
 _CALIBRATION = Figure(
     "calibration",
     "Calibration of probabilities",
-    "A judge's probabilities against the decisions of another grader, such as people or a stronger judge. The "
-    "calibration error is the mean distance between a probability and the share that is really met. The Brier score is "
-    "reliability minus resolution plus uncertainty.",
+    "A judge's probabilities against the decisions of another grader, such as people or a stronger judge; the "
+    "decisions of several people are also pooled (people together). The calibration error is the mean distance between "
+    "a probability and the share that is really met; its interval begins at 0 unless chance does not explain the "
+    "error. Reliability minus resolution plus uncertainty is about the Brier score.",
     "judge reference breakdown label calibration_error± is_small plain_error brier± reliability resolution "
     "uncertainty mean_probability met_share n n_tasks",
     query="from presented_calibration order by judge, reference, breakdown, label",
@@ -174,8 +175,6 @@ _NEIGHBOURS = Figure(
     "configured) and shuffled (groups in another order). The change is the second share minus the first: of met "
     "criteria (met), or of criteria on which another grader agrees (agreement).",
     "judge measure_of compared_with arrangement breakdown label change± is_small before after n n_tasks",
-    query="from presented_neighbour_effects "
-    "order by judge, measure_of <> 'met', measure_of, compared_with, arrangement, breakdown, label",
     measured=("change",),
 )
 _LENIENCY = Figure(

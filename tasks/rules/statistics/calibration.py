@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.statistics.intervals import Draws, Floats, quotient, ratio_intervals
+from tasks.rules.statistics.intervals import Draws, Floats, expanded_tails, quotient, ratio_intervals
 
 BINS = 10
 """Bins of equal width, as scikit-learn's `calibration_curve` has them with `strategy="uniform"`."""
-METHOD = "calibration-3"
+METHOD = "calibration-4"
 """The name of the method, stored with figures; increase the number when the method changes."""
 Sums = NDArray[Any]
 
@@ -63,7 +63,8 @@ def corrected_error(task_sums: Sums, sampled: Draws) -> Floats:
 
     Whole tasks are drawn with replacement; the error is taken to be above the truth by as much as the mean of the draws
     is above the error. With the signs of the bins' differences fixed, the error is a pooled share; the interval of this
-    share is moved by the same amount.
+    share is moved by the same amount. Noise has chosen these signs, so this interval is no test of calibration: its low
+    end is 0 unless the error is above `largest_by_chance`.
 
     Args:
         task_sums: shape (n_tasks, `BINS`, 6).
@@ -73,14 +74,40 @@ def corrected_error(task_sums: Sums, sampled: Draws) -> Floats:
         The error, low and high; without an interval NaN (see `ratio_intervals`).
     """
     used = task_sums[..., :3]  # n, p and y are enough
-    plain = calibration_error(used.sum(axis=0))
+    total = used.sum(axis=0)
+    plain = calibration_error(total)
     of_draws = sampled @ used.astype(sampled.dtype).reshape(len(used), -1)
-    drawn = calibration_error(of_draws.reshape(-1, *used.shape[1:]))
+    drawn = of_draws.reshape(-1, *used.shape[1:])
     excess = used[..., 1] - used[..., 2]
     signed = (excess * np.sign(excess.sum(axis=0))).sum(axis=1, keepdims=True)
     ends = ratio_intervals(signed, used[..., 0].sum(axis=1, keepdims=True), sampled=sampled)[0]
-    moved: Floats = np.array([plain, *ends]) - (np.nanmean(drawn) - plain)
+    moved: Floats = np.array([plain, *ends]) - (np.nanmean(calibration_error(drawn)) - plain)
+    has_interval = not np.isnan(ends).any()
+    if has_interval and plain <= largest_by_chance(total, drawn, len(used)):
+        moved[1] = 0.0
     return np.maximum(0.0, moved)
+
+
+def largest_by_chance(total: Sums, drawn: Sums, n_tasks: int) -> float:
+    """Return the calibration error that a calibrated judge exceeds in 2.5 % of samples.
+
+    The draws deviate from the sample as samples of a calibrated judge deviate from 0. A task's verdicts are drawn
+    together, so they may be correlated: outcomes tossed one by one from the probabilities would vary too little.
+
+    Args:
+        total: shape (`BINS`, 3), sums over tasks.
+        drawn: shape (n_resamples, `BINS`, 3), the same of draws of whole tasks.
+        n_tasks: at least two; for few tasks the tail is expanded.
+    """
+    noise = _differences(drawn) - _differences(total)
+    tail = float(expanded_tails(np.asarray(float(n_tasks))))
+    return float(np.quantile(np.abs(noise).sum(axis=-1), 1.0 - tail))
+
+
+def _differences(sums: Sums) -> Floats:
+    """Return each bin's part of the mean difference of probability and truth, shape (..., `BINS`)."""
+    n, p, y, *_ = np.moveaxis(sums, -1, 0)
+    return quotient(p - y, n.sum(axis=-1, keepdims=True))
 
 
 def _totals(sums: Sums) -> Sums:

@@ -243,3 +243,20 @@ def test_many_criteria_are_decided_as_each_alone(when: When, criteria: list[Case
 def test_repetitions_are_asked_only_where_they_are_compared() -> None:
     assert 3 == When(disagreement=True).n_repetitions(3)
     assert 1 == When(weight_above=7).n_repetitions(3)
+
+
+def test_a_confidence_at_the_limit_is_not_below_it() -> None:
+    criterion = described(([1.0], 5, "A", None, "a", ()))
+    when = When(confidence_below=0.9)
+
+    assert rules.reasons_to_escalate(when, [1.0], 0.9, criterion) == []
+    assert rules.reasons_to_escalate(when, [1.0], 0.899, criterion) == ["confidence"]
+
+
+def test_only_levels_with_confidences_on_both_sides_are_tried() -> None:
+    paired = noise(1, 10)
+    confidence = np.resize([0.9, 0.99], len(paired.strong))
+    tried = rules.candidates(replace(paired, facts=replace(paired.facts, confidence=confidence)), has_repetitions=False)
+
+    alone = [each.name for each in tried if each.name.startswith("confidence below")]
+    assert alone == ["confidence below 0.95", "confidence below 0.99"]

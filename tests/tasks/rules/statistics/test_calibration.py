@@ -4,6 +4,7 @@ import re
 
 import duckdb
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
@@ -12,7 +13,7 @@ from sklearn.metrics import brier_score_loss
 import sql
 from tasks.rules.statistics import calibration
 from tasks.rules.statistics.intervals import draws
-from tests.benchmarks.calibration_coverage import sums_of
+from tests.benchmarks.calibration_coverage import sums_of, world
 
 P = st.one_of(st.integers(0, 20).map(lambda n: n / 20), st.integers(0, 1000).map(lambda n: n / 1000))
 CASES = st.lists(st.tuples(P, st.booleans()), min_size=1, max_size=80)
@@ -58,3 +59,41 @@ def test_what_noise_adds_to_the_error_of_a_calibrated_judge_is_taken_off() -> No
 
     assert value < calibration.calibration_error(sums.sum(axis=0))
     assert 0.0 <= low <= value <= high
+
+
+def judged(n_tasks: int, factor: float, shared: float, seed: int) -> np.ndarray:
+    """The sums of a made-up judge by task; with the factor 1 it is calibrated."""
+    p, _, decided = world(n_tasks, shared, factor, np.random.default_rng((20261126, seed)))
+    return sums_of(p, decided)
+
+
+@pytest.mark.parametrize("n_tasks", [50, 120])
+@pytest.mark.parametrize("shared", [0.0, 0.6, 1.0])
+def test_calibrated_judges_are_rarely_called_miscalibrated_even_if_verdicts_of_a_task_go_together(
+    shared: float, n_tasks: int
+) -> None:
+    sampled = draws(n_tasks, 500, 1)
+    lows = [calibration.corrected_error(judged(n_tasks, 1.0, shared, seed), sampled)[1] for seed in range(120)]
+
+    n_called = sum(low > 0.0 for low in lows)
+    assert n_called <= 8  # of 120: three are expected
+
+
+def test_an_error_that_chance_does_not_explain_has_an_interval_above_zero_around_the_truth() -> None:
+    sampled = draws(100, 500, 1)
+    p, true_p, _ = world(20_000, 0.2, 2.0, np.random.default_rng(1))
+    truth = float(calibration.calibration_error(sums_of(p, true_p).sum(axis=0)))
+    ends = [calibration.corrected_error(judged(100, 2.0, 0.2, seed), sampled)[1:] for seed in range(60)]
+
+    assert all(low > 0.0 for low, _ in ends)
+    assert sum(low <= truth <= high for low, high in ends) >= 53
+
+
+def test_too_few_tasks_that_differ_have_no_interval_rather_than_one_from_zero() -> None:
+    p = np.full((10, 4), 0.75)
+    sums = sums_of(p, np.tile([1.0, 1.0, 1.0, 0.0], (10, 1)))
+    value, low, high = calibration.corrected_error(sums, draws(10, 200, 1))
+
+    assert value == 0.0
+    assert np.isnan(low)
+    assert np.isnan(high)

@@ -95,3 +95,20 @@ def test_an_interval_reaches_further_to_the_side_that_few_tasks_show() -> None:
 
     assert result.mean - result.low > 1.2 * (result.high - result.mean)
     assert result.high - result.mean > 2.0 * result.error
+
+
+def test_a_residual_counts_more_for_standard_errors_the_more_its_label_has_pulled_the_fit() -> None:
+    """One label weighs as much as nine others in the fit; HC2 divides by the root of one minus the leverage."""
+    contribution = np.array([3.0] + 19 * [1.0])
+    people = np.array(10 * [1.0, 0.0])
+    nothing = np.zeros(20)
+    known = KnownTasks(offset=nothing, positive=contribution, negative=nothing, judged=nothing)
+    labels = Labels(task=np.arange(20), contribution=contribution, label=people, judge=nothing, factor=np.ones(20))
+
+    result = corrected(known, labels, uses_judge=False)
+
+    constant = (9.0 + 9.0) / 28.0
+    leverage = np.array([9.0] + 19 * [1.0]) / 28.0
+    residual = people - constant
+    assert result.values == pytest.approx(contribution * people)
+    assert result.spread == pytest.approx(contribution * (constant + residual / np.sqrt(1.0 - leverage)))

@@ -1,0 +1,111 @@
+"""Changes of verdicts between arrangements of criteria in calls, in the marts, counted by hand."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.figures.scope import Scope
+from tasks.figures.shown import figure_of
+from tests.kit import Row, Rows, admitted, combined, criterion, reading, response, row, verdict
+from tests.tasks.report.synthetic.scopes import scope_of
+
+
+def arranged(of_criterion: Row, value: float, arrangement: str, position: int = 1, n_in_call: int = 1) -> Row:
+    """The verdict of `a-judge` on a criterion in an arrangement of calls."""
+    decided = verdict(response(of_criterion["task_id"]), of_criterion, value)
+    columns = ("response_id", "task_id", "criterion_id", "criterion_hash", "value", "status")
+    return row(
+        "neighbour_verdicts",
+        verdict_id=f"{of_criterion['criterion_id']} {arrangement}",
+        arrangement=arrangement,
+        position_in_call=position,
+        n_in_call=n_in_call,
+        **{name: decided[name] for name in columns},
+    )
+
+
+def responses_to(criteria: Sequence[Row], **tables: list[Row]) -> Rows:
+    """The tasks of criteria with one response each, and more rows by table."""
+    task_ids = sorted({each["task_id"] for each in criteria})
+    responses = [response(task_id) for task_id in task_ids]
+    return combined(admitted(task_ids), {"criteria": criteria, "responses": responses}, tables)
+
+
+def verdicts_of(judge: str, criteria: Sequence[Row], **columns: Any) -> list[Row]:
+    """A grader's verdicts, which call every criterion met."""
+    return [verdict(response(each["task_id"]), each, 1.0, judge=judge, **columns) for each in criteria]
+
+
+CRITERIA = (criterion("t0", 0, 5), criterion("t0", 1, 3))
+ARRANGED = [
+    *(arranged(each, 1.0, "alone") for each in CRITERIA),
+    arranged(CRITERIA[0], 1.0, "grouped", position=1, n_in_call=2),
+    arranged(CRITERIA[1], 0.0, "grouped", position=2, n_in_call=2),
+]
+"""In a group, the judge changes its verdict on the second criterion."""
+
+
+@pytest.mark.parametrize("is_judged", [False, True])
+def test_agreement_needs_one_other_grader_and_no_verdict_of_the_judge_itself(is_judged: bool, tmp_path: Path) -> None:
+    verdicts = verdicts_of("other", CRITERIA)
+    if is_judged:
+        verdicts += verdicts_of("a-judge", CRITERIA)
+
+    with reading(tmp_path, responses_to(CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts)) as reader:
+        effects = reader.rows("from neighbour_effects where breakdown = 'all' order by measure_of desc")
+
+    met, agreement = effects
+    assert met["measure_of"] == "met"
+    assert agreement["measure_of"] == "agreement with other"
+    assert agreement["n"] == 2
+    assert agreement["before"] == 1.0
+    assert agreement["after"] == 0.5
+
+
+def test_agreement_with_a_ternary_grader_is_with_its_binary_reading(tmp_path: Path) -> None:
+    verdicts = verdicts_of("other", CRITERIA, grading="ternary")
+
+    with reading(tmp_path, responses_to(CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts)) as reader:
+        effects = reader.rows("select measure_of from neighbour_effects where breakdown = 'all' order by all")
+
+    assert [each["measure_of"] for each in effects] == ["agreement with other (as binary)", "met"]
+
+
+@pytest.mark.parametrize(("names", "shown"), [((), {"a-judge"}), (("a-judge",), {"a-judge"}), (("other",), set())])
+def test_the_figure_shows_a_judge_without_any_other_verdict(
+    names: tuple[str, ...], shown: set[str], tmp_path: Path
+) -> None:
+    rows = responses_to(CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts_of("other", CRITERIA))
+    scope = scope_of(tmp_path, rows)
+    scope = Scope(scope.job.model_copy(update={"named_judges": names}), scope.reader)
+
+    effects = scope.rows_of(figure_of("neighbour_effects"))
+
+    assert {each["judge_config"] for each in effects} == shown
+    assert {each["measure_of"] for each in effects if each["breakdown"] == "all"} == (
+        {"met", "agreement with other"} if shown else set()
+    )
+
+
+THIRDS = {2: "", 3: "fml", 4: "fmll", 5: "fmmll", 6: "ffmmll", 7: "ffmmlll"}
+"""Number of criteria in a call -> the third of each position: first, middle or last; fewer than three have none."""
+
+
+def test_a_position_belongs_to_the_third_of_its_call(tmp_path: Path) -> None:
+    calls = {f"{position} of {n}": (position, n) for n in THIRDS for position in range(1, n + 1)}
+    criteria = {task_id: criterion(task_id, 0, 5) for task_id in calls}
+    alone = [arranged(each, 0.0, "alone") for each in criteria.values()]
+    grouped = [arranged(criteria[task_id], 1.0, "grouped", *call) for task_id, call in calls.items()]
+
+    with reading(tmp_path, responses_to(list(criteria.values()), neighbour_verdicts=alone + grouped)) as reader:
+        rows = reader.rows("from intermediate.neighbour_changes where breakdown = 'position'")
+
+    names = {"f": "first third", "m": "middle third", "l": "last third"}
+    expected = {
+        f"{position} of {n}": names[letter]
+        for n, letters in THIRDS.items()
+        for position, letter in enumerate(letters, start=1)
+    }
+    assert {each["task_id"]: each["label"] for each in rows} == expected
