@@ -9,7 +9,17 @@ from importlib.resources import files
 from typing import Any
 
 from tasks.benchmarks.base import ANY_FIELD, USUAL_INVARIANTS, Benchmark, Reference, ReviewReference, Vocabulary
-from tasks.benchmarks.rows import as_list, as_mapping, as_text, as_whole_number, criterion_from, split_labels, task_from
+from tasks.benchmarks.rows import (
+    as_list,
+    as_mapping,
+    as_text,
+    as_whole_number,
+    cell_label,
+    cell_text,
+    criterion_from,
+    split_labels,
+    task_from,
+)
 from tasks.rules.conversation import build_messages, turn_pattern
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, ScoreDefinition, Task, Turn
@@ -152,16 +162,16 @@ def parse_row(row: Mapping[str, Any]) -> Task:
     """
     turns = as_whole_number(row.get("turns"))
     conversation = _conversation(row)
-    field, topic, expert = (as_text(row.get(name)) for name in ("field", "topic", "expert"))
+    field, topic, expert = (cell_label(row, name) for name in ("field", "topic", "expert"))
     decisions, pathways = (
-        split_labels(as_text(row.get(kind)), VOCABULARIES.get(field or "", {}).get(kind, ()))
+        split_labels(cell_label(row, kind), VOCABULARIES.get(field or "", {}).get(kind, ()))
         for kind in ("decision_type", "economic_pathway")
     )
     criteria = tuple(_criterion(i, item) for i, item in enumerate(as_list(row.get("rubric"))))
     messages = build_messages(conversation)
     rubric = [(c.criterion_id, c.title, c.weight, c.weight_text, c.severity, c.category) for c in criteria]
     return replace(
-        task_from(as_text(row.get("task")), conversation, criteria, field=field, canary=as_text(row.get("canary"))),
+        task_from(cell_label(row, "task"), conversation, criteria, field=field, canary=cell_label(row, "canary")),
         topic=topic, expert=expert, turns=turns, turn_pattern=turn_pattern(conversation, turns),
         decision_types=decisions, economic_pathways=pathways,
         content_hash=digest("task", messages, rubric, field, topic, expert, turns, decisions, pathways),
@@ -171,9 +181,11 @@ def parse_row(row: Mapping[str, Any]) -> Task:
 def _conversation(row: Mapping[str, Any]) -> tuple[Turn, ...]:
     slots = []
     for i in range(TURNS):
-        prompt, response = (as_text(row.get(f"{name}_{i}")) for name in ("prompt", "response"))
-        texts = [text for text in map(as_text, as_list(row.get(f"reference_texts_{i}"))) if not is_blank(text)]
-        slots.append(Turn(prompt, tuple(filter(None, texts)), response))
+        prompt = cell_text(row, f"prompt_{i}")
+        response = cell_text(row, f"response_{i}")
+        name = f"reference_texts_{i}"
+        texts = [as_text(text, f"`{name}`") for text in as_list(row.get(name))]
+        slots.append(Turn(prompt, tuple(text for text in texts if text and not is_blank(text)), response))
     while slots and slots[-1] == Turn(None, (), None):
         slots.pop()
     return tuple(slots)
@@ -182,11 +194,11 @@ def _conversation(row: Mapping[str, Any]) -> tuple[Turn, ...]:
 def _criterion(position: int, item: Any) -> Criterion:
     item = as_mapping(item)
     annotations = as_mapping(item.get("annotations"))
-    severity = as_text(annotations.get("weight_class"))
+    severity = cell_label(annotations, "weight_class")
     # The fields of other classes may hold old weights after edits, so only the field that weight_class names counts.
     stored = annotations.get(f"{severity.replace(' ', '_')}_weight") if severity else None
-    title, category = as_text(item.get("title")) or "", as_text(annotations.get("criteria_category"))
-    criterion_id = as_text(item.get("id")) or f"position-{position}"
+    title, category = cell_text(item, "title") or "", cell_label(annotations, "criteria_category")
+    criterion_id = cell_label(item, "id") or f"position-{position}"
     return criterion_from(criterion_id, position, title, stored, category=category, severity=severity)
 
 

@@ -6,6 +6,7 @@ The module also builds tasks and criteria from rows.
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from tasks.benchmarks.base import RowError
@@ -64,11 +65,83 @@ def as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def as_text(value: Any) -> str | None:
-    """Return a value as text that can be stored; None for None and NaN."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+def decoded(value: Any) -> Any:
+    """Return bytes as the text that they hold in UTF-8; anything else, also other bytes, is returned unchanged."""
+    try:
+        return value.decode() if isinstance(value, bytes) else value
+    except UnicodeDecodeError:
+        return value
+
+
+def as_text(value: Any, name: str = "a value") -> str | None:
+    """Return a text or a number as text that can be stored; None for None and NaN.
+
+    Raises:
+        RowError: it is something else, such as a list or bytes that are not UTF-8; `name` says what it is.
+    """
+    content = decoded(value)
+    if content is None or (isinstance(content, float) and math.isnan(content)):
         return None
-    return storable(value if isinstance(value, str) else str(value))
+    if isinstance(content, bool) or not isinstance(content, str | int | float | Decimal):
+        raise _not_a_text(name, content)
+    return storable(str(content))
+
+
+def _not_a_text(name: str, value: Any) -> RowError:
+    return RowError(f"{name} is not a text (its type is {type(value).__name__})")
+
+
+def cell_label(row: Mapping[str, Any], name: str) -> str | None:
+    """Return the label or id in a column of a row, which may be a number (see `as_text` for its errors)."""
+    return as_text(row.get(name), f"`{name}`")
+
+
+def cell_text(row: Mapping[str, Any], name: str) -> str | None:
+    """Return the text in a column of a row, which may not be a number (see `as_text` for its errors)."""
+    text = cell_label(row, name)
+    if text is not None and not isinstance(row[name], str | bytes):
+        raise _not_a_text(f"`{name}`", row[name])
+    return text
+
+
+_TEXT_PARTS = {"text", "input_text", "output_text", None}
+
+
+def message_text(message: Mapping[str, Any]) -> str | None:
+    """Return the text of a message: its `content`, or the text parts of that; other parts, such as thinking, are not.
+
+    Raises:
+        RowError: the content is neither a text nor a list of parts.
+    """
+    content = message.get("content")
+    if not isinstance(content, list):
+        return cell_text(message, "content")
+    texts = []
+    for part in content:
+        if not isinstance(part, Mapping):
+            texts.append(cell_text({"content": part}, "content"))
+        elif part.get("type") in _TEXT_PARTS:
+            texts.append(cell_text(part, "text"))
+    return "".join(text for text in texts if text is not None)
+
+
+def is_conversation(value: Any) -> bool:
+    """Return whether a value is a list of messages, each with a role."""
+    return isinstance(value, list) and bool(value) and all("role" in as_mapping(message) for message in value)
+
+
+def response_text(row: Mapping[str, Any], name: str) -> str | None:
+    """Return the response in a column of a row: a text, or the text of the last of the assistant's messages.
+
+    Raises:
+        RowError: it is something else.
+    """
+    if not is_conversation(row.get(name)):
+        return cell_text(row, name)
+    responses = [message for message in row[name] if message["role"] == "assistant"]
+    if not responses:
+        raise RowError(f"`{name}` is a list of messages without one of the assistant")
+    return message_text(responses[-1])
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
@@ -78,7 +151,7 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 
 def as_number(value: Any) -> float | None:
     """Return a finite number; None for anything else, such as a text, a boolean, NaN or infinity."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
     try:
         number = float(value)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from tasks.assemble import conversations_of_turns
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.benchmarks.rows import as_text
 from tasks.certify.certifying import member_of, rows_of
 from tasks.config.settings import Dataset
 from tasks.dataset.source import SUFFIXES, open_source, read_rows, tasks_of
@@ -202,7 +201,7 @@ def _of_responses(path: Path, benchmark: Benchmark) -> Iterator[Given]:
             RESPONSE, required_text(where, row, "task"), required_text(where, row, "model"),
             number_of(where, row, "trial"), text_in(row, "vintage") or BASE_VINTAGE,
         )  # fmt: skip
-        text = as_text(row["response"])
+        text = row["response"]
         yield Given(of, _hash(text), where, text)
 
 

@@ -25,15 +25,15 @@ def may_run(text: str) -> bool:
 
 
 def not_run(text: str) -> str:
-    """Return a text that is safe in a file that is not imported again.
+    """Return a text that is safe in a file for people, where dates may be rewritten.
 
-    It gets an apostrophe before it if it might be run.
+    It gets an apostrophe before it if it might be run, or if it would lose one of its own when the file is read.
     """
-    return _MARK + text if may_run(text) else text
+    return _MARK + text if may_run(text) or as_before(text) != text else text
 
 
 def as_before(cell: str) -> str:
-    """Return the text before it was defused: `as_before(defused(text)) == text` for every text."""
+    """Return the text before it got a mark: `as_before` undoes `defused` and `not_run` for every text."""
     return cell[1:] if cell.startswith(_MARK) and _FORMULA.match(cell[1:]) else cell
 
 

@@ -88,7 +88,8 @@ def visible_json(text: str) -> str:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a hint for a message about an unknown key: the nearest known one in brackets.
 
-    It is empty if none is near.
+    It is empty if none is near. Upper and lower case count as equal.
     """
-    near = get_close_matches(name, list(known), n=1)
-    return f" (did you mean `{near[0]}`?)" if near else ""
+    by_lower = {key.lower(): key for key in known}
+    near = get_close_matches(name.lower(), list(by_lower), n=1)
+    return f" (did you mean `{by_lower[near[0]]}`?)" if near else ""
