@@ -87,6 +87,14 @@ def as_text(value: Any, name: str = "a value") -> str | None:
     return storable(str(content))
 
 
+def text_or_none(value: Any) -> str | None:
+    """Return a text or a number as text, and None for anything else."""
+    try:
+        return as_text(value)
+    except RowError:
+        return None
+
+
 def _not_a_text(name: str, value: Any) -> RowError:
     return RowError(f"{name} is not a text (its type is {type(value).__name__})")
 

@@ -102,7 +102,7 @@ def _read_parquet(path: Path) -> Iterator[Row]:
         # Small batches, because each row may unpack a long text that the file stores only once.
         for batch in parquet_batches(path, 256, most_bytes=MOST_BYTES):
             yield from batch.to_pylist()
-    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+    except (pa.ArrowException, OSError, ValueError, OverflowError, LookupError) as error:
         reason = str(error).splitlines()[0]
         raise SourceError(f"{path}: cannot be read as Parquet ({reason}); fetch it again") from error
 

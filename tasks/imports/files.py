@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -179,7 +180,9 @@ def _separator_in(header: str) -> str:
 
 def is_filled(value: Any) -> bool:
     """Return whether a cell has a value: not None, NaN or a blank text."""
-    return value is not None and value == value and not (isinstance(value, str) and is_blank(value))
+    if isinstance(value, float):
+        return not math.isnan(value)
+    return not is_blank(value) if isinstance(value, str | None) else True
 
 
 def refuse_missing_column(file: Path, rows: Iterable[Given], names: Sequence[str], option: str = "") -> None:
