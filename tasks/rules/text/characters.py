@@ -3,8 +3,9 @@
 import json
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from typing import Any
 
 _BLANK_RANGES = (
     (0x34F, 0x34F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065), (0x2800, 0x2800),
@@ -72,6 +73,10 @@ _SHOWN = re.compile(
 )
 
 
+HIDDEN_IN_SCRIPTS = re.sub(r"[^ -~]", lambda char: f"\\u{{{ord(char[0]):x}}}", _SHOWN.pattern)
+"""The regular expression of hidden characters for JavaScript (with the flag `u`)."""
+
+
 def visible(text: str) -> str:
     r"""Return a text without terminal commands and hidden characters: `\x1b`, `\u202e`, `\U000e0041`.
 
@@ -83,6 +88,15 @@ def visible(text: str) -> str:
 def visible_json(text: str) -> str:
     """Return a JSON text with hidden characters escaped; its value stays the same."""
     return _SHOWN.sub(lambda one: json.dumps(one[0])[1:-1], text)
+
+
+def with_visible_texts(value: Any) -> Any:
+    """Return a value of JSON whose texts are visible, also as keys."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, Mapping):
+        return {with_visible_texts(key): with_visible_texts(item) for key, item in value.items()}
+    return [with_visible_texts(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
