@@ -19,7 +19,7 @@ from tasks.config.job import DataRevision, Job
 from tasks.dataset.foreign_files import FileTooLarge
 from tasks.exports.tables import export_tables
 from tasks.rules.errors import UsageError
-from tests.kit import job_on, one_line, write_jsonl, written
+from tests.kit import job_on, one_line, response, write_jsonl, written
 from tests.tasks.certify import conftest as certificates
 from tests.tasks.certify.checker import Figures, check, check_calls, check_ids, read
 from tests.tasks.certify.conftest import Members, forged, members_of, with_row
@@ -116,7 +116,7 @@ def test_a_certificate_binds_the_numbers_of_criteria_in_calls(in_groups: Path) -
     assert result.is_confirmed
     assert not any("n_in_call" in line for line in result.lines)
     check_calls(*read(in_groups))
-    check_ids(*read(in_groups), ["An answer."])
+    check_ids(*read(in_groups), [response("t")["text"]])
 
 
 @pytest.mark.parametrize("n_in_call", [1, 2, 99, None])
@@ -144,7 +144,8 @@ def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(in_grou
 def test_the_ids_of_verdicts_in_groups_are_recomputed_from_their_rubric(in_groups: Path, tmp_path: Path) -> None:
     _, tables = read(in_groups)
     given = [
-        {name: row[name] for name in ("model", "trial", "vintage")} | {"task": row["task_id"], "response": "An answer."}
+        {name: row[name] for name in ("model", "trial", "vintage")}
+        | {"task": row["task_id"], "response": response("t")["text"]}
         for row in tables["responses"]
         if row["text_sha256"]
     ]

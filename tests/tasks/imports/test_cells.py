@@ -27,9 +27,9 @@ from tests.tasks.imports.conftest import ingested
 pytestmark = pytest.mark.usefixtures("without_scores")
 
 Row = dict[str, Any]
-CONVERSATION = [{"role": "user", "content": "A question."}, {"role": "assistant", "content": "An answer."}]
+CONVERSATION = [{"role": "user", "content": "A question."}, {"role": "assistant", "content": "A response."}]
 IN_PARTS = [
-    {"role": "assistant", "content": "An earlier answer."},
+    {"role": "assistant", "content": "An earlier response."},
     {"role": "user", "content": "More."},
     {
         "role": "assistant",
@@ -46,16 +46,16 @@ READ: dict[str, tuple[Any, str | None]] = {
     "dictionary": (pa.scalar("coded", pa.dictionary(pa.int8(), pa.string())), "coded"),
     "null": (None, None),
     "NaN": (float("nan"), None),
-    "messages": (CONVERSATION, "An answer."),
+    "messages": (CONVERSATION, "A response."),
     "content in parts": (IN_PARTS[-1:], "Two parts."),
     "a call of a tool alone": ([{"role": "assistant", "content": None}], None),
 }
 REFUSED: dict[str, tuple[Any, str]] = {
     "binary in another encoding": (b"\xff\xfe", "bytes"),
-    "a list": (["An answer."], "list"),
+    "a list": (["A response."], "list"),
     "an empty list": ([], "list"),
-    "a struct": ({"text": "An answer."}, "dict"),
-    "a map": (pa.scalar([("text", "An answer.")], pa.map_(pa.string(), pa.string())), "list"),
+    "a struct": ({"text": "A response."}, "dict"),
+    "a map": (pa.scalar([("text", "A response.")], pa.map_(pa.string(), pa.string())), "list"),
     "a number": (3, "int"),
     "a number with decimals": (0.5, "float"),
     "a decimal": (Decimal("1.50"), "Decimal"),
@@ -121,7 +121,7 @@ def test_the_last_message_of_the_assistant_is_the_response_in_json_too(job: Job,
     import_responses(job, tmp_path / "x.jsonl")
 
     texts = values_in(job, "select model, text from responses where task_id = 't2' order by model")
-    assert texts == [("bell", "Two parts."), ("cora", "An answer.")]
+    assert texts == [("bell", "Two parts."), ("cora", "A response.")]
 
 
 @pytest.mark.parametrize("name", ["explanation", "judge", "task", "criterion"])
