@@ -229,15 +229,23 @@ def test_a_response_that_left_as_csv_comes_back_as_it_was(tmp_path: Path) -> Non
 # files that bring nothing
 
 VERDICTS = "task,model,criterion,criteria_met\n"
-SKIPPING: Bring = lambda job, file: import_verdicts(job, file, skip_empty=True)  # noqa: E731
-REVIEWING: Bring = lambda job, file: import_reviews(job, [file])  # noqa: E731
+
+
+def _skipping_empty(job: Job, file: Path) -> object:
+    return import_verdicts(job, file, skip_empty=True)
+
+
+def _reviews(job: Job, file: Path) -> object:
+    return import_reviews(job, [file])
+
+
 BRINGS_NOTHING: dict[str, tuple[Bring, str, str]] = {
     "another heading of decisions": (
-        SKIPPING, VERDICTS.replace("criteria_met", "Criteria_met") + "t1,ada,t1-c0,yes\n",
+        _skipping_empty, VERDICTS.replace("criteria_met", "Criteria_met") + "t1,ada,t1-c0,yes\n",
         "`criteria_met` is missing (did you mean `Criteria_met`?)",
     ),
     "headings in capitals": (
-        SKIPPING, VERDICTS.upper() + "t1,ada,t1-c0,yes\n", "`task` is missing (did you mean `TASK`?)",
+        _skipping_empty, VERDICTS.upper() + "t1,ada,t1-c0,yes\n", "`task` is missing (did you mean `TASK`?)",
     ),
     "another heading of responses": (
         import_responses, "task,model,Response text\nt1,ada,x\n",
@@ -247,7 +255,7 @@ BRINGS_NOTHING: dict[str, tuple[Bring, str, str]] = {
         import_responses, "task,llm,response\nt1,ada,x\n",
         "`model` is missing (the columns are task, llm, response); add the column, or give --as LABEL",
     ),
-    "no decision": (SKIPPING, VERDICTS + "t1,ada,t1-c0,\nt1,ada,t1-c1, \n", "2 rows without a decision skipped"),
+    "no decision": (_skipping_empty, VERDICTS + "t1,ada,t1-c0,\nt1,ada,t1-c1, \n", "2 rows without a decision skipped"),
     "no row": (import_responses, "task,model,response\n", "it has no rows"),
     "an empty file": (import_verdicts, "", "it has no rows"),
     "no task that is here": (
@@ -255,10 +263,10 @@ BRINGS_NOTHING: dict[str, tuple[Bring, str, str]] = {
         "1 rows skipped whose task or criterion is not in the data set",
     ),
     "another heading of reviews": (
-        REVIEWING, "task,criterion,reviewer,decisions\nt1,t1-c0,eva,agree\n",
+        _reviews, "task,criterion,reviewer,decisions\nt1,t1-c0,eva,agree\n",
         "`decision` is missing (did you mean `decisions`?)",
     ),
-    "no review": (REVIEWING, "task,criterion,reviewer,decision\nt1,t1-c0,eva,\n", "1 rows without a decision skipped"),
+    "no review": (_reviews, "task,criterion,reviewer,decision\nt1,t1-c0,eva,\n", "1 rows without a decision skipped"),
 }  # fmt: skip
 
 
