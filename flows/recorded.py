@@ -31,6 +31,8 @@ from tasks.console import Tally, notice
 from tasks.figures.leaderboard import leaderboard
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import BASE_VINTAGE
+from tasks.rules.text.cells import markdown_cell
+from tasks.rules.text.characters import visible
 from tasks.run.run_context import RunContext
 from tasks.run.writing import StageReport
 from warehouse import Warehouse, WarehouseError
@@ -249,7 +251,8 @@ async def show_stage(job: Job, report: StageReport, line: str) -> None:
     log.info(line)
     for warning in report.warnings:
         log.warning(warning)
-    text = "\n".join([line, *(f"- {warning}" for warning in report.warnings)])
+    shown = [markdown_cell(visible(text)) for text in (line, *report.warnings)]
+    text = "\n- ".join(shown)
     await _show(job, report.stage, artifacts.MarkdownArtifact, f"{report.stage}, run {job.run_id}", markdown=text)
 
 

@@ -13,6 +13,7 @@ import click
 
 from flows.cli.options import Context
 from tasks.console import exact
+from tasks.rules.text.cells import markdown_cell, sheet_cell
 from tasks.rules.text.characters import visible, visible_json
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown")
 def show(columns: Sequence[str], rows: Rows, file_format: str, output: Path | None = None) -> None:
     """Write rows in a text format to a file or to standard output.
 
-    On a terminal, control characters are made visible; elsewhere formats for machines are exact.
+    On a terminal, control characters are made visible; elsewhere JSON is exact. No text in CSV is run as a formula, and
+    none in Markdown is anything but text.
     """
     if file_format == "table" and output is None:
         show_table(columns, rows)
@@ -44,11 +46,12 @@ def show(columns: Sequence[str], rows: Rows, file_format: str, output: Path | No
         text = _json(records) if file_format == "json" else "".join(_json(each, indent=None) for each in records)
     elif file_format == "csv":
         file = io.StringIO()
-        csv.writer(file, lineterminator="\n").writerows([columns, *rows])
+        csv.writer(file, lineterminator="\n").writerows([map(sheet_cell, row) for row in (columns, *rows)])
         text = file.getvalue()
     else:
-        lines = [list(map(visible, columns)), ["---"] * len(columns), *(list(map(cell_text, row)) for row in rows)]
-        text = "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n" for cells in lines)
+        lines = [[markdown_cell(cell_text(value)) for value in row] for row in (columns, *rows)]
+        lines.insert(1, ["---"] * len(columns))
+        text = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
     if output is None:
         _put(text, is_json=is_json)
     else:

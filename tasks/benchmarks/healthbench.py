@@ -9,7 +9,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tasks.benchmarks.base import ANY_FIELD, USUAL_INVARIANTS, Benchmark, Row, RowError
-from tasks.benchmarks.rows import as_items, as_list, as_text, criterion_from, decoded, task_from
+from tasks.benchmarks.rows import (
+    as_items,
+    as_list,
+    as_text,
+    cell_label,
+    cell_text,
+    criterion_from,
+    message_text,
+    nested,
+    response_text,
+    task_from,
+)
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, Label, ScoreDefinition, Task, Turn
 from tasks.rules.text.characters import is_blank
@@ -33,14 +44,15 @@ def parse_row(row: Row) -> Task:
     theme = next((label for kind, label in labels if kind == "theme"), None)
     turns = _conversation(as_items(row.get("prompt")))
     criteria = _criteria(as_items(row.get("rubrics")))
-    task_id, canary = (as_text(row.get(name)) for name in ("prompt_id", "canary"))
+    task_id, canary = (cell_label(row, name) for name in ("prompt_id", "canary"))
     return task_from(task_id, turns, criteria, field=theme, labels=labels, canary=canary)
 
 
 def _conversation(messages: Sequence[Row]) -> tuple[Turn, ...]:
     turns: list[Turn] = []
     for message in messages:
-        role, content = as_text(message.get("role")), as_text(message.get("content"))
+        role = cell_label(message, "role")
+        content = message_text(message)
         if role not in ("user", "assistant"):
             raise RowError(f"a message has the role {role!r}; it is user or assistant")
         responds_to_last = role == "assistant" and turns and turns[-1].response is None
@@ -53,7 +65,7 @@ def _criteria(items: Sequence[Row]) -> tuple[Criterion, ...]:
     seen: Counter[str] = Counter()
     criteria = []
     for position, item in enumerate(items):
-        title, stored = as_text(item.get("criterion")) or "", item.get("points")
+        title, stored = cell_text(item, "criterion") or "", item.get("points")
         labels = _labels(item.get("tags"))
         # The data has no ids. An id depends on the text alone, since points and tags may change; a text may occur
         # twice.
@@ -67,9 +79,7 @@ def _criteria(items: Sequence[Row]) -> tuple[Criterion, ...]:
 
 def _labels(tags: Any) -> tuple[Label, ...]:
     """Return tags such as `theme:hedging` as kind and label."""
-    parts = [
-        tag.partition(":") for tag in map(as_text, as_list(decoded(tags))) if tag is not None and not is_blank(tag)
-    ]
+    parts = [tag.partition(":") for tag in map(as_text, as_list(nested(tags))) if tag is not None and not is_blank(tag)]
     return tuple((kind, label) if colon else (_TAG, kind) for kind, colon, label in parts)
 
 
@@ -86,15 +96,15 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
         if "binary_labels" not in row:
             yield row
             return
-        task = as_text(row.get("prompt_id")) or ""
+        task = cell_label(row, "prompt_id") or ""
         of_prompt = trials.setdefault(task, {})
-        completion = as_text(row.get("completion_id")) or digest("completion", as_text(row.get("completion")))
+        completion = cell_label(row, "completion_id") or digest("completion", response_text(row, "completion"))
         trial = of_prompt.setdefault(completion, len(of_prompt) + 1)
-        judge = as_text(row.get("judge")) or "physician"
+        judge = cell_label(row, "judge") or "physician"
         who = as_list(row.get("anonymized_physician_ids"))
         for index, decided in enumerate(as_list(row.get("binary_labels"))):
             yield {
-                "task": task, "model": as_text(row.get("model")) or META_MODEL,
+                "task": task, "model": cell_label(row, "model") or META_MODEL,
                 "trial": row.get("trial") or trial, "response": row.get("completion"),
                 "criterion": row.get("rubric"), "judge": f"{judge} {index + 1}", "criteria_met": decided,
                 "grading": "binary", "explanation": f"by {who[index]}" if index < len(who) else None,

@@ -15,8 +15,10 @@ from tasks.benchmarks.rows import (
     as_mapping,
     as_text,
     as_whole_number,
+    cell_label,
+    cell_text,
     criterion_from,
-    decoded,
+    nested,
     split_labels,
     task_from,
 )
@@ -162,16 +164,16 @@ def parse_row(row: Mapping[str, Any]) -> Task:
     """
     turns = as_whole_number(row.get("turns"))
     conversation = _conversation(row)
-    field, topic, expert = (as_text(row.get(name)) for name in ("field", "topic", "expert"))
+    field, topic, expert = (cell_label(row, name) for name in ("field", "topic", "expert"))
     decisions, pathways = (
-        split_labels(as_text(row.get(kind)), VOCABULARIES.get(field or "", {}).get(kind, ()))
+        split_labels(cell_label(row, kind), VOCABULARIES.get(field or "", {}).get(kind, ()))
         for kind in ("decision_type", "economic_pathway")
     )
     criteria = tuple(_criterion(i, item) for i, item in enumerate(as_items(row.get("rubric"))))
     messages = build_messages(conversation)
     rubric = [(c.criterion_id, c.title, c.weight, c.weight_text, c.severity, c.category) for c in criteria]
     return replace(
-        task_from(as_text(row.get("task")), conversation, criteria, field=field, canary=as_text(row.get("canary"))),
+        task_from(cell_label(row, "task"), conversation, criteria, field=field, canary=cell_label(row, "canary")),
         topic=topic, expert=expert, turns=turns, turn_pattern=turn_pattern(conversation, turns),
         decision_types=decisions, economic_pathways=pathways,
         content_hash=digest("task", messages, rubric, field, topic, expert, turns, decisions, pathways),
@@ -181,22 +183,23 @@ def parse_row(row: Mapping[str, Any]) -> Task:
 def _conversation(row: Mapping[str, Any]) -> tuple[Turn, ...]:
     slots = []
     for i in range(TURNS):
-        prompt, response = (as_text(row.get(f"{name}_{i}")) for name in ("prompt", "response"))
-        references = as_list(decoded(row.get(f"reference_texts_{i}")))
-        texts = [text for text in map(as_text, references) if not is_blank(text)]
-        slots.append(Turn(prompt, tuple(filter(None, texts)), response))
+        prompt = cell_text(row, f"prompt_{i}")
+        response = cell_text(row, f"response_{i}")
+        name = f"reference_texts_{i}"
+        texts = [as_text(text, f"`{name}`") for text in as_list(nested(row.get(name)))]
+        slots.append(Turn(prompt, tuple(text for text in texts if text and not is_blank(text)), response))
     while slots and slots[-1] == Turn(None, (), None):
         slots.pop()
     return tuple(slots)
 
 
 def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
-    annotations = as_mapping(decoded(item.get("annotations")))
-    severity = as_text(annotations.get("weight_class"))
+    annotations = as_mapping(nested(item.get("annotations")))
+    severity = cell_label(annotations, "weight_class")
     # The fields of other classes may hold old weights after edits, so only the field that weight_class names counts.
     stored = annotations.get(f"{severity.replace(' ', '_')}_weight") if severity else None
-    title, category = as_text(item.get("title")) or "", as_text(annotations.get("criteria_category"))
-    criterion_id = as_text(item.get("id")) or f"position-{position}"
+    title, category = cell_text(item, "title") or "", cell_label(annotations, "criteria_category")
+    criterion_id = cell_label(item, "id") or f"position-{position}"
     return criterion_from(criterion_id, position, title, stored, category=category, severity=severity)
 
 

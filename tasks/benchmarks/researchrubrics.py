@@ -5,7 +5,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tasks.benchmarks.base import ANY_FIELD, USUAL_INVARIANTS, Benchmark, Row, RowError, Vocabulary
-from tasks.benchmarks.rows import as_items, as_list, as_mapping, as_number, as_text, band_of, criterion_from, task_from
+from tasks.benchmarks.rows import (
+    as_items,
+    as_list,
+    as_mapping,
+    as_number,
+    as_text,
+    band_of,
+    cell_label,
+    cell_text,
+    criterion_from,
+    task_from,
+)
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, ScoreDefinition, Task, Turn
 from tasks.rules.text.json_text import read_json
@@ -69,16 +80,16 @@ def parse_row(row: Row) -> Task:
     Raises:
         RowError: the row has no task id.
     """
-    domain = as_text(row.get("domain"))
-    labels = tuple((kind, label) for kind in ("domain", *LEVELS) if (label := as_text(row.get(kind))) is not None)
-    task_id = next(filter(None, (as_text(row.get(name)) for name in ID_COLUMNS)), None)
-    turn = Turn(as_text(row.get("prompt")), (), None)
+    domain = cell_label(row, "domain")
+    labels = tuple((kind, label) for kind in ("domain", *LEVELS) if (label := cell_label(row, kind)) is not None)
+    task_id = next(filter(None, (cell_label(row, name) for name in ID_COLUMNS)), None)
+    turn = Turn(cell_text(row, "prompt"), (), None)
     criteria = tuple(_criterion(i, item) for i, item in enumerate(as_items(row.get("rubrics"))))
-    return task_from(task_id, (turn,), criteria, field=domain, labels=labels, canary=as_text(row.get("canary")))
+    return task_from(task_id, (turn,), criteria, field=domain, labels=labels, canary=cell_label(row, "canary"))
 
 
 def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
-    title, axis, stored = as_text(item.get("criterion")) or "", as_text(item.get("axis")), item.get("weight")
+    title, axis, stored = cell_text(item, "criterion") or "", cell_label(item, "axis"), item.get("weight")
     # The data has no ids, and some texts occur on two axes.
     criterion_id = digest("researchrubrics", title, axis)[:12]
     weight = as_number(stored)
@@ -141,7 +152,7 @@ def _of_compiled(row: Row) -> Iterator[Row]:
             yield {
                 "task": row.get("task_name") or row.get("task"), "model": key.removesuffix("_present"),
                 "criterion": title, "category": entry.get("category") or entry.get("axis"), "occurrence": seen[title],
-                "verdict": _decided(verdict), "judge": as_text(row.get("judge")) or "people",
+                "verdict": _decided(verdict), "judge": cell_label(row, "judge") or "people",
                 "grading": row.get("grading"),
             }  # fmt: skip
 

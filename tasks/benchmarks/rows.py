@@ -6,9 +6,11 @@ The module also builds tasks and criteria from rows.
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from tasks.benchmarks.base import RowError
+from tasks.rules.content import content_of
 from tasks.rules.conversation import build_messages, turn_pattern
 from tasks.rules.identity import conversation_id, criterion_hash, digest
 from tasks.rules.records import Criterion, Label, Task, Turn
@@ -72,28 +74,98 @@ def as_list(value: Any) -> list[Any]:
 
 def as_items(value: Any) -> list[Mapping[str, Any]]:
     """Return the mappings in a list (see `as_list`); both may be JSON in a text."""
-    return [as_mapping(decoded(item)) for item in as_list(decoded(value))]
+    return [as_mapping(nested(item)) for item in as_list(nested(value))]
 
 
-def decoded(value: Any) -> Any:
+def nested(value: Any) -> Any:
     """Return the list or mapping that a text holds as JSON, None for JSON's null, and any other value unchanged.
 
     Exports of tables write nested values in this form, some of them twice.
     """
-    if not isinstance(value, str):
+    text = decoded(value)
+    if not isinstance(text, str):
         return value
     try:
-        content = decoded(read_json(value))
+        content = nested(read_json(text))
     except (ValueError, RecursionError):
         return value
     return content if content is None or isinstance(content, list | dict) else value
 
 
-def as_text(value: Any) -> str | None:
-    """Return a value as text that can be stored; None for None and NaN."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+def decoded(value: Any) -> Any:
+    """Return bytes as the text that they hold in UTF-8; anything else, also other bytes, is returned unchanged."""
+    try:
+        return value.decode() if isinstance(value, bytes) else value
+    except UnicodeDecodeError:
+        return value
+
+
+def as_text(value: Any, name: str = "a value") -> str | None:
+    """Return a text or a number as text that can be stored; None for None and NaN.
+
+    Raises:
+        RowError: it is something else, such as a list or bytes that are not UTF-8; `name` says what it is.
+    """
+    content = decoded(value)
+    if content is None or (isinstance(content, float) and math.isnan(content)):
         return None
-    return storable(value if isinstance(value, str) else str(value))
+    if isinstance(content, bool) or not isinstance(content, str | int | float | Decimal):
+        raise _not_a_text(name, content)
+    return storable(str(content))
+
+
+def text_or_none(value: Any) -> str | None:
+    """Return a text or a number as text, and None for anything else."""
+    try:
+        return as_text(value)
+    except RowError:
+        return None
+
+
+def _not_a_text(name: str, value: Any) -> RowError:
+    return RowError(f"{name} is not a text (its type is {type(value).__name__})")
+
+
+def cell_label(row: Mapping[str, Any], name: str) -> str | None:
+    """Return the label or id in a column of a row, which may be a number (see `as_text` for its errors)."""
+    return as_text(row.get(name), f"`{name}`")
+
+
+def cell_text(row: Mapping[str, Any], name: str) -> str | None:
+    """Return the text in a column of a row, which may not be a number (see `as_text` for its errors)."""
+    text = cell_label(row, name)
+    if text is not None and not isinstance(row[name], str | bytes):
+        raise _not_a_text(f"`{name}`", row[name])
+    return text
+
+
+def message_text(message: Mapping[str, Any]) -> str | None:
+    """Return the text of a message: its `content`, or the text parts of that; other parts, such as thinking, are not.
+
+    Raises:
+        RowError: the content is neither a text nor a list of parts.
+    """
+    content = message.get("content")
+    return content_of(content).text if isinstance(content, list) else cell_text(message, "content")
+
+
+def is_conversation(value: Any) -> bool:
+    """Return whether a value is a list of messages, each with a role."""
+    return isinstance(value, list) and bool(value) and all("role" in as_mapping(message) for message in value)
+
+
+def response_text(row: Mapping[str, Any], name: str) -> str | None:
+    """Return the response in a column of a row: a text, or the text of the last of the assistant's messages.
+
+    Raises:
+        RowError: it is something else.
+    """
+    if not is_conversation(row.get(name)):
+        return cell_text(row, name)
+    responses = [message for message in row[name] if message["role"] == "assistant"]
+    if not responses:
+        raise RowError(f"`{name}` is a list of messages without one of the assistant")
+    return message_text(responses[-1])
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
@@ -103,7 +175,7 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 
 def as_number(value: Any) -> float | None:
     """Return a finite number; None for anything else, such as a text, a boolean, NaN or infinity."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
     try:
         number = float(value)

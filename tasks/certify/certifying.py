@@ -76,6 +76,19 @@ KEYS = {**{name: TABLES[name].key for name in ROWS if name in TABLES}, "tasks": 
 """The key of each table within a benchmark and revision; labels of tasks have none, because they may occur twice."""
 
 
+CALLS = "calls_sha256"
+"""The entry of the manifest with the hash of `n_in_call` of all verdicts."""
+CALLS_QUERY = f"""
+    select
+        sha256(
+            string_agg(verdict_id || ' ' || n_in_call, chr(10) order by verdict_id)
+            filter (where n_in_call is not null)
+        ) as {CALLS}
+    from verdicts
+    where {{condition}}
+"""
+
+
 def member_of(name: str) -> str:
     """Return the name of the member with a table's rows."""
     return f"{'figures' if name in LEADERBOARDS else 'rows'}/{name}.jsonl"
@@ -98,20 +111,26 @@ def write_rows(reader: Reader, names: Sequence[str], folder: Path, key: Mapping[
     return n_rows
 
 
+def condition_of(name: str) -> str:
+    """Return the condition for the certified rows of a table."""
+    condition = "benchmark = $benchmark" if _COLUMNS.get(name) == "* exclude (benchmark)" else _OF_DATA_SET
+    if name == "hard_subset":
+        latest = f"select (field, selection_id) from intermediate.latest_selections where {_OF_DATA_SET}"
+        condition += f" and (field, selection_id) in ({latest})"
+    elif name == "verdicts":  # without those that were replaced because another criterion of their call changed
+        condition += " and (piece_hash is null or verdict_id in (select verdict_id from intermediate.graded_verdicts))"
+    return condition
+
+
 def query_of(name: str) -> str:
     """Return the query for the certified rows of a table; its parameters are `benchmark` and `dataset_revision`."""
-    condition = "benchmark = $benchmark" if _COLUMNS.get(name) == "* exclude (benchmark)" else _OF_DATA_SET
+    condition = condition_of(name)
     columns = _COLUMNS.get(name, "* exclude (benchmark, dataset_revision)")
     if name == RUNS:
         # Runs that wrote rows of the data set. Their stored configuration has no secrets.
         columns = f"run_id, command, config, git_commit, {_time('started_at')}, {_time('ended_at')}, outcome"
         of_runs = (f"select run_id from {table} where {_OF_DATA_SET}" for table in _TABLES_OF_RUNS)
         condition = f"run_id in ({' union '.join(of_runs)})"
-    elif name == "hard_subset":
-        latest = f"select (field, selection_id) from intermediate.latest_selections where {_OF_DATA_SET}"
-        condition += f" and (field, selection_id) in ({latest})"
-    elif name == "verdicts":  # without those that were replaced because another criterion of their call changed
-        condition += " and (piece_hash is null or verdict_id in (select verdict_id from intermediate.graded_verdicts))"
     elif name in LEADERBOARDS and name != "severity_leaderboard":
         columns += f" replace ({_time('first_response_at')})"
     return f"select {columns} from {name} where {condition} order by {_ORDERS.get(name, 'all')}"
@@ -160,6 +179,7 @@ def _about(reader: Reader, job: Job, key: Mapping[str, str]) -> dict[str, Any]:
         # In the form that runs store, without secrets.
         "configuration": job.settings.model_dump(mode="json"),
         "intervals": INTERVALS,
+        CALLS: reader.value(CALLS_QUERY.format(condition=condition_of("verdicts")), key),
     }  # fmt: skip
 
 

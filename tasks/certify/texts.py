@@ -3,6 +3,7 @@
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,14 +11,15 @@ from typing import Any, NamedTuple
 from tasks.assemble import conversations_of_turns
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.benchmarks.rows import as_text
 from tasks.certify.certifying import member_of, rows_of
+from tasks.config.models import ORIGINAL
 from tasks.config.settings import Dataset
 from tasks.dataset.source import SUFFIXES, open_source, read_rows, tasks_of
 from tasks.exports.tables import opened_export
 from tasks.imports.files import given_rows, number_of, required_text, text_in
+from tasks.llm.replies import OK
 from tasks.rules.errors import UsageError
-from tasks.rules.identity import BASE_VINTAGE, criterion_hash, response_id, verdict_id
+from tasks.rules.identity import BASE_VINTAGE, criterion_hash, piece_hash, response_id, verdict_id
 from tasks.rules.text.characters import shows_nothing
 from tasks.rules.text.numbers import some
 from warehouse import DATABASE, Reader
@@ -25,8 +27,7 @@ from warehouse import DATABASE, Reader
 Of = tuple[Any, ...]
 """A text's kind, then what identifies it: a task; a task and a position; or task, model, trial and vintage."""
 _RESPONSE = ("task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage")
-_VERDICT = ("criterion_id", "criterion_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
-"""The content that the ids of responses and verdicts are made of, besides the data set and the response."""
+"""The content that the ids of responses are made of, besides the data set."""
 CONVERSATION, CRITERION, RESPONSE = "conversation", "criterion", "response"
 OF_RESPONSE = ("task_id", "model", "trial", "vintage")
 _STORED = ("conversation_turns", "criteria", "responses")
@@ -133,15 +134,52 @@ def check_ids(folder: Path, key: Key, texts: Mapping[str, str]) -> Ids:
             named = _named((RESPONSE, *(row[name] for name in OF_RESPONSE)))
             differing.append(f"{named} does not have the id of its task, conversation, model, trial and vintage")
     n_checked, n_unchecked = 0, 0
+    pieces = _pieces(folder) if texts else {}
     for row in rows_of(folder / member_of("verdicts")):
         if (text := texts.get(hashes.get(row["response_id"], ""))) is None:
             n_unchecked += 1
             continue
         n_checked += 1
-        if row["verdict_id"] != verdict_id(row["response_id"], text, *(row[name] for name in _VERDICT)):
+        identity = verdict_id(
+            response=row["response_id"],
+            response_text=text,
+            criterion_id=row["criterion_id"],
+            criterion=row["criterion_hash"],
+            judge=row["judge"],
+            judge_config_hash=row["judge_config_hash"],
+            template=row["template_hash"],
+            grading=row["grading"],
+            judge_trial=row["judge_trial"],
+            piece=pieces.get((row["task_id"], row.get("piece_hash")), ()),
+        )
+        if row["verdict_id"] != identity:
             named = f"verdict of {row['judge']} on criterion {row['criterion_id']} of task {row['task_id']}"
             differing.append(f"{named} does not have the id of its response, criterion, judge, template and grading")
     return Ids({"responses": len(hashes), "verdicts": n_checked}, n_unchecked, differing)
+
+
+def _pieces(folder: Path) -> dict[tuple[str, str | None], tuple[str, ...]]:
+    """Return task and `piece_hash` -> the hashes of criteria in one call: any that follow each other in a rubric."""
+    wanted = {row.get("piece_hash") for row in rows_of(folder / member_of("verdicts"))} - {None}
+    originals = sorted(rows_of(folder / member_of("criteria")), key=itemgetter("position")) if wanted else []
+    hashes: dict[tuple[str, str], list[str]] = defaultdict(list)
+    rubrics: dict[Of, list[tuple[str, str]]] = defaultdict(list)
+    for row in rows_of(folder / member_of("criterion_variants")) if wanted else ():
+        if row["status"] == OK:
+            rubrics[row["task_id"], row["original_id"], row["original_hash"]].append(
+                (row["rubric"], row["content_hash"])
+            )
+    for row in originals:
+        wordings = rubrics[row["task_id"], row["criterion_id"], row["content_hash"]]
+        for rubric, content_hash in [(ORIGINAL, row["content_hash"]), *wordings]:
+            hashes[row["task_id"], rubric].append(content_hash)
+    pieces: dict[tuple[str, str | None], tuple[str, ...]] = {}
+    for (task_id, _), of_rubric in hashes.items():
+        for first, last in combinations(range(len(of_rubric) + 1), 2):
+            piece = tuple(of_rubric[first:last])
+            if (name := piece_hash(piece)) in wanted:
+                pieces[task_id, name] = piece
+    return pieces
 
 
 def _named(of: Of) -> str:
@@ -202,7 +240,7 @@ def _of_responses(path: Path, benchmark: Benchmark) -> Iterator[Given]:
             RESPONSE, required_text(where, row, "task"), required_text(where, row, "model"),
             number_of(where, row, "trial"), text_in(row, "vintage") or BASE_VINTAGE,
         )  # fmt: skip
-        text = as_text(row["response"])
+        text = row["response"]
         yield Given(of, _hash(text), where, text)
 
 

@@ -205,7 +205,7 @@ def _recomputed(
     files = {name: folder / certifying.member_of(name) for name in certifying.ROWS}
     load_rows(database := work / "figures.duckdb", files, key)
     with Reader(database) as reader:
-        notes = _refuse_odd(reader, manifest)
+        notes = [*_refuse_odd(reader, manifest), *_refuse_other_calls(reader, manifest)]
     models = sql.leading_to(certifying.MODELS, certifying.ROWS)
     compute(database, models)
     with Reader(database) as reader:
@@ -242,3 +242,12 @@ def _refuse_odd(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
     if n_odd and manifest["configuration"]["quality"]["policies"].get("weight_range") != "warn":
         raise ValueError(problem)
     return [f"{problem}; the certified configuration only warns of them"] if n_odd else []
+
+
+def _refuse_other_calls(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
+    """Refuse verdicts whose `n_in_call` is not that of the manifest; return a note if the manifest states none."""
+    if certifying.CALLS not in manifest:
+        return ["Made before certificates bound the number of criteria in a call (n_in_call): it was not checked"]
+    if manifest[certifying.CALLS] != reader.value(certifying.CALLS_QUERY.format(condition="true")):
+        raise ValueError("the numbers of criteria in a call (n_in_call) are not those that the manifest states")
+    return []

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tasks.benchmarks import folder_of, load_benchmark
 from tasks.benchmarks.base import Benchmark, RowError
+from tasks.benchmarks.rows import decoded
 from tasks.config.job import DataRevision, Job
 from tasks.config.settings import Dataset
 from tasks.dataset.foreign_files import MOST_BYTES, FileTooLarge, open_regular, refuse_bomb
@@ -101,7 +102,7 @@ def _read_parquet(path: Path) -> Iterator[Row]:
         # Small batches, because each row may unpack a long text that the file stores only once.
         for batch in parquet_batches(path, 256, most_bytes=MOST_BYTES):
             yield from batch.to_pylist()
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError, OverflowError, LookupError) as error:
         reason = str(error).splitlines()[0]
         raise SourceError(f"{path}: cannot be read as Parquet ({reason}); fetch it again") from error
 
@@ -155,8 +156,13 @@ def read_prompts(path: Path) -> dict[str, str]:
 
 def with_prompt(row: Row, prompts: Mapping[str, str], id_columns: Iterable[str]) -> Row:
     """Return a row with the prompt for its id; a row that has a prompt, or whose id has none, is unchanged."""
-    prompt = next((prompts[row[name]] for name in id_columns if row.get(name) in prompts), None)
-    return row if prompt is None or row.get("prompt") else {**row, "prompt": prompt}
+    if row.get("prompt"):
+        return row
+    for name in id_columns:
+        task_id = decoded(row.get(name))
+        if isinstance(task_id, str | int) and str(task_id) in prompts:
+            return {**row, "prompt": prompts[str(task_id)]}
+    return row
 
 
 _REVISION_HEX = 40

@@ -23,6 +23,7 @@ from tasks.figures.rendering import as_csv
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.identity import digest
 from tasks.rules.text.cells import may_run, not_run
+from tasks.rules.text.characters import visible
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
 from warehouse import Warehouse, sample_path, write_atomically
@@ -89,8 +90,9 @@ def _write_sheet(workbook: Any, name: str, rows: Sequence[Mapping[str, Any]]) ->
     sheet.write_row(0, 0, rows[0], workbook.add_format({"bold": True}))
     for number, row in enumerate(rows, start=1):
         for column, value in enumerate(row.values()):
+            text = visible(value) if isinstance(value, str) else value
             # Marked as text, so that it never becomes a formula, even after it is edited.
-            sheet.write(number, column, value, marked if isinstance(value, str) and may_run(value) else None)
+            sheet.write(number, column, text, marked if isinstance(value, str) and may_run(value) else None)
     sheet.autofit(800)
     sheet.freeze_panes(1, 0)
     sheet.autofilter(0, 0, len(rows), len(rows[0]) - 1)

@@ -61,7 +61,7 @@ def as_csv(
     """
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if must_quote else csv.QUOTE_MINIMAL)
-    writer.writerow(columns)
+    writer.writerow(map(mark, columns))
     writer.writerows([_plain(value, mark) for value in row.values()] for row in rows)
     return file.getvalue()
 

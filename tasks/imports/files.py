@@ -2,24 +2,33 @@
 
 import csv
 import hashlib
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from io import TextIOWrapper
-from itertools import dropwhile
+from itertools import chain, dropwhile
 from pathlib import Path
 from typing import Any, TypeVar
 
 import sql
 from tasks.benchmarks.base import Benchmark
-from tasks.benchmarks.rows import as_text, as_whole_number
+from tasks.benchmarks.rows import (
+    as_whole_number,
+    cell_label,
+    cell_text,
+    decoded,
+    is_conversation,
+    response_text,
+)
 from tasks.config.job import Job
 from tasks.dataset.foreign_files import open_regular, read_regular
 from tasks.dataset.source import read_rows, refuse_twice
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.cells import as_before
-from tasks.rules.text.characters import is_blank
+from tasks.rules.text.characters import did_you_mean, is_blank
 from tasks.rules.text.json_text import read_json
+from tasks.rules.text.numbers import some
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
@@ -27,12 +36,35 @@ Given = Mapping[str, Any]
 Row = dict[str, Any]
 Offered = TypeVar("Offered")
 Subject = TypeVar("Subject")
-_TEXTS = ("response", "explanation")
-_MOST_TRIALS, _DIGITS = 10_000, re.compile("[0-9]{1,19}")
+_TEXTS = ("explanation", "reason", "better_wording", "title")
+_LABELS = (
+    "task",
+    "model",
+    "vintage",
+    "file",
+    "criterion",
+    "criterion_hash",
+    "category",
+    "axis",
+    "judge",
+    "grading",
+    "decision",
+    "reviewer",
+    "sample",
+)
+"""Columns with names, ids and words, which may be numbers."""
+_MOST_TRIALS, _WHOLE_NUMBER = 10_000, re.compile(r"([0-9]{1,19})(?:\.0*)?")
+_SEPARATORS = ",;\t|"
 
 
 class ImportRefused(PipelineError):
     """A file cannot be imported; none of its rows was stored."""
+
+
+class NothingToImport(ImportRefused):
+    """A file lacks a column, or none of its rows holds anything to import."""
+
+    exit_code = UsageError.exit_code
 
 
 class NotHere(ImportRefused):
@@ -65,19 +97,31 @@ def given_rows(file: Path, benchmark: Benchmark | None = None, **defaults: str |
     `.parquet` hold rows. Rows in the own shape of a `benchmark` are converted.
 
     Raises:
-        ImportRefused: a row is no object, or is in the benchmark's own shape and cannot be read.
+        ImportRefused: a row is no object, is in the benchmark's own shape and cannot be read, or has something else
+            where a text belongs.
     """
     in_known_shape = benchmark.graded_rows() if benchmark else lambda row: (row,)
     for number, row in enumerate(_read(file), start=1):
         where = f"{file}: row {number}"
         if not isinstance(row, Mapping):
             raise ImportRefused(f"{where}: not an object but {type(row).__name__}")
-        filled = {name: value for name, value in defaults.items() if value is not None and not text_in(row, name)}
+        cells = {name: decoded(value) for name, value in row.items()}
+        for name, value in defaults.items():
+            if value is not None and not is_filled(cells.get(name)):
+                cells[name] = value
         try:
-            for each in in_known_shape({**row, **filled}):
-                yield where, each
+            for each in in_known_shape(cells):
+                yield where, _with_texts(each)
         except (ValueError, RecursionError) as error:
             raise ImportRefused(f"{where}: {error}; correct the row") from error
+
+
+def _with_texts(row: Given) -> Given:
+    """Return a row with the texts and labels in its columns."""
+    texts = {name: cell_text(row, name) for name in _TEXTS if name in row}
+    labels = {name: cell_label(row, name) for name in _LABELS if name in row}
+    response = {"response": response_text(row, "response")} if "response" in row else {}
+    return {**row, **texts, **labels, **response}
 
 
 def _read(file: Path) -> Iterable[Any]:
@@ -89,16 +133,21 @@ def _read(file: Path) -> Iterable[Any]:
         document = read_json(read_regular(file).decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise ImportRefused(f"{file}: not JSON ({error}); correct the file") from error
-    if isinstance(document, dict) and not any(isinstance(value, dict | list) for value in document.values()):
+    if isinstance(document, dict) and "task" not in document and not any(map(_is_nested, document.values())):
         return [{"task": task, "response": response} for task, response in document.items()]
     return document if isinstance(document, list) else [document]
 
 
-def _csv_rows(file: Path) -> Sequence[Given]:
-    """Return the rows of a CSV file, with all cells as text, without the mark that our sheets put before a formula.
+def _is_nested(value: Any) -> bool:
+    """Return whether a value is a list or an object, and not a response as a list of messages."""
+    return isinstance(value, dict | list) and not is_conversation(value)
 
-    Texts of models and graders stay unchanged. Semicolons and tabs separate cells too, because spreadsheets in many
-    languages write them.
+
+def _csv_rows(file: Path) -> Sequence[Given]:
+    """Return the rows of a CSV file, with all cells as text, without the mark that our files put before a formula.
+
+    Cells are separated by a comma, a semicolon, a tab or a bar: by the one in the first line `sep=;`, which
+    spreadsheets write, or else by the one that gives most columns. Cells without a column may be empty.
 
     Polars and PyArrow are not used, because they misread some files without an error: Polars (2.1) fills up short rows,
     and finds no rows if lines end in a carriage return; PyArrow (26) joins lines if a quote is closed too late.
@@ -106,23 +155,67 @@ def _csv_rows(file: Path) -> Sequence[Given]:
     csv.field_size_limit(2**31 - 1)  # a whole response is one cell
     try:
         with TextIOWrapper(open_regular(file), encoding="utf-8-sig", newline="") as lines:
-            first = next(csv.reader(dropwhile(str.isspace, lines)), [])
-            separator = next((each for each in (";", "\t") if len(first) == 1 and each in first[0]), ",")
-            lines.seek(0)
-            reader = csv.DictReader(dropwhile(str.isspace, lines), strict=True, delimiter=separator)
-            refuse_twice(file, filter(str.strip, reader.fieldnames or ()))
+            rest = dropwhile(str.isspace, lines)
+            header = next(rest, "")
+            stated = re.fullmatch(r'"?sep=([,;|:^~\t])"?', header.rstrip("\r\n"))
+            separator = stated[1] if stated else _separator_in(header)
+            table = dropwhile(str.isspace, rest) if stated else chain([header], rest)
+            reader = csv.DictReader(table, strict=True, delimiter=separator)
+            reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
+            refuse_twice(file, filter(None, reader.fieldnames))
             rows = list(reader)
     except (UnicodeDecodeError, csv.Error) as error:
         raise ImportRefused(f"{file}: not CSV in UTF-8 ({error}); save it again") from error
     for number, row in enumerate(rows, start=1):
-        if None in row or None in row.values():
+        without_column = row.pop(None, [])
+        if any(without_column) or None in row.values():
             raise ImportRefused(f"{file}: row {number}: has fewer or more cells than there are columns; correct it")
-    return [{name: cell if name in _TEXTS else as_before(cell) for name, cell in row.items()} for row in rows]
+    return [{name: as_before(cell) for name, cell in row.items()} for row in rows]
+
+
+def _separator_in(header: str) -> str:
+    """Return the separator that gives the most columns."""
+    return max(_SEPARATORS, key=lambda separator: len(next(csv.reader([header], delimiter=separator), [])))
+
+
+def is_filled(value: Any) -> bool:
+    """Return whether a cell has a value: not None, NaN or a blank text."""
+    if isinstance(value, float):
+        return not math.isnan(value)
+    return not is_blank(value) if isinstance(value, str | None) else True
+
+
+def refuse_missing_column(file: Path, rows: Iterable[Given], names: Sequence[str], option: str = "") -> None:
+    """Refuse rows none of which has one of these columns; the message names the nearest column.
+
+    `option` is an option of the command that gives the value to all rows.
+
+    Raises:
+        NothingToImport: there are rows, and none has one of the columns.
+    """
+    columns = {column: None for row in rows for column in row}
+    if not columns or not columns.keys().isdisjoint(names):
+        return
+    hints = filter(None, (did_you_mean(name, columns) for name in names))
+    hint = next(hints, f" (the columns are {some(list(columns), 8)})")
+    others = "".join(f", or `{name}`" for name in names[1:])
+    how = f", or give {option}" if option else ""
+    raise NothingToImport(f"{file}: `{names[0]}` is missing{hint}; add the column{others}{how}")
+
+
+def refuse_nothing(source: object, notes: Iterable[str]) -> None:
+    """Refuse a file that gave nothing; `notes` say how many rows were skipped, and why.
+
+    Raises:
+        NothingToImport: always.
+    """
+    reasons = "; ".join(notes) or "it has no rows"
+    raise NothingToImport(f"{source}: holds nothing to import ({reasons}); check the file")
 
 
 def text_in(row: Given, name: str) -> str | None:
-    """Return the text of a cell; None if it is blank."""
-    text = as_text(row.get(name))
+    """Return the text of a cell in a column of texts or labels; None if it is blank."""
+    text: str | None = row.get(name)
     return None if is_blank(text) else text
 
 
@@ -159,9 +252,10 @@ def number_of(where: str, row: Given, name: str, first: int = 1) -> int:
         ImportRefused: it is not a whole number, or is too large or too small for a trial.
     """
     given, last = row.get(name), first + _MOST_TRIALS - 1
-    if given is None or given == "":
+    if not is_filled(given):
         return 1
-    number = int(given) if isinstance(given, str) and _DIGITS.fullmatch(given) else as_whole_number(given)
+    digits = _WHOLE_NUMBER.fullmatch(given.strip()) if isinstance(given, str) else None
+    number = int(digits[1]) if digits else as_whole_number(given)
     if number is None or not first <= number <= last:
         raise ImportRefused(f"{where}: `{name}` is {repr(given)[:80]}; it is a whole number from {first} to {last}")
     return number - first + 1

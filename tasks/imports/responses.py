@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
 from tasks.dataset.foreign_files import NotInside, files_inside, hash_inside, open_inside, read_regular
 from tasks.imports import files
@@ -97,7 +96,9 @@ def offer_of(
     if pattern is not None or skip_other:
         option = "--skip-other" if pattern is None else "--pattern"
         raise UsageError(f"{option}: works only with a folder of documents, and {source} is not a folder")
-    given = files.given_rows(source, benchmark, model=model)
+    given = list(files.given_rows(source, benchmark, model=model))
+    for names, option in ((["task"], ""), (["model"], "--as LABEL"), (["response", "file"], "")):
+        files.refuse_missing_column(source, (row for _, row in given), names, option)
     rows = [Offered(where, row, _document(source, where, row)) for where, row in given]
     batch, documents = files.batch_of(read_regular(source), model), _documents(rows)
     if documents:
@@ -182,13 +183,15 @@ def import_responses(
     offer = offer_of(source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations)
     rows, folder, batch, n_left_out = offer
     given, skipped = files.of_what_is_here(rows, partial(_cell, job, key, conversations), skip_unknown=skip_unknown)
+    if not given:
+        files.refuse_nothing(source, skipped)
     # Imported documents are not converted again, because another library version may give another text.
     same = {identity for identity, row in stored.items() if row["import_batch"] == batch}
     new = [(o, cell) for o, cell in given if o.document is None or cell["response_id"] not in same]
     texts = convert(_documents([offered for offered, _ in new]), folder, is_quiet=job.is_quiet)
     cells = files.Cells("responses", stored, batch)
     for (where, row, document), cell in new:
-        text, cause = as_text(row.get("response")), None
+        text, cause = row.get("response"), None
         if document is not None:
             text, cause = texts[document].text, f"{document.name} has no text: it is empty, or has only pictures"
         columns = content_columns(None if text is None or shows_nothing(text) else text, EMPTY, cause)

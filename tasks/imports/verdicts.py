@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import sql
 from tasks.benchmarks import load_benchmark
-from tasks.benchmarks.rows import as_number, as_text
+from tasks.benchmarks.rows import as_number
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.dataset.foreign_files import read_regular
@@ -85,7 +85,7 @@ class Criteria:
             of_category = [wording for wording in wordings if wording.category in categories]
             if len(of_category) == 1:
                 return of_category[0]
-            if given.get("occurrence") in {None, ""}:
+            if not files.is_filled(given.get("occurrence")):
                 problem = f"task {task_id} has the criterion {named[:80]!r} twice"
                 raise ImportRefused(f"{where}: {problem}; give its id, its `category` or its `occurrence`")
             # `occurrence` counts all criteria with this text, and also decides if the category identifies none of them.
@@ -132,6 +132,8 @@ class StoredResponses:
 
 
 STATUS = {value: status for status, value in VALUES.items()}
+_DECIDED_IN = ("criteria_met", "value", "verdict")
+"""The columns that can hold a decision."""
 SHEET_COLUMN = "how_to_fill_in"
 """A file with this column is a sheet for human graders, or for reviewers of criteria."""
 _WORDS = {
@@ -163,11 +165,16 @@ def import_verdicts(
     batch = files.batch_of(read_regular(file), "verdicts", task, model, judge, grading)
     benchmark, key = load_benchmark(job.settings.benchmark), job.key
     given = list(files.given_rows(file, benchmark, task=task, model=model, judge=judge, grading=grading))
+    for names, option in ((["task"], "--task ID"), (["model"], "--as LABEL"), (["criterion"], ""), (_DECIDED_IN, "")):
+        files.refuse_missing_column(file, (row for _, row in given), names, option)
     decided = [each for each in given if not skip_empty or _stated(each[1])]
     with Warehouse(job.warehouse).reader() as reader:
         criteria, cells = Criteria(job, reader), files.Cells("verdicts", files.stored_cells(reader, "verdicts"), batch)
         responses = StoredResponses(job, reader, (row for _, row in decided))
         matched, skipped = files.of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown)
+        notes = [f"{len(given) - len(decided)} rows without a decision skipped", *skipped] if skip_empty else skipped
+        if not matched:
+            files.refuse_nothing(file, notes if given else ())
         rows: dict[str, Row] = {}
         of_sheet: set[str] = set()
         for (where, row), wording in matched:
@@ -191,8 +198,7 @@ def import_verdicts(
         row["may_hide_failures"] = False  # people make no calls, so none can fail
     for name, own in labels.items():
         Warehouse(job.warehouse).write(name, own)
-    empty = [f"{len(given) - len(decided)} rows without a decision skipped"] if skip_empty else []
-    return files.store(job, batch, {"verdicts": cells}, [*empty, *skipped])
+    return files.store(job, batch, {"verdicts": cells}, notes)
 
 
 def _verdict_row(job: Job, grading: str, batch: str, where: str, given: Given, response: Row, wording: Wording) -> Row:
@@ -203,22 +209,22 @@ def _verdict_row(job: Job, grading: str, batch: str, where: str, given: Given, r
         # Without names, two graders would count as one judge.
         raise ImportRefused(f"{where}: `judge` is empty; enter the grader's name, or give it with --by NAME")
     # These words are only used in binary grading.
-    is_yes_or_no = (as_text(given.get("criteria_met")) or "").strip().lower() in {"true", "false", "yes", "no"}
-    grading = as_text(given.get("grading")) or (BINARY if is_yes_or_no else grading)
+    is_yes_or_no = str(given.get("criteria_met")).strip().lower() in {"true", "false", "yes", "no"}
+    grading = files.text_in(given, "grading") or (BINARY if is_yes_or_no else grading)
     if grading not in GRADINGS:
         raise ImportRefused(f"{where}: `grading` is {grading!r}; it is {' or '.join(GRADINGS)}")
-    confidence = as_number(given.get("confidence"))
-    if files.text_in(given, "confidence") and (confidence is None or not 0.0 <= confidence <= 1.0):
+    confidence = _number_in(given, "confidence")
+    if files.is_filled(given.get("confidence")) and (confidence is None or not 0.0 <= confidence <= 1.0):
         raise ImportRefused(f"{where}: `confidence` is {given['confidence']!r}; it is a number from 0 to 1")
     values = {as_value(raw) for raw in stated}
     value = values.pop() if len(values) == 1 else None
     if value is None or (value == 0.5 and grading == BINARY):
-        text = " and ".join(map(repr, stated)) or "missing (--skip-empty leaves such rows out)"
+        text = " and ".join(repr(each)[:80] for each in stated) or "missing (--skip-empty leaves such rows out)"
         allowed = "true or false, yes or no, or 1 or 0" if grading == BINARY else f"0, 0.5 or 1, or {', '.join(WORDS)}"
         raise ImportRefused(f"{where}: the decision is {text}; a {grading} verdict is {allowed}")
     return verdict_cell(job, response, wording, judge or IMPORTED, judge_trial, grading) | {
         "import_batch": batch, "status": STATUS[value], "value": value,
-        "explanation": as_text(given.get("explanation")), "confidence": confidence,
+        "explanation": given.get("explanation"), "confidence": confidence,
     }  # fmt: skip
 
 
@@ -240,9 +246,18 @@ def verdict_cell(job: Job, response: Row, wording: Wording, judge: str, judge_tr
     }  # fmt: skip
 
 
+def _number_in(given: Given, name: str) -> float | None:
+    """Return a number, also one that is written as text; None for anything else."""
+    value = given.get(name)
+    try:
+        return as_number(float(value) if isinstance(value, str) else value)
+    except ValueError:
+        return None
+
+
 def _stated(given: Given) -> list[Any]:
     """Return the cells of a row that state a decision, without empty ones."""
-    return [given[name] for name in ("criteria_met", "value", "verdict") if files.text_in(given, name)]
+    return [given[name] for name in _DECIDED_IN if files.is_filled(given.get(name))]
 
 
 def as_value(raw: Any, words: Mapping[str, float] = _WORDS) -> float | None:
@@ -334,12 +349,14 @@ def import_reviews(
     read = []
     for file in sheets:
         given = list(files.given_rows(file, reviewer=reviewer))
-        if given and not any("decision" in row for _, row in given):
-            raise ImportRefused(f"{file}: no column `decision`; import a sheet that `prbench export review` wrote")
+        for names, option in ((["task"], ""), (["criterion"], ""), (["decision"], ""), (["reviewer"], "--by NAME")):
+            files.refuse_missing_column(file, (row for _, row in given), names, option)
         decided = [each for each in given if files.text_in(each[1], "decision")]
         matched, notes = files.of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown)
         if n_empty := len(given) - len(decided):
             notes.append(f"{n_empty} rows without a decision skipped")
+        if not matched:
+            files.refuse_nothing(file, notes)
         batch = files.batch_of(read_regular(file), "reviews", reviewer)
         cells = files.Cells("reviews", stored, batch)
         for (where, row), wording in matched:

@@ -1,10 +1,10 @@
-"""The content of a reply in parts: its text, its thinking, and parts of other types."""
+"""The content of a message in parts: its text, its thinking, and parts of other types."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_TEXT = frozenset({"text", "output_text"})
+_TEXT = frozenset({"text", "input_text", "output_text"})
 _THINKING = ("thinking", "reasoning", "redacted_thinking", "thought")
 """Types of thinking; longer names that begin so (`reasoning_text`, `reasoning.summary`) are thinking, too."""
 

@@ -13,7 +13,16 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
+from tasks.benchmarks.rows import (
+    as_list,
+    as_mapping,
+    as_number,
+    as_text,
+    as_whole_number,
+    cell_label,
+    cell_text,
+    text_or_none,
+)
 from tasks.dataset.source import json_rows
 from tasks.imports.files import ImportRefused, number_of
 from tasks.imports.results import records
@@ -81,13 +90,15 @@ def read_evalscope(source: LogSource) -> Log:
 
 
 def _file_key(name: str) -> tuple[str, str, str, str] | None:
-    """Return the run (the folders above), the folder, the model and the part (data set and subset) of a file."""
-    *above, folder, model, file = ["", "", *name.split("/")]
-    if folder not in ("predictions", "reviews") or not file.endswith(".jsonl"):
-        return None
-    return "/".join(filter(None, above)), folder, model, file.removesuffix(".jsonl")
+    """Return the run (the folders above), the folder, the model and the part (data set and subset) of a file.
+
+    The folders of a model whose name has a slash are nested.
+    """
+    file = re.fullmatch(r"(?:(.*)/)?(predictions|reviews)/(.+)/([^/]*)\.jsonl", name)
+    return (file[1] or "", file[2], file[3], file[4]) if file else None
 
 
+@records.located
 def _response(where: str, model: str, part: str, prediction: Row, review: Row) -> LoggedResponse:
     scored = as_mapping(review.get("sample_score"))
     score = as_mapping(scored.get("score"))
@@ -96,13 +107,13 @@ def _response(where: str, model: str, part: str, prediction: Row, review: Row) -
     messages = records.messages_of(prediction.get("messages") or review.get("messages"))
     # One adapter shows the judge the response without its thinking, the other shows it all.
     judged = score.get("extracted_prediction" if "task" in metadata else "prediction")
-    text = as_text(judged) or records.text_of(output)
+    text = as_text(judged, "the judged text") or records.text_of(output)
     status, error = records.finished(output, text)
     gradings, combined = _gradings(where, score, as_list(metadata.get("rubrics")))
     # The conversation that was sent ends with the last user turn.
     n_sent = max((index for index, (role, _) in enumerate(messages, start=1) if role == "user"), default=0)
     return LoggedResponse(
-        where, as_text(prediction.get("model")) or model, as_text(metadata.get("task") or metadata.get("prompt_id")),
+        where, cell_label(prediction, "model") or model, as_text(metadata.get("task") or metadata.get("prompt_id")),
         text, status=status, error=error, trial=number_of(where, scored, "generation_index", first=0),
         messages=[message for message in messages if message[0] != "tool"][:n_sent], group=part,
         usage=records.usage_of(output), gradings=gradings, combined_scores=combined,
@@ -113,10 +124,10 @@ def _gradings(where: str, score: Row, rubric: Sequence[Any]) -> tuple[Sequence[G
     """Return the decisions of each judge and repetition, and the combined scores if there are several judges."""
     by_judge: dict[tuple[str, int], dict[int, Decision]] = defaultdict(dict)
     for attempt in map(as_mapping, as_list(as_mapping(score.get("metadata")).get("judge_attempts"))):
-        if not (case := (as_text(attempt.get("case_id")) or "").removeprefix("rubric_")).isdecimal():
+        if not (case := (text_or_none(attempt.get("case_id")) or "").removeprefix("rubric_")).isdecimal():
             continue
         position = int(case)
-        judge = (as_text(attempt.get("judge_id")) or "", number_of(where, attempt, "repeat_id", first=0))
+        judge = (text_or_none(attempt.get("judge_id")) or "", number_of(where, attempt, "repeat_id", first=0))
         item = as_mapping(rubric[position]) if position < len(rubric) else {}
         by_judge[judge][position] = _decision(attempt, position, item)
     # The scores of EvalScope combine all judges and repetitions.
@@ -134,11 +145,11 @@ def _decision(attempt: Row, position: int, item: Row) -> Decision:
     met = parsed.get("criteria_met") if attempt.get("status") == "success" else None
     value = float(met) if isinstance(met, bool) else None
     output = as_mapping(attempt.get("model_output"))
-    cause = as_text(attempt.get("error")) or as_text(attempt.get("status"))
+    cause = records.cause_of(attempt.get("error")) or text_or_none(attempt.get("status"))
     return Decision(
-        as_text(item.get("id")) or as_text(item.get("title") or item.get("criterion")),
+        cell_label(item, "id") or as_text(item.get("title") or item.get("criterion")),
         value, position, status=PARSE_ERROR if output else records.call_failure(cause) or PROVIDER_ERROR,
-        explanation=None if value is None else as_text(parsed.get("explanation")),
+        explanation=None if value is None else cell_text(parsed, "explanation"),
         error=cause if value is None else None, weight=as_number(item.get("weight", item.get("points"))),
         usage={**records.usage_of(output), "latency_s": as_number(attempt.get("latency"))},
         text=as_text(item.get("title") or item.get("criterion")),
@@ -168,14 +179,27 @@ def read_published(source: LogSource) -> Log:
         for index, (task, output) in enumerate(as_mapping(outputs).items()):
             where, given = f"{path}: {model}, task {task}", as_mapping(output)
             own = {name: value for name, of in points.items() if (value := as_number(of[index])) is not None}
-            judge = as_text(config.get("judge_model_name"))
-            responses.append(LoggedResponse(
-                where, model, as_text(given.get("id")) or task, None, trial=trial,
-                transcript=as_text(given.get("convo")) or "", failure_texts={"N/A": PROVIDER_ERROR},
-                gradings=(Grading(judge, list(_grades(where, given)), own_scores=own, may_hide_failures=True),),
-            ))  # fmt: skip
+            judge = text_or_none(config.get("judge_model_name"))
+            response = _of_published(where, model, task, given, judge, own)
+            responses.append(response._replace(trial=trial))
     notes = ["the models had web search; --as gives them labels of their own"] if config.get("web_search") else []
     return Log("published PRBench harness", responses, notes)
+
+
+@records.located
+def _of_published(
+    where: str, model: str, task: str, output: Row, judge: str | None, scores: Mapping[str, float]
+) -> LoggedResponse:
+    grading = Grading(judge, list(_grades(where, output)), own_scores=scores, may_hide_failures=True)
+    return LoggedResponse(
+        where,
+        model,
+        cell_label(output, "id") or task,
+        text=None,
+        transcript=cell_text(output, "convo") or "",
+        failure_texts={"N/A": PROVIDER_ERROR},
+        gradings=(grading,),
+    )
 
 
 def _grades(where: str, output: Mapping[str, Any]) -> Iterator[Decision]:
@@ -186,7 +210,7 @@ def _grades(where: str, output: Mapping[str, Any]) -> Iterator[Decision]:
     for text, grade, weight in zip(texts, grades, weights, strict=True):
         if (value := {"true": 1.0, "false": 0.0}.get(str(grade).strip().lower())) is None:
             raise ImportRefused(f"{where}: a grade is {grade!r}; it is true or false")
-        yield Decision(as_text(text), value, weight=as_number(weight))
+        yield Decision(as_text(text, "a rubric text"), value, weight=as_number(weight))
 
 
 _UNANSWERED = {"No response (bad request).": PROVIDER_ERROR}
@@ -225,19 +249,23 @@ def read_simple(source: LogSource) -> Log:
     return Log("simple-evals", list(with_trials(("", each) for each in responses)))
 
 
+@records.located
 def _of_example(where: str, example: Mapping[str, Any]) -> LoggedResponse:
     completion = example.get("completion")
-    messages = [] if isinstance(completion, str) else records.messages_of(completion)
-    text = as_text(completion) if isinstance(completion, str) else messages[-1][1] if messages else None
+    if isinstance(completion, list):
+        messages = records.messages_of(completion)
+        text = messages[-1][1] if messages else None
+    else:
+        text = cell_text(example, "completion")
     usage, score = as_mapping(example.get("usage")), as_number(example.get("score"))
     decisions = [
-        Decision(as_text(item.get("criterion")), records.decided(item.get("criteria_met")),
-                 explanation=as_text(item.get("explanation")), weight=as_number(item.get("points")),
-                 error=as_text(item.get("error")))
+        Decision(cell_text(item, "criterion"), records.decided(item.get("criteria_met")),
+                 explanation=cell_text(item, "explanation"), weight=as_number(item.get("points")),
+                 error=records.cause_of(item.get("error")))
         for item in map(as_mapping, as_list(example.get("rubric_items")))
     ]  # fmt: skip
     return LoggedResponse(
-        where, None, as_text(example.get("prompt_id")), text, failure_texts=_UNANSWERED,
+        where, None, cell_label(example, "prompt_id"), text, failure_texts=_UNANSWERED,
         messages=records.messages_of(example.get("prompt")) or None,
         usage={column: as_whole_number(usage.get(name)) for column, name in _USAGE.items()},
         gradings=(_grading(decisions, score),) if decisions or score is not None else (),
@@ -294,7 +322,7 @@ def _of_row(where: str, row: Mapping[str, Any]) -> LoggedResponse:
         raise ImportRefused(f"{where}: has {len(graded)} `responses` on {len(rubric)} `rubrics`; correct the row")
     replies = [as_mapping(as_mapping(each).get("response_dict")) for each in graded]
     guess = {"error": "the harness guessed from a reply that it could not read"}
-    known = [guess if as_text(reply.get("explanation")) == "None" else reply for reply in replies]
+    known = [guess if reply.get("explanation") == "None" else reply for reply in replies]
     items = [{**reply, **as_mapping(item)} for item, reply in zip(rubric, known, strict=False)]
     return _of_example(where, {**row, "completion": row.get("prompt_response"), "rubric_items": items})
 

@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 
 from tasks.assemble import conversations_of_turns
 from tasks.benchmarks import load_benchmark
-from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
-from tasks.imports.files import CONTENT, Cells, ImportRefused, NotHere, Row, store, stored_cells
+from tasks.imports.files import CONTENT, Cells, ImportRefused, NotHere, Row, refuse_nothing, store, stored_cells
 from tasks.imports.responses import content_columns, response_cell
 from tasks.imports.results.formats import AUTO, format_of
 from tasks.imports.results.records import UNREADABLE, Decision, Grading, Log, LoggedResponse, LogSource
@@ -78,6 +77,10 @@ def import_results(
         logs[-1].add_rows()
         if logs[-1].unfit and not skip_unknown:
             raise ImportRefused(f"{some(logs[-1].unfit, 1)} (--skip-unknown skips such rows)")
+        if not logs[-1].cells["responses"].given:
+            unfit = logs[-1].unfit
+            skipped = [f"{len(unfit)} rows skipped: {some(unfit, 3, '; ')}"] if unfit else []
+            refuse_nothing(source.path, [*log.notes, *skipped])
     return [report for each in logs for report in each.stored()]
 
 
@@ -144,7 +147,7 @@ class LogImport:
             row = cell | {
                 "may_hide_failures": grading.may_hide_failures, "import_batch": self.batch, "value": value,
                 "status": decision.status if value is None else STATUS[value],
-                "explanation": as_text(decision.explanation),
+                "explanation": decision.explanation,
                 "error": one_line(decision.error) if value is None and decision.error else None,
             }  # fmt: skip
             stored = self.cells["verdicts"].put(where, row | _present(decision.usage, cell))
@@ -372,5 +375,5 @@ def _content_of(logged: LoggedResponse, text: str | None) -> Row:
         status, error = logged.failure_texts[text.strip()], f"the harness stored {text.strip()!r}"
     if status is None and text is not None and shows_nothing(text):
         status = EMPTY
-    stored = None if status is not None else as_text(text)
+    stored = None if status is not None else text
     return content_columns(stored, status or PROVIDER_ERROR, one_line(error) if error else None)

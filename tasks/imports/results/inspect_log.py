@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text
+from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, cell_label, text_or_none
 from tasks.imports.files import ImportRefused, number_of
 from tasks.imports.results import records
 from tasks.imports.results.records import Archive, Decision, Grading, Log, LoggedResponse, LogSource
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, TIMEOUT, TRUNCATED
 from tasks.rules.text.characters import is_blank, one_line
+from tasks.rules.text.numbers import counted
 from tasks.rules.verdict import PARSE_ERROR
 
 _TEXTS = ("criterion", "title", "rubric_item", "rubric", "text")
@@ -48,7 +50,8 @@ def decisions_of(score: Row) -> tuple[list[Decision], bool | None] | None:
         known = weights if len(weights) == len(grades) else [None] * len(grades)
         pairs = enumerate(zip(grades, known, strict=True))
         return [Decision(None, records.decided(grade), n, weight=as_number(each)) for n, (grade, each) in pairs], True
-    if marked := records.marked(as_text(score.get("explanation")) or "", {"✓": 1.0, "✗": 0.0}, "\n  ", _UNREADABLE):
+    explanation = text_or_none(score.get("explanation")) or ""
+    if marked := records.marked(explanation, {"✓": 1.0, "✗": 0.0}, "\n  ", _UNREADABLE):
         return marked, True
     items = [{"criterion_id": name, **item} for name, item in _by_criterion(score, metadata).items()]
     return ([_decision(item)._replace(is_guess=True) for item in items], _may_hide(items)) if items else None
@@ -111,14 +114,18 @@ def _is_done(status: Any) -> bool:
 
 
 def _is_unreadable(item: Row) -> bool:
-    explanation = records.first_text(item, _EXPLANATIONS) or ""
+    explanation = _explanation(item) or ""
     is_unexplained = explanation == "No explanation provided" and records.decided(_stated(item)) == 0.0
     return is_unexplained or explanation.startswith(_UNREADABLE)
 
 
+def _explanation(item: Row) -> str | None:
+    return next((as_text(item[name], f"`{name}`") for name in _EXPLANATIONS if item.get(name) is not None), None)
+
+
 def _failure(item: Row) -> tuple[str, str] | None:
     """Return the failure that an item states by an error or by a status, with its cause; None if it states none."""
-    status, error = as_text(item.get("status")), as_text(item.get("error"))
+    status, error = text_or_none(item.get("status")), records.cause_of(item.get("error"))
     is_other = not (is_blank(status) or _is_done(status) or records.decided(item.get("status")) is not None)
     if is_blank(error) and not is_other:
         return None
@@ -129,7 +136,7 @@ def _failure(item: Row) -> tuple[str, str] | None:
 def _decision(item: Row) -> Decision:
     # The criterion may be a separate object.
     criterion = next((inner for name in _NAMES if (inner := as_mapping(item.get(name)))), item)
-    stated, explanation = _stated(item), records.first_text(item, _EXPLANATIONS)
+    stated, explanation = _stated(item), _explanation(item)
     value, failure, stated_of = records.decided(stated), _failure(item), {**criterion, **item}
     if failure is None and _is_unreadable(item):
         failure, explanation = (records.call_failure(explanation) or PARSE_ERROR, explanation or ""), None
@@ -176,28 +183,47 @@ def read_inspect(source: LogSource) -> Log:
     if not samples:
         raise ImportRefused(f"{source.path}: the log has no samples; log them (`log_samples`) and evaluate again")
     spec = as_mapping(header.get("eval"))
-    responses = [_response(f"{source.path}: sample {s.get('id')}, epoch {s.get('epoch')}", spec, s) for s in samples]
-    status = as_text(header.get("status")) or "started"
-    notes = [] if status == "success" else [f"the log's status is {status}, so it may lack samples"]
+    valid_samples = [sample for sample in samples if not sample.get("invalidation")]
+    n_invalid = len(samples) - len(valid_samples)
+    if header.get("invalidated") is True and not n_invalid:
+        raise ImportRefused(f"{source.path}: the log is invalidated, and no sample says that it is; evaluate again")
+    responses = [
+        _response(f"{source.path}: sample {sample.get('id')}, epoch {sample.get('epoch')}", spec, sample)
+        for sample in map(partial(_with_scores, header), valid_samples)
+    ]
+    notes = [f"{counted(n_invalid, 'invalidated sample')} left out"] if n_invalid else []
+    status = text_or_none(header.get("status")) or "started"
+    if status != "success":
+        notes.append(f"the log's status is {status}, so it may lack samples")
     return Log("Inspect AI", responses, notes)
 
 
+def _with_scores(header: Row, sample: Row) -> Row:
+    """Return a sample with its scores by scorer; logs of version 1 have one scorer, which the results name."""
+    score = sample.get("score")
+    if "scores" in sample or score is None:
+        return sample
+    scorer = as_mapping(as_mapping(header.get("results")).get("scorer"))
+    return {**sample, "scores": {text_or_none(scorer.get("name")) or "": score}}
+
+
+@records.located
 def _response(where: str, spec: Row, sample: Row) -> LoggedResponse:
     attached = as_mapping(sample.get("attachments"))
     output = as_mapping(sample.get("output"))
     text = _with_attached(records.text_of(output), attached)
     # The error of a sample has the failed request first and the cause after it.
-    error = as_text(as_mapping(sample.get("error")).get("message"))
+    error = records.cause_of(as_mapping(sample.get("error")).get("message"))
     error = error and re.split(r"\n\n|\\n\\n", error.strip())[-1]
     status, cause = records.finished(output, text, error)
-    if (kind := as_text((limit := as_mapping(sample.get("limit"))).get("type"))) is not None:
-        reason = as_text(limit.get("reason")) or f"limit of {limit.get('limit')}"
+    if (kind := text_or_none((limit := as_mapping(sample.get("limit"))).get("type"))) is not None:
+        reason = text_or_none(limit.get("reason")) or f"limit of {limit.get('limit')}"
         status, cause = _LIMITS.get(kind, PROVIDER_ERROR), one_line(f"stopped at the {kind} limit: {reason}")
     messages = records.messages_of(sample.get("input"))
     conversation = [(role, _with_attached(content, attached) or "") for role, content in messages]
     names = {**as_mapping(sample.get("metadata")), "sample_id": sample.get("id")}
     return LoggedResponse(
-        where, as_text(spec.get("model")), records.first_text(names, _TASK_NAMES), text, status=status, error=cause,
+        where, cell_label(spec, "model"), records.first_text(names, _TASK_NAMES), text, status=status, error=cause,
         trial=number_of(where, sample, "epoch"), messages=conversation,
         usage=records.usage_of(output, prompt_lacks_cached=True), gradings=list(_gradings(spec, sample)),
     )  # fmt: skip
@@ -207,7 +233,7 @@ def _with_attached(text: str | None, attached: Row) -> str | None:
     """Return a text; if it refers to an attachment, the text of that."""
     if text is None or not text.startswith(_ATTACHED):
         return text
-    return as_text(attached.get(text.removeprefix(_ATTACHED))) or text
+    return text_or_none(attached.get(text.removeprefix(_ATTACHED))) or text
 
 
 def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
@@ -218,7 +244,7 @@ def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
     certain = {name for name, (decisions, _) in with_decisions.items() if not any(each.is_guess for each in decisions)}
     for name, (decisions, may_hide) in with_decisions.items():
         value = scores[name].get("value")
-        judge = as_text(as_mapping(scores[name].get("metadata")).get("judge")) or _judge_of(spec, sample, name)
+        judge = text_or_none(as_mapping(scores[name].get("metadata")).get("judge")) or _judge_of(spec, sample, name)
         # Two scorers with the same judge count as two judges, because their prompts may differ.
         is_only = len(with_decisions) == 1 or certain == {name}
         label = judge if is_only else f"{judge} ({name})" if judge else name
@@ -248,5 +274,5 @@ def _judge_of(spec: Row, sample: Row, scorer: str) -> str | None:
         named = records.first_text(as_mapping(each.get("options")), _JUDGE_OPTIONS)
         if each.get("name") == scorer and named:
             return named
-    others = set(as_mapping(sample.get("model_usage"))) - {as_text(spec.get("model"))}
+    others = set(as_mapping(sample.get("model_usage"))) - {text_or_none(spec.get("model"))}
     return others.pop() if len(others) == 1 else None

@@ -1,22 +1,32 @@
 """Records for the content of a log, the same for all harnesses; the files of a log; and readers of their parts."""
 
 import hashlib
+import json
 import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Concatenate, NamedTuple, ParamSpec
 
 import pyarrow as pa
 
-from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
+from tasks.benchmarks.base import RowError
+from tasks.benchmarks.rows import (
+    as_list,
+    as_mapping,
+    as_number,
+    as_whole_number,
+    cell_text,
+    message_text,
+    text_or_none,
+)
 from tasks.dataset import foreign_files
 from tasks.dataset.source import json_rows
-from tasks.imports.files import batch_of
+from tasks.imports.files import ImportRefused, batch_of
 from tasks.imports.verdicts import as_value
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, REFUSED, TIMEOUT, TRUNCATED, failure_of_status
 from tasks.rules.conversation import Message
@@ -24,6 +34,7 @@ from tasks.rules.text.characters import is_blank, one_line
 from tasks.rules.text.json_text import read_json
 from tasks.rules.verdict import PARSE_ERROR, VALUES
 
+P = ParamSpec("P")
 PRIMARY = "score"
 """The score that ranks in benchmarks of this kind: points over positive points."""
 MIN_NORMALIZED = "min_normalized"
@@ -109,34 +120,27 @@ _WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "c": 1.0, "i": 0.0, 
           "not met": 0.0, "partially met": 0.5, "partly met": 0.5, **VALUES}  # fmt: skip
 
 
-def plain(content: Any) -> str:
-    """Return the text of a message's content: a text, or the text parts of a list."""
-    if isinstance(content, str):
-        return content
-    parts = [as_mapping(part) for part in as_list(content)]
-    return "".join(as_text(part.get("text")) or "" for part in parts if part.get("type") in {"text", None})
-
-
 def messages_of(given: Any) -> list[Message]:
     """Return the role and text of each message in a list; a single text is a user turn."""
     if isinstance(given, str):
         return [("user", given)]
-    return [(str(m.get("role")), plain(m.get("content"))) for m in map(as_mapping, as_list(given))]
+    messages = map(as_mapping, as_list(given))
+    return [(text_or_none(message.get("role")) or "", message_text(message) or "") for message in messages]
 
 
 def text_of(output: Mapping[str, Any]) -> str | None:
     """Return a model's text without its reasoning; None if there is no output."""
     if not (choices := as_list(output.get("choices"))):
-        return as_text(output.get("completion")) or None
-    return plain(as_mapping(as_mapping(choices[0]).get("message")).get("content"))
+        return cell_text(output, "completion") or None
+    return message_text(as_mapping(as_mapping(choices[0]).get("message"))) or ""
 
 
 def finished(output: Mapping[str, Any], text: str | None, error: Any = None) -> tuple[str | None, str | None]:
     """Return the failure of an output with its cause, if it failed: an error, no text, or a text that was cut off."""
     choice = as_mapping(next(iter(as_list(output.get("choices"))), None))
-    if (reason := as_text(choice.get("stop_reason"))) in _STOPPED:
+    if (reason := text_or_none(choice.get("stop_reason"))) in _STOPPED:
         return _STOPPED[reason], f"stopped: {reason}"
-    cause = as_text(error or output.get("error"))
+    cause = cause_of(error or output.get("error"))
     if text is not None and not (cause and is_blank(text)):
         return None, None
     stated = (cause or "").partition(":")[0]
@@ -163,10 +167,10 @@ def usage_of(output: Mapping[str, Any], *, prompt_lacks_cached: bool = False) ->
         prompt += (cached or 0) + (written or 0)
     choice = as_mapping(next(iter(as_list(output.get("choices"))), None))
     return {
-        "served_model": as_text(output.get("model")) if choice else None,
+        "served_model": text_or_none(output.get("model")) if choice else None,
         "prompt_tokens": prompt, "cached_tokens": cached, "completion_tokens": completion, "reasoning_tokens": thought,
         "cost_usd": as_number(usage.get("total_cost")), "latency_s": as_number(output.get("time")),
-        "finish_reason": as_text(choice.get("stop_reason")),
+        "finish_reason": text_or_none(choice.get("stop_reason")),
     }  # fmt: skip
 
 
@@ -197,7 +201,26 @@ def marked(text: str, marks: Mapping[str, float], before_reason: str, unreadable
 
 def first_text(item: Mapping[str, Any], names: Sequence[str]) -> str | None:
     """Return the text under the first of these keys for which a mapping has a text."""
-    return next((text for name in names if (text := as_text(item.get(name)))), None)
+    texts = (text_or_none(item.get(name)) for name in names)
+    return next((text for text in texts if text is not None), None)
+
+
+def cause_of(error: Any) -> str | None:
+    """Return an error in a log as text; an object or a list is JSON."""
+    return json.dumps(error, ensure_ascii=False) if isinstance(error, Mapping | list) else text_or_none(error)
+
+
+def located(read: Callable[Concatenate[str, P], LoggedResponse]) -> Callable[Concatenate[str, P], LoggedResponse]:
+    """Return a reader of responses that names the location, its first argument, of what is not a text."""
+
+    @wraps(read)
+    def read_at(where: str, /, *args: P.args, **kwargs: P.kwargs) -> LoggedResponse:
+        try:
+            return read(where, *args, **kwargs)
+        except RowError as error:
+            raise ImportRefused(f"{where}: {error}; correct the log") from error
+
+    return read_at
 
 
 class LogSource:

@@ -200,8 +200,8 @@ const page = {
   },
 
   drawTop({ task, index, ordinal, request }) {
-    document.querySelector("h1").textContent = task.task_id;
-    document.title = document.title.replace(/^.*(?= · )/, () => task.task_id);
+    document.querySelector("h1").textContent = visible(task.task_id);
+    document.title = document.title.replace(/^.*(?= · )/, () => visible(task.task_id));
     byId("about").replaceChildren(...listed([
       [index.field_title, task.field], ["Topic", task.topic], ["Asked by", task.expert], ["Splits", task.splits],
       ["Decision", task.decision_types], ["Pathway", task.economic_pathways],
@@ -210,7 +210,7 @@ const page = {
     for (const [id, step] of [["previous", -1], ["next", 1]]) {
       const other = index.tasks[ordinal + step];
       const href = address.of({ ...request, task: other?.key, criterion: "", judge_config: "", side: "" });
-      const textContent = step < 0 ? `‹ ${other?.task_id}` : `${other?.task_id} ›`;
+      const textContent = visible(step < 0 ? `‹ ${other?.task_id}` : `${other?.task_id} ›`);
       Object.assign(byId(id), { hidden: !other, href, textContent });
     }
   },

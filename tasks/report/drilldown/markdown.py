@@ -11,6 +11,8 @@ from itertools import accumulate
 import nh3
 import pyromark
 
+from tasks.rules.text.characters import visible
+
 _MOST_CHARACTERS, _MOST_HTML, _MOST_DEPTH = 200_000, 1_000_000, 16
 """Larger or more deeply nested responses are shown as plain text: nobody reads responses of that size, and the time of
 cleaning grows with the square of the depth."""
@@ -37,7 +39,7 @@ def as_html(text: str) -> str | None:
     """Return Markdown as HTML that is safe to show; None if it must be shown as plain text."""
     if len(text) > _MOST_CHARACTERS:
         return None
-    plain = text.replace(_LESS, "\ufffd").replace(_BANG, "\ufffd")
+    plain = visible(text).replace(_LESS, "\ufffd").replace(_BANG, "\ufffd")
     try:
         html = pyromark.html(plain.replace("<", _LESS).replace("![", f"{_BANG}["), options=_OPTIONS)
     except BaseException as error:

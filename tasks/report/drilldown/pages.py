@@ -15,6 +15,7 @@ from tasks.prompts import shipped_templates
 from tasks.report.drilldown.blocks import STATUSES, Block, Row, Subjects, subjects_of, write_blocks, write_data
 from tasks.report.rendering.site import Site, render
 from tasks.rules.identity import IMPORTED
+from tasks.rules.text.characters import visible
 from tasks.rules.verdict import BINARY, TERNARY, reminder
 from tasks.run.judge_configs import hash_of_template, judge_configs
 
@@ -90,7 +91,7 @@ def _write_lists(subjects: Subjects, tasks: Sequence[Row], rubrics: Rubrics, sit
         "templates": write_data(site, {"templates": templates, "reminders": _REMINDERS}),
         "rubrics": {number: write_data(site, of_block) for number, of_block in by_block.items()},
         "judge_configs": [
-            {"key": each["key"], "label": each["judge_config"], "scale": each["scale"], "reads": each["reads"],
+            {"key": each["key"], "label": visible(each["judge_config"]), "scale": each["scale"], "reads": each["reads"],
              "template": each["template_hash"], "is_imported": each["judge_config_hash"] == IMPORTED,
              "scores": scores[each["key"]]}
             for each in subjects.judge_configs
@@ -116,7 +117,7 @@ def _entries(
         states[key, task_id] = "1" if is_usable else "2"
         trials[key].update(of_task)
     return [
-        {"key": key, "label": each["entry"], "vintage": each["vintage"], "is_also": each["is_also"],
+        {"key": key, "label": visible(each["entry"]), "vintage": each["vintage"], "is_also": each["is_also"],
          "trials": sorted(trials[key]), "marks": marks[key], "blocks": files[key],
          "response_states": "".join(states.get((key, task_id), "0") for task_id in task_ids)}
         for each in subjects.entries if (key := each["key"])

@@ -12,6 +12,7 @@ from tasks.figures.figure import Chart, Column, Figure, Page, Row, Rows, cell, i
 from tasks.figures.rendering import as_csv
 from tasks.figures.scope import Scope, task_address
 from tasks.report.rendering.site import Site, dated
+from tasks.rules.text.characters import visible
 
 
 def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
@@ -29,10 +30,10 @@ def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
     for number, (group, members) in enumerate(groupby(shown, key=lambda column: column.group)):
         mine, group_id = list(members), f"{name}-group-{number}"
         if group:
-            upper.append(_HEADING.format(group_id, "center", "colgroup", 1, len(mine), group))
+            upper.append(_HEADING.format(group_id, "center", "colgroup", 1, len(mine), visible(group)))
         for column in mine:
             own_id, alignment = f"{name}-{column.name}", "right" if is_number(column, rows) else "left"
-            heading = _HEADING.format(own_id, alignment, "col", 1 if group else n_headings, 1, column.title)
+            heading = _HEADING.format(own_id, alignment, "col", 1 if group else n_headings, 1, visible(column.title))
             (lower if group else upper).append(heading)
             headings = escape(f"{group_id} {own_id}" if group else own_id)
             begun.append((column, f'<td headers="{headings}" class="{alignment}">'))
@@ -55,7 +56,7 @@ def _shown(column: Column, row: Row) -> str:
         return value
     if column.kind != "task" or value is None:
         return cell(column, row)
-    return Markup('<a href="{}">{}</a>').format(row.get("address") or task_address(value), value)
+    return Markup('<a href="{}">{}</a>').format(row.get("address") or task_address(value), visible(value))
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 
 from tasks.figures.figure import Page
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.text.characters import HIDDEN_IN_SCRIPTS, visible, with_visible_texts
 from tasks.rules.text.numbers import counted
 from warehouse import file_lock, write_atomically
 from warehouse.files import hash_of, hash_of_document
@@ -214,19 +215,37 @@ def templates() -> Environment:
     """Return the environment of the templates, which escapes everything that is not marked as HTML."""
     loader = FileSystemLoader(Path(__file__).parents[1] / "templates")
     environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
     )
     environment.filters["dated"] = dated
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "default": str}
+    environment.policies["json.dumps_function"] = _json
     environment.globals["counted"] = counted
+    environment.globals["hidden_characters"] = HIDDEN_IN_SCRIPTS
     return environment
 
 
+def _shown(value: Any) -> Any:
+    """Return a value of a template whose hidden characters are visible; HTML is returned unchanged."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _json(value: Any, **_: Any) -> str:
+    return json.dumps(with_visible_texts(value), separators=(",", ":"), default=str)
+
+
 def dated(text: str) -> Markup:
-    """Return a text as HTML in which a date, with its time, does not wrap; HTML is returned unchanged."""
+    """Return a text as HTML in which a date, with its time, does not wrap, and hidden characters are visible.
+
+    HTML is returned unchanged.
+    """
     if isinstance(text, Markup):
         return text
-    return Markup(_DATE.sub(r'<span class="date">\g<0></span>', str(escape(text))))
+    return Markup(_DATE.sub(r'<span class="date">\g<0></span>', str(escape(visible(text)))))
 
 
 def render(page: Page, report: Mapping[str, Any], *, policy: str = POLICY, **values: Any) -> str:

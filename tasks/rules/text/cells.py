@@ -1,6 +1,11 @@
-"""Cells of a sheet: texts that a spreadsheet would treat as a formula or a date get a mark, which can be removed."""
+"""Cells of files that people open: a text is never a formula, a date or Markdown.
+
+In a sheet, texts that a spreadsheet would treat as a formula or a date get a mark, which can be removed.
+"""
 
 import re
+from decimal import Decimal
+from typing import Any
 
 _RUN = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@＝＋－＠])")
 """Texts that spreadsheets may execute when they open a file, after any number of marks."""
@@ -25,15 +30,31 @@ def may_run(text: str) -> bool:
 
 
 def not_run(text: str) -> str:
-    """Return a text that is safe in a file that is not imported again.
+    """Return a text that is safe in a file for people, where dates may be rewritten.
 
-    It gets an apostrophe before it if it might be run.
+    It gets an apostrophe before it if it might be run, or if it would lose one of its own when the file is read.
     """
-    return _MARK + text if may_run(text) else text
+    return _MARK + text if may_run(text) or as_before(text) != text else text
+
+
+def sheet_cell(value: Any) -> Any:
+    """Return a value for a CSV file: numbers and None unchanged, anything else as text that is not run."""
+    return value if isinstance(value, int | float | Decimal | None) else not_run(str(value))
+
+
+_MARKDOWN = re.compile(r"[`*\]|~$]|(?<=!)\[|(?<=\])\(|(?<![^\W_])_|_(?![^\W_])|\\(?=[!-/:-@\[-`{-~]|\Z)")
+"""Characters that mean something in a table of Markdown. Links and images need `](` or `]`; an underscore within a word
+and a backslash before a letter mean nothing."""
+_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+def markdown_cell(text: str) -> str:
+    """Return a text of one line so that Markdown shows it unchanged: no HTML, image, link, code or end of a cell."""
+    return _MARKDOWN.sub(r"\\\g<0>", text.translate(_HTML))
 
 
 def as_before(cell: str) -> str:
-    """Return the text before it was defused: `as_before(defused(text)) == text` for every text."""
+    """Return the text before it got a mark: `as_before` undoes `defused` and `not_run` for every text."""
     return cell[1:] if cell.startswith(_MARK) and _FORMULA.match(cell[1:]) else cell
 
 

@@ -3,8 +3,9 @@
 import json
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from typing import Any
 
 _BLANK_RANGES = (
     (0x34F, 0x34F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065), (0x2800, 0x2800),
@@ -72,6 +73,10 @@ _SHOWN = re.compile(
 )
 
 
+HIDDEN_IN_SCRIPTS = re.sub(r"[^ -~]", lambda char: f"\\u{{{ord(char[0]):x}}}", _SHOWN.pattern)
+"""The regular expression of hidden characters for JavaScript (with the flag `u`)."""
+
+
 def visible(text: str) -> str:
     r"""Return a text without terminal commands and hidden characters: `\x1b`, `\u202e`, `\U000e0041`.
 
@@ -85,10 +90,20 @@ def visible_json(text: str) -> str:
     return _SHOWN.sub(lambda one: json.dumps(one[0])[1:-1], text)
 
 
+def with_visible_texts(value: Any) -> Any:
+    """Return a value of JSON whose texts are visible, also as keys."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, Mapping):
+        return {with_visible_texts(key): with_visible_texts(item) for key, item in value.items()}
+    return [with_visible_texts(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a hint for a message about an unknown key: the nearest known one in brackets.
 
-    It is empty if none is near.
+    It is empty if none is near. Upper and lower case count as equal.
     """
-    near = get_close_matches(name, list(known), n=1)
-    return f" (did you mean `{near[0]}`?)" if near else ""
+    by_lower = {key.lower(): key for key in known}
+    near = get_close_matches(name.lower(), list(by_lower), n=1)
+    return f" (did you mean `{by_lower[near[0]]}`?)" if near else ""

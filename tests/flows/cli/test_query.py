@@ -69,6 +69,36 @@ def test_a_file_is_in_the_format_of_its_ending_and_never_a_workbook_that_is_none
     assert "q.xlsx: a query is not written as a workbook; name a .csv file" in run_here.err
 
 
+HOSTILE = "select '=1+1' as \"=x\", '<script>[a](javascript:b)|`c`' as label, -1.5::double as n, '''-1' as mark"
+
+
+def test_a_text_of_a_query_is_never_a_formula_and_numbers_stay_numbers(run_here: Run, tmp_path: Path) -> None:
+    query = HOSTILE.replace("\\'", "'")
+    run_here("sql", query, "-o", str(tmp_path / "q.csv"))
+    with (tmp_path / "q.csv").open(encoding="utf-8", newline="") as file:
+        heading, row = csv.reader(file)
+
+    assert heading == ["'=x", "label", "n", "mark"]
+    assert row == ["'=1+1", "<script>[a](javascript:b)|`c`", "-1.5", "''-1"]
+    assert run_here("sql", query, "--format", "csv") == (tmp_path / "q.csv").read_text("utf-8")
+
+
+def test_formats_for_machines_are_exact(run_here: Run, tmp_path: Path) -> None:
+    query = HOSTILE.replace("\\'", "'")
+    exact = {"=x": "=1+1", "label": "<script>[a](javascript:b)|`c`", "n": -1.5, "mark": "'-1"}
+    run_here("sql", query, "-o", str(tmp_path / "q.parquet"))
+
+    assert [exact] == run_here.json("sql", query)
+    assert exact == json.loads(run_here("sql", query, "--format", "jsonl"))
+    ((text, label, _, mark),) = (row.values() for row in pq.read_table(tmp_path / "q.parquet").to_pylist())
+    assert (text, label, mark) == ("=1+1", exact["label"], "'-1")
+
+
+def test_markdown_of_a_query_holds_texts_alone(run_here: Run) -> None:
+    row = run_here("sql", HOSTILE.replace("\\'", "'"), "--format", "markdown").splitlines()[2]
+    assert row == r"| =1+1 | &lt;script&gt;[a\]\(javascript:b)\|\`c\` | -1.5 | '-1 |"
+
+
 def test_a_query_of_several_lines_comes_whole_through_a_pipe(folder: Path) -> None:
     done = subprocess.run(
         [PRBENCH, "sql", "--json", "--warehouse", folder], input="select 2\n as b;\n", capture_output=True, text=True,

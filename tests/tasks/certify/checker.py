@@ -163,9 +163,31 @@ def check_ids(manifest, tables, texts):
         own = digest("response", manifest["benchmark"], manifest["dataset_revision"], *(row[name] for name in names))
         assert row["response_id"] == own, row
         of[own] = by_hash.get(row["text_sha256"])
+    pieces = pieces_of(tables)
     for row in (row for row in tables["verdicts"] if of[row["response_id"]] is not None):
         fields = [row[name] for name in ("criterion_id", "criterion_hash", *JUDGE_CONFIG)]
-        assert row["verdict_id"] == digest("verdict", row["response_id"], of[row["response_id"]], *fields, "base"), row
+        piece = [] if row["piece_hash"] is None else [pieces[row["task_id"], row["piece_hash"]]]
+        of_response = row["response_id"], of[row["response_id"]]
+        assert row["verdict_id"] == digest("verdict", *of_response, *fields, "base", *piece), row
+
+
+def pieces_of(tables):
+    """Task and hash of a piece -> the hashes of its criteria, which follow each other in the rubric."""
+    rubrics, pieces = defaultdict(list), {}
+    for row in sorted(tables["criteria"], key=lambda row: row["position"]):
+        rubrics[row["task_id"]].append(row["content_hash"])
+    for task, rubric in rubrics.items():
+        for first, last in product(range(len(rubric)), range(1, len(rubric) + 1)):
+            piece = rubric[first:last]
+            pieces[task, hashlib.md5(" ".join(piece).encode()).hexdigest()] = piece
+    return pieces
+
+
+def check_calls(manifest, tables):
+    """Check that the manifest has the hash of the numbers of criteria in a call."""
+    calls = {row["verdict_id"]: row["n_in_call"] for row in tables["verdicts"] if row["n_in_call"] is not None}
+    text = "\n".join(f"{verdict} {calls[verdict]}" for verdict in sorted(calls))
+    assert manifest["calls_sha256"] == (hashlib.sha256(text.encode()).hexdigest() if calls else None)
 
 
 class Figures:

@@ -3,7 +3,8 @@
 import hashlib
 import json
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ import pytest
 
 from tasks.certify.certifying import certify
 from tasks.config.job import Job
-from tasks.rules.identity import response_id, verdict_id
+from tasks.rules.identity import BASE_VINTAGE, piece_hash, response_id, verdict_id
 from tasks.rules.statistics.intervals import draws
+from tests.tasks.aggregate.world import random_world
 from tests.tasks.bundles.manifests import sealed
 
 RESEARCH_RESAMPLES = 200
@@ -78,8 +80,8 @@ def zipped(members: Mapping[str, bytes], target: Path) -> Path:
     return target
 
 
-def with_true_ids(rows: dict[str, list[dict[str, Any]]]) -> None:
-    """Give made-up rows their true ids."""
+def with_true_ids(rows: dict[str, list[dict[str, Any]]], pieces: Mapping[str, Sequence[str]] = {}) -> None:
+    """Give made-up rows their true ids; `pieces` has the hashes of the criteria in the call of each criterion."""
     true: dict[str, tuple[str, str]] = {}
     for each in rows["responses"]:
         new = response_id(*(each[name] for name in RESPONSE))
@@ -87,7 +89,28 @@ def with_true_ids(rows: dict[str, list[dict[str, Any]]]) -> None:
         each["response_id"] = new
     for each in rows["verdicts"]:
         each["response_id"], text = true[each["response_id"]]
-        each["verdict_id"] = verdict_id(each["response_id"], text, *(each[name] for name in VERDICT))
+        content = [each[name] for name in VERDICT]
+        piece = pieces.get(each["criterion_id"], ())
+        each["verdict_id"] = verdict_id(each["response_id"], text, *content, BASE_VINTAGE, piece)
+
+
+def grouped_rows(n_in_call: int) -> dict[str, list[dict[str, Any]]]:
+    """A made-up world whose judges decide the criteria of a rubric in groups, in its order."""
+    rows = random_world(seed=5, n_tasks=8)
+    rubrics: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for each in rows["criteria"]:
+        rubrics[each["task_id"]].append(each)
+    pieces = {}
+    for rubric in rubrics.values():
+        for position, each in enumerate(rubric):
+            first = position - position % n_in_call
+            group = rubric[first : first + n_in_call]
+            pieces[each["criterion_id"]] = [criterion["content_hash"] for criterion in group]
+    with_true_ids(rows, pieces)
+    for each in rows["verdicts"]:
+        piece = pieces[each["criterion_id"]]
+        each |= {"n_in_call": len(piece), "piece_hash": piece_hash(piece)}
+    return rows
 
 
 def with_row(name: str, number: int, **values: Any) -> Callable[[Members], None]:

@@ -10,17 +10,18 @@ from typing import Any
 
 import pytest
 
+from tasks.aggregate import aggregate
 from tasks.bundles.bundle import Damaged
 from tasks.certify.certifying import LEADERBOARDS
 from tasks.certify.texts import Texts
 from tasks.certify.verifying import verify
-from tasks.config.job import Job
+from tasks.config.job import DataRevision, Job
 from tasks.dataset.foreign_files import FileTooLarge
 from tasks.exports.tables import export_tables
 from tasks.rules.errors import UsageError
-from tests.kit import one_line, write_jsonl
+from tests.kit import job_on, one_line, response, write_jsonl, written
 from tests.tasks.certify import conftest as certificates
-from tests.tasks.certify.checker import Figures, check, check_ids, read
+from tests.tasks.certify.checker import Figures, check, check_calls, check_ids, read
 from tests.tasks.certify.conftest import Members, forged, members_of, with_row
 from tests.worlds import RESPONSES, SAMPLE
 from warehouse.files import verified_digest
@@ -94,6 +95,66 @@ def test_other_sql_is_named_and_never_run(certificate: Path, tmp_path: Path) -> 
     assert "other SQL than this version, whose SQL was used: intermediate.more, leaderboard" in result.lines[1]
     assert result.is_confirmed
     assert not stolen.exists()
+
+
+@pytest.fixture(scope="module")
+def in_groups(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of judges that decide three criteria in a call."""
+    folder = tmp_path_factory.mktemp("groups")
+    rows = certificates.grouped_rows(n_in_call=3)
+    job = job_on("sample", folder / "warehouse")
+    written(job.warehouse, rows)
+    revision = rows["criteria"][0]["dataset_revision"]
+    job = job.looking_up(lambda: DataRevision(name="grouped", revision=revision, splits=()))
+    aggregate(job)
+    return certificates.certified(job, folder / "groups.zip")
+
+
+def test_a_certificate_binds_the_numbers_of_criteria_in_calls(in_groups: Path) -> None:
+    result = verify(in_groups)
+
+    assert result.is_confirmed
+    assert not any("n_in_call" in line for line in result.lines)
+    check_calls(*read(in_groups))
+    check_ids(*read(in_groups), [response("t")["text"]])
+
+
+@pytest.mark.parametrize("n_in_call", [1, 2, 99, None])
+def test_another_number_of_criteria_in_a_call_is_refused(
+    in_groups: Path, tmp_path: Path, n_in_call: int | None
+) -> None:
+    other = forged(in_groups, tmp_path / "other.zip", with_row("rows/verdicts.jsonl", 0, n_in_call=n_in_call))
+
+    with pytest.raises(Damaged, match=one_line("n_in_call) are not those that the manifest states")):
+        verify(other)
+
+
+def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(in_groups: Path, tmp_path: Path) -> None:
+    def older(manifest: dict[str, Any]) -> None:
+        del manifest["calls_sha256"]
+
+    result = verify(forged(in_groups, tmp_path / "older.zip", lambda _: None, older))
+
+    assert result.is_confirmed
+    assert [line for line in result.lines if "n_in_call" in line] == [
+        "Made before certificates bound the number of criteria in a call (n_in_call): it was not checked"
+    ]
+
+
+def test_the_ids_of_verdicts_in_groups_are_recomputed_from_their_rubric(in_groups: Path, tmp_path: Path) -> None:
+    _, tables = read(in_groups)
+    given = [
+        {name: row[name] for name in ("model", "trial", "vintage")}
+        | {"task": row["task_id"], "response": response("t")["text"]}
+        for row in tables["responses"]
+        if row["text_sha256"]
+    ]
+
+    result = verify(in_groups, texts=(write_jsonl(tmp_path / "texts.jsonl", given),))
+
+    assert result.ids.differing == []
+    assert result.ids.n_checked["verdicts"] == len(tables["verdicts"])
+    assert any(row["n_in_call"] for row in tables["verdicts"])
 
 
 def _renamed(name: str, *tables: str) -> Callable[[Members], None]:

@@ -89,6 +89,18 @@ def test_excel_has_each_value_in_its_type_and_no_formula(odd: tuple[Job, list[di
     }.items()  # fmt: skip
 
 
+def test_headings_are_no_formulas_and_hidden_characters_of_a_workbook_are_visible(tmp_path: Path) -> None:
+    job, row = job_on("sample", tmp_path / "data"), {FORMULA: "a\u202eb"}
+    write_board(job, [row], tmp_path / "odd.csv")
+    write_board(job, [row], tmp_path / "odd.xlsx")
+
+    heading, values = lines(tmp_path / "odd.csv")
+    sheet = openpyxl.load_workbook(tmp_path / "odd.xlsx")["leaderboard"]
+    assert heading[-1] == f"'{FORMULA}"
+    assert values[-1] == "a\u202eb"
+    assert [sheet.cell(1, 3).data_type, sheet.cell(2, 3).value] == ["s", r"a\u202eb"]
+
+
 def test_an_empty_leaderboard_is_refused(odd: tuple[Job, list[dict[str, Any]]], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no model has a verdict in this selection"):
         write_board(odd[0], [], tmp_path / "board.csv")

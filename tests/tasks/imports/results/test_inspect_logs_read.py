@@ -211,6 +211,102 @@ def edited(file: Path, edit: Edit) -> Path:
     return file
 
 
+def invalidated(sample: dict[str, Any]) -> None:
+    if sample["id"] == "sample-fin-2":
+        sample["invalidation"] = {"timestamp": "2026-11-03T00:00:00Z", "author": "eva", "reason": "a broken tool"}
+
+
+def test_invalidated_samples_are_left_out_and_counted(job: Job, tmp_path: Path) -> None:
+    log = edited(brief_log(tmp_path / "x.json", invalidated), lambda document: document.update(invalidated=True))
+    samples = json.loads(log.read_text("utf-8"))["samples"]
+    n_invalid = sum("invalidation" in sample for sample in samples)
+
+    notes = notes_of(import_results(job, [log]))
+
+    assert n_invalid > 0
+    assert re.search(rf"^{n_invalid} invalidated samples? left out$", notes, re.MULTILINE)
+    assert [] == values_in(job, "select 1 from responses where task_id = 'sample-fin-2'")
+    assert [(len(samples) - n_invalid,)] == values_in(job, "select count(*) from responses")
+
+
+def test_a_log_whose_samples_are_all_invalidated_is_refused_with_their_number(finance: Job, tmp_path: Path) -> None:
+    log = brief_log(tmp_path / "x.json", lambda sample: sample.update(invalidation={"author": "eva"}))
+    n_samples = len(json.loads(log.read_text("utf-8"))["samples"])
+
+    line = refused(finance, [log])
+
+    assert f"x.json: holds nothing to import ({n_samples} invalidated samples left out)" in line
+
+
+def test_an_invalidated_log_that_does_not_say_which_samples_is_refused(finance: Job, tmp_path: Path) -> None:
+    log = edited(brief_log(tmp_path / "x.json", lambda _: None), lambda document: document.update(invalidated=True))
+    assert "x.json: the log is invalidated, and no sample says that it is" in refused(finance, [log])
+
+
+def _of_version_1(document: dict[str, Any]) -> None:
+    document["version"] = 1
+    for sample in document["samples"]:
+        for scorer, score in (sample.pop("scores") or {}).items():
+            sample["score"] = score
+            document["results"] = {"scorer": {"name": scorer, "params": {}}, "metrics": {}}
+
+
+def test_a_log_of_version_1_has_the_verdicts_of_the_same_log_of_version_2(job: Job, tmp_path: Path) -> None:
+    import_results(job, [LOGS / "brief.json"])
+    shutil.copy(LOGS / "brief.json", tmp_path / "x.json")
+    log = edited(tmp_path / "x.json", _of_version_1)
+
+    first, *others = import_results(job, [log])
+
+    assert first.rows == 0
+    assert "0 responses and 0 verdicts imported" in first.notes[0]
+    assert not any("have scores but no criteria" in note for note in notes_of(others))
+
+
+@pytest.mark.parametrize("model", ["org/brief", "org/team/brief"])
+def test_a_folder_of_evalscope_is_read_whose_model_has_a_slash_in_its_name(
+    job: Job, tmp_path: Path, model: str
+) -> None:
+    folder = unpacked("evalscope", tmp_path)
+    for kind in ("predictions", "reviews", "reports"):
+        (folder / kind / model).parent.mkdir(parents=True, exist_ok=True)
+        (folder / kind / "brief").rename(folder / kind / model)
+    for file in folder.rglob("*.jsonl"):
+        file.write_text(file.read_text("utf-8").replace('"model": "brief"', f'"model": "{model}"'), encoding="utf-8")
+    import_results(job, [folder], skip_unknown=True)
+
+    assert (model,) in values_in(job, "select distinct model from responses")
+    assert [] != values_in(job, f"select 1 from verdicts where model = '{model}'")
+
+
+@pytest.mark.parametrize(("edit", "reason"), [
+    (lambda sample: sample["output"]["choices"][0]["message"].update(content=5), "`content` is not a text"),
+    (lambda sample: sample["output"]["choices"][0]["message"].update(content={"a": 1}), "(its type is dict)"),
+    (lambda sample: sample["input"][0].update(content=5), "`content` is not a text (its type is int)"),
+    (lambda sample: next(iter(sample["scores"].values()))["metadata"]["criteria"][0].update(explanation=["No."]),
+     "`explanation` is not a text (its type is list)"),
+])  # fmt: skip
+def test_what_is_no_text_in_a_log_is_refused_with_its_sample(
+    finance: Job, tmp_path: Path, edit: Edit, reason: str
+) -> None:
+    log = brief_log(tmp_path / "x.json", lambda sample: edit(sample) if sample["id"] == "sample-fin-2" else None)
+
+    line = refused(finance, [log])
+
+    assert "x.json: sample sample-fin-2, epoch 1: " in line
+    assert reason in line
+
+
+def test_a_response_in_parts_of_a_log_is_its_text(job: Job, tmp_path: Path) -> None:
+    def split(sample: dict[str, Any]) -> None:
+        for choice in sample["output"]["choices"]:
+            text = {"type": "text", "text": choice["message"]["content"]}
+            choice["message"]["content"] = [{"type": "reasoning", "reasoning": "Hm."}, text]
+
+    import_results(job, [LOGS / "brief.json"])
+    assert 0 == import_results(job, [brief_log(tmp_path / "x.json", split)])[0].rows
+
+
 def _another_turn(document: dict[str, Any]) -> None:
     output = document["outputs"]["thorough"][LEG]
     output["convo"] = output["convo"].replace("small claims", "high", 1)

@@ -71,6 +71,12 @@ def faults(html: str) -> list[object]:
     return wrong + seen.others
 
 
+def test_characters_that_hide_or_reorder_text_are_visible() -> None:
+    assert as_html("**a\u202eb**\u200b `c\u2066`") == (
+        r"<p><strong>a\u202eb</strong>\u200b <code>c\u2066</code></p>" + "\n"
+    )
+
+
 @pytest.mark.parametrize("attack", ATTACKS)
 @pytest.mark.parametrize(
     "around", ["{}", "> - {}", "**{}**", "[{}](http://x)", "[x]({})", "|a|\n|-|\n|{}|", "`{}", "<{}>"]

@@ -2,11 +2,14 @@
 
 import re
 from datetime import UTC, datetime
+from html import unescape
 
 import pytest
 
-from tasks.figures.figure import Column, Kind
+from tasks.figures.figure import Column, Kind, Page
 from tasks.report.rendering.page_figures import table
+from tasks.report.rendering.site import render
+from tasks.rules.text.characters import visible
 
 
 def _cells(html: str, tag: str) -> list[tuple[dict[str, str], str]]:
@@ -27,6 +30,42 @@ def _cells(html: str, tag: str) -> list[tuple[dict[str, str], str]]:
 def test_a_value_is_written_as_its_kind_says(kind: Kind, value: object, shown: str) -> None:
     ((_, content),) = _cells(table("figure", [Column("it", "It", kind)], [{"it": value}]), "td")
     assert shown == content
+
+
+HIDING = "\u202egpj.txet\u202c a\u2066b\u200ec\u200bd\x1b[31m"
+SHOWN = r"\u202egpj.txet\u202c a\u2066b\u200ec\u200bd\x1b[31m"
+
+
+@pytest.mark.parametrize("kind", ["text", "task", "time"])
+def test_characters_that_hide_or_reorder_text_are_visible_in_cells(kind: Kind) -> None:
+    html = table("figure", [Column("it", HIDING, kind, group=HIDING)], [{"it": HIDING, "address": "x"}])
+
+    assert SHOWN in _cells(html, "td")[0][1]
+    assert [SHOWN, SHOWN] == [text for _, text in _cells(html, "th")]
+    assert not set(HIDING) - set(SHOWN) & set(html)
+
+
+def test_characters_that_hide_or_reorder_text_are_visible_everywhere_on_a_page() -> None:
+    page = Page("tasks", HIDING, "", (), template="list.html")
+    names = {"judge_configs": [HIDING], "models": [HIDING], "main": HIDING, "orders": {HIDING: [HIDING]}}
+
+    html = render(page, {"heading": HIDING, "pages": [page], "footer": HIDING, **names})
+
+    assert SHOWN in html
+    assert SHOWN.replace("\\", "\\\\") in html  # in JSON
+    assert not (set(HIDING) - set(SHOWN)) & set(html)
+    assert r"\u202e" not in html.replace(r"\\u202e", "").replace(SHOWN, "")
+
+
+def test_a_page_tells_its_scripts_the_characters_that_hide_or_reorder_text() -> None:
+    page = Page("tasks", "Tasks", "", (), template="list.html")
+    names = {"judge_configs": [], "models": [], "main": "", "orders": {}}
+    html = render(page, {"heading": "x", "pages": [page], "footer": "", **names})
+
+    (pattern,) = re.findall(r'data-hidden="([^"]*)"', html)
+
+    hidden = re.compile(re.sub(r"\\u\{(\w+)\}", lambda code: f"\\U{int(code[1], 16):08x}", unescape(pattern)))
+    assert [] == [n for n in range(0x110000) if bool(hidden.search(chr(n))) != (visible(chr(n)) != chr(n))]
 
 
 def test_each_cell_names_its_heading_and_that_of_the_group_above_and_an_empty_column_is_left_out() -> None:

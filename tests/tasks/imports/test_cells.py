@@ -1,0 +1,281 @@
+"""What a cell of a foreign file holds: a text, or what is refused with its row and type; and files without a result."""
+
+import csv
+import json
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.config.job import Job
+from tasks.imports.files import given_rows
+from tasks.imports.responses import import_responses
+from tasks.imports.verdicts import import_reviews, import_verdicts
+from tasks.ingest import ingest
+from tasks.rules.errors import PipelineError
+from tasks.rules.text.cells import as_before, defused, not_run
+from tests.kit import good_row, job_on, one_line, values_in, write_jsonl
+from tests.tasks.imports.conftest import ingested
+
+pytestmark = pytest.mark.usefixtures("without_scores")
+
+Row = dict[str, Any]
+CONVERSATION = [{"role": "user", "content": "A question."}, {"role": "assistant", "content": "A response."}]
+IN_PARTS = [
+    {"role": "assistant", "content": "An earlier response."},
+    {"role": "user", "content": "More."},
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": "Hm.", "text": None},
+            {"type": "text", "thinking": None, "text": "Two "},
+            {"type": "output_text", "thinking": None, "text": "parts."},
+        ],
+    },
+]
+READ: dict[str, tuple[Any, str | None]] = {
+    "binary": ("Überall".encode(), "Überall"),
+    "large string": (pa.scalar("large", pa.large_string()), "large"),
+    "dictionary": (pa.scalar("coded", pa.dictionary(pa.int8(), pa.string())), "coded"),
+    "null": (None, None),
+    "NaN": (float("nan"), None),
+    "messages": (CONVERSATION, "A response."),
+    "content in parts": (IN_PARTS[-1:], "Two parts."),
+    "a call of a tool alone": ([{"role": "assistant", "content": None}], None),
+}
+REFUSED: dict[str, tuple[Any, str]] = {
+    "binary in another encoding": (b"\xff\xfe", "bytes"),
+    "a list": (["A response."], "list"),
+    "an empty list": ([], "list"),
+    "a struct": ({"text": "A response."}, "dict"),
+    "a map": (pa.scalar([("text", "A response.")], pa.map_(pa.string(), pa.string())), "list"),
+    "a number": (3, "int"),
+    "a number with decimals": (0.5, "float"),
+    "a decimal": (Decimal("1.50"), "Decimal"),
+    "a truth value": (True, "bool"),
+    "a day": (date(2026, 11, 3), "date"),
+    "a moment": (datetime(2026, 11, 3, tzinfo=UTC), "datetime"),
+    "a number as content": ([{"role": "assistant", "content": 3}], "int"),
+}
+Bring = Callable[[Job, Path], object]
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """Two tasks with one response."""
+    folder = tmp_path_factory.mktemp("cells")
+    job = ingested(folder, "t1", "t2")
+    import_responses(job, write_jsonl(folder / "x.jsonl", [{"task": "t1", "model": "ada", "response": "A response."}]))
+    return job
+
+
+def parquet(path: Path, **columns: Any) -> Path:
+    """A file of one row."""
+    arrays = {
+        name: pa.array([value.as_py()], value.type) if isinstance(value, pa.Scalar) else pa.array([value])
+        for name, value in columns.items()
+    }
+    pq.write_table(pa.table(arrays), path)
+    return path
+
+
+def refusal(bring_in: Bring, job: Job, file: Path) -> PipelineError:
+    """The refusal of a file in one line, after which nothing of it is stored."""
+    before = set((job.warehouse / "parts").rglob("*.parquet"))
+    with pytest.raises(PipelineError, match=one_line()) as caught:
+        bring_in(job, file)
+    assert before == set((job.warehouse / "parts").rglob("*.parquet"))
+    return caught.value
+
+
+@pytest.mark.parametrize("case", READ)
+def test_a_cell_of_parquet_that_is_text_or_messages_is_read_as_text(job: Job, tmp_path: Path, case: str) -> None:
+    cell, text = READ[case]
+    import_responses(job, parquet(tmp_path / "x.parquet", task=b"t2", model="bell", response=cell))
+
+    assert [(text,)] == values_in(job, "select text from responses where task_id = 't2' and model = 'bell'")
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_cell_that_is_no_text_is_refused_with_its_row_and_type(shared: Job, tmp_path: Path, case: str) -> None:
+    cell, type_name = REFUSED[case]
+    file = parquet(tmp_path / "x.parquet", task="t2", model="bell", response=cell)
+
+    line = str(refusal(import_responses, shared, file))
+
+    assert f"x.parquet: row 1: `{'content' if 'content' in case else 'response'}` is not a text" in line
+    assert f"(its type is {type_name})" in line
+
+
+def test_the_last_message_of_the_assistant_is_the_response_in_json_too(job: Job, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(json.dumps({"t2": IN_PARTS}), encoding="utf-8")
+    write_jsonl(tmp_path / "x.jsonl", [{"task": "t2", "model": "cora", "response": CONVERSATION}])
+    import_responses(job, tmp_path / "x.json", "bell")
+    import_responses(job, tmp_path / "x.jsonl")
+
+    texts = values_in(job, "select model, text from responses where task_id = 't2' order by model")
+    assert texts == [("bell", "Two parts."), ("cora", "A response.")]
+
+
+@pytest.mark.parametrize("name", ["explanation", "judge", "task", "criterion"])
+def test_labels_with_a_cell_that_is_no_text_are_refused_with_their_row(shared: Job, tmp_path: Path, name: str) -> None:
+    row = {"task": "t1", "model": "ada", "criterion": "t1-c0", "criteria_met": True}
+    file = write_jsonl(tmp_path / "x.jsonl", [row, row | {"criterion": "t1-c1", name: ["x"]}])
+
+    line = str(refusal(import_verdicts, shared, file))
+
+    assert f"x.jsonl: row 2: `{name}` is not a text (its type is list)" in line
+
+
+def test_an_id_may_be_a_number(tmp_path: Path) -> None:
+    job = ingested(tmp_path, "17")
+    import_responses(job, write_jsonl(tmp_path / "x.jsonl", [{"task": 17, "model": 4, "response": "A response."}]))
+
+    assert [("17", "4")] == values_in(job, "select task_id, model from responses")
+
+
+@pytest.mark.parametrize(("changes", "column"), [
+    ({"prompt_0": [{"role": "user", "content": "A question."}]}, "`prompt_0`"),
+    ({"prompt_0": 5}, "`prompt_0`"), ({"task": {"id": 1}}, "`task`"),
+    ({"rubric": [{"id": "c", "title": ["One."]}]}, "`title`"), ({"reference_texts_0": [["x"]]}, "`reference_texts_0`"),
+])  # fmt: skip
+def test_a_data_set_with_a_cell_that_is_no_text_is_refused(tmp_path: Path, changes: Row, column: str) -> None:
+    file = write_jsonl(tmp_path / "finance.jsonl", [good_row("t1"), good_row("t2") | changes])
+
+    line = str(refusal(lambda job, _: ingest(job), job_on(file, tmp_path / "warehouse"), file))
+
+    assert f"finance.jsonl: row 2: {column} is not a text" in line
+
+
+def test_a_data_set_of_binary_columns_is_the_one_of_texts(tmp_path: Path) -> None:
+    row = good_row("t1")
+    texts = {name: value.encode() if isinstance(value, str) else value for name, value in row.items()}
+    query = "select task_id, field, content_hash from tasks"
+    stored = []
+    for name, cells in (("texts", row), ("binary", texts)):
+        table = pa.Table.from_pylist([cells])
+        (folder := tmp_path / name).mkdir()
+        pq.write_table(table, folder / "finance.parquet")
+        job = job_on(folder / "finance.parquet", folder / "warehouse")
+        ingest(job)
+        stored.append(values_in(job, query))
+
+    assert stored[0] == stored[1]
+
+
+# CSV files
+
+SHEETS = {
+    "a bar": "task|model|response|trial\nt2|bell|Two.|2\n",
+    "a bar and commas": "task|model|response, as given|response|trial\nt2|bell|x,y|Two.|2\n",
+    "a tab": "task\tmodel\tresponse\ttrial\nt2\tbell\tTwo.\t2\n",
+    "a stated separator": "sep=;\r\ntask;model;response;trial\r\nt2;bell;Two.;2\r\n",
+    "a stated separator in quotes": '\ufeff"sep=|"\ntask|model|response|trial\nt2|bell|Two.|2\n',
+    "a stated tab": "sep=\t\ntask\tmodel\tresponse\ttrial\nt2\tbell\tTwo.\t2\n",
+    "a number of pandas": "task,model,response,trial\nt2,bell,Two.,2.0\n",
+    "spaces in the header": "task , model,response ,trial \nt2,bell,Two., 2\n",
+    "empty columns at the end": "task,model,response,trial,,\nt2,bell,Two.,2,,\n",
+    "empty cells at the end": "task,model,response,trial\nt2,bell,Two.,2,,\n",
+    "quotes around all": '"task"|"model"|"response"|"trial"\n"t2"|"bell"|"Two."|"2"\n',
+}
+
+
+@pytest.mark.parametrize("case", SHEETS)
+def test_a_sheet_is_read_however_a_spreadsheet_writes_it(job: Job, tmp_path: Path, case: str) -> None:
+    (tmp_path / "x.csv").write_bytes(SHEETS[case].encode())
+    import_responses(job, tmp_path / "x.csv")
+
+    assert [("Two.", 2)] == values_in(job, "select text, trial from responses where model = 'bell'")
+
+
+@pytest.mark.parametrize("trial", ["1.0", 1.0, "1.", " 1 ", float("nan"), None, "", Decimal("1.0")])
+def test_a_first_trial_is_read_in_every_form(job: Job, tmp_path: Path, trial: Any) -> None:
+    import_responses(job, parquet(tmp_path / "x.parquet", task="t2", model="bell", response="Two.", trial=trial))
+
+    assert [(1,)] == values_in(job, "select trial from responses where model = 'bell'")
+
+
+@pytest.mark.parametrize("trial", ["1.5", "1.0e0", "one", "-1", "1,0"])
+def test_what_is_no_whole_number_is_no_trial(shared: Job, tmp_path: Path, trial: str) -> None:
+    file = write_jsonl(tmp_path / "x.jsonl", [{"task": "t2", "model": "bell", "response": "Two.", "trial": trial}])
+
+    assert f"row 1: `trial` is {trial!r}" in str(refusal(import_responses, shared, file))
+
+
+TEXTS = st.text("ab'=+-@\t\r\n 1０：＝.:/\u2028", max_size=9)
+
+
+@given(TEXTS)
+def test_a_mark_before_a_formula_is_undone_by_every_reader(text: str) -> None:
+    assert as_before(not_run(text)) == text
+    assert as_before(defused(text)) == text
+
+
+def test_a_response_that_left_as_csv_comes_back_as_it_was(tmp_path: Path) -> None:
+    texts = ["=1+1", "'=1+1", "- a list", " @x", "'2026-11-03", "plain"]
+    with (tmp_path / "x.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([["response"], *([not_run(text)] for text in texts)])
+
+    assert texts == [row["response"] for _, row in given_rows(tmp_path / "x.csv")]
+
+
+# files that bring nothing
+
+VERDICTS = "task,model,criterion,criteria_met\n"
+
+
+def _skipping_empty(job: Job, file: Path) -> object:
+    return import_verdicts(job, file, skip_empty=True)
+
+
+def _reviews(job: Job, file: Path) -> object:
+    return import_reviews(job, [file])
+
+
+BRINGS_NOTHING: dict[str, tuple[Bring, str, str]] = {
+    "another heading of decisions": (
+        _skipping_empty, VERDICTS.replace("criteria_met", "Criteria_met") + "t1,ada,t1-c0,yes\n",
+        "`criteria_met` is missing (did you mean `Criteria_met`?)",
+    ),
+    "headings in capitals": (
+        _skipping_empty, VERDICTS.upper() + "t1,ada,t1-c0,yes\n", "`task` is missing (did you mean `TASK`?)",
+    ),
+    "another heading of responses": (
+        import_responses, "task,model,Response text\nt1,ada,x\n",
+        "`response` is missing (did you mean `Response text`?)",
+    ),
+    "nothing like a model": (
+        import_responses, "task,llm,response\nt1,ada,x\n",
+        "`model` is missing (the columns are task, llm, response); add the column, or give --as LABEL",
+    ),
+    "no decision": (_skipping_empty, VERDICTS + "t1,ada,t1-c0,\nt1,ada,t1-c1, \n", "2 rows without a decision skipped"),
+    "no row": (import_responses, "task,model,response\n", "it has no rows"),
+    "an empty file": (import_verdicts, "", "it has no rows"),
+    "no task that is here": (
+        lambda job, file: import_responses(job, file, skip_unknown=True), "task,model,response\nt9,ada,x\n",
+        "1 rows skipped whose task or criterion is not in the data set",
+    ),
+    "another heading of reviews": (
+        _reviews, "task,criterion,reviewer,decisions\nt1,t1-c0,eva,agree\n",
+        "`decision` is missing (did you mean `decisions`?)",
+    ),
+    "no review": (_reviews, "task,criterion,reviewer,decision\nt1,t1-c0,eva,\n", "1 rows without a decision skipped"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BRINGS_NOTHING)
+def test_a_file_that_brings_nothing_is_refused_with_the_reason(shared: Job, tmp_path: Path, case: str) -> None:
+    bring_in, content, reason = BRINGS_NOTHING[case]
+    (tmp_path / "x.csv").write_text(content, encoding="utf-8")
+
+    error = refusal(bring_in, shared, tmp_path / "x.csv")
+
+    assert reason in str(error)
+    assert error.exit_code == 2
