@@ -333,7 +333,7 @@ class Batching:
         for call in calls:
             parameters = call.parameters()
             key = call.key(parameters)
-            history = self.ledger.history(key).after(call.after_attempt)
+            history = self.ledger.history_of(call, parameters).after(call.after_attempt)
             is_tried = history.reply_for(call.cell) or history.failed_for(call.cell)
             # If the lock of a call is held, another run is making that call.
             if key in away or key in lines or is_tried or self.ledger.call_locks.is_held(key):
