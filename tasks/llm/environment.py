@@ -59,7 +59,6 @@ _WATSONX = ("WATSONX_API_BASE", "WATSONX_URL", "WX_URL", "WML_URL")
 _ADDRESSES: Mapping[str, tuple[str, ...]] = {
     "ai21": _OPENAI,
     "ai21_chat": ("AI21_API_BASE",),
-    "aiohttp_openai": _OPENAI,
     "anthropic": _ANTHROPIC,
     "anthropic_text": _ANTHROPIC,
     "azure_ai": ("AZURE_AI_API_BASE",),
@@ -88,6 +87,7 @@ _ADDRESSES: Mapping[str, tuple[str, ...]] = {
     "text-completion-openai": _OPENAI,
     "vertex_ai": _VERTEX,
     "vertex_ai_beta": _VERTEX,
+    "volcengine": ("VOLCENGINE_API_BASE", "ARK_API_BASE"),
     "watsonx": _WATSONX,
     "watsonx_text": _WATSONX,
     "xinference": ("XINFERENCE_API_BASE", *_OPENAI),
