@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sql
-from warehouse.build import REPLACED, holds, is_removed, note_replaced, view_parts
+from warehouse.build import REPLACED, is_removed, note_replaced, view_parts
 from warehouse.errors import WarehouseError, explaining
 from warehouse.files import is_whole, write_part
 from warehouse.parts import PartStore, moment_of, write_list
 from warehouse.publish import listing_of
-from warehouse.reader import engine, memory, quoted
+from warehouse.reader import engine, holds, memory, quoted
 from warehouse.tables import TABLES, StoredTable
 
 LARGE_ROWS = 500_000

@@ -35,11 +35,11 @@ class Target:
     """A model to call: its LiteLLM name, its address, the parameters sent with the messages, and its time limit.
 
     `api_base` None is the provider's default address. `address_variable` is the environment variable that `api_base`
-    was taken from; None if it was configured. `fallback` replaces parameters on the last attempt; a reply made with it is marked as degraded. `identity` holds
-    further values that distinguish the target's replies and are not sent. `is_streamed` requests the reply in pieces,
-    so that the connection is never idle for long. `prices` are the configuration's, for a model that LiteLLM's table
-    lacks. `wants_logprobs` requests the log-probabilities of a reply's tokens; it changes neither the reply nor the
-    call's identity.
+    was taken from; None if it was configured. `fallback` replaces parameters on the last attempt; a reply made with it
+    is marked as degraded. `identity` holds further values that distinguish the target's replies and are not sent.
+    `is_streamed` requests the reply in pieces, so that the connection is never idle for long. `prices` are the
+    configuration's, for a model that LiteLLM's table lacks. `wants_logprobs` requests the log-probabilities of a
+    reply's tokens; it changes neither the reply nor the call's identity.
     """
 
     name: str

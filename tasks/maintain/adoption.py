@@ -16,7 +16,7 @@ from tasks.rules.text.numbers import counted
 from tasks.run.run_context import LEDGER, callees
 from tasks.run.unadopted import changed_identities
 from tasks.run.writing import StageReport
-from warehouse import Reader, Warehouse
+from warehouse import Reader, Warehouse, refuse_other_version
 
 
 def adopt(job: Job, address: str) -> StageReport:
@@ -33,13 +33,17 @@ def adopt(job: Job, address: str) -> StageReport:
     if not names:
         known = sorted({f"{target.api_base} (from {target.address_variable})" for target in called})
         where = f"known: {', '.join(known)}" if known else "no variable gives a configured model an address"
-        raise UsageError(f"--api-base {address}: not the address of a configured model from the environment; {where}")
+        raise UsageError(
+            f"--api-base {address}: not from the environment of a configured model ({where}); name an address that `prbench doctor` shows"
+        )
     new_hashes = {
         identity.earlier_hash: identity.config_hash
         for identity in changed_identities(job)
         if address in identity.addresses
     }
     warehouse = Warehouse(job.warehouse)
+    if refuse_other_version(warehouse.root) is None:
+        raise UsageError(f"{warehouse.root}: nothing is stored there; check --warehouse")
     with warehouse.alone(notice):
         warehouse.publish()
         with warehouse.reader() as reader:

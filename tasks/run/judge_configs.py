@@ -35,14 +35,15 @@ def target_of(endpoint: Endpoint, *, reads_address: bool = True) -> Target:
     identity: dict[str, Any] = {"omits_think_tag": True} if endpoint.omits_think_tag else {}
     if isinstance(endpoint, Model) and endpoint.system_prompt is not None:
         identity["system_prompt"] = endpoint.system_prompt
-    found = None
+    from_environment = None
     if reads_address and endpoint.api_base is None and not is_embedded(endpoint.name):
-        found = address_of(endpoint.name, endpoint.parameters)
-    for problem in secrets_in(found.address, found.variable) if found else ():
-        raise UsageError(f"{endpoint.name}: {problem}")
+        from_environment = address_of(endpoint.name, endpoint.parameters)
+    if from_environment is not None:
+        for problem in secrets_in(from_environment.address, from_environment.variable):
+            raise UsageError(f"{endpoint.name}: {problem}")
     return Target(
         name=endpoint.name,
-        api_base=found.address if found else endpoint.api_base,
+        api_base=from_environment.address if from_environment else endpoint.api_base,
         parameters=endpoint.parameters,
         timeout_s=endpoint.timeout_s,
         fallback=endpoint.fallback if isinstance(endpoint, Model) else {},
@@ -50,7 +51,7 @@ def target_of(endpoint: Endpoint, *, reads_address: bool = True) -> Target:
         headers=endpoint.headers,
         is_streamed=endpoint.stream,
         prices=price,
-        address_variable=found.variable if found else None,
+        address_variable=from_environment.variable if from_environment else None,
     )
 
 

@@ -73,8 +73,9 @@ def lines_on_unadopted(job: Job) -> list[str]:
                     n_rows[identity.table] += reader.select(identity.table, "count(*) as n", **is_row)[0]["n"]
             if any(n_rows.values()):
                 rows = " and ".join(counted(n, table.removesuffix("s")) for table, n in n_rows.items() if n)
+                command = f"`prbench adopt --api-base {address}`"
                 lines.append(
                     f"{address} (from {name}): {rows} stored before this address was part of their identity are not "
-                    f"used; if they came from there, `prbench adopt --api-base {address}` takes them over without a call"
+                    f"used; if they came from there, {command} takes them over without a call"
                 )
     return lines

@@ -86,7 +86,7 @@ print(httpx.get(address).status_code, requests.get(address).status_code)
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_requests_to_this_machine_go_through_no_proxy(host: str) -> None:
     nobody = "http://127.0.0.1:9"
-    proxies = {name: nobody for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY")}
+    proxies = dict.fromkeys(("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"), nobody)
     environment = {**os.environ, **proxies, "NO_PROXY": "intranet.example", "OPENAI_API_KEY": "none"}
 
     with FaultServer() as server:

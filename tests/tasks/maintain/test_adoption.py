@@ -7,18 +7,21 @@ from typing import Any
 
 import pytest
 
-import warehouse.compaction as compaction
 from tasks.config.job import Job
 from tasks.maintain.adoption import adopt
 from tasks.rules.errors import UsageError
 from tasks.run.unadopted import lines_on_unadopted
 from tests.faults.server import FaultServer
 from tests.kit import Patch, copied, job_on, judged, prepared, rows_in, sampled, values_in
+from warehouse import compaction
 
 pytestmark = pytest.mark.usefixtures("without_scores")
 
 MODELS = [{"name": "openai/m", "label": "m"}]
-JUDGES = [{"name": "openai/judge", "label": "judge"}, {"name": "openai/group", "label": "group", "criteria_per_call": 3}]
+JUDGES = [
+    {"name": "openai/judge", "label": "judge"},
+    {"name": "openai/group", "label": "group", "criteria_per_call": 3},
+]
 
 
 @pytest.fixture
@@ -95,9 +98,7 @@ def test_adopting_again_changes_nothing(before: Job, server: FaultServer) -> Non
     assert rows_in(before, "from verdicts order by verdict_id") == adopted
 
 
-def test_adopted_replies_serve_rows_that_were_never_written(
-    before: Job, server: FaultServer, tmp_path: Path
-) -> None:
+def test_adopted_replies_serve_rows_that_were_never_written(before: Job, server: FaultServer, tmp_path: Path) -> None:
     """A run that was killed had replies in the ledger, and no rows."""
     for part in (before.warehouse / "parts").glob("verdicts/*.parquet"):
         part.unlink()
@@ -172,5 +173,5 @@ def test_without_the_variable_adopted_results_are_not_used(
 
 
 def test_an_address_that_the_environment_does_not_give_is_refused(before: Job, server: FaultServer) -> None:
-    with pytest.raises(UsageError, match=f"known: {server.api_base} .from OPENAI_BASE_URL."):
+    with pytest.raises(UsageError, match=f"known: {server.api_base} .from OPENAI_BASE_URL.*; name an address"):
         adopt(before, "http://elsewhere/v1")

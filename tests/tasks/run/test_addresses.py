@@ -59,7 +59,9 @@ def test_replies_of_one_server_are_not_reused_for_another(
     assert values_in(job, "select count(distinct model_config_hash), count(*) from responses") == [(2, 4)]
 
 
-@pytest.mark.parametrize("address", [ADDRESS, f"{ADDRESS}/", ADDRESS.replace("http", "HTTP"), "https://Host.example/V1"])
+@pytest.mark.parametrize(
+    "address", [ADDRESS, f"{ADDRESS}/", ADDRESS.replace("http", "HTTP"), "https://Host.example/V1"]
+)
 def test_an_address_of_the_environment_is_identity_as_if_it_were_configured(address: str, monkeypatch: Patch) -> None:
     configured = model_hash(Model(name="openai/m", api_base=address))
     monkeypatch.setenv("OPENAI_BASE_URL", address)
@@ -75,10 +77,14 @@ def test_an_address_of_the_environment_changes_nothing_for_a_configured_one(monk
     assert model_hash(configured) == kept
 
 
-def test_hashes_without_an_address_are_the_kept_ones() -> None:
-    assert model_hash(Model(name="openai/m")) == "050f0c4e7f8a2a1ef0c138d86a1c455f"
-    assert model_hash(Model(name="hosted_vllm/m", api_base="http://localhost:8000/v1")) == "37d02880568cc2b74bffd27a8ee9bf4a"
-    assert judge_target(Judge(name="anthropic/j", temperature=0.0)).config_hash == "95a835fc3e9f3ad3686eded3ccd04e94"
+def test_hashes_without_an_address_of_the_environment_are_the_kept_ones() -> None:
+    default = Model(name="openai/m")
+    configured = Model(name="hosted_vllm/m", api_base="http://localhost:8000/v1")
+    judge = Judge(name="anthropic/j", temperature=0.0)
+
+    assert model_hash(default) == "050f0c4e7f8a2a1ef0c138d86a1c455f"
+    assert model_hash(configured) == "37d02880568cc2b74bffd27a8ee9bf4a"
+    assert judge_target(judge).config_hash == "95a835fc3e9f3ad3686eded3ccd04e94"
 
 
 def test_an_address_that_a_program_gave_litellm_counts(monkeypatch: Patch) -> None:
@@ -182,9 +188,9 @@ def test_a_model_is_called_where_litellm_alone_would_call_it(chosen: Sequence[st
                 monkeypatch.setenv(f"{provider.upper()}_API_KEY", "none")
                 target = target_of(Model(name=f"{provider}/m", timeout_s=6))
                 variables[provider] = target.address_variable
-                for paths, made in ((called_by_litellm, replace(target, api_base=None)), (called, target)):
+                for paths, variant in ((called_by_litellm, replace(target, api_base=None)), (called, target)):
                     server.seen.clear()
-                    await send(Call(made, [{"role": "user", "content": "Hi"}], ""), {})
+                    await send(Call(variant, [{"role": "user", "content": "Hi"}], ""), {})
                     paths[provider] = [seen.path for seen in server.seen][-1:]
 
         asyncio.run(call_all())
