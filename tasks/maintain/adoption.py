@@ -34,7 +34,8 @@ def adopt(job: Job, address: str) -> StageReport:
         known = sorted({f"{target.api_base} (from {target.address_variable})" for target in called})
         where = f"known: {', '.join(known)}" if known else "no variable gives a configured model an address"
         raise UsageError(
-            f"--api-base {address}: not from the environment of a configured model ({where}); name an address that `prbench doctor` shows"
+            f"--api-base {address}: no configured model has this address from the environment ({where}); name one that "
+            "`prbench doctor` shows"
         )
     new_hashes = {
         identity.earlier_hash: identity.config_hash
