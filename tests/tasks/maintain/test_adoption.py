@@ -173,5 +173,5 @@ def test_without_the_variable_adopted_results_are_not_used(
 
 
 def test_an_address_that_the_environment_does_not_give_is_refused(before: Job, server: FaultServer) -> None:
-    with pytest.raises(UsageError, match=f"known: {server.api_base} .from OPENAI_BASE_URL.*; name an address"):
+    with pytest.raises(UsageError, match=f"known: {server.api_base} .from OPENAI_BASE_URL.*; name one"):
         adopt(before, "http://elsewhere/v1")
