@@ -104,7 +104,14 @@ _own_urls: set[str] = set()
 
 
 def server_of(job: "Job") -> PrefectServer | None:
-    """Return the server that records a job's run, which may still be starting; None: the run is not recorded."""
+    """Return the server that records a job's run, which may still be starting; None: the run is not recorded.
+
+    Raises:
+        UsageError: certificates that the environment names cannot be read, so that no server could be reached.
+    """
+    from tasks.llm.environment import refuse_unreadable_certificates  # not for the server's own process
+
+    refuse_unreadable_certificates()
     if job.settings.prefect == "off" or os.environ.get("PRBENCH_PREFECT") == "off":
         return None
     if named := named_server():

@@ -1,4 +1,4 @@
-"""Compaction: rewrite many small parts as few large ones, without removed responses.
+"""Compaction: rewrite many small parts as few large ones, without removed responses; and rewriting of ids.
 
 A merged part has the current rows of those that it replaces, and their position in the order. So the rows that count
 are the same before, while and after both are there, and after a kill at any moment.
@@ -8,12 +8,13 @@ made later stay. A removed text may be too large to read, so its parts are rewri
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sql
@@ -22,7 +23,7 @@ from warehouse.errors import WarehouseError, explaining
 from warehouse.files import is_whole, write_part
 from warehouse.parts import PartStore, moment_of, write_list
 from warehouse.publish import listing_of
-from warehouse.reader import engine, memory, quoted
+from warehouse.reader import engine, holds, memory, quoted
 from warehouse.tables import TABLES, StoredTable
 
 LARGE_ROWS = 500_000
@@ -93,6 +94,11 @@ def _rewritten(connection: duckdb.DuckDBPyConnection, table: StoredTable, folder
     view_parts(connection, table, parts, "run")
     columns = ", ".join(f'"{column}"' for column in table.columns)
     rows = f"select {columns} from run where (part, part_row) not in (from {REPLACED})"
+    return _written(connection, folder, rows, parts[-1])
+
+
+def _written(connection: duckdb.DuckDBPyConnection, folder: Path, rows: str, last: Path) -> Path:
+    """Write the rows of a query as one part into a folder, with the moment of the last part that it replaces."""
     # Several threads would cut the row groups differently each time. Huge texts may need more memory than the limit.
     connection.execute("set threads = 1; set preserve_insertion_order = true; reset memory_limit")
     # A row group is in memory while it is written.
@@ -100,7 +106,7 @@ def _rewritten(connection: duckdb.DuckDBPyConnection, table: StoredTable, folder
     try:
         return write_part(
             folder, lambda temporary: connection.execute(f"copy ({rows}) to {quoted(temporary)} {written_as}"),
-            lambda _: moment_of(parts[-1]),
+            lambda _: moment_of(last),
         )  # fmt: skip
     finally:
         connection.execute(f"reset threads; set preserve_insertion_order = false; set memory_limit = '{memory()}'")
@@ -158,3 +164,50 @@ def clean(store: PartStore) -> None:
             raise WarehouseError(f"{damaged}: is damaged; `prbench aggregate` sets it aside and restores what it can")
         folder = store.root / table.name
         _replace(store, table, {_rewritten(connection, table, folder, [part]) for part in dirty}, dirty)
+
+
+_RENAMED = "renamed_ids"
+_RENAMED_COLUMNS = ("response_id", "verdict_id", "model_config_hash", "judge_config_hash")
+_SHUFFLED = "neighbour_verdicts"
+"""The table whose rows depend on an order of responses that their ids give, so that it keeps its ids."""
+
+
+def rename(store: PartStore, new_ids: Mapping[str, str]) -> None:
+    """Rewrite the parts of responses, and of rows about responses, with new ids instead of old ones.
+
+    A row whose id stays keeps its configuration hash too. Rows that refer to others come first, and responses last:
+    after a kill, what is left still has old ids, and the same call does the rest. The caller holds the publish lock.
+
+    Raises:
+        WarehouseError: a part cannot be read, or the disk refuses; what is rewritten already stays.
+    """
+    ids = pa.table({"old_id": list(new_ids), "new_id": list(new_ids.values())})
+    with engine(store.root / ".rename.spill") as connection, explaining(f"{store.root}: cannot be rewritten"):
+        connection.register("given_ids", ids)
+        connection.execute(f"create temp table {_RENAMED} as from given_ids")
+        for table in reversed(TABLES.values()):
+            columns = [column for column in _RENAMED_COLUMNS if column in table.columns]
+            if "response_id" in columns and table.name != _SHUFFLED:
+                _rename_in(connection, store, table, columns)
+
+
+def _rename_in(
+    connection: duckdb.DuckDBPyConnection, store: PartStore, table: StoredTable, columns: Sequence[str]
+) -> None:
+    """Rewrite the parts of a table that have an old id in one of the columns."""
+    has_old_id = " or ".join(f"{column} in (select old_id from {_RENAMED})" for column in columns)
+    joins = " ".join(f"left join {_RENAMED} as of_{name} on of_{name}.old_id = run.{name}" for name in columns)
+    own_id = "verdict_id" if "verdict_id" in columns else "response_id"
+    is_renamed = f"(of_{own_id}.new_id is not null or run.{own_id} is null)"
+    selected = []
+    for name in table.columns:
+        value = f"coalesce(of_{name}.new_id, run.{name})" if name in columns else f'run."{name}"'
+        if name in columns and name.endswith("_config_hash"):
+            value = f"if({is_renamed}, {value}, run.{name})"
+        selected.append(f'{value} as "{name}"')
+    folder = store.root / table.name
+    for part in store.standing(table.name):
+        view_parts(connection, table, [part], "run")
+        if holds(connection, f"from run where {has_old_id}"):
+            rows = f"select {', '.join(selected)} from run {joins} order by run.part_row"
+            _replace(store, table, {_written(connection, folder, rows, part)}, [part])

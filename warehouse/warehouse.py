@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from warehouse.compaction import LARGE_ROWS, clean, compact
+from warehouse.compaction import LARGE_ROWS, clean, compact, rename
 from warehouse.errors import WarehouseOutdated
 from warehouse.files import Unsound, has_damage
 from warehouse.locks import Owner, Tell, file_lock, is_held, life_sign, only_machine
@@ -151,6 +151,18 @@ class Warehouse:
             # A merged damaged part would carry the damage under a valid hash.
             publish(self.store, must_verify=True)
             compact(self.store, large_rows=large_rows)
+            publish(self.store, must_rebuild=True)
+
+    def rename(self, new_ids: Mapping[str, str]) -> None:
+        """Give responses, and rows about them, new ids (old id or configuration hash -> new one), and publish.
+
+        Raises:
+            WarehouseError: a part cannot be read, or the disk refuses; the same call then does the rest.
+        """
+        with self.publishing():
+            # A rewritten damaged part would carry the damage under a valid hash.
+            publish(self.store, must_verify=True)
+            rename(self.store, new_ids)
             publish(self.store, must_rebuild=True)
 
     def clean(self) -> None:

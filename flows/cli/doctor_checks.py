@@ -19,7 +19,7 @@ from tasks.config.settings import Alerts, Receiver
 from tasks.console import notice
 from tasks.llm.calls.gateway import probe
 from tasks.llm.embedded import weights_hash
-from tasks.llm.environment import filled_in, key_state, missing_variables
+from tasks.llm.environment import filled_in, key_state, missing_variables, refuse_unreadable_certificates
 from tasks.llm.request import Target
 from tasks.llm.retirement import is_retired
 from tasks.llm.senders.pool import inspect as inspect_nodes
@@ -61,6 +61,7 @@ def examine(job: Job, *, may_call: bool = False) -> list[SetupFinding]:
     return [
         SetupFinding("configuration", True, f"{settings.benchmark}, {numbers}, trials {settings.trials}"),
         _finding("data set", partial(_data_set, job)),
+        *_network(),
         *_models(job, may_call=may_call),
         *_retirements(job, datetime.now(UTC).date()),
         *_senders(job),
@@ -83,6 +84,22 @@ def _data_set(job: Job) -> str:
     data = job.data
     kind = f" ({job.settings.dataset.source})" if job.settings.dataset.source in {"hub", "sample"} else ""
     return f"{data.name}{kind}, revision {data.revision[:12]}, splits {', '.join(data.splits)}"
+
+
+def _network() -> Iterator[SetupFinding]:
+    """Yield a problem with the certificates that the environment names, and a finding for each of its proxies."""
+    try:
+        refuse_unreadable_certificates()
+    except UsageError as error:
+        yield SetupFinding("certificates", False, str(error))
+    for name in sorted(os.environ):
+        address = os.environ[name]
+        if name.upper() in _PROXIES and address:
+            finding = _finding(f"proxy {name}", partial(_reached, address if "://" in address else f"http://{address}"))
+            yield replace(finding, detail=f"{finding.detail}; requests to this machine do not use it")
+
+
+_PROXIES = ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY")
 
 
 def _models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
@@ -131,7 +148,18 @@ def _model(target: Target) -> str:
         raise UsageError(reason)
     if target.is_embedded:
         return f"embedded, weights {weights_hash()}"
-    return "; ".join([*([_reached(target.api_base)] if target.api_base else []), key_state(target)])
+    return f"{_called_address(target)}; {key_state(target)}"
+
+
+def _called_address(target: Target) -> str:
+    """Return the address that is called and where it comes from, after connecting to a server that is not the default.
+
+    Raises:
+        UsageError: the server cannot be reached.
+    """
+    if target.api_base is None:
+        return "at its provider's default address"
+    return f"at {target.api_base} (from {target.address_variable or 'the configuration'}), {_reached(target.api_base)}"
 
 
 def _reached(address: str) -> str:

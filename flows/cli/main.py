@@ -32,7 +32,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Analyse": (run.annotate, run.capabilities, shown.weaknesses, run.review, shown.reviews, run.neighbours),
     "Keep": (operate.publish, operate.certify, operate.verify, operate.remove, operate.compact, operate.backup,
              operate.restore),
-    "Operate": (operate.check,),
+    "Operate": (operate.check, operate.adopt),
 }  # fmt: skip
 """All commands: the most used ones first, the others by purpose."""
 

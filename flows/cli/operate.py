@@ -194,6 +194,26 @@ def restore(context: Context, source: str) -> int:
     return report_done(context, restored(context.job, open_location(source)))
 
 
+@command()
+@click.option("--api-base", "address", required=True, metavar="URL",
+              help="Address that the environment gives the models, exactly as `prbench doctor` shows it.")  # fmt: skip
+def adopt(context: Context, address: str) -> int:
+    """Take over results that were stored without the address of their model.
+
+    An address from the environment (such as OPENAI_BASE_URL) is part of a model's identity, as a configured `api_base`
+    is. Results from before that was so are not used: they may have come from another server. If they came from this
+    one, this command gives them the identity with the address: responses, verdicts and raw replies of all configured
+    models and judges that the environment sends there. No model is called, and running it again changes nothing. No run
+    may be using the warehouse.
+
+    Examples:
+      prbench adopt --api-base http://localhost:8000/v1
+    """
+    from tasks.maintain.adoption import adopt as adopted
+
+    return report_done(context, adopted(context.job, address))
+
+
 @command(location=WAREHOUSE, output=RUNS)
 def compact(context: Context) -> int:
     """Merge small files and delete old raw replies.

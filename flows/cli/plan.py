@@ -48,6 +48,7 @@ def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> i
     from tasks.plan.plan import is_prepared, plan_analyses
     from tasks.plan.plan import plan as planned_calls
     from tasks.run.run_context import unbounded
+    from tasks.run.unadopted import lines_on_unadopted
 
     refuse_early(context)
     refuse_unknown_names(job)
@@ -64,6 +65,8 @@ def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> i
         show_json(calls | {"total": vars(total), "without_cap": without_cap, "retirements": retirements})
         return 0
     show_calls([*planned, total])
+    for line in lines_on_unadopted(job):
+        click.echo(line, err=True)
     for line in without_cap:
         click.echo(f"A cap would be refused: {line}")
     for line in retirements:

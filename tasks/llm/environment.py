@@ -1,4 +1,4 @@
-"""Environment variables: keys of providers and secrets, filled in for each call and removed from all stored texts.
+"""Environment variables: addresses and keys of providers, and secrets, which are removed from all stored texts.
 
 They include those of the `.env` file that LiteLLM reads when it is imported.
 """
@@ -8,13 +8,16 @@ import importlib.util
 import json
 import os
 import re
+import ssl
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from tasks.console import rewrite_log_records
+from tasks.llm.litellm_setup import litellm
 from tasks.llm.request import Target
 from tasks.rules.errors import UsageError
 from tasks.rules.text.characters import one_line, storable, visible
@@ -49,6 +52,91 @@ def env_file() -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
+_OPENAI = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
+_ANTHROPIC = ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL")
+_VERTEX = ("VERTEXAI_API_BASE", "VERTEX_API_BASE")
+_WATSONX = ("WATSONX_API_BASE", "WATSONX_URL", "WX_URL", "WML_URL")
+_ADDRESSES: Mapping[str, tuple[str, ...]] = {
+    "ai21": _OPENAI,
+    "ai21_chat": ("AI21_API_BASE",),
+    "anthropic": _ANTHROPIC,
+    "anthropic_text": _ANTHROPIC,
+    "azure_ai": ("AZURE_AI_API_BASE",),
+    "azure_text": ("AZURE_API_BASE",),
+    "bedrock": ("AWS_BEDROCK_RUNTIME_ENDPOINT",),
+    "cohere_chat": ("COHERE_API_BASE",),
+    "custom_openai": _OPENAI,
+    "databricks_agent": ("DATABRICKS_API_BASE",),
+    "datarobot": ("DATAROBOT_ENDPOINT",),
+    "featherless_ai": ("FEATHERLESS_AI_API_BASE", "FEATHERLESS_API_BASE"),
+    "fireworks_ai": ("FIREWORKS_API_BASE",),
+    "friendliai": ("FRIENDLI_API_BASE",),
+    "gradient_ai": ("GRADIENT_AI_AGENT_ENDPOINT",),
+    "huggingface": ("HF_API_BASE", "HUGGINGFACE_API_BASE"),
+    "lambda_ai": ("LAMBDA_API_BASE",),
+    "litellm_proxy": ("LITELLM_PROXY_API_BASE", *_OPENAI),
+    "lm_studio": ("LM_STUDIO_API_BASE", *_OPENAI),
+    "meta_llama": ("LLAMA_API_BASE",),
+    "mistral": ("MISTRAL_AZURE_API_BASE", "MISTRAL_API_BASE"),
+    "nace": ("NACE_API_BASE", "NACE_BASE_URL"),
+    "ollama_chat": ("OLLAMA_API_BASE",),
+    "openai": _OPENAI,
+    "scx-ai": ("SCX_API_BASE",),
+    "tensormesh": ("TENSORMESH_SERVERLESS_BASE_URL",),
+    "text-completion-inception": ("INCEPTION_API_BASE",),
+    "text-completion-openai": _OPENAI,
+    "vertex_ai": _VERTEX,
+    "vertex_ai_beta": _VERTEX,
+    "volcengine": ("VOLCENGINE_API_BASE", "ARK_API_BASE"),
+    "watsonx": _WATSONX,
+    "watsonx_text": _WATSONX,
+    "xinference": ("XINFERENCE_API_BASE", *_OPENAI),
+}
+"""Provider -> the variables from which LiteLLM takes its address, in LiteLLM's order, if not `PROVIDER_API_BASE`."""
+_GLOBAL_ADDRESS = "litellm.api_base"
+
+
+def address_variables(provider: str) -> tuple[str, ...]:
+    """Return the variables that may hold the address of a provider, the first one that counts first."""
+    return _ADDRESSES.get(provider, (f"{provider.upper().replace('-', '_')}_API_BASE",))
+
+
+class EnvironmentAddress(NamedTuple):
+    """An address from the environment, and the name of the variable that holds it."""
+
+    variable: str
+    address: str
+
+
+def address_of(name: str, parameters: Mapping[str, Any]) -> EnvironmentAddress | None:
+    """Return the address that the environment gives a model without a configured one; None if it gives none.
+
+    LiteLLM would read the same variables, but during the call, when the call's identity is already fixed.
+    """
+    provider = parameters.get("custom_llm_provider") or _provider_of(name)
+    for variable_name in address_variables(provider) if provider else ():
+        if address := variable(variable_name):
+            return EnvironmentAddress(variable_name, address)
+    # A program that uses the pipeline as a library may have set it.
+    shared_address = getattr(sys.modules.get("litellm"), "api_base", None)
+    return EnvironmentAddress(_GLOBAL_ADDRESS, shared_address) if shared_address else None
+
+
+def _provider_of(name: str) -> str | None:
+    """Return the provider of a model; None if its name does not say it and no address is set anyway."""
+    provider, slash, _ = name.partition("/")
+    if slash:
+        return provider
+    _read_env_file()
+    listed = {each for names in _ADDRESSES.values() for each in names}
+    if not any(each in listed or each.endswith("_API_BASE") for each in os.environ):
+        return None  # LiteLLM's import takes seconds
+    try:
+        return str(litellm().get_llm_provider(name)[1])
+    except Exception:  # noqa: BLE001 - LiteLLM does not know the name, and its call will say so
+        return None
+
+
 KEYS = {
     "openai": ("OPENAI_API_KEY",), "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
     "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "xai": ("XAI_API_KEY",), "mistral": ("MISTRAL_API_KEY",),
@@ -65,11 +153,22 @@ _OTHERS = {
 """Provider -> its variable, if not named `PROVIDER_API_KEY` as usual; these providers may get their keys elsewhere."""
 
 
+_KEY_HEADERS = frozenset({"authorization", "api-key", "x-api-key", "x-goog-api-key"})
+"""Headers that replace the provider's key; any other one is sent beside it."""
+
+
 def key_state(target: Target) -> str:
-    """Return the variables of a model's key, and whether they are set, such as `OPENAI_API_KEY is not set`."""
+    """Return the variables of what a model's server may refuse, and whether they are set.
+
+    They are the provider's key, unless the configuration replaces it, and what headers, secret parameters and the
+    address refer to; for example `OPENAI_API_KEY is set, TEAM_TOKEN is not set`.
+    """
     provider, _, model = target.name.partition("/")
-    usual = _OTHERS.get(provider, f"{provider.upper()}_API_KEY")
-    names = _named(target) or ([_set_key(provider) or KEYS.get(provider, (usual,))[0]] if model else [])
+    names = _named(target)
+    has_own_key = "api_key" in str(target.parameters) or any(name.lower() in _KEY_HEADERS for name in target.headers)
+    if model and not has_own_key:
+        usual = _OTHERS.get(provider, f"{provider.upper()}_API_KEY")
+        names.insert(0, _set_key(provider) or KEYS.get(provider, (usual,))[0])
     states = (f"{name} is {'not ' if variable(name) is None else ''}set" for name in names)
     return ", ".join(states) or "its provider's variable is unknown here"
 
@@ -95,10 +194,33 @@ def _set_key(provider: str) -> str | None:
 
 
 def _named(target: Target) -> list[str]:
-    """Return the variables that headers and secret parameters refer to."""
+    """Return the variables that headers, secret parameters and secrets in the address refer to."""
     secrets = secrets_in({**target.parameters, **target.fallback})
     texts = [*target.headers.values(), *(str(secret) for _, secret in secrets)]
+    query = urlsplit(target.api_base or "").query
+    texts += [value for key, value in parse_qsl(query) if is_secret_name(key)]
     return list(dict.fromkeys(name for text in texts for name in REFERENCE.findall(text)))
+
+
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+"""The variables that name certificates for every HTTPS request, of one library or another."""
+
+
+def refuse_unreadable_certificates() -> None:
+    """Refuse certificates that cannot be read: every request would fail, even to this machine, and no error says why.
+
+    Raises:
+        UsageError: a variable names a missing file or folder, or a file without certificates.
+    """
+    for name in _CERTIFICATES:
+        path = variable(name)
+        if not path or Path(path).is_dir():
+            continue
+        try:
+            ssl.create_default_context(cafile=path)
+        except OSError as error:
+            why = "it does not exist" if isinstance(error, FileNotFoundError) else f"no certificate in it: {error}"
+            raise UsageError(f"{name} is {path}, which cannot be used ({why}); correct or unset it") from error
 
 
 REDACTED = "[redacted]"

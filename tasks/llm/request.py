@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tasks.llm import embedded
 from tasks.llm.litellm_setup import decision_providers, litellm
-from tasks.rules.identity import call_key, config_hash
+from tasks.rules.identity import adopted_key, call_key, config_hash
 
 Messages = Sequence[Mapping[str, str]]
 RESPONSES, EMBEDDING, DECISIONS = "responses", "embedding", "decisions"
@@ -34,11 +34,13 @@ NO_PRICES = Prices()
 class Target:
     """A model to call: its LiteLLM name, its address, the parameters sent with the messages, and its time limit.
 
-    `fallback` replaces parameters on the last attempt; a reply made with it is marked as degraded. `identity` holds
-    further values that distinguish the target's replies and are not sent. `is_streamed` requests the reply in pieces,
-    so that the connection is never idle for long. `prices` are the configuration's, for a model that LiteLLM's table
-    lacks. `wants_logprobs` requests the log-probabilities of a reply's tokens; it changes neither the reply nor the
-    call's identity. `ends_ok` are further words with which a complete reply may end; they are not part of any identity.
+    `api_base` None is the provider's default address. `address_variable` is the environment variable that `api_base`
+    was taken from; None if it was configured. `fallback` replaces parameters on the last attempt; a reply made with it
+    is marked as degraded. `identity` holds further values that distinguish the target's replies and are not sent.
+    `is_streamed` requests the reply in pieces, so that the connection is never idle for long. `prices` are the
+    configuration's, for a model that LiteLLM's table lacks. `wants_logprobs` requests the log-probabilities of a
+    reply's tokens; it changes neither the reply nor the call's identity. `ends_ok` are further words with which a
+    complete reply may end; they are not part of any identity.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Target:
     wants_logprobs: bool = False
     prices: Prices | None = None
     ends_ok: tuple[str, ...] = ()
+    address_variable: str | None = None
 
     @property
     def is_embedded(self) -> bool:
@@ -134,6 +137,16 @@ class Call:
     def key(self, parameters: Mapping[str, Any]) -> str:
         """Return the identity of the request with these parameters."""
         return call_key(self.target.name, self.target.endpoint, parameters, self.messages, self.trial, self.vintage)
+
+    def adopted_key(self, parameters: Mapping[str, Any]) -> str | None:
+        """Return the key of an adopted reply to this call; None if there can be none.
+
+        Such a reply was made before the address of the environment was part of a call's identity.
+        """
+        if self.target.address_variable is None:
+            return None
+        without_address = replace(self, target=replace(self.target, api_base=None))
+        return adopted_key(without_address.key(parameters), self.target.endpoint)
 
 
 class Usage(NamedTuple):

@@ -50,6 +50,11 @@ def call_key(
     return digest("call", name, endpoint, dict(parameters), [dict(m) for m in messages], trial, vintage)
 
 
+def adopted_key(earlier_key: str, address: str) -> str:
+    """Return the key of a reply that was stored under the key of a call without its address, and then adopted."""
+    return f"{earlier_key} at {address}"
+
+
 def response_id(
     benchmark: str, dataset_revision: str, task_id: str, conversation: str, model: str, model_config_hash: str,
     trial: int, vintage: str,

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.config.models import ORIGINAL, Endpoint, Judge, Model
+from tasks.config.models import ORIGINAL, Endpoint, Judge, Model, secrets_in
+from tasks.llm.embedded import is_embedded
+from tasks.llm.environment import address_of
 from tasks.llm.request import Prices, Target
 from tasks.prompts import load_evidence_template, load_template
 from tasks.rules.cascades.rules import When
@@ -18,18 +20,40 @@ from tasks.rules.identity import IMPORTED, template_hash
 from tasks.rules.verdict import TERNARY
 
 
-def target_of(endpoint: Endpoint) -> Target:
-    """Return the target of a configured model's calls."""
+def target_of(endpoint: Endpoint, *, reads_address: bool = True) -> Target:
+    """Return the target of a configured model's calls; its address may come from the environment.
+
+    Args:
+        endpoint: the configured model.
+        reads_address: false for the identity that such a model had before addresses of the environment were part of it.
+
+    Raises:
+        UsageError: the address in the environment contains a secret.
+    """
     price = None if endpoint.price is None else Prices(**endpoint.price.model_dump(), price_table="configuration")
     # Settings other than name, address and parameters that distinguish its replies; unset ones are left out.
     identity: dict[str, Any] = {"omits_think_tag": True} if endpoint.omits_think_tag else {}
     if isinstance(endpoint, Model) and endpoint.system_prompt is not None:
         identity["system_prompt"] = endpoint.system_prompt
+    from_environment = None
+    if reads_address and endpoint.api_base is None and not is_embedded(endpoint.name):
+        from_environment = address_of(endpoint.name, endpoint.parameters)
+    if from_environment is not None:
+        for problem in secrets_in(from_environment.address, from_environment.variable):
+            raise UsageError(f"{endpoint.name}: {problem}")
     return Target(
-        name=endpoint.name, api_base=endpoint.api_base, parameters=endpoint.parameters, timeout_s=endpoint.timeout_s,
-        fallback=endpoint.fallback if isinstance(endpoint, Model) else {}, identity=identity,
-        headers=endpoint.headers, is_streamed=endpoint.stream, prices=price, ends_ok=endpoint.ends_ok,
-    )  # fmt: skip
+        name=endpoint.name,
+        api_base=from_environment.address if from_environment else endpoint.api_base,
+        parameters=endpoint.parameters,
+        timeout_s=endpoint.timeout_s,
+        fallback=endpoint.fallback if isinstance(endpoint, Model) else {},
+        identity=identity,
+        headers=endpoint.headers,
+        is_streamed=endpoint.stream,
+        prices=price,
+        ends_ok=endpoint.ends_ok,
+        address_variable=from_environment.variable if from_environment else None,
+    )
 
 
 def model_hash(model: Model) -> str:
@@ -37,7 +61,7 @@ def model_hash(model: Model) -> str:
     return IMPORTED if model.is_imported else target_of(model).config_hash
 
 
-def judge_target(judge: Judge) -> Target:
+def judge_target(judge: Judge, *, reads_address: bool = True) -> Target:
     """Return the target of a judge's calls; its identity includes the judge's rubric, groups and shape of replies.
 
     A cascade has the target of its second judge, with an identity of its own, made of both judges and its rule.
@@ -49,11 +73,12 @@ def judge_target(judge: Judge) -> Target:
         "criteria_per_call": None if judge.piece_size is None else judge.criteria_per_call,
         "threshold": judge.least_probability if has_threshold else None,
     }  # fmt: skip
-    target = target_of(judge)
+    target = target_of(judge, reads_address=reads_address)
     identity = {**target.identity, **{name: value for name, value in own.items() if value is not None}}
     if judge.cascade is not None:
         (first, _), when = judge.cascade.members, judge.cascade.when.rule
-        members = {"first": judge_target(first).config_hash, "repetitions": when.n_repetitions(first.trials)}
+        first_hash = judge_target(first, reads_address=reads_address).config_hash
+        members = {"first": first_hash, "repetitions": when.n_repetitions(first.trials)}
         identity["cascade"] = {**members, "when": when.given}
     return replace(target, identity=identity, wants_logprobs=judge.logprobs)
 
@@ -109,17 +134,18 @@ def first_judge_config(job: Job, benchmark: Benchmark, stored: Sequence[Mapping[
     return next(fitting, None)
 
 
-def configs_of(judge: Judge, benchmark: Benchmark) -> list[JudgeConfig]:
+def configs_of(judge: Judge, benchmark: Benchmark, *, reads_address: bool = True) -> list[JudgeConfig]:
     """Return the configurations of a judge, one for each judge trial.
 
-    A cascade has one; if the templates of its judges differ, its template's identity is made of both.
+    A cascade has one; if the templates of its judges differ, its template's identity is made of both. `reads_address`
+    is that of `target_of`.
     """
     grading = judge.grading or benchmark.grading
     if judge.is_decision_model:  # a threshold is part of the identity where it counts
         if grading == TERNARY and judge.threshold is not None:
             raise UsageError(f"judge {judge.label}: `threshold` is for `grading: binary`, not for {benchmark.name}'s")
         judge = judge.model_copy(update={"grading": grading})
-    config = judge_target(judge).config_hash
+    config = judge_target(judge, reads_address=reads_address).config_hash
     if judge.cascade is not None:
         when = judge.cascade.when.rule
         first, (then, *_) = (configs_of(member, benchmark) for member in judge.cascade.members)

@@ -16,7 +16,7 @@ from tasks.console import notice
 from tasks.llm.calls.batches import Batching
 from tasks.llm.calls.gateway import Gateway, send
 from tasks.llm.embedded import weights_path
-from tasks.llm.environment import missing_variables
+from tasks.llm.environment import missing_variables, refuse_unreadable_certificates
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.litellm_setup import warm_up
@@ -29,6 +29,7 @@ from tasks.rules.text.numbers import counted
 from tasks.rules.variants import AUGMENTED
 from tasks.run import missing_work
 from tasks.run.judge_configs import judge_configs, judge_target, target_of
+from tasks.run.unadopted import lines_on_unadopted
 from tasks.run.writing import ANALYST_KINDS, CALLED_KINDS, JUDGE, MODEL, RUBRIC_WRITER, STAGES, StageReport
 from warehouse import Warehouse, WarehouseError, why_lost, write_atomically
 
@@ -251,6 +252,8 @@ async def open_run_context(job: Job, kinds: Collection[str] = CALLED_KINDS) -> A
         yield _open[job.run_id]
         return
     await asyncio.to_thread(refuse_unready, job, kinds)
+    for line in await asyncio.to_thread(lines_on_unadopted, job):
+        notice(line)
     # The event loop runs on while the ledger is checked, or while another process uses it.
     context = _open[job.run_id] = await asyncio.to_thread(RunContext, job)
     try:
@@ -270,8 +273,9 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS) -> None:
     Raises:
         UsageError: the key of a model that is to be called, or a variable that its settings refer to, is not set; or
             there is a cap, and the highest cost of a call is not known for a model; or LiteLLM cannot ask a model
-            for decisions.
+            for decisions; or certificates that the environment names cannot be read.
     """
+    refuse_unreadable_certificates()
     if job.settings.calls.where == "ray":
         refuse_without_ray()
     # Models that are called from this machine; senders of a cluster have their keys there, but batches start here.

@@ -334,7 +334,8 @@ class Batching:
         for call in calls:
             parameters = call.parameters()
             key = call.key(parameters)
-            history = self.ledger.history(key).after(call.after_attempt).accepting(call.target.ends_ok)
+            stored = self.ledger.history_of(call, parameters)
+            history = stored.after(call.after_attempt).accepting(call.target.ends_ok)
             is_tried = history.reply_for(call.cell) or history.failed_for(call.cell)
             # If the lock of a call is held, another run is making that call.
             if key in away or key in lines or is_tried or self.ledger.call_locks.is_held(key):

@@ -218,9 +218,9 @@ class Gateway:
                 await asyncio.sleep(wait_s)
         return replies
 
-    def history(self, call: Call, key: str | None = None) -> History:
-        """Return the attempts of a call that the ledger holds; `key` is that of other parameters."""
-        history = self.ledger.history(key or call.key(call.parameters()))
+    def history(self, call: Call, parameters: Mapping[str, Any] | None = None) -> History:
+        """Return the attempts of a call that the ledger holds, with its usual parameters or others."""
+        history = self.ledger.history_of(call, call.parameters() if parameters is None else parameters)
         return history.after(call.after_attempt, call.not_before_s).accepting(call.target.ends_ok)
 
     def _before(self, call: Call) -> tuple[Reply | None, list[Reply]]:
@@ -231,7 +231,7 @@ class Gateway:
         history, last_resort = self.history(call), call.target.last_resort
         stored, failed = history.reply_for(call.cell), history.failed_for(call.cell)
         if stored is None and last_resort is not None:
-            resort = self.history(call, call.key(call.parameters(last_resort)))
+            resort = self.history(call, call.parameters(last_resort))
             is_own = any(entry.cell == call.cell for entry in resort.open)
             if is_own and (last := resort.reply_for(call.cell)) is not None:
                 n_attempts = len(failed) + last.attempts
@@ -245,7 +245,7 @@ class Gateway:
         while (reply := await self._locked_attempt(call, parameters, key)) is None:
             # Hold no admission while waiting, so that other calls of this run may start.
             await self.ledger.call_locks.released(key, self.limiter.stop_at_s)
-            if (reply := self.history(call, key).reply_for(call.cell)) is not None:
+            if (reply := self.history(call, parameters).reply_for(call.cell)) is not None:
                 break
         failure = reply.failure
         endpoint = self.limiter.endpoints[call.target.endpoint_name]
@@ -316,7 +316,7 @@ class Gateway:
                 if not is_locked:
                     return None
                 # During the wait, the same call may have been made for another cell or by another process.
-                history = self.history(call, key)
+                history = self.history(call, parameters)
                 if (stored := history.reply_for(call.cell)) is not None:
                     return stored
                 is_lost = True  # unless the sender returns

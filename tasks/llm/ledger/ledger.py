@@ -17,6 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,7 +25,9 @@ from tasks.console import notice
 from tasks.llm.ledger import files
 from tasks.llm.ledger.entries import ENDED, SPEND_COLUMNS, SPEND_KEY, SPENT, Entry, History, Statement, recorded
 from tasks.llm.replies import EMPTY, UNCLEAR
+from tasks.llm.request import Call
 from tasks.rules.errors import PipelineError
+from tasks.rules.identity import adopted_key
 
 Result = TypeVar("Result")
 _FLOCK = struct.Struct("hhqqi0q")
@@ -125,6 +128,16 @@ class Ledger:
         self._broken: PipelineError | None = None
         self._in_flight: set[asyncio.Task[Any]] = set()
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
+
+    def history_of(self, call: Call, parameters: Mapping[str, Any]) -> History:
+        """Return all attempts of a call with these parameters; without any, those that were adopted for it.
+
+        Raises:
+            PipelineError: the file is damaged.
+        """
+        history = self.history(call.key(parameters))
+        adopted_key = None if history.entries else call.adopted_key(parameters)
+        return history if adopted_key is None else self.history(adopted_key)
 
     def refuse_if_broken(self) -> None:
         """Raise an error if the ledger cannot be written, so that no call is made whose reply would be lost."""
@@ -362,6 +375,52 @@ def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
     """
     query = "delete from calls where cell = ? and finished_at_s <= ?"
     return _shrunk(folder, lambda connection: _delete(folder, connection, query, list(removed.items())))
+
+
+def adopt(folder: Path, model: str, address: str, cells: Mapping[str, str]) -> Pruned:
+    """Give replies that were stored without an address this one, so that calls to it find them.
+
+    Attempts that ended in stored failures keep their keys. A ledger that is in use is left unchanged.
+
+    Args:
+        folder: the folder of the ledger.
+        model: the LiteLLM name of the model that gave the replies.
+        address: the model's address.
+        cells: the new id of each row whose id has changed.
+
+    Raises:
+        PipelineError: the ledger cannot be opened, read or written.
+    """
+
+    def work(connection: sqlite3.Connection) -> int:
+        keys = connection.execute(
+            "select distinct call_key from calls where model = ? and endpoint = ''", [model]
+        ).fetchall()
+        connection.execute("begin immediate")
+        n_adopted = 0
+        with connection, contextlib.closing(LedgerReader(files.ledger_path(folder))) as reader:
+            for (key,) in keys:
+                adopted = [
+                    replace(
+                        entry,
+                        call_key=adopted_key(key, address),
+                        endpoint=address,
+                        cell=cells.get(entry.cell, entry.cell),
+                    )
+                    for entry in reader.history(key).open
+                ]
+                calls, _, logprobs = recorded(adopted)
+                connection.executemany(*calls)
+                connection.executemany(*logprobs)
+                gone = [(key, entry.attempt) for entry in adopted]
+                connection.executemany("delete from calls where call_key = ? and attempt = ?", gone)
+                connection.executemany("delete from logprobs where call_key = ? and attempt = ?", gone)
+                n_adopted += len(adopted)
+            if n_adopted:
+                files.change_mark(folder)  # the report's copies of replies belong to other rows now
+        return n_adopted
+
+    return _shrunk(folder, work)
 
 
 def _shrunk(folder: Path, work: Callable[[sqlite3.Connection], int]) -> Pruned:

@@ -160,7 +160,7 @@ def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:
         re.sub(r"-\d{4}-?\d{2}-?\d{2}$", "", judge.name.rpartition("/")[2])
         for judge in judges
         if judge_target(judge).config_hash == config_hash
-        and (judge.cascade, judge.api_base, judge.rubric) == (None, None, ORIGINAL)
+        and (judge.cascade, judge_target(judge).api_base, judge.rubric) == (None, None, ORIGINAL)
         and not judge.parameters
     }
 

@@ -19,6 +19,7 @@ from tests.kit import Patch, job_on, prepared
 SAMPLES = PROJECT / "warehouse" / "samples"
 LEAVES = {name: command for name, command in commands_of() if not isinstance(command, click.Group)}
 NEEDED = {
+    "adopt": ["--api-base", "http://nosuch/v1"],
     "import responses": ["nosuch.csv"], "import verdicts": ["nosuch.csv"], "import warehouse": ["nosuch"],
     "import results": ["nosuch.json"], "import reviews": ["nosuch.csv"], "export review": ["sheet.csv"],
     "export inspect": ["logs"], "export datasets": ["set"], "export tables": ["folder"],

@@ -113,6 +113,36 @@ def test_doctor_tries_receivers_and_names_no_more_than_their_host(folder: Path, 
     assert "secret-path" not in gone[1]
 
 
+def test_doctor_shows_the_address_that_is_called_and_where_it_comes_from(folder: Path, monkeypatch: Patch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+    monkeypatch.delenv("ANTHROPIC_API_BASE", raising=False)
+    monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
+    with FaultServer() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.api_base)
+        configured = {"name": "hosted_vllm/c", "api_base": server.api_base}
+        rows = findings(folder, models=[{"name": "openai/m"}, configured, {"name": "anthropic/m"}])
+
+    assert f"at {server.api_base} (from OPENAI_BASE_URL)" in rows["model openai/m"][1]
+    assert f"at {server.api_base} (from the configuration)" in rows["model hosted_vllm/c"][1]
+    assert "at its provider's default address" in rows["model anthropic/m"][1]
+
+
+def test_doctor_names_variables_of_the_network_that_cannot_work(folder: Path, monkeypatch: Patch) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    monkeypatch.setenv("HTTPS_PROXY", f"http://user:hidden-0011@127.0.0.1:{port}")
+    monkeypatch.setenv("SSL_CERT_FILE", str(folder / "none.pem"))
+
+    rows = findings(folder)
+
+    assert rows["proxy HTTPS_PROXY"][0] is False
+    assert "hidden-0011" not in rows["proxy HTTPS_PROXY"][1]
+    assert rows["certificates"][0] is False
+    assert rows["certificates"][1].startswith("SSL_CERT_FILE is ")
+
+
 CALLED: dict[str, tuple[HttpResponse, bool | None, str]] = {
     "served": (HttpResponse("Hello."), True, "HOSTED_VLLM_API_KEY is not set; 1 call of 1 token succeeded"),
     "key refused": (failed(401, "no"), False, "check the key: HOSTED_VLLM_API_KEY is not set"),

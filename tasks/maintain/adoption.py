@@ -1,0 +1,123 @@
+"""Adoption: rows and replies that were stored without the address of their model get the identity that has it.
+
+Until then an address from the environment, such as `OPENAI_BASE_URL`, was no part of an identity. Parts are rewritten
+as compaction does it. After a kill at any moment, the same command does the rest.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from tasks.config.job import Job
+from tasks.console import notice
+from tasks.llm.ledger.ledger import adopt as adopt_replies
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.identity import response_id, verdict_id
+from tasks.rules.text.numbers import counted
+from tasks.run.run_context import LEDGER, callees
+from tasks.run.unadopted import changed_identities
+from tasks.run.writing import StageReport
+from warehouse import Reader, Warehouse, refuse_other_version
+
+
+def adopt(job: Job, address: str) -> StageReport:
+    """Take over all rows and replies of models to which the environment gives this address.
+
+    Raises:
+        UsageError: the environment gives no configured model this address.
+        WarehouseBusy: a run is in progress on the warehouse.
+        WarehouseError: a part cannot be read, or the disk cannot be written.
+        PipelineError: the ledger is in use, or cannot be written.
+    """
+    called = [callee.target for callee in callees(job) if callee.target.address_variable is not None]
+    names = {target.name for target in called if target.api_base == address}
+    if not names:
+        known = sorted({f"{target.api_base} (from {target.address_variable})" for target in called})
+        where = f"known: {', '.join(known)}" if known else "no variable gives a configured model an address"
+        raise UsageError(
+            f"--api-base {address}: no configured model has this address from the environment ({where}); name one that "
+            "`prbench doctor` shows"
+        )
+    new_hashes = {
+        identity.earlier_hash: identity.config_hash
+        for identity in changed_identities(job)
+        if address in identity.addresses
+    }
+    warehouse = Warehouse(job.warehouse)
+    if refuse_other_version(warehouse.root) is None:
+        raise UsageError(f"{warehouse.root}: nothing is stored there; check --warehouse")
+    with warehouse.alone(notice):
+        warehouse.publish()
+        with warehouse.reader() as reader:
+            responses = dict(_new_response_ids(reader, new_hashes))
+            verdicts = dict(_new_verdict_ids(reader, new_hashes, responses))
+        new_ids = responses | verdicts
+        n_replies = 0
+        for name in sorted(names):
+            freed = adopt_replies(job.warehouse / LEDGER, name, address, new_ids)
+            if freed.is_in_use:
+                raise PipelineError(f"{job.warehouse / LEDGER}: is in use; run this again when no command reads it")
+            n_replies += freed.entries
+        if new_ids:
+            warehouse.rename(new_hashes | new_ids)
+    counts = f"{counted(len(responses), 'response')}, {counted(len(verdicts), 'verdict')}"
+    note = f"{counts} and {counted(n_replies, 'reply', 'replies')} in the ledger now belong to {address}"
+    return StageReport("adopt", rows=len(new_ids), notes=[note])
+
+
+def _new_response_ids(reader: Reader, new_hashes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the old and the new id of each response under an earlier configuration, unless the new one is stored."""
+    stored = {row["response_id"] for row in reader.select("responses", "response_id")}
+    for row in reader.select("responses", _RESPONSE, model_config_hash=list(new_hashes)):
+        new_id = response_id(
+            benchmark=row["benchmark"],
+            dataset_revision=row["dataset_revision"],
+            task_id=row["task_id"],
+            conversation=row["conversation_id"],
+            model=row["model"],
+            model_config_hash=new_hashes[row["model_config_hash"]],
+            trial=row["trial"],
+            vintage=row["vintage"],
+        )
+        if new_id not in stored:
+            yield row["response_id"], new_id
+
+
+_RESPONSE = (
+    "response_id, benchmark, dataset_revision, task_id, conversation_id, model, model_config_hash, trial, vintage"
+)
+_VERDICT = (
+    "verdict_id, response_id, criterion_id, criterion_hash, judge, judge_config_hash, template_hash, grading, "
+    "judge_trial, piece_hash, position_in_call"
+)
+
+
+def _new_verdict_ids(
+    reader: Reader, new_hashes: Mapping[str, str], new_responses: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the old and the new id of each verdict of an earlier configuration, or on a response with a new id."""
+    stored = {row["verdict_id"] for row in reader.select("verdicts", "verdict_id")}
+    by_judge = reader.select("verdicts", _VERDICT, judge_config_hash=list(new_hashes))
+    on_responses = reader.select("verdicts", _VERDICT, response_id=list(new_responses))
+    rows = {row["verdict_id"]: row for row in (*by_judge, *on_responses)}
+    judged = sorted({row["response_id"] for row in rows.values()})
+    texts = {row["response_id"]: row["text"] for row in reader.select("responses", "*", response_id=judged)}
+    pieces: dict[str, dict[int, str]] = defaultdict(dict)
+    for row in rows.values():
+        if row["piece_hash"] is not None:
+            pieces[row["piece_hash"]][row["position_in_call"]] = row["criterion_hash"]
+    for old_id, row in rows.items():
+        piece = [criterion_hash for _, criterion_hash in sorted(pieces.get(row["piece_hash"], {}).items())]
+        new_id = verdict_id(
+            response=new_responses.get(row["response_id"], row["response_id"]),
+            response_text=texts[row["response_id"]],
+            criterion_id=row["criterion_id"],
+            criterion=row["criterion_hash"],
+            judge=row["judge"],
+            judge_config_hash=new_hashes.get(row["judge_config_hash"], row["judge_config_hash"]),
+            template=row["template_hash"],
+            grading=row["grading"],
+            judge_trial=row["judge_trial"],
+            piece=piece,
+        )
+        if new_id not in stored:
+            yield old_id, new_id

@@ -1,0 +1,115 @@
+"""Variables of the environment: what a refusal names, certificates, and proxies."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.llm.environment import key_state, refuse_unreadable_certificates
+from tasks.llm.request import Target
+from tasks.rules.errors import UsageError
+from tests.faults.server import FaultServer
+from tests.kit import Patch
+
+NAMED: dict[str, tuple[dict[str, Any], str]] = {
+    "only the key": ({}, "OPENAI_API_KEY is set"),
+    "a header beside the key": (
+        {"headers": {"X-Team-Token": "${TEAM_TOKEN}"}},
+        "OPENAI_API_KEY is set, TEAM_TOKEN is not set",
+    ),
+    "any other header": ({"headers": {"cf-aig-run": "${GATEWAY}"}}, "OPENAI_API_KEY is set, GATEWAY is not set"),
+    "a header instead of the key": ({"headers": {"Authorization": "Bearer ${TEAM_TOKEN}"}}, "TEAM_TOKEN is not set"),
+    "a key of its own": ({"parameters": {"api_key": "${TEAM_TOKEN}"}}, "TEAM_TOKEN is not set"),
+    "a key of its own and a header": (
+        {"parameters": {"api_key": "${OWN_KEY}"}, "headers": {"X-Team": "${TEAM_TOKEN}"}},
+        "TEAM_TOKEN is not set, OWN_KEY is not set",
+    ),
+    "a key in the address": (
+        {"api_base": "https://gateway/v1?subscription-key=${TEAM_TOKEN}"},
+        "OPENAI_API_KEY is set, TEAM_TOKEN is not set",
+    ),
+    "an address without a key": ({"api_base": "https://${HOST}/v1"}, "OPENAI_API_KEY is set"),
+}
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_a_refusal_names_every_variable_that_may_be_refused(case: str, monkeypatch: Patch) -> None:
+    settings, named = NAMED[case]
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+
+    assert key_state(Target("openai/m", **settings)) == named
+
+
+@pytest.mark.parametrize("name", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"])
+def test_certificates_that_do_not_exist_are_refused_with_the_variable(
+    name: str, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    monkeypatch.setenv(name, str(tmp_path / "none.pem"))
+
+    with pytest.raises(UsageError, match=rf"\A{name} is \S+/none.pem, .* not exist\); correct or unset it\Z"):
+        refuse_unreadable_certificates()
+
+
+def test_a_file_without_certificates_is_refused_with_the_variable(tmp_path: Path, monkeypatch: Patch) -> None:
+    file = tmp_path / "empty.pem"
+    file.write_text("nothing")
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+
+    with pytest.raises(UsageError, match="SSL_CERT_FILE"):
+        refuse_unreadable_certificates()
+
+
+def test_certificates_that_can_be_read_are_accepted(tmp_path: Path, monkeypatch: Patch) -> None:
+    import certifi
+
+    monkeypatch.setenv("SSL_CERT_FILE", certifi.where())
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+
+    refuse_unreadable_certificates()
+
+
+CALL = """
+import asyncio, httpx, requests, sys
+from tasks.llm.calls.gateway import send
+from tasks.llm.request import Call, Target
+address = sys.argv[1]
+for name in ("openai/m", "hosted_vllm/m"):
+    target = Target(name, address, timeout_s=20)
+    print(asyncio.run(send(Call(target, [{"role": "user", "content": "Hi"}], ""), {})).status)
+print(httpx.get(address).status_code, requests.get(address).status_code)
+"""
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_requests_to_this_machine_go_through_no_proxy(host: str) -> None:
+    nobody = "http://127.0.0.1:9"
+    proxies = dict.fromkeys(("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"), nobody)
+    environment = {**os.environ, **proxies, "NO_PROXY": "intranet.example", "OPENAI_API_KEY": "none"}
+
+    with FaultServer() as server:
+        command = [sys.executable, "-c", CALL, server.api_base.replace("127.0.0.1", host)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+    assert done.stdout.split() == ["ok", "ok", "404", "404"], done.stderr
+
+
+@pytest.mark.parametrize("given", [{"NO_PROXY": "a.example, b.example"}, {"no_proxy": "a.example,b.example"}])
+def test_addresses_that_users_exempt_from_proxies_stay_exempt(given: dict[str, str]) -> None:
+    command = [sys.executable, "-c", "import os, tasks; print(os.environ['NO_PROXY'], os.environ['no_proxy'])"]
+    own = {name: value for name, value in os.environ.items() if name.lower() != "no_proxy"}
+
+    done = subprocess.run(command, env={**own, **given}, capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == ["a.example,b.example,localhost,127.0.0.1,::1"] * 2
+
+
+def test_without_proxies_the_environment_stays_as_it_is() -> None:
+    command = [sys.executable, "-c", "import os; before = dict(os.environ); import tasks; print(before == os.environ)"]
+    own = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+
+    done = subprocess.run(command, env=own, capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "True"

@@ -1,0 +1,177 @@
+"""Adoption: results that were stored without their model's address get the identity that has it, without a call."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.config.job import Job
+from tasks.maintain.adoption import adopt
+from tasks.rules.errors import UsageError
+from tasks.run.unadopted import lines_on_unadopted
+from tests.faults.server import FaultServer
+from tests.kit import Patch, copied, job_on, judged, prepared, rows_in, sampled, values_in
+from warehouse import compaction
+
+pytestmark = pytest.mark.usefixtures("without_scores")
+
+MODELS = [{"name": "openai/m", "label": "m"}]
+JUDGES = [
+    {"name": "openai/judge", "label": "judge"},
+    {"name": "openai/group", "label": "group", "criteria_per_call": 3},
+]
+
+
+@pytest.fixture
+def server(monkeypatch: Patch) -> Iterator[FaultServer]:
+    for name in list(os.environ):
+        if name.endswith(("_API_BASE", "_BASE_URL")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with FaultServer() as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.api_base)
+        yield provider
+
+
+@pytest.fixture
+def before(tmp_path: Path, server: FaultServer, monkeypatch: Patch) -> Job:
+    """A job whose work was done when the environment's address was no part of an identity."""
+    job = prepared(job_on("sample", tmp_path / "data", models=MODELS, judges=JUDGES))
+    job = job.model_copy(update={"limit": 2})
+    with monkeypatch.context() as earlier:
+        earlier.setattr("tasks.run.judge_configs.address_of", lambda *_: None)
+        sampled(job)
+        judged(job)
+    return job
+
+
+def missing_calls(job: Job, server: FaultServer) -> int:
+    """Do the missing work, and return the number of calls that it took."""
+    n_before = len(server.book)
+    sampled(job)
+    judged(job)
+    return len(server.book) - n_before
+
+
+def contents(job: Job) -> list[dict[str, Any]]:
+    """What responses and verdicts say, apart from their identities."""
+    hidden = "* exclude (response_id, model_config_hash), null"
+    verdicts = "* exclude (verdict_id, response_id, judge_config_hash), null"
+    of_verdicts = rows_in(job, f"select {verdicts} from verdicts order by task_id, criterion_id, judge")
+    return rows_in(job, f"select {hidden} from responses order by task_id") + of_verdicts
+
+
+def test_adopted_results_are_used_without_a_call(before: Job, server: FaultServer) -> None:
+    earlier_contents = contents(before)
+
+    report = adopt(before, server.api_base)
+
+    assert contents(before) == earlier_contents
+    assert report.rows == len(earlier_contents)
+    assert missing_calls(before, server) == 0
+    assert lines_on_unadopted(before) == []
+
+
+def test_one_line_says_how_many_results_are_not_used(before: Job, server: FaultServer) -> None:
+    n_responses, n_verdicts = (values_in(before, f"select count(*) from {t}")[0][0] for t in ("responses", "verdicts"))
+
+    (line,) = lines_on_unadopted(before)
+
+    assert f"{n_responses} responses and {n_verdicts} verdicts" in line
+    assert f"prbench adopt --api-base {server.api_base}" in line
+    assert "OPENAI_BASE_URL" in line
+
+
+def test_without_adoption_they_are_not_used(before: Job, server: FaultServer) -> None:
+    assert missing_calls(before, server) > 0
+
+
+def test_adopting_again_changes_nothing(before: Job, server: FaultServer) -> None:
+    adopt(before, server.api_base)
+    adopted = rows_in(before, "from verdicts order by verdict_id")
+
+    again = adopt(before, server.api_base)
+
+    assert again.rows == 0
+    assert rows_in(before, "from verdicts order by verdict_id") == adopted
+
+
+def test_adopted_replies_serve_rows_that_were_never_written(before: Job, server: FaultServer, tmp_path: Path) -> None:
+    """A run that was killed had replies in the ledger, and no rows."""
+    for part in (before.warehouse / "parts").glob("verdicts/*.parquet"):
+        part.unlink()
+    (before.warehouse / "parts/list.json").unlink()
+    (before.warehouse / "prbench.duckdb").unlink()
+
+    adopt(before, server.api_base)
+
+    assert missing_calls(before, server) == 0
+
+
+@pytest.mark.parametrize("n_rewritten", [0, 1, 2])
+def test_an_adoption_that_was_killed_is_finished_by_the_next_one(
+    n_rewritten: int, before: Job, server: FaultServer, monkeypatch: Patch
+) -> None:
+    earlier_contents = contents(before)
+    replaced: list[object] = []
+    replace = compaction.write_part
+
+    def killed_after_some(*arguments: Any) -> Path:
+        replaced.append(arguments)
+        if len(replaced) > n_rewritten:
+            raise KeyboardInterrupt
+        return replace(*arguments)
+
+    with monkeypatch.context() as killing:
+        killing.setattr(compaction, "write_part", killed_after_some)
+        with pytest.raises(KeyboardInterrupt):
+            adopt(before, server.api_base)
+    adopt(before, server.api_base)
+
+    assert contents(before) == earlier_contents
+    assert missing_calls(before, server) == 0
+
+
+def test_a_judge_is_adopted_on_responses_that_keep_their_identity(
+    tmp_path: Path, server: FaultServer, monkeypatch: Patch
+) -> None:
+    models = [{"name": "hosted_vllm/m", "label": "m", "api_base": server.api_base}]
+    job = prepared(job_on("sample", tmp_path / "data", models=models, judges=JUDGES)).model_copy(update={"limit": 1})
+    sampled(job)
+    with monkeypatch.context() as earlier:
+        earlier.setattr("tasks.run.judge_configs.address_of", lambda *_: None)
+        judged(job)
+    responses = rows_in(job, "from responses order by response_id")
+
+    adopt(job, server.api_base)
+
+    assert rows_in(job, "from responses order by response_id") == responses
+    assert missing_calls(job, server) == 0
+
+
+def test_what_another_server_gave_is_not_adopted(before: Job, server: FaultServer, monkeypatch: Patch) -> None:
+    adopt(before, server.api_base)
+    with FaultServer() as other:
+        monkeypatch.setenv("OPENAI_BASE_URL", other.api_base)
+
+        assert missing_calls(before, other) > 0
+
+
+def test_without_the_variable_adopted_results_are_not_used(
+    before: Job, server: FaultServer, monkeypatch: Patch, tmp_path: Path
+) -> None:
+    adopt(before, server.api_base)
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    configured = [{**each, "api_base": server.api_base.replace("127.0.0.1", "localhost")} for each in MODELS]
+    elsewhere = copied(before, tmp_path / "copy").with_settings(
+        models=job_on("sample", tmp_path, models=configured).settings.models, judges=()
+    )
+
+    assert missing_calls(elsewhere, server) == 2
+
+
+def test_an_address_that_the_environment_does_not_give_is_refused(before: Job, server: FaultServer) -> None:
+    with pytest.raises(UsageError, match=f"known: {server.api_base} .from OPENAI_BASE_URL.*; name one"):
+        adopt(before, "http://elsewhere/v1")

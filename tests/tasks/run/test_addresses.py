@@ -1,0 +1,212 @@
+"""Addresses of the environment: resolved before identity, called as they were resolved, never one for another."""
+
+import asyncio
+import json
+import os
+import re
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.config.models import Judge, Model
+from tasks.llm.calls.gateway import send
+from tasks.llm.environment import address_variables
+from tasks.llm.litellm_setup import litellm
+from tasks.llm.request import Call
+from tasks.rules.errors import UsageError
+from tasks.run.judge_configs import judge_target, model_hash, target_of
+from tests.faults.anything import AnyServer, Plain
+from tests.faults.server import FaultServer
+from tests.kit import Patch, job_on, judged, prepared, sampled, values_in
+
+ADDRESS = "http://10.0.0.7:8000/v1"
+pytestmark = pytest.mark.usefixtures("without_scores")
+
+
+@pytest.fixture(autouse=True)
+def _without_addresses(monkeypatch: Patch) -> None:
+    for name in list(os.environ):
+        if name.endswith(("_API_BASE", "_BASE_URL")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+
+@pytest.fixture
+def servers() -> Iterator[tuple[FaultServer, FaultServer]]:
+    with FaultServer() as first, FaultServer() as second:
+        yield first, second
+
+
+def test_replies_of_one_server_are_not_reused_for_another(
+    tmp_path: Path, monkeypatch: Patch, servers: tuple[FaultServer, FaultServer]
+) -> None:
+    first, second = servers
+    named = {"models": [{"name": "openai/m", "label": "m"}], "judges": [{"name": "openai/judge", "label": "judge"}]}
+    job = prepared(job_on("sample", tmp_path, **named).model_copy(update={"limit": 2}))
+
+    for server in (first, second, first):
+        monkeypatch.setenv("OPENAI_BASE_URL", server.api_base)
+        sampled(job)
+        judged(job)
+
+    assert len(first.samples) == 2
+    assert len(second.samples) == 2
+    assert len(second.judge_requests) == len(first.judge_requests) > 0
+    assert values_in(job, "select count(distinct model_config_hash), count(*) from responses") == [(2, 4)]
+
+
+@pytest.mark.parametrize(
+    "address", [ADDRESS, f"{ADDRESS}/", ADDRESS.replace("http", "HTTP"), "https://Host.example/V1"]
+)
+def test_an_address_of_the_environment_is_identity_as_if_it_were_configured(address: str, monkeypatch: Patch) -> None:
+    configured = model_hash(Model(name="openai/m", api_base=address))
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+
+    assert model_hash(Model(name="openai/m")) == configured
+
+
+def test_an_address_of_the_environment_changes_nothing_for_a_configured_one(monkeypatch: Patch) -> None:
+    configured = Model(name="openai/m", api_base="http://localhost:1/v1")
+    kept = model_hash(configured)
+    monkeypatch.setenv("OPENAI_BASE_URL", ADDRESS)
+
+    assert model_hash(configured) == kept
+
+
+def test_hashes_without_an_address_of_the_environment_are_the_kept_ones() -> None:
+    default = Model(name="openai/m")
+    configured = Model(name="hosted_vllm/m", api_base="http://localhost:8000/v1")
+    judge = Judge(name="anthropic/j", temperature=0.0)
+
+    assert model_hash(default) == "050f0c4e7f8a2a1ef0c138d86a1c455f"
+    assert model_hash(configured) == "37d02880568cc2b74bffd27a8ee9bf4a"
+    assert judge_target(judge).config_hash == "95a835fc3e9f3ad3686eded3ccd04e94"
+
+
+def test_an_address_that_a_program_gave_litellm_counts(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(litellm(), "api_base", ADDRESS)
+
+    assert target_of(Model(name="openai/m")).api_base == ADDRESS
+
+
+def test_a_name_without_a_provider_has_the_address_of_its_provider(monkeypatch: Patch) -> None:
+    monkeypatch.setenv("OPENAI_API_BASE", ADDRESS)
+
+    assert target_of(Model(name="gpt-4o")).api_base == ADDRESS
+    assert target_of(Model(name="claude-sonnet-4-5")).api_base is None
+
+
+def test_an_empty_variable_is_no_address(monkeypatch: Patch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "")
+    monkeypatch.setenv("OPENAI_API_BASE", ADDRESS)
+
+    assert target_of(Model(name="openai/m")).address_variable == "OPENAI_API_BASE"
+
+
+def test_the_embedded_model_has_no_address_of_the_environment(monkeypatch: Patch) -> None:
+    monkeypatch.setenv("EMBEDDED_API_BASE", ADDRESS)
+
+    assert target_of(Model(name="embedded/smollm2-135m-instruct")).api_base is None
+
+
+@pytest.mark.parametrize("address", ["https://user:hidden-0011@host/v1", "https://host/v1?api_key=hidden-0011"])
+def test_a_secret_in_an_address_of_the_environment_is_refused_as_in_a_configured_one(
+    address: str, monkeypatch: Patch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+
+    with pytest.raises(UsageError, match="OPENAI_BASE_URL") as refused:
+        target_of(Model(name="openai/m"))
+    assert "hidden-0011" not in str(refused.value)
+
+
+NOT_OF_MODELS = frozenset({
+    # search
+    "APISERPENT_API_BASE", "BRAVE_API_BASE", "CRW_API_BASE", "DATAFORSEO_API_BASE", "DUCKDUCKGO_API_BASE",
+    "EXA_API_BASE", "FIRECRAWL_API_BASE", "GOOGLE_PSE_API_BASE", "LINKUP_API_BASE", "NIMBLE_API_BASE",
+    "SEARCHAPI_API_BASE", "SEARXNG_API_BASE", "SERPER_API_BASE", "TAVILY_API_BASE", "TINYFISH_API_BASE",
+    "YOUCOM_API_BASE",
+    # pictures, logs
+    "BFL_API_BASE", "COMETAPI_BASE_URL", "FAL_AI_QUEUE_API_BASE", "LOGFIRE_BASE_URL",
+    # logins in a browser
+    "OPENAI_CHATGPT_API_BASE", "XAI_OAUTH_API_BASE",
+    # the API for messages of LiteLLM's proxy, and a route of bedrock/ to Anthropic's own platform
+    "ANTHROPIC_AWS_API_BASE", "ANTHROPIC_AWS_BASE_URL", "DEEPSEEK_ANTHROPIC_API_BASE", "TENCENT_ANTHROPIC_API_BASE",
+    # a provider that is gone, and a constant
+    "ALEPH_ALPHA_API_BASE", "DEFAULT_API_BASE",
+})  # fmt: skip
+"""Addresses that LiteLLM reads from the environment for other purposes than calls of models by the pipeline."""
+
+
+def names_in_litellm() -> set[str]:
+    folder = Path(litellm().__file__).parent
+    sources = [folder / "main.py", *folder.glob("litellm_core_utils/*.py")]
+    sources += [*folder.glob("llms/**/*.py"), *folder.glob("llms/**/*.json")]
+    quoted = re.compile(r"[\"']([A-Z][A-Z0-9_]*_(?:API_BASE|BASE_URL))[\"']")
+    return {name for source in sources for name in quoted.findall(source.read_text(encoding="utf-8"))}
+
+
+def providers() -> set[str]:
+    file = Path(litellm().__file__).parent / "llms/openai_like/providers.json"
+    listed = {str(provider.value) for provider in litellm().provider_list}
+    return listed | set(litellm().openai_compatible_providers) | set(json.loads(file.read_text(encoding="utf-8")))
+
+
+def test_every_address_that_litellm_reads_from_the_environment_belongs_to_a_provider() -> None:
+    known = {name for provider in providers() for name in address_variables(provider)}
+
+    assert names_in_litellm() - known - NOT_OF_MODELS == set()
+
+
+NOT_CALLED = {"aiohttp_openai", "chatgpt", "github_copilot", "claude_code", "microsoft_365_copilot"}
+"""Refused by the configuration, or with a login in a browser."""
+USUAL = ("anthropic", "azure", "deepseek", "fireworks_ai", "gemini", "groq", "hosted_vllm", "mistral", "openai",
+         "openrouter", "together_ai", "vertex_ai", "xai")  # fmt: skip
+OWN = {"azure", "baseten", "huggingface", "xinference"}
+"""LiteLLM uses the variable of these in another way, or not for every chat; a configured address is used as ours is."""
+
+
+@pytest.mark.parametrize("chosen", [USUAL, pytest.param((), marks=pytest.mark.slow, id="all")])
+def test_a_model_is_called_where_litellm_alone_would_call_it(chosen: Sequence[str], monkeypatch: Patch) -> None:
+    names = names_in_litellm() | {name for provider in providers() for name in address_variables(provider)}
+    refusal = Plain(400, {"content-type": "application/json"}, lambda: [b'{"error": {"message": "no", "code": 400}}'])
+    called: dict[str, list[str]] = {}
+    called_by_litellm: dict[str, list[str]] = {}
+    variables: dict[str, str | None] = {}
+    monkeypatch.setattr(socket, "getaddrinfo", _only_from_here(socket.getaddrinfo))
+
+    with AnyServer(refusal) as server:
+        for name in names:
+            monkeypatch.setenv(name, f"{server.address}/{name}")
+
+        async def call_all() -> None:
+            for provider in chosen or sorted(providers() - NOT_CALLED - OWN):
+                monkeypatch.setenv(f"{provider.upper()}_API_KEY", "none")
+                target = target_of(Model(name=f"{provider}/m", timeout_s=6))
+                variables[provider] = target.address_variable
+                for paths, variant in ((called_by_litellm, replace(target, api_base=None)), (called, target)):
+                    server.seen.clear()
+                    await send(Call(variant, [{"role": "user", "content": "Hi"}], ""), {})
+                    paths[provider] = [seen.path for seen in server.seen][-1:]
+
+        asyncio.run(call_all())
+
+    # LiteLLM takes some providers' addresses from nowhere; ours is then the variable that is named like all others.
+    reached = {provider: paths for provider, paths in called_by_litellm.items() if paths}
+    assert {provider: called[provider] for provider in reached} == reached
+    elsewhere = {each for each, paths in called.items() if paths and not paths[0].startswith(f"/{variables[each]}")}
+    assert elsewhere == set()
+    assert len(reached) >= len(chosen or range(90)) - 1
+
+
+def _only_from_here(resolve: Callable[..., Any]) -> Callable[..., Any]:
+    def resolved(host: Any, *arguments: Any, **options: Any) -> Any:
+        if host not in {"127.0.0.1", "localhost", b"127.0.0.1"}:
+            raise socket.gaierror(-2, "not from a test")
+        return resolve(host, *arguments, **options)
+
+    return resolved
