@@ -11,7 +11,7 @@ from warehouse import Reader
 RESPONSE = response("t0")
 CRITERIA = (criterion("t0", 0, 5, "Accuracy"), criterion("t0", 1, -3, "Utility"))
 MET, UNMET = CRITERIA
-"""The judge calls the first one met with 95 %, and the second one with 15 %."""
+"""The judge calls the first one met with 95 %, and the second one with 5 %."""
 
 
 def decided(judge: str, values: dict[int, float], **columns: Any) -> list[dict[str, Any]]:
@@ -23,7 +23,7 @@ def world(*graders: list[dict[str, Any]]) -> Rows:
     """A response to one task of two criteria, with a judge's probabilities and others' verdicts."""
     judge = [
         verdict(RESPONSE, MET, 1.0, probability=0.95, confidence=0.95),
-        verdict(RESPONSE, UNMET, 0.0, probability=0.15, confidence=0.85),
+        verdict(RESPONSE, UNMET, 0.0, probability=0.05, confidence=0.95),
     ]
     given = {"criteria": [*CRITERIA], "responses": [RESPONSE], "verdicts": judge}
     return combined(admitted(["t0"]), given, *({"verdicts": rows} for rows in graders))
@@ -45,9 +45,9 @@ def test_each_decision_is_counted_once_and_only_under_the_labels_of_its_own_crit
         points_by_category = curve(reader, "strong", "category")
         points_by_sign = curve(reader, "strong", "sign")
 
-    assert all_points == {("", 9): (1, 0.95, 0.0), ("", 1): (1, 0.15, 1.0)}
-    assert points_by_category == {("Accuracy", 9): (1, 0.95, 0.0), ("Utility", 1): (1, 0.15, 1.0)}
-    assert points_by_sign == {("positive weight", 9): (1, 0.95, 0.0), ("negative weight", 1): (1, 0.15, 1.0)}
+    assert all_points == {("", 9): (1, 0.95, 0.0), ("", 0): (1, 0.05, 1.0)}
+    assert points_by_category == {("Accuracy", 9): (1, 0.95, 0.0), ("Utility", 0): (1, 0.05, 1.0)}
+    assert points_by_sign == {("positive weight", 9): (1, 0.95, 0.0), ("negative weight", 0): (1, 0.05, 1.0)}
 
 
 def test_people_together_are_a_reference_in_which_each_decision_of_a_person_counts(tmp_path: Path) -> None:
@@ -60,11 +60,11 @@ def test_people_together_are_a_reference_in_which_each_decision_of_a_person_coun
         warehouse.root,
         f"select {columns} from calibration where breakdown = 'all' and judge = 'a-judge' order by reference",
     )
-    together = measured[0]
+    of_people = measured[0]
     assert [each["reference"] for each in measured] == ["(people together)", "bo", "eva", "strong"]
-    assert together["n"] == 3
-    assert together["met_share"] == pytest.approx(1 / 3)
-    assert together["brier"] == pytest.approx((0.05**2 + 0.95**2 + 0.15**2) / 3)
+    assert of_people["n"] == 3
+    assert of_people["met_share"] == pytest.approx(1 / 3)
+    assert of_people["brier"] == pytest.approx((0.05**2 + 0.95**2 + 0.05**2) / 3)
 
 
 def test_one_person_has_no_row_for_people_together(tmp_path: Path) -> None:
@@ -82,8 +82,8 @@ def test_a_judge_that_ran_elsewhere_is_not_among_the_people_who_label(tmp_path: 
     labellers = {"labellers": [row("labellers", judge=name, import_batch="b") for name in ("eva", "bo")]}
 
     with reading(tmp_path, world(*graders, elsewhere), labellers) as reader:
-        together = curve(reader, "(people together)")
-        alone = curve(reader, "elsewhere")
+        people_points = curve(reader, "(people together)")
+        elsewhere_points = curve(reader, "elsewhere")
 
-    assert together == {("", 9): (2, 0.95, 1.0), ("", 1): (2, 0.15, 0.0)}
-    assert alone == {("", 9): (1, 0.95, 0.0), ("", 1): (1, 0.15, 1.0)}
+    assert people_points == {("", 9): (2, 0.95, 1.0), ("", 0): (2, 0.05, 0.0)}
+    assert elsewhere_points == {("", 9): (1, 0.95, 0.0), ("", 0): (1, 0.05, 1.0)}
