@@ -34,7 +34,9 @@ TESTS = {
     "tasks/llm/ledger/ledger.py": "tests/tasks/llm/ledger",
     "tasks/llm/ledger/entries.py": "tests/tasks/llm/ledger",
     "tasks/llm/request.py": "tests/tasks/rules/test_identity.py tests/tasks/llm/ledger/test_ledger.py",
-    "tasks/llm/replies.py": "tests/tasks/llm/transport",
+    "tasks/llm/reading.py": "tests/tasks/llm/transport",
+    "tasks/llm/failures.py": "tests/tasks/llm/limits tests/tasks/llm/test_outcomes.py",
+    "tasks/llm/usage.py": "tests/tasks/llm/test_usage.py",
     "sql/marts/": "", "sql/intermediate/": "",
     # The rows of `tests/golden` have no probabilities and no neighbours.
     "sql/intermediate/agreement/calibration_bins.sql": "tests/tasks/aggregate/test_calibration.py",

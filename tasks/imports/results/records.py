@@ -28,7 +28,8 @@ from tasks.dataset import foreign_files
 from tasks.dataset.source import json_rows
 from tasks.imports.files import ImportRefused, batch_of
 from tasks.imports.verdicts import as_value
-from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, REFUSED, TIMEOUT, TRUNCATED, failure_of_status
+from tasks.llm.failures import failure_of_status
+from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, REFUSED, TIMEOUT, TRUNCATED
 from tasks.rules.conversation import Message
 from tasks.rules.text.characters import is_blank, one_line
 from tasks.rules.text.json_text import read_json

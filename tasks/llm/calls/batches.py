@@ -20,11 +20,13 @@ from typing import Any, NamedTuple
 from tasks.console import notice
 from tasks.llm.calls.gateway import chat_arguments
 from tasks.llm.environment import filled_in, safe
+from tasks.llm.failures import failure_of, failure_of_status
 from tasks.llm.ledger.entries import ENDED, SUBMITTED, SUBMITTING, Entry, as_text, recorded
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import BudgetSpent, Limiter, Reservations, usage_of
 from tasks.llm.litellm_setup import litellm
-from tasks.llm.replies import Reply, failure_of, failure_of_status, from_result
+from tasks.llm.reading import from_result
+from tasks.llm.replies import Reply
 from tasks.llm.request import NOTHING, Call, Messages, Target, most_of, prices_of
 from tasks.llm.transport import MOST_BYTES, Body, Exchange, ReplyTooLarge, cleaned, watched
 from tasks.rules.errors import PipelineError

@@ -15,11 +15,13 @@ from typing import Any
 
 from tasks.llm import embedded
 from tasks.llm.environment import filled_in, filled_in_secrets, key_state
+from tasks.llm.failures import failure_of
 from tasks.llm.ledger.entries import ADD_SPEND, Entry, History, as_text, recorded, spend_of, total_usd
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Admission, EndpointHealth, Limiter, NotCalled
 from tasks.llm.litellm_setup import litellm, make_known, spare_work
-from tasks.llm.replies import Failure, Kind, Reply, failure_of, from_result, logprobs_in
+from tasks.llm.reading import from_result, logprobs_in
+from tasks.llm.replies import Failure, Kind, Reply
 from tasks.llm.request import DECISIONS, EMBEDDING, RESPONSES, Call, Target, most_of, most_prompt_tokens, prices_of
 from tasks.llm.transport import watched
 from tasks.rules.errors import PipelineError

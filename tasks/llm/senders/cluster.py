@@ -24,8 +24,9 @@ from urllib.parse import urlsplit
 
 from tasks.llm.calls.gateway import send
 from tasks.llm.environment import guard_logs, missing_variables
+from tasks.llm.failures import failure_of
 from tasks.llm.litellm_setup import collect_seldom, warm_up
-from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply, failure_of
+from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply
 from tasks.llm.request import Call, Target
 from tasks.rules.errors import PipelineError, UsageError, install_extra
 

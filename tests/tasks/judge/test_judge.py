@@ -9,7 +9,7 @@ import pytest
 
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
-from tasks.llm.replies import MOST_TEXT_BYTES
+from tasks.llm.reading import MOST_TEXT_BYTES
 from tasks.plan.plan import plan
 from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.writing import StageReport

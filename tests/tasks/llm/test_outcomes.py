@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.llm.calls.gateway import backoff_s
-from tasks.llm.replies import retry_after_s
+from tasks.llm.failures import retry_after_s
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import FaultServer, HttpResponse
 from tests.tasks.llm.conftest import DECISION_ROUTES, ROUTES, Calling, Serve, call_to, failed, then

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tasks.llm.limiter import ModelStopped
-from tasks.llm.replies import MOST_TEXT_BYTES
+from tasks.llm.reading import MOST_TEXT_BYTES
 from tasks.llm.request import Call
 from tasks.llm.transport import MOST_BYTES, EventBody, ReplyTooLarge
 from tasks.rules.errors import PipelineError

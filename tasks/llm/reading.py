@@ -1,0 +1,233 @@
+"""Reading the reply in a provider's response: its end decides whether it is complete, whatever else stands in it."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tasks.llm.environment import redacted, safe
+from tasks.llm.failures import failure_of_answer, failure_of_status
+from tasks.llm.replies import (
+    EMPTY,
+    OK,
+    PROVIDER_ERROR,
+    REFUSED,
+    TOO_LARGE,
+    TRUNCATED,
+    UNCLEAR,
+    Failure,
+    Kind,
+    Logprobs,
+    Reply,
+)
+from tasks.llm.request import DECISIONS, EMBEDDING, RESPONSES
+from tasks.llm.transport import Body
+from tasks.llm.usage import NO_REPORT, Tokens, is_count, tokens_in
+from tasks.rules.content import content_of
+from tasks.rules.ends import TOOL_CALLS, End, end_word, meaning_of, stated_end
+from tasks.rules.text.characters import one_line, storable
+
+MOST_TEXT_BYTES = 16 << 20
+"""The largest stored text of a reply, in bytes of UTF-8."""
+
+
+def from_result(api: str | None, result: Any, body: Body) -> Reply:
+    """Return the reply in LiteLLM's result of a call by its `api`, and the received body, without its cost and time."""
+    by_api = {RESPONSES: _from_response, EMBEDDING: _from_embedding, DECISIONS: _from_decisions}
+    try:
+        reply = by_api.get(api or "", _from_chat)(result, body)
+    except Exception as error:  # noqa: BLE001 - a provider may put anything into a reply
+        cause = safe(f"the reply cannot be read ({type(error).__name__}: {error})")
+        reply = Failure(PROVIDER_ERROR, Kind.DOWN, cause).reply
+    tokens = _tokens(api, result, body)
+    return replace(
+        reply,
+        served_model=_name(getattr(result, "model", None)),
+        served_fingerprint=_name(getattr(result, "system_fingerprint", None)),
+        prompt_tokens=tokens.prompt,
+        cached_tokens=tokens.cached,
+        completion_tokens=0 if api == EMBEDDING else tokens.completion,
+        reasoning_tokens=tokens.reasoning,
+        largest_usage=tokens.largest,
+    )
+
+
+def _tokens(api: str | None, result: Any, body: Body) -> Tokens:
+    """Return the tokens in the received report of usage, or in LiteLLM's if its form is another."""
+    usage = getattr(result, "usage", None) or {}
+    by_litellm = tokens_in(usage if isinstance(usage, Mapping) else usage.model_dump())
+    has_several_bodies = api == DECISIONS and body.decisions is None  # of the embedded model
+    received = NO_REPORT if has_several_bodies else tokens_in(body.usage)
+    if received == NO_REPORT:
+        return by_litellm
+    if api is None and not body.is_completion:  # LiteLLM also counts the reasoning that the reply shows
+        return received._replace(reasoning=by_litellm.reasoning)
+    return received
+
+
+_FILTERED = Reply(REFUSED, error="the provider's content filter stopped the reply")
+_CUT = Reply(TRUNCATED, error="the reply was cut at its token limit")
+
+
+def _from_chat(completion: Any, body: Body) -> Reply:
+    if body.error:
+        return _error_inside(body.error)
+    if not completion.choices:
+        return Reply(EMPTY, error="the reply has no choices")
+    choice = completion.choices[0]
+    message, by_litellm = choice.message, end_word(choice.finish_reason)
+    # LiteLLM has a few names of ends, and `stop` for each word that it does not know.
+    word = body.stated_end or (None if body.is_completion else by_litellm)
+    end = meaning_of(word)
+    if end is End.UNKNOWN and by_litellm in {"length", "content_filter"}:
+        end = meaning_of(by_litellm)
+    elif word in TOOL_CALLS and by_litellm == "stop":  # LiteLLM has made a text of the call
+        end = End.COMPLETE
+    keeps_own = by_litellm is None or (by_litellm == "stop" and (body.is_completion or end is not End.COMPLETE))
+    stated = _name(word if keeps_own else by_litellm)
+    refusal = getattr(message, "refusal", None) or (message.provider_specific_fields or {}).get("refusal")
+    reply = _kept(message.content, refusal or body.refusal)
+    if reply.status == EMPTY and getattr(message, "reasoning_content", None):
+        reply = replace(reply, error="the reply has no text, only `reasoning_content`; a higher `max_tokens` may help")
+    if body.unknown_type is not None:
+        return replace(_with_unknown_part(body.unknown_type), finish_reason=stated)
+    if word is None and (body.is_stream or by_litellm is None):
+        return _unfinished(reply, "the stream ended without a word that the reply is complete")
+    reply = replace(_ended(reply, end, stated), finish_reason=stated)
+    return replace(reply, logprobs=logprobs_in([choice])) if reply.status == OK else reply
+
+
+def _error_inside(error: Any) -> Reply:
+    """Return the failure for an error that a provider put into a completion."""
+    code = _get(error, "code")
+    status = code if is_count(code) and 400 <= code < 600 else 500
+    message = json.dumps(error)
+    failure = failure_of_answer(status, message, safe(f"HTTP {status}: {message}"), None)
+    return failure._replace(is_unpaid=False).reply
+
+
+def _with_unknown_part(kind: str) -> Reply:
+    return Reply(UNCLEAR, error=f"the reply has a part of unknown type: {_name(kind)}")
+
+
+def _ended(reply: Reply, end: End, word: str | None) -> Reply:
+    """Return a reply as its end decides; `word` is the provider's."""
+    if end is End.CUT:
+        return _CUT
+    if end is End.FILTERED:
+        return _FILTERED
+    if end is End.TROUBLE:
+        return _unfinished(reply, f"the reply {stated_end(word or '')}")
+    if end is End.UNKNOWN:
+        hint = "which is not known as the end of a complete reply; `ends_ok` accepts it"
+        if reply.status == EMPTY:
+            hint = "and has no text"
+        return _not_accepted(reply, UNCLEAR, f"the reply {stated_end(word or '')}, {hint}")
+    return reply
+
+
+def _unfinished(reply: Reply, error: str) -> Reply:
+    """Return a reply as a temporary failure."""
+    failure = Failure(PROVIDER_ERROR, Kind.DOWN, error)
+    return replace(_not_accepted(reply, PROVIDER_ERROR, error), failure=failure)
+
+
+def _not_accepted(reply: Reply, status: str, error: str) -> Reply:
+    """Return a reply as a failure that keeps its text for the ledger; a refusal stays one."""
+    if reply.status not in {OK, EMPTY}:
+        return reply
+    return Reply(status, error=error, unaccepted_text=reply.text)
+
+
+def logprobs_in(choices: Sequence[Any]) -> Logprobs | None:
+    """Return the log-probabilities of a choice, or of the pieces of a streamed one; None if a token has none."""
+    pairs: list[tuple[str, float]] = []
+    for choice in choices:
+        tokens = _get(_get(choice, "logprobs"), "content") or []
+        for token in tokens if isinstance(tokens, list) else [None]:
+            text, logprob = _get(token, "token"), _get(token, "logprob")
+            if not isinstance(text, str) or not _is_number(logprob):
+                return None
+            pairs.append((storable(text), round(float(logprob), 6)))
+    return tuple(pairs) or None
+
+
+def _kept(text: str | None, refusal: Any = None) -> Reply:
+    """Return a reply with its text, which may be stored: without our secrets, and not too large."""
+    if refusal:
+        return Reply(REFUSED, error=safe(str(refusal)))
+    if not text:
+        return Reply(EMPTY, error="the reply has no text")
+    text = redacted(storable(text), is_reply=True)
+    if len(text.encode()) > MOST_TEXT_BYTES:
+        return Reply(TOO_LARGE, error=f"the text of the reply is larger than {MOST_TEXT_BYTES >> 20} MiB")
+    return Reply(OK, text)
+
+
+def _from_response(response: Any, _: Body) -> Reply:
+    status = end_word(getattr(response, "status", None))
+    if status == "incomplete":
+        reason = str(_get(getattr(response, "incomplete_details", None), "reason") or "no reason given")
+        cut = Reply(TRUNCATED, error=safe(f"the reply is incomplete: {reason}"))
+        return replace(_FILTERED if meaning_of(reason) is End.FILTERED else cut, finish_reason=_name(reason))
+    if status == "failed":
+        return replace(_failed_response(getattr(response, "error", None)), finish_reason=status)
+    messages = [item for item in response.output or () if _get(item, "type") == "message"]
+    content = content_of([_plain(part) for item in messages for part in _get(item, "content") or ()])
+    reply = _kept(content.text, content.refusal)
+    if content.unknown_type is not None:
+        return replace(_with_unknown_part(content.unknown_type), finish_reason=_name(status))
+    return replace(_ended(reply, meaning_of(status), _name(status)), finish_reason=_name(status))
+
+
+_STATUS_OF_CODE = {"server_error": 500, "rate_limit_exceeded": 429, "vector_store_timeout": 500}
+"""Codes of failed responses that mean a temporary failure, with the HTTP status of the same failure."""
+
+
+def _failed_response(error: Any) -> Reply:
+    code = error if isinstance(error, str) else _get(error, "code")
+    status = _STATUS_OF_CODE.get(code, 400) if isinstance(code, str) else 500
+    failure = failure_of_status(status, str(error))
+    return failure._replace(error=safe(f"the response failed: {error}"), is_unpaid=False).reply
+
+
+def _plain(part: Any) -> Any:
+    """Return a part of a response's content as a mapping."""
+    return part.model_dump() if hasattr(part, "model_dump") else part
+
+
+def _from_embedding(result: Any, _: Body) -> Reply:
+    """Return the reply in a result with the vector of one text; its text is JSON."""
+    data = getattr(result, "data", None) or []
+    vector = _get(data[0], "embedding") if len(data) == 1 else None
+    if isinstance(vector, list) and bool(vector) and all(_is_number(each) for each in vector):
+        # Numbers are not secrets; unchanged, the vector can be read back.
+        return Reply(OK, json.dumps([float(each) for each in vector]))
+    return Reply(EMPTY, error="the reply has no vector of finite numbers")
+
+
+def _from_decisions(result: Any, body: Body) -> Reply:
+    """Return the reply with the decisions in the received body if it has them, else in LiteLLM's result.
+
+    Its text is JSON with `answers`.
+    """
+    raw = body.decisions
+    return _kept(result.model_dump_json(include={"answers"}) if raw is None else raw.decode(errors="replace"))
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a value is a finite number; JSON may hold integers beyond all floats."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max
+
+
+def _get(item: Any, name: str) -> Any:
+    """Return a field of a value that LiteLLM returns as an object or as a mapping."""
+    return item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
+
+
+def _name(value: Any) -> str | None:
+    """Return a name from a provider; None if it is not a text."""
+    return one_line(redacted(storable(value), is_reply=True), 200) if isinstance(value, str) else None
