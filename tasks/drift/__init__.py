@@ -18,7 +18,7 @@ from tasks.rules.identity import digest
 from tasks.rules.statistics.control import METHOD, drift_line, limits
 from tasks.run.calls import run_all
 from tasks.run.judge_configs import JudgeConfig, judge_configs
-from tasks.run.missing_work import PASSING, Conversation, WantedTasks, conversations_of, wanted_tasks
+from tasks.run.missing_work import PASSING, SETTLED, Conversation, WantedTasks, conversations_of, wanted_tasks
 from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
@@ -165,7 +165,7 @@ def _plan(job: Job, reader: Reader) -> tuple[WantedTasks, list[_Missing]]:
         if set_id is not None:
             parameters = {
                 "set_id": set_id, "night": job.night, "again": [*PASSING, LOST], "piece_size": judge_config.piece_size,
-                "rubric": ORIGINAL,
+                "rubric": ORIGINAL, "settled": SETTLED,
             }  # fmt: skip
             sets.append((set_id, judge_config, reader.rows(sql.read("queries/drift/members"), parameters)))
     conversations = conversations_of(reader, wanted, (row["task_id"] for _, _, rows in sets for row in rows))

@@ -62,9 +62,9 @@ def missing(job: Job, reader: Reader) -> list[Arranged]:
     for judge_config in group_judges(job, wanted.benchmark):
         values = {**missing_work.undecided(job, judge_config), "responses": sampled, "judge_trial": 0}
         criteria = criteria_of(reader, wanted, values)
-        rows = reader.select("neighbour_verdicts", "verdict_id, status, value", **wanted.key, **judge_config.columns)
-        again = {row["status"] for row in rows if row["value"] is None} if job.retry_failed else missing_work.PASSING
-        done = {row["verdict_id"] for row in rows if row["status"] not in again}
+        columns = "verdict_id, status, value, error"
+        rows = reader.select("neighbour_verdicts", columns, **wanted.key, **judge_config.columns)
+        done = {row["verdict_id"] for row in rows if not missing_work.is_repeated(job, row)}
         for name in ARRANGEMENTS:
             arranged = by_response(list(_arranged(criteria, name, judge_config, done)))
             pieces = [piece for of_response in arranged for piece in pieces_of(of_response)]

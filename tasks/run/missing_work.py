@@ -24,6 +24,11 @@ from warehouse.files import hash_of_document
 
 PASSING = ("timeout", "provider_error", "parse_error", "empty")
 """Failures with a temporary cause: the next run tries them again."""
+SETTLED = "unreadable in two runs; --retry-failed asks again"
+"""The end of the error of a criterion in a group whose entry could not be read in two runs; no later run tries again.
+
+With the option a run does.
+"""
 
 
 class WantedTasks(NamedTuple):
@@ -131,12 +136,20 @@ def missing_verdicts(job: Job, wanted: WantedTasks, reader: Reader, judge_config
 def undecided(job: Job, judge_config: JudgeConfig) -> dict[str, Any]:
     """Return the query parameters that define which criteria are undecided under a judge configuration."""
     of_judge = {"rubric": judge_config.judge.rubric, "piece_size": judge_config.piece_size}
-    return {**judge_config.columns, **of_judge, **_retried(job)}
+    return {**judge_config.columns, **of_judge, **_retried(job), "settled": SETTLED}
 
 
 def _retried(job: Job) -> dict[str, Any]:
     """Return the query parameters that define which failed rows are missing work."""
     return {"again": list(PASSING), "retry_failed": job.retry_failed}
+
+
+def is_repeated(job: Job, verdict: Mapping[str, Any]) -> bool:
+    """Return whether a stored verdict is missing work, by the rule of the query `done`."""
+    if verdict["value"] is not None:
+        return False
+    is_settled = (verdict["error"] or "").endswith(SETTLED)
+    return job.retry_failed or (verdict["status"] in PASSING and not is_settled)
 
 
 def wanted_rubrics(job: Job) -> list[str]:
