@@ -19,7 +19,7 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import IMPORTED
 from tasks.rules.stopping import METHOD, OPEN, Claim, Rule, alpha_of_each, block_ends, task_order
 from tasks.run.judge_configs import JudgeConfig, judge_configs, model_hash
-from warehouse import Reader
+from warehouse import Reader, unless_unwritable
 from warehouse.files import hash_of_document
 
 PASSING = ("timeout", "provider_error", "parse_error", "empty")
@@ -62,9 +62,9 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
     """
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     if missing := missing_splits(job, reader):
+        advice = unless_unwritable(job.warehouse, "run `prbench ingest` first")
         raise PipelineError(
-            f"{data.name}: split {missing[0]!r} of revision {data.revision[:12]} is not in the warehouse; "
-            "run `prbench ingest` first"
+            f"{data.name}: split {missing[0]!r} of revision {data.revision[:12]} is not in the warehouse; {advice}"
         )
     parameters = {**job.key, "splits": list(data.splits)}
     admitted = [row["task_id"] for row in reader.rows(sql.read("queries/run/tasks_of_splits"), parameters)]
