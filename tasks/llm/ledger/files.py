@@ -120,7 +120,7 @@ def mend(folder: Path) -> str | None:
     kept = sorted(path.name for path in set(folder.glob("damaged-*")) - before)
     if not kept:
         return None
-    return f"{ledger_path(folder)}: was damaged and is repaired as far as possible; kept: {', '.join(kept)}"
+    return f"{ledger_path(folder)}: was damaged, and is repaired as far as possible; the damaged file is {kept[0]}"
 
 
 def damage_in(folder: Path) -> str | None:
@@ -137,7 +137,12 @@ def damage_in(folder: Path) -> str | None:
         if not is_damage(error, path):
             return None
         flaw = one_line(str(error))
-    return None if flaw is None else f"{path}: is damaged ({flaw}); `prbench aggregate` repairs what it can"
+    return None if flaw is None else damage_line(path, flaw)
+
+
+def damage_line(path: Path, flaw: str) -> str:
+    """Return a line on a damaged file, with what to do."""
+    return f"{path}: is damaged ({flaw}); `prbench aggregate` repairs what it can, when no other run has it open"
 
 
 @contextlib.contextmanager
@@ -175,7 +180,7 @@ def flaw_in(connection: sqlite3.Connection, tables: Sequence[str]) -> str | None
         rows = connection.execute(f"select * from {table} not indexed")
         n_changed = sum(is_sealed and not is_as_written(row) for row in rows)
         if n_changed:
-            return f"{counted(n_changed, 'row')} of its table {table} changed since they were written"
+            return f"table {table}: {counted(n_changed, 'row')} with a wrong checksum"
     return None
 
 
@@ -323,7 +328,7 @@ def _seal(path: Path) -> None:
 
 
 def _damage_in(path: Path) -> str | None:
-    """Return the damage of a file's structure or of the index of its calls; None if there is none."""
+    """Return the damage of a file's structure, of its indexes, or of its sealed tables; None if there is none."""
     if not path.exists() or path.stat().st_size == 0:  # SQLite would create a new file, and remove the log
         return "it is empty"
     n_logged = _n_logged(beside(path, "-wal"))
@@ -349,7 +354,6 @@ def _damage_in(path: Path) -> str | None:
         if not is_damage(error, path):
             raise
         return one_line(str(error))
-    return None
 
 
 def _n_logged(log: Path) -> int:
@@ -422,16 +426,16 @@ def _lost_spend(damaged: sqlite3.Connection, new: sqlite3.Connection, file: Path
         if len(row) == len(SPEND_COLUMNS) or is_as_written(row):
             intact.add(row_id)
         else:
-            keys[row_id] = tuple(row[: len(SPEND_KEY)])
+            keys[row_id] = tuple(map(str, row[: len(SPEND_KEY)]))
     with contextlib.suppress(*DAMAGE):
         index = f"select rowid, {', '.join(SPEND_KEY)} from spend indexed by sqlite_autoindex_spend_1"
         for row_id, *key in damaged.execute(index):
             if row_id not in intact:
-                keys[row_id] = tuple(key)
+                keys[row_id] = tuple(map(str, key))
     kept = set(new.execute(f"select {', '.join(SPEND_KEY)} from spend"))
     if not keys and not kept:
         return new.execute(SPEND_KEYS).fetchall()
-    return sorted(set(keys.values()) - kept, key=str)
+    return sorted(set(keys.values()) - kept)
 
 
 def _readable_rows(damaged: sqlite3.Connection, table: str, file: Path) -> Iterator[tuple[Any, ...]]:

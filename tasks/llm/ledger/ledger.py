@@ -299,7 +299,7 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
     with files.refusing(path, "read"), files.read_only(path) as connection:
         files.refuse_other_version(connection, path)
         if (flaw := files.flaw_in(connection, ["spend"])) is not None:
-            raise sqlite3.DatabaseError(flaw)
+            raise PipelineError(files.damage_line(path, flaw))
         query = f"select {', '.join(SPEND_COLUMNS)} from spend not indexed"
         rows = connection.execute(query).fetchall()
     spend = [dict(zip(SPEND_COLUMNS, row, strict=True)) for row in rows]
