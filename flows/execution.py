@@ -31,7 +31,8 @@ from tasks.dataset.source import with_revision
 from tasks.llm.environment import guard_logs
 from tasks.llm.ledger.files import was_damaged_since
 from tasks.llm.litellm_setup import collect_seldom
-from tasks.maintain.upkeep import run_total, store_spend
+from tasks.maintain.upkeep import repair_ledger, run_total, store_spend
+from tasks.rules.errors import PipelineError
 from tasks.run.run_context import LEDGER, refuse_uninstalled, refuse_unready
 from tasks.run.writing import StageReport
 from warehouse import TABLES, Warehouse, lines_on, pop_notices
@@ -96,6 +97,8 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]]) -> Execution:
     try:
         with warehouse.writing(notice), warehouse.living(job.run_id):
             warehouse.verify()
+            with suppress(PipelineError):  # whatever needs the ledger reports the problem
+                repair_ledger(job)
             if job.replace_lost:
                 warehouse.accept_losses()
             try:

@@ -1,5 +1,8 @@
 """The errors of a warehouse, each explained in one line."""
 
+import errno
+import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +42,37 @@ def explaining(what: str) -> Iterator[None]:
         raise WarehouseError(f"{what}: {cause_of(error)}") from error
 
 
+_LEAST_BYTES = 4 << 20
+"""About the size of the smallest published database: less space does not help."""
+
+
+def remedy_of(error: OSError) -> str:
+    """Return what to do about an error of the system on writing."""
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return "free some space there, or choose another --warehouse"
+    if error.errno in {errno.EMFILE, errno.ENFILE}:
+        return "allow more open files, as with `ulimit -n 4096`"
+    return "make it writable, or choose another --warehouse"
+
+
+def unless_unwritable(folder: Path, advice: str) -> str:
+    """Return advice to run a command that writes to a folder; if nothing can be written there, the reason instead.
+
+    A folder that does not exist counts as the nearest one above it that does.
+    """
+    try:
+        existing = next(each for each in (folder, *folder.parents) if each.exists())
+        with tempfile.TemporaryFile(dir=existing) as file:
+            file.write(bytes(_LEAST_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return f"nothing can be written to {folder} ({error.strerror}); {remedy_of(error)}"
+    return advice
+
+
 def nothing_in(path: Path, what: str = "published") -> str:
     """Return the message that nothing is stored, with what to do."""
-    return f"{path}: nothing is {what} here yet; run `prbench ingest` or `prbench run`"
+    folder = path if path.is_dir() else path.parent
+    advice = unless_unwritable(folder, "run `prbench ingest` or `prbench run`")
+    return f"{path}: nothing is {what} here yet; {advice}"

@@ -20,6 +20,7 @@ from tasks.console import notice
 from tasks.llm.calls.gateway import probe
 from tasks.llm.embedded import weights_hash
 from tasks.llm.environment import filled_in, key_state, missing_variables, refuse_unreadable_certificates
+from tasks.llm.ledger.files import damage_in
 from tasks.llm.request import Target
 from tasks.llm.retirement import is_retired
 from tasks.llm.senders.pool import inspect as inspect_nodes
@@ -58,6 +59,7 @@ def examine(job: Job, *, may_call: bool = False) -> list[SetupFinding]:
     """
     settings = job.settings
     numbers = f"{counted(len(settings.models), 'model')}, {counted(len(settings.judges), 'judge')}"
+    stored = list(_warehouse(job))  # before calls, which repair a damaged ledger
     return [
         SetupFinding("configuration", True, f"{settings.benchmark}, {numbers}, trials {settings.trials}"),
         _finding("data set", partial(_data_set, job)),
@@ -66,7 +68,7 @@ def examine(job: Job, *, may_call: bool = False) -> list[SetupFinding]:
         *_retirements(job, datetime.now(UTC).date()),
         *_senders(job),
         *_alerts(settings.alerts),
-        *_warehouse(job),
+        *stored,
         SetupFinding("Prefect server", *check_server()),
         SetupFinding("versions", True, ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES)),
     ]
@@ -228,13 +230,17 @@ def _warehouse(job: Job) -> Iterator[SetupFinding]:
     yield SetupFinding("data folder", can_write, folder if can_write else folder + obstacle)
     free = shutil.disk_usage(existing).free
     yield SetupFinding("disk", free >= 2**30, f"{free / 2**30:.0f} GiB free")
-    if host := warehouse.elsewhere():
+    host = warehouse.elsewhere()
+    if host:
         yield SetupFinding("another machine", None, f"{host} writes this warehouse, or did so until it failed")
     damage: list[str] = []
     try:
         refuse_other_version(warehouse.root)
         # This reads every part and the whole database.
         damage = [*warehouse.damage(), *lines_on(warehouse.losses())]
+        of_ledger = None if host else damage_in(job.warehouse / LEDGER)
+        if of_ledger is not None:
+            damage.append(of_ledger)
         published = SetupFinding(subject, True, _published(warehouse))
     except (WarehouseError, duckdb.Error) as error:
         published = SetupFinding(subject, False, " ".join(str(error).split()), is_damage=bool(damage))

@@ -92,7 +92,7 @@ _OPTIONS: dict[str, GroupedOption] = {
     "seed": _value(OWN, "--seed", "N", "Seed of the random sample.", type=int, default=0, show_default=True),
     "retry-failed": _flag(OWN, "--retry-failed",
         "Also retry failures that are not retried by default: refused, truncated, context_length, redirected, "
-        "too_large, unclear."),
+        "too_large, unclear, and criteria of a group that were unreadable in two runs."),
     "replace-lost": _flag(OWN, "--replace-lost", "Call again for rows that were lost in damaged files."),
     "max-usd": _value(OWN, "--max-usd", "USD", "Start no call that could raise the run's cost above this.",
         type=click.FloatRange(min=0, min_open=True)),

@@ -88,7 +88,9 @@ def explained(error: BaseException) -> tuple[int, str]:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     code, line = 1, f"unexpected {type(error).__name__}: {safe(str(error))} (run it with -v to see where)"
-    if isinstance(error, OSError) and (error.filename is not None or error.errno in _OF_DISK):
+    if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
+        line = f"{error.strerror}; allow more (`ulimit -n 4096`), or lower `limits.concurrency`"
+    elif isinstance(error, OSError) and (error.filename is not None or error.errno in _OF_DISK):
         line = f"{error.filename or 'a disk'}: {error.strerror}; check the path, its permissions and the space there"
     elif isinstance(error, PipelineError | WarehouseError):
         code, line = getattr(error, "exit_code", 1), str(error)

@@ -77,14 +77,15 @@ order by piece_order, response_id, piece, position, value desc;
 
 -- name: members
 -- One row: a criterion in a call that a night still needs for a control set: a
--- member has no verdict in the night, or a temporary failure (`stored_status`), or
--- one whose reply is accepted by now.
+-- member has no verdict in the night, or a temporary failure (`stored_status`) that
+-- is not settled, or one whose reply is accepted by now.
 -- All criteria of the call are rows, with the inputs of the judge (missing ones
 -- are NULL); only members have `is_missing`.
 --
 -- with: queries/run/cut_rubrics
 with tonight as (
-    select response_id, criterion_id, criterion_hash, status
+    select response_id, criterion_id, criterion_hash, status,
+        ends_with(coalesce(error, ''), $settled) as is_settled
     from control_verdicts
     where set_id = $set_id
         and judge_vintage = $night
@@ -110,7 +111,10 @@ members as (
     left join (from responses where status = 'ok') as responses using (response_id)
     where control_set.set_id = $set_id
     qualify
-        bool_or(tonight.status is null or list_contains($again::varchar[], tonight.status)) over (
+        bool_or(
+            tonight.status is null
+            or (list_contains($again::varchar[], tonight.status) and not tonight.is_settled)
+        ) over (
             partition by
                 control_set.response_id,
                 coalesce(criteria.call_index::varchar, control_set.criterion_id)

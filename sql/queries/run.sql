@@ -36,16 +36,21 @@ where judge = $judge
     and judge_trial = $judge_trial;
 
 -- name: done
--- One row: a verdict under a judge configuration that is not repeated.
+-- One row: a verdict under a judge configuration that is not repeated. A failure
+-- with a temporary cause is repeated, unless its error says that it is settled.
 --
 -- with: queries/run/judge_verdicts
 select response_id, criterion_id, criterion_hash, coalesce(piece_hash, '') as piece_hash
 from judge_verdicts
-where not (
-    list_contains($again::varchar[], status)
-    or ($retry_failed and value is null)
-    or len(list_filter($accepted::varchar[], lambda x: contains(lower(error), x))) > 0
-);
+where value is not null
+    or (
+        not $retry_failed
+        and (
+            not list_contains($again::varchar[], status)
+            or ends_with(coalesce(error, ''), $settled)
+        )
+        and len(list_filter($accepted::varchar[], lambda x: contains(lower(error), x))) = 0
+    );
 
 -- name: responses_missing_verdicts
 -- One row: a response with missing verdicts under a judge configuration, with the

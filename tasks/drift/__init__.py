@@ -20,6 +20,7 @@ from tasks.run.calls import run_all
 from tasks.run.judge_configs import JudgeConfig, judge_configs
 from tasks.run.missing_work import (
     PASSING,
+    SETTLED,
     Conversation,
     WantedTasks,
     accepted_ends,
@@ -172,7 +173,7 @@ def _plan(job: Job, reader: Reader) -> tuple[WantedTasks, list[_Missing]]:
         if set_id is not None:
             parameters = {
                 "set_id": set_id, "night": job.night, "again": [*PASSING, LOST], "piece_size": judge_config.piece_size,
-                "rubric": ORIGINAL, "accepted": accepted_ends(judge_config.judge),
+                "rubric": ORIGINAL, "accepted": accepted_ends(judge_config.judge), "settled": SETTLED,
             }  # fmt: skip
             sets.append((set_id, judge_config, reader.rows(sql.read("queries/drift/members"), parameters)))
     conversations = conversations_of(reader, wanted, (row["task_id"] for _, _, rows in sets for row in rows))

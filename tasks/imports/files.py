@@ -30,7 +30,7 @@ from tasks.rules.text.characters import did_you_mean, is_blank
 from tasks.rules.text.json_text import read_json
 from tasks.rules.text.numbers import some
 from tasks.run.writing import StageReport
-from warehouse import Reader, Warehouse
+from warehouse import Reader, Warehouse, unless_unwritable
 
 Given = Mapping[str, Any]
 Row = dict[str, Any]
@@ -79,7 +79,8 @@ def refuse_not_ingested(job: Job, rows: object) -> None:
     """
     if not rows:
         data = job.data
-        raise ImportRefused(f"revision {data.revision[:12]} of {data.name} is not ingested; run `prbench ingest` first")
+        advice = unless_unwritable(job.warehouse, "run `prbench ingest` first")
+        raise ImportRefused(f"revision {data.revision[:12]} of {data.name} is not ingested; {advice}")
 
 
 def batch_of(content: bytes, *options: str | None) -> str:

@@ -24,6 +24,7 @@ from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, Verdict, VerdictError
 from tasks.run.calls import run_all, sum_usage
 from tasks.run.judge_configs import JudgeConfig, judge_target
+from tasks.run.missing_work import SETTLED
 
 _TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens")
 _NANO = 1_000_000_000
@@ -31,10 +32,14 @@ _NANO = 1_000_000_000
 
 @dataclass
 class PieceEntry:
-    """The result of a piece's call for a criterion: its entry, and the replies to all attempts with its usage."""
+    """The result of a piece's call for a criterion: its entry, and the replies to all attempts with its usage.
+
+    With `is_settled`, replies of an earlier run were unreadable too.
+    """
 
     entry: verdict.Entry
     replies: list[Reply] = field(default_factory=list)
+    is_settled: bool = False
 
     def outcome(self, failure: Reply | None) -> tuple[Reply, Verdict | None]:
         """Return the deciding reply with the usage of all, and the verdict; without one, `failure` or a parse error."""
@@ -42,7 +47,9 @@ class PieceEntry:
         deciding = failure if failure is not None and decided is None else self.replies[-1]
         reply = replace(sum_usage(self.replies, deciding, with_tokens=True), prices=deciding.prices)
         if decided is None and reply.status in {OK, EMPTY}:
-            reply = replace(reply, status=PARSE_ERROR, error=one_line(str(self.entry)))
+            cause = one_line(str(self.entry))
+            error = f"{cause}; {SETTLED}" if self.is_settled else cause
+            reply = replace(reply, status=PARSE_ERROR, error=error)
         return reply, decided
 
 
@@ -91,8 +98,11 @@ class GroupJudge(CriterionJudge):
         entries = self.entries_of(call, history, piece)
         outcomes = zip(piece, entries, strict=True)
         is_decided = not any(row.is_missing and isinstance(each.entry, VerdictError) for row, each in outcomes)
-        # A piece is called for once more if an entry cannot be read.
-        if is_decided or sum(entry.attempt > history.spent for entry in replies) >= 2:
+        n_new = sum(entry.attempt > history.spent for entry in replies)
+        n_earlier = len(replies) - n_new
+        # A piece is called for once more if an entry cannot be read, but not after two runs.
+        most = 1 if n_earlier >= 4 else 2
+        if is_decided or n_new >= most:
             return entries, None
         last = max([history.spent, *(entry.attempt for entry in replies)])
         return entries, replace(call.live if replies else call, after_attempt=last)
@@ -129,8 +139,9 @@ class GroupJudge(CriterionJudge):
         The cost of a call for a control set is shared by the members of the set alone.
         """
         n_criteria = len(piece)
+        is_settled = _has_replies_of_two_runs(history)
         is_sharing = [row.is_missing or self.vintage == BASE_VINTAGE for row in piece]
-        entries = [PieceEntry(VerdictError("the reply is empty")) for _ in piece]
+        entries = [PieceEntry(VerdictError("the reply is empty"), is_settled=is_settled) for _ in piece]
         paid: tuple[Paid, ...] = ()
         for attempt in history.entries:
             paid = (*paid, (attempt.call_key, attempt.attempt))
@@ -174,6 +185,12 @@ def by_response(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJu
 def pieces_of(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
     """Return the pieces of a response's criteria, each whole and in the rubric's order."""
     return [list(piece) for _, piece in groupby(criteria, key=lambda row: row.call_index)]
+
+
+def _has_replies_of_two_runs(history: History) -> bool:
+    """Return whether a call has replies from before its last failed row was written, and replies from after that."""
+    attempts = [entry.attempt for entry in history.entries if entry.reply.status in {OK, EMPTY}]
+    return bool(attempts) and min(attempts) <= history.spent < max(attempts)
 
 
 def _shares(attempt: Entry, n_shares: int, cell: str) -> Iterator[Reply]:

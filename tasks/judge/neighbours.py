@@ -64,13 +64,8 @@ def missing(job: Job, reader: Reader) -> list[Arranged]:
         criteria = criteria_of(reader, wanted, values)
         columns = "verdict_id, status, value, error"
         rows = reader.select("neighbour_verdicts", columns, **wanted.key, **judge_config.columns)
-        again = {row["status"] for row in rows if row["value"] is None} if job.retry_failed else missing_work.PASSING
         accepted = missing_work.accepted_ends(judge_config.judge)
-        done = {
-            row["verdict_id"]
-            for row in rows
-            if row["status"] not in again and not missing_work.is_accepted(row["error"], accepted)
-        }
+        done = {row["verdict_id"] for row in rows if not missing_work.is_repeated(job, row, accepted)}
         for name in ARRANGEMENTS:
             arranged = by_response(list(_arranged(criteria, name, judge_config, done)))
             pieces = [piece for of_response in arranged for piece in pieces_of(of_response)]

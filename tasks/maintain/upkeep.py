@@ -10,9 +10,10 @@ long) is missing, so the next run samples it again.
 import json
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import sql
@@ -27,6 +28,7 @@ from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
 from warehouse import DECIDED_STATUSES, TABLES, Reader, Warehouse, WarehouseError, refuse_other_version
 from warehouse.compaction import responses_where
+from warehouse.files import note
 
 Row = dict[str, Any]
 _Key = tuple[Any, ...]
@@ -47,27 +49,52 @@ def store_spend(job: Job) -> int:
     try:
         spend = _spend(job, published)
     except PipelineError:  # the ledger may be damaged, so it is repaired; a second failure is raised
-        mend(job.warehouse / LEDGER)
+        repair_ledger(job)
         spend = _spend(job, published)
-    changed = [{**row, "created_at": datetime.now(UTC)} for key, row in spend.items() if row != published.get(key)]
+    now = datetime.now(UTC)
+    changed = [{**row, "created_at": now} for key, row in spend.items() if row != published.rows.get(key)]
     if changed:
         warehouse.write("spend", changed)
     return len(changed)
 
 
-def _published(warehouse: Warehouse) -> dict[_Key, Row]:
+def repair_ledger(job: Job) -> None:
+    """Repair the ledger if it is damaged and no run has it open; the command reports that, and ends with exit code 3.
+
+    Raises:
+        PipelineError: the ledger cannot be opened or written.
+    """
+    if damage := mend(job.warehouse / LEDGER):
+        note(damage)
+
+
+class _Published(NamedTuple):
+    """The published rows of spend; those of `ended_runs` have all calls of their runs."""
+
+    rows: Mapping[_Key, Row] = MappingProxyType({})
+    ended_runs: Collection[str] = ()
+
+
+def _published(warehouse: Warehouse) -> _Published:
     with warehouse.reader() as reader:
-        return {_key(row): row for row in reader.select("spend", ", ".join(SPEND_COLUMNS))}
+        rows = {_key(row): row for row in reader.select("spend", ", ".join(SPEND_COLUMNS))}
+        ended = reader.rows("select run_id from runs where outcome <> 'running'")
+        return _Published(rows, {row["run_id"] for row in ended})
 
 
-def _spend(job: Job, published: Mapping[_Key, Row]) -> dict[_Key, Row]:
+def _spend(job: Job, published: _Published) -> dict[_Key, Row]:
     """Return the ledger's rows of spend, and published ones that have more calls or that it lacks.
 
+    Where damage made the ledger's cost unknown (None), a published row counts only if its run has ended.
     If another machine is writing, the ledger is not opened, because two machines that open one SQLite file damage it.
     """
     rows = () if Warehouse(job.warehouse).elsewhere() else spend_in(job.warehouse / LEDGER)
-    known = {_key(row): row for row in rows}
-    return known | {key: row for key, row in published.items() if row["calls"] > known.get(key, {"calls": -1})["calls"]}
+    known = {_key(row): row for row in rows if row["cost_usd"] is not None or row["run_id"] not in published.ended_runs}
+    for key, row in published.rows.items():
+        stored = known.get(key)
+        if stored is None or (stored["cost_usd"] is not None and row["calls"] > stored["calls"]):
+            known[key] = row
+    return known
 
 
 def spent(job: Job, since: datetime | None = None) -> list[Row]:
@@ -123,7 +150,7 @@ def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
 def _cost_rows(job: Job, query_name: str, given: Mapping[str, Any]) -> list[Row]:
     """Return the rows of a query on costs, computed from the current spend of all runs, including running ones."""
     warehouse = Warehouse(job.warehouse)
-    spend = list(_spend(job, _published(warehouse) if warehouse.database.exists() else {}).values())
+    spend = list(_spend(job, _published(warehouse) if warehouse.database.exists() else _Published()).values())
     if spend and not warehouse.database.exists():
         warehouse.publish()  # the database is lost, or the run was killed before it stored any row
     types = dict.fromkeys(SPEND_KEY, "VARCHAR") | {"cost_usd": "DOUBLE"}

@@ -20,11 +20,16 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import IMPORTED
 from tasks.rules.stopping import METHOD, OPEN, Claim, Rule, alpha_of_each, block_ends, task_order
 from tasks.run.judge_configs import JudgeConfig, judge_configs, model_hash
-from warehouse import Reader
+from warehouse import Reader, unless_unwritable
 from warehouse.files import hash_of_document
 
 PASSING = ("timeout", "provider_error", "parse_error", "empty")
 """Failures with a temporary cause: the next run tries them again."""
+SETTLED = "unreadable in two runs; --retry-failed asks again"
+"""The end of the error of a criterion in a group whose entry could not be read in two runs; no later run tries again.
+
+With the option a run does.
+"""
 
 
 class WantedTasks(NamedTuple):
@@ -58,9 +63,9 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
     """
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     if missing := missing_splits(job, reader):
+        advice = unless_unwritable(job.warehouse, "run `prbench ingest` first")
         raise PipelineError(
-            f"{data.name}: split {missing[0]!r} of revision {data.revision[:12]} is not in the warehouse; "
-            "run `prbench ingest` first"
+            f"{data.name}: split {missing[0]!r} of revision {data.revision[:12]} is not in the warehouse; {advice}"
         )
     parameters = {**job.key, "splits": list(data.splits)}
     admitted = [row["task_id"] for row in reader.rows(sql.read("queries/run/tasks_of_splits"), parameters)]
@@ -145,7 +150,7 @@ def undecided(job: Job, judge_config: JudgeConfig) -> dict[str, Any]:
     judge = judge_config.judge
     of_judge = {"rubric": judge.rubric, "piece_size": judge_config.piece_size}
     called = judge.cascade.members if judge.cascade else (judge,)
-    return {**judge_config.columns, **of_judge, **_retried(job, *called)}
+    return {**judge_config.columns, **of_judge, **_retried(job, *called), "settled": SETTLED}
 
 
 def accepted_ends(*called: Endpoint) -> list[str]:
@@ -161,6 +166,16 @@ def is_accepted(error: str | None, accepted: Sequence[str]) -> bool:
 def _retried(job: Job, *called: Endpoint) -> dict[str, Any]:
     """Return the query parameters that define which failed rows are missing work; `called` made them."""
     return {"again": list(PASSING), "retry_failed": job.retry_failed, "accepted": accepted_ends(*called)}
+
+
+def is_repeated(job: Job, verdict: Mapping[str, Any], accepted: Sequence[str]) -> bool:
+    """Return whether a stored verdict is missing work, by the rule of the query `done` (see `accepted_ends`)."""
+    if verdict["value"] is not None:
+        return False
+    if job.retry_failed or is_accepted(verdict["error"], accepted):
+        return True
+    is_settled = (verdict["error"] or "").endswith(SETTLED)
+    return verdict["status"] in PASSING and not is_settled
 
 
 def wanted_rubrics(job: Job) -> list[str]:

@@ -1,5 +1,7 @@
 """A run from its lock to its row in `runs`, with made-up work."""
 
+import errno
+import os
 import shutil
 import subprocess
 from collections import Counter
@@ -13,12 +15,12 @@ import pytest
 from flows import execution
 from flows.cli.main import main
 from flows.execution import execute
-from flows.run.outcomes import ENDINGS, outcome_of
+from flows.run.outcomes import ENDINGS, explained, outcome_of
 from tasks.llm.ledger.ledger import Ledger
 from tasks.run.writing import StageReport
 from tests.flows.conftest import Run
 from tests.kit import Patch, Printed, job_on, rows_in
-from warehouse import Warehouse
+from warehouse import Warehouse, unless_unwritable
 
 
 def interrupt(*_: object, **__: object) -> NoReturn:
@@ -79,6 +81,54 @@ def test_a_full_disk_is_named(disk: Path, n_filled: int, tmp_path: Path, monkeyp
     assert f"{disk / 'data'}" in line
     assert "No space left on device" in line
     assert 1 == line.count("\n")
+
+
+READING = (["leaderboard"], ["status"], ["sql", "from verdicts"], ["figure", "runs"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has_tables", [False, True])
+def test_a_command_that_finds_nothing_on_a_full_disk_names_the_disk_and_not_a_command_that_fails_there(
+    has_tables: bool, disk: Path, tmp_path: Path, monkeypatch: Patch, run: Run
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = disk / "data"
+    if has_tables:  # a first run was cut short before it stored any task
+        assert mounted(disk, "-o", "remount,size=16m")
+        execute(job_on("sample", data), list)
+    with suppress(OSError), (disk / ".filled").open("wb") as file:
+        while True:
+            file.write(bytes(4096))
+            file.flush()
+    for command in (["status"],) if has_tables else READING:
+        line = run(*command, "--warehouse", str(data), code=1)
+
+        assert f"nothing can be written to {data} (No space left on device); free some space" in line
+        assert "prbench ingest" not in line
+        assert line.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_a_command_that_finds_nothing_on_a_read_only_disk_says_so(
+    disk: Path, tmp_path: Path, monkeypatch: Patch, run: Run
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert mounted(disk, "-o", "remount,ro")
+
+    for command in READING:
+        line = run(*command, "--warehouse", str(disk / "data"), code=1)
+
+        assert f"nothing can be written to {disk / 'data'} (Read-only file system); make it writable" in line
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+def test_too_many_open_files_are_a_line_with_the_limit_to_raise(number: int) -> None:
+    assert explained(OSError(number, os.strerror(number), "/data/x"))[1].endswith("or lower `limits.concurrency`")
+
+
+def test_a_folder_that_can_be_written_gets_the_advice_and_no_file(tmp_path: Path) -> None:
+    assert unless_unwritable(tmp_path / "new" / "data", "run it") == "run it"
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """The cost of a run: it is the same wherever it is shown, and includes all calls, even of a run that was killed."""
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ from flows.run.outcomes import RUNNING
 from tasks.config.job import Job
 from tasks.figures.queries import filled
 from tasks.maintain.upkeep import latest_runs, run_cost, run_total, spent, store_spend
+from tests.flows.conftest import Run
 from tests.kit import Printed, at, call_entry, job_on, recorded, row, rows_in, written
+from tests.warehouse.parts import flip
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.usefixtures("without_scores")
@@ -97,3 +100,30 @@ def test_a_damaged_ledger_lets_every_run_begin(job: Job, capsys: Printed) -> Non
         file.write(b"no database")
     assert [("killed", None)] == [(row["run_id"], row["cost_usd"]) for row in mark_killed(job)]
     assert "is damaged" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("outcome", "cost"), [("done", TOTAL), (RUNNING, None)])
+def test_a_changed_bit_of_a_sum_is_damage_and_a_cost_that_was_not_published_at_a_run_s_end_is_unknown(
+    outcome: str, cost: float | None, job: Job, run: Run
+) -> None:
+    publish(job, runs=[begun("a-run") | {"outcome": outcome}])
+    called(job, "a-run", {("judge", "j"): [TOTAL / 4, TOTAL * 3 / 4]})
+    store_spend(job)
+    Warehouse(job.warehouse).publish()
+    ledger = job.warehouse / "ledger" / "calls.sqlite"
+    stored = struct.pack(">d", TOTAL)
+    content = ledger.read_bytes()
+    assert content.count(stored) == 1
+    flip(ledger, content.index(stored) + 1, bit=4)
+    at_warehouse = ("--warehouse", str(job.warehouse))
+
+    run("doctor", "--no-call", "--json", *at_warehouse, code=3)
+    assert "table spend: 1 row with a wrong checksum" in run.out
+    assert "`prbench aggregate` repairs" in run("status", "--spend", *at_warehouse, code=1)
+    said = run("aggregate", "--no-prefect", *at_warehouse, code=3)
+    assert f"{ledger}: was damaged, and is repaired" in said
+    assert "the cost of run a-run on" in said
+    (shown,) = rows_in(job, "select cost_usd, calls, unpriced_calls from run_costs where run_id = 'a-run'")
+    assert shown == {"cost_usd": cost, "calls": 2, "unpriced_calls": 0 if cost else 2}
+    run("doctor", "--no-call", *at_warehouse)
+    run("aggregate", "--no-prefect", *at_warehouse)

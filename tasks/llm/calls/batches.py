@@ -21,7 +21,16 @@ from tasks.console import notice
 from tasks.llm.calls.gateway import chat_arguments
 from tasks.llm.environment import filled_in, safe
 from tasks.llm.failures import failure_of, failure_of_status
-from tasks.llm.ledger.entries import ENDED, SUBMITTED, SUBMITTING, Entry, as_text, recorded
+from tasks.llm.ledger.entries import (
+    ENDED,
+    SUBMITTED,
+    SUBMITTING,
+    Entry,
+    as_text,
+    inserting,
+    is_as_written,
+    recorded,
+)
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import BudgetSpent, Limiter, Reservations, usage_of
 from tasks.llm.litellm_setup import litellm
@@ -199,11 +208,16 @@ class Submissions:
             from submissions inner join submission_states using (submission) where lane = ?
             group by submission having progress < 2 order by at_s, submission
         """
-        calls = "select call_key, cell, parameters from submitted_calls where submission = ? order by rowid"
         return [
-            Submission(name, batch_id, tuple(SubmittedCall(*row) for row in self._ledger.rows(calls, name)))
+            Submission(name, batch_id, self._calls_of(name))
             for name, batch_id, *_ in self._ledger.rows(query, self._endpoint)
         ]
+
+    def _calls_of(self, submission: str) -> tuple[SubmittedCall, ...]:
+        """Return the calls of a batch; a damaged one is left out, and made again."""
+        query = "select * from submitted_calls where submission = ? order by rowid"
+        rows = self._ledger.rows(query, submission)
+        return tuple(SubmittedCall(*row[1:-1]) for row in rows if row[0] == submission and is_as_written(row))
 
     def has_ended(self, submission: Submission) -> bool:
         """Return whether any process has recorded the end of a batch."""
@@ -215,7 +229,7 @@ class Submissions:
         name = uuid.uuid4().hex
         await self._ledger.write(
             ("insert into submissions values (?, ?)", [(name, self._endpoint)]),
-            ("insert into submitted_calls values (?, ?, ?, ?)", [(name, *call) for call in calls]),
+            (inserting("submitted_calls"), [(name, *call) for call in calls]),
             _state(name, SUBMITTING, None),
         )  # fmt: skip
         return Submission(name, None, tuple(calls))

@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -26,33 +26,68 @@ _COUNTS = ("calls", "failed_calls", "unpriced_calls", "prompt_tokens", "cached_t
 SPEND_COLUMNS = (*SPEND_KEY, *_COUNTS, "cost_usd")
 Statement = tuple[str, Sequence[tuple[Any, ...]]]
 """An SQL statement and its rows of values."""
+SEALED = {
+    "spent": ("call_key", "attempt"),
+    "logprobs": ("call_key", "attempt", "tokens"),
+    "spend": SPEND_COLUMNS,
+    "submitted_calls": ("submission", "call_key", "cell", "parameters"),
+}
+"""Table -> its columns before the last one, which is the checksum of all others."""
 TABLES = {
     "calls": f"create table calls ({', '.join(COLUMNS)}, checksum, primary key (call_key, attempt))",
-    "spent": "create table spent (call_key text primary key, attempt integer not null)",
-    "logprobs": "create table logprobs (call_key text, attempt integer, tokens text, primary key (call_key, attempt))",
-    "spend": f"create table spend ({', '.join(SPEND_COLUMNS)}, primary key ({', '.join(SPEND_KEY)}))",
+    "spent": "create table spent (call_key text primary key, attempt integer not null, checksum)",
+    "logprobs": """create table logprobs (
+        call_key text, attempt integer, tokens text, checksum, primary key (call_key, attempt)
+    )""",
+    "spend": f"create table spend ({', '.join(SPEND_COLUMNS)}, checksum, primary key ({', '.join(SPEND_KEY)}))",
     "submissions": "create table submissions (submission text primary key, lane text)",
     "submitted_calls": """create table submitted_calls (
-        submission text, call_key text, cell text, parameters text, primary key (submission, call_key)
+        submission text, call_key text, cell text, parameters text, checksum, primary key (submission, call_key)
     )""",
     "submission_states": "create table submission_states (submission text, state text, batch_id text, at_s real)",
 }
 """The tables of the ledger's file, created in this order."""
 SUBMITTING, SUBMITTED, ENDED = "handing in", "handed in", "ended"
 """The states of a batch as they are stored."""
-SPENT = "insert into spent values (?, ?) on conflict do update set attempt = max(attempt, excluded.attempt)"
+
+
+def inserting(table: str) -> str:
+    """Return the statement that inserts a row of a sealed table, from the values before its checksum."""
+    values = ", ".join(f"?{number}" for number, _ in enumerate(SEALED[table], start=1))
+    return f"insert into {table} values ({values}, checksum_of({values}))"
+
+
+def _updating(table: str, changes: Mapping[str, str]) -> str:
+    """Return the end of `inserting` for a row that exists: it applies `changes` (column -> expression).
+
+    A damaged row stays damaged: its new checksum is NULL.
+    """
+    before = ", ".join(SEALED[table])
+    after = ", ".join(changes.get(column, column) for column in SEALED[table])
+    assignments = ", ".join(f"{column} = {expression}" for column, expression in changes.items())
+    seal = f"case when checksum = checksum_of({before}) then checksum_of({after}) end"
+    return f" on conflict do update set {assignments}, checksum = {seal}"
+
+
+SPENT = inserting("spent") + _updating("spent", {"attempt": "max(attempt, excluded.attempt)"})
 """Its values: a call key, and the number of the last attempt that is spent."""
-ADD_SPEND = f"insert into spend values ({', '.join('?' * len(SPEND_COLUMNS))}) on conflict do update set " + ", ".join(
-    f"{name} = {name} + excluded.{name}" for name in (*_COUNTS, "cost_usd")
-)
+_SUMS = (*_COUNTS, "cost_usd")
+ADD_SPEND = inserting("spend") + _updating("spend", {name: f"{name} + excluded.{name}" for name in _SUMS})
 """Its values: those of `spend_of`."""
-FILL_SPEND = f"""
-    insert into spend select
-        run_id, date(finished_at_s, 'unixepoch'), 'unknown', model, count(*), sum(status != '{OK}'),
-        sum(cost_usd is null), {", ".join(f"ifnull(sum({name}), 0)" for name in (*_COUNTS[3:], "cost_usd"))}
-    from calls group by 1, 2, 3, 4
+LOST_SPEND = f"""
+    insert into spend
+    with known as (
+        select ?1 as run_id, ?2 as day, ?3 as purpose, ?4 as called_model,
+            max(count(*), 1) as calls, count(nullif(status, '{OK}')) as failed_calls,
+            max(count(*), 1) as unpriced_calls, null as prompt_tokens, null as cached_tokens,
+            null as completion_tokens, null as cost_usd
+        from calls where run_id = ?1 and date(finished_at_s, 'unixepoch') = ?2 and model = ?4
+    )
+    select {", ".join(SPEND_COLUMNS)}, checksum_of({", ".join(SPEND_COLUMNS)}) from known
 """
-"""The spend of a damaged file's calls, if the sums are lost; calls do not store their purpose."""
+"""Its values: a key of `spend` whose sums are lost. All calls that are still there count as unpriced."""
+SPEND_KEYS = "select distinct run_id, date(finished_at_s, 'unixepoch'), 'unknown', model from calls"
+"""The keys of a damaged file's spend, if all of them are lost; calls do not store their purpose."""
 
 
 @dataclass(frozen=True)
@@ -105,15 +140,21 @@ class Entry:
 
 
 def checksum_of(values: Sequence[Any]) -> str:
-    """Return the checksum of a row of the ledger (its values in the order of `COLUMNS`), which shows damage."""
+    """Return the checksum of a row of the ledger (its other values in order), which shows damage."""
     # SQLite has no NaN: it stores NULL.
     kept = [None if isinstance(value, float) and math.isnan(value) else value for value in values]
     return hashlib.blake2b(json.dumps(kept, default=repr).encode(), digest_size=8).hexdigest()
 
 
 def is_as_written(row: Sequence[Any]) -> bool:
-    """Return whether a row of the ledger is unchanged since it was written, by its checksum, the last value."""
+    """Return whether a row of a table with checksums is unchanged since it was written, by its last value."""
     return bool(row[-1] == checksum_of(row[:-1]))
+
+
+def _logprobs_row(entry: Entry) -> tuple[Any, ...]:
+    tokens = json.dumps(entry.reply.logprobs, ensure_ascii=False, separators=(",", ":"))
+    values = (entry.call_key, entry.attempt, tokens)
+    return (*values, checksum_of(values))
 
 
 def _logprobs_of(text: Any) -> Logprobs | None:
@@ -213,11 +254,7 @@ def spend_of(entry: Entry) -> tuple[Any, ...]:
 def recorded(entries: Sequence[Entry]) -> tuple[Statement, ...]:
     """Return the statements that record finished calls, with their costs."""
     calls = [(*entry.values, checksum_of(entry.values)) for entry in entries]
-    logprobs = [
-        (entry.call_key, entry.attempt, json.dumps(entry.reply.logprobs, ensure_ascii=False, separators=(",", ":")))
-        for entry in entries
-        if entry.reply.logprobs is not None
-    ]
+    logprobs = [_logprobs_row(entry) for entry in entries if entry.reply.logprobs is not None]
     insert = f"insert or replace into calls values ({', '.join('?' * len(COLUMNS))}, ?)"
-    keep = "insert or replace into logprobs values (?, ?, ?)"
+    keep = "insert or replace into logprobs values (?, ?, ?, ?)"
     return (insert, calls), (ADD_SPEND, [spend_of(entry) for entry in entries]), (keep, logprobs)

@@ -6,17 +6,29 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 from tasks.console import notice
-from tasks.llm.ledger.entries import FILL_SPEND, TABLES, is_as_written
+from tasks.llm.ledger.entries import (
+    LOST_SPEND,
+    SEALED,
+    SPEND_COLUMNS,
+    SPEND_KEY,
+    SPEND_KEYS,
+    TABLES,
+    checksum_of,
+    is_as_written,
+)
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.characters import one_line
+from tasks.rules.text.numbers import counted
 
-VERSION = 3
-"""The `user_version` of a file; version 3 is of November 2026."""
+VERSION = 4
+"""The `user_version` of a file; in version 4 (December 2026), the rows of `SEALED` tables have checksums."""
+UNSEALED = 3
+"""The version of November 2026; such a file gets its checksums when it is opened."""
 DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 """Errors of SQLite's module on a damaged file; the second one if SQLite's message is itself damaged text."""
 _NOT_OF_THE_FILE = frozenset({
@@ -94,18 +106,91 @@ def alone(folder: Path) -> Iterator[Path | None]:
             yield None
 
 
-def mend(folder: Path) -> None:
-    """Repair the ledger if it is damaged, unless it is in use.
+def mend(folder: Path) -> str | None:
+    """Repair the ledger if it is damaged, unless it is in use; return a line on what was damaged, None for nothing.
 
     Raises:
         PipelineError: the disk refuses, or a file is of another version.
     """
-    if folder.is_dir():
-        with alone(folder):
-            pass
+    if not folder.is_dir():
+        return None
+    before = set(folder.glob("damaged-*"))
+    with alone(folder):
+        pass
+    kept = sorted(path.name for path in set(folder.glob("damaged-*")) - before)
+    if not kept:
+        return None
+    return f"{ledger_path(folder)}: was damaged, and is repaired as far as possible; the damaged file is {kept[0]}"
 
 
-def connected(path: Path) -> sqlite3.Connection:
+def damage_in(folder: Path) -> str | None:
+    """Return a line on damage of the ledger; None if there is none, or if it cannot be read now. Nothing is changed."""
+    path = readable_path(folder)
+    if path is None:
+        return None
+    try:
+        with read_only(path) as connection:
+            if version_of(connection) not in {VERSION, UNSEALED}:  # whatever uses it says so
+                return None
+            flaw = flaw_in(connection, _checked_tables(path))
+    except DAMAGE as error:
+        if not is_damage(error, path):
+            return None
+        flaw = one_line(str(error))
+    return None if flaw is None else damage_line(path, flaw)
+
+
+def damage_line(path: Path, flaw: str) -> str:
+    """Return a line on a damaged file, with what to do."""
+    return f"{path}: is damaged ({flaw}); `prbench aggregate` repairs what it can, when no other run has it open"
+
+
+@contextlib.contextmanager
+def read_only(path: Path) -> Iterator[sqlite3.Connection]:
+    """Yield a connection that changes nothing."""
+    # When a read-only connection closes, its part of the log's index stays behind. So this one may write, but does not.
+    # On a read-only disk without a log, SQLite treats the file as immutable.
+    how = "mode=rw" if os.access(path.parent, os.W_OK) else "mode=ro"
+    if how == "mode=ro" and not beside(path, "-wal").exists():
+        how += "&immutable=1"
+    with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, timeout=30)) as connection:
+        connection.execute("pragma query_only = on")
+        yield connection
+
+
+def _checked_tables(path: Path) -> list[str]:
+    """Return the sealed tables that are checked: those of sums and attempts, and large ones if the file is small."""
+    return list(SEALED) if _is_checked_whole(path) else ["spend", "spent"]
+
+
+def _is_checked_whole(path: Path) -> bool:
+    return path.stat().st_size <= MOST_CHECKED_BYTES or _suspected(path).exists()
+
+
+def flaw_in(connection: sqlite3.Connection, tables: Sequence[str]) -> str | None:
+    """Return what is wrong with some sealed tables: their pages and indexes, or the content of a row.
+
+    SQLite's own check notices no change of a value. Rows are not read by an index, which may lack some.
+    """
+    is_sealed = version_of(connection) != UNSEALED
+    for table in tables:
+        verdict: str = connection.execute(f"pragma integrity_check({table})").fetchone()[0]
+        if verdict != "ok":
+            return one_line(verdict)
+        rows = connection.execute(f"select * from {table} not indexed")
+        n_changed = sum(is_sealed and not is_as_written(row) for row in rows)
+        if n_changed:
+            return f"table {table}: {counted(n_changed, 'row')} with a wrong checksum"
+    return None
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """Return the version of a file; 0 for a new one."""
+    version: int = connection.execute("pragma user_version").fetchone()[0]
+    return version
+
+
+def connected(path: Path, *, may_lack_checksums: bool = False) -> sqlite3.Connection:
     """Return a connection for writing; a commit is on the disk when it returns, even if the machine loses power.
 
     Raises:
@@ -118,12 +203,25 @@ def connected(path: Path) -> sqlite3.Connection:
         connection.execute("pragma auto_vacuum = incremental")
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = full")
-        version: int = connection.execute("pragma user_version").fetchone()[0]
-        if version == VERSION or not (version or connection.execute("select 1 from sqlite_master").fetchone()):
-            stack.pop_all()
-            return connection
-    remedy = "use the prbench that wrote it, or upgrade an older file as CHANGELOG.md says (0.2.0, Upgrade)"
-    raise PipelineError(f"{path}: is of version {version}, and this program reads {VERSION}; {remedy}")
+        connection.create_function("checksum_of", -1, lambda *values: checksum_of(values))
+        if version_of(connection) or connection.execute("select 1 from sqlite_master").fetchone():
+            refuse_other_version(connection, path)
+        if version_of(connection) == UNSEALED and not may_lack_checksums:
+            raise PipelineError(f"{path}: an older prbench has it open; wait until that has ended, and run again")
+        stack.pop_all()
+        return connection
+
+
+def refuse_other_version(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that this program does not read.
+
+    Raises:
+        PipelineError: it is older or newer.
+    """
+    version = version_of(connection)
+    if version not in {VERSION, UNSEALED}:
+        remedy = "use the prbench that wrote it, or upgrade an older file as CHANGELOG.md says (0.2.0, Upgrade)"
+        raise PipelineError(f"{path}: is of version {version}, and this program reads {VERSION}; {remedy}")
 
 
 @contextlib.contextmanager
@@ -212,15 +310,30 @@ def _prepare(path: Path) -> None:
                 pass
         elif damage := _damage_in(path):
             _repair(path, damage)
+        else:
+            _seal(path)
+
+
+def _seal(path: Path) -> None:
+    """Add the checksums to the rows of a file that has none, in one transaction."""
+    with contextlib.closing(connected(path, may_lack_checksums=True)) as connection:
+        if version_of(connection) != UNSEALED:
+            return
+        connection.execute("begin immediate")
+        with connection:
+            for table, columns in SEALED.items():
+                connection.execute(f"alter table {table} add column checksum")
+                connection.execute(f"update {table} set checksum = checksum_of({', '.join(columns)})")
+            connection.execute(f"pragma user_version = {VERSION}")
 
 
 def _damage_in(path: Path) -> str | None:
-    """Return the damage of a file's structure or of the index of its calls; None if there is none."""
+    """Return the damage of a file's structure, of its indexes, or of its sealed tables; None if there is none."""
     if not path.exists() or path.stat().st_size == 0:  # SQLite would create a new file, and remove the log
         return "it is empty"
     n_logged = _n_logged(beside(path, "-wal"))
     try:
-        with contextlib.closing(connected(path)) as connection:
+        with contextlib.closing(connected(path, may_lack_checksums=True)) as connection:
             n_read = connection.execute("pragma wal_checkpoint(passive)").fetchone()[1]
             if n_read < n_logged:  # SQLite silently stops at the first damaged frame
                 aside = beside(_aside(path), "-wal")
@@ -228,18 +341,19 @@ def _damage_in(path: Path) -> str | None:
                 lost = "what came later is lost, and its calls are made again"
                 damage = f"its log of commits can be read up to {n_read} of {n_logged}"
                 notice(f"{path}: is damaged ({damage}); {lost}; the damaged log is kept as {aside.name}")
-            if path.stat().st_size <= MOST_CHECKED_BYTES or _suspected(path).exists():
+            flaw = flaw_in(connection, _checked_tables(path))
+            if flaw is None and _is_checked_whole(path):
                 verdict: str = connection.execute("pragma integrity_check(1)").fetchone()[0]
                 if verdict != "ok":
                     return one_line(verdict)
-                for name in TABLES.keys() - {"calls"}:  # SQLite does not validate texts; calls have checksums
+                for name in TABLES.keys() - SEALED.keys() - {"calls"}:  # SQLite does not validate texts
                     connection.execute(f"select * from {name}").fetchall()
                 _suspected(path).unlink(missing_ok=True)
+            return flaw
     except DAMAGE as error:
         if not is_damage(error, path):
             raise
         return one_line(str(error))
-    return None
 
 
 def _n_logged(log: Path) -> int:
@@ -277,25 +391,55 @@ def _repair(path: Path, damage: str) -> None:
     with _new_file(path, _repaired(path)) as new, contextlib.closing(sqlite3.connect(address, uri=True)) as damaged:
         with contextlib.suppress(*DAMAGE):
             damaged.execute("pragma writable_schema = 1")  # also reads a truncated file
+        is_sealed = True
+        with contextlib.suppress(*DAMAGE):
+            is_sealed = version_of(damaged) != UNSEALED
         new.execute("begin")
         with new:
             for name in TABLES:
-                for row in _readable_rows(damaged, name, path):
-                    if name != "calls" or is_as_written(row):
+                for _, *row in _readable_rows(damaged, name, path):
+                    if name in SEALED and not is_sealed:
+                        row.append(checksum_of(row))
+                    if name not in {"calls", *SEALED} or is_as_written(row):
                         new.execute(f"insert or ignore into {name} values ({', '.join('?' * len(row))})", row)
             n_calls: int = new.execute("select count(*) from calls").fetchone()[0]
-            if not new.execute("select count(*) from spend").fetchone()[0]:
-                new.execute(FILL_SPEND)
-            n_ever: int = new.execute("select coalesce(sum(calls), 0) from spend").fetchone()[0]
+            lost = _lost_spend(damaged, new, path)
+            new.executemany(LOST_SPEND, lost)
+            n_ever: int = new.execute("select max(coalesce(sum(calls), 0), ?) from spend", (n_calls,)).fetchone()[0]
     aside = _finish_repair(path)
     notice(
         f"{path}: is damaged ({damage}); {n_calls} of {n_ever} calls ever recorded were recovered; the damaged file is "
         f"kept as {aside}; calls that are neither recovered nor in a table are made again"
     )
+    for run_id, day, purpose, model in lost:
+        notice(f"{path}: the cost of run {run_id} on {day} ({purpose}, {model}) is lost, and unknown if not published")
+
+
+def _lost_spend(damaged: sqlite3.Connection, new: sqlite3.Connection, file: Path) -> list[tuple[Any, ...]]:
+    """Return the keys of the sums that a damaged file holds and a new one lacks; if all keys are lost, those of calls.
+
+    The index has a second copy of each key, which counts where the row itself is damaged or missing.
+    """
+    intact: set[int] = set()
+    keys: dict[int, tuple[Any, ...]] = {}
+    for row_id, *row in _readable_rows(damaged, "spend", file):
+        if len(row) == len(SPEND_COLUMNS) or is_as_written(row):
+            intact.add(row_id)
+        else:
+            keys[row_id] = tuple(map(str, row[: len(SPEND_KEY)]))
+    with contextlib.suppress(*DAMAGE):
+        index = f"select rowid, {', '.join(SPEND_KEY)} from spend indexed by sqlite_autoindex_spend_1"
+        for row_id, *key in damaged.execute(index):
+            if row_id not in intact:
+                keys[row_id] = tuple(map(str, key))
+    kept = set(new.execute(f"select {', '.join(SPEND_KEY)} from spend"))
+    if not keys and not kept:
+        return new.execute(SPEND_KEYS).fetchall()
+    return sorted(set(keys.values()) - kept)
 
 
 def _readable_rows(damaged: sqlite3.Connection, table: str, file: Path) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a table; around unreadable ones, each position is tried by itself."""
+    """Yield the rows of a table after their rowids; around unreadable ones, each position is tried by itself."""
     try:
         damaged.execute(f"select 1 from {table} limit 0")
     except DAMAGE:  # the schema, which locates the tables, is damaged
@@ -310,7 +454,7 @@ def _readable_rows(damaged: sqlite3.Connection, table: str, file: Path) -> Itera
         except DAMAGE:
             last, n_at_once = (last + 1, 1) if n_at_once == 1 else (last, 1)
             continue
-        yield from (row[1:] for row in rows)
+        yield from rows
         last, n_at_once = last + n_at_once, min(_AT_ONCE, 2 * n_at_once)
 
 

@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import hashlib
 import json
-import os
 import sqlite3
 import struct
 import time
@@ -18,12 +17,23 @@ from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from tasks.console import notice
 from tasks.llm.ledger import files
-from tasks.llm.ledger.entries import ENDED, SPEND_COLUMNS, SPEND_KEY, SPENT, Entry, History, Statement, recorded
+from tasks.llm.ledger.entries import (
+    ENDED,
+    SPEND_COLUMNS,
+    SPEND_KEY,
+    SPENT,
+    Entry,
+    History,
+    Statement,
+    checksum_of,
+    recorded,
+)
 from tasks.llm.replies import EMPTY, UNCLEAR
 from tasks.llm.request import Call
 from tasks.rules.errors import PipelineError
@@ -92,7 +102,8 @@ class CallLocks:
 
 
 _HISTORY = """
-    select spent.attempt, logprobs.tokens, calls.rowid > ?, calls.* from (select ? as wanted)
+    select spent.attempt, spent.checksum, logprobs.tokens, logprobs.checksum, calls.rowid > ?, calls.*
+    from (select ? as wanted)
     left join calls on calls.call_key = wanted left join spent on spent.call_key = wanted
     left join logprobs on logprobs.call_key = wanted and logprobs.attempt = calls.attempt
 """
@@ -228,7 +239,7 @@ class LedgerReader:
         self._connection = sqlite3.connect(address, uri=True, check_same_thread=False, timeout=30)
         # Decode damaged texts too, so that other rows stay readable; a row's checksum detects the damage.
         self._connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
-        self._has_noticed = False
+        self._noticed: set[str] = set()
         self._last_row = 0
         with contextlib.suppress(*files.DAMAGE):  # reported when a call is looked up
             self._last_row = self._connection.execute("select coalesce(max(rowid), 0) from calls").fetchone()[0]
@@ -240,12 +251,34 @@ class LedgerReader:
             PipelineError: the file is damaged.
         """
         rows = self.rows(_HISTORY, self._last_row, key)
-        read = [Entry.of(row, logprobs, is_late) for _, logprobs, is_late, *row in rows if is_late is not None]
-        entries = tuple(sorted(filter(None, read), key=lambda entry: entry.attempt))
-        if len(entries) < len(read) and not self._has_noticed:  # a damaged reply is not used
-            self._has_noticed = True
-            notice(f"{self._path}: a stored reply is damaged; its call, and others like it, are made again")
-        return History(entries, rows[0][0] or 0)
+        spent = rows[0][0]
+        n_spent = self._as_written(rows[0][1], (key, spent), "number of failed attempts") or 0
+        entries: list[Entry] = []
+        for _, _, tokens, checksum, is_late, *row in rows:
+            if is_late is None:  # the call was never made
+                continue
+            logprobs = self._as_written(checksum, (key, row[1], tokens), "reply's log-probabilities")
+            entry = Entry.of(row, logprobs, is_late)
+            # A damaged index may find the row of another call.
+            if entry is not None and entry.call_key == key:
+                entries.append(entry)
+            else:
+                self._notice("reply is damaged; its call, and others like it, are made again")
+        entries.sort(key=lambda entry: entry.attempt)
+        return History(tuple(entries), n_spent)
+
+    def _as_written(self, checksum: str | None, values: tuple[Any, ...], what: str) -> Any:
+        """Return the last of a row's values; None if there is no row, or if it is damaged."""
+        has_row = checksum is not None or values[-1] is not None
+        if has_row and checksum != checksum_of(values):
+            self._notice(f"{what} is damaged; it counts as unknown")
+            return None
+        return values[-1]
+
+    def _notice(self, line: str) -> None:
+        if line not in self._noticed:
+            self._noticed.add(line)
+            notice(f"{self._path}: a stored {line}")
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query.
@@ -290,26 +323,22 @@ def kept_replies(folder: Path) -> Iterator[LedgerReader]:
 def spend_in(folder: Path) -> list[dict[str, Any]]:
     """Return the spend of a ledger, a row for each run, day, purpose and called model, in that order.
 
-    Tokens and `cost_usd` are sums of known values; `unpriced_calls` is the number of calls of unknown cost. Nothing is
-    written, and no calls are read, only sums.
+    Tokens and `cost_usd` are sums of known values; `unpriced_calls` is the number of calls of unknown cost. Sums that
+    were damaged are None, except for the numbers of calls. Nothing is written, and no calls are read, only sums.
 
     Raises:
-        PipelineError: a file cannot be read.
+        PipelineError: a file cannot be read, or is damaged.
     """
     if (path := files.readable_path(folder)) is None:
         return []
-    # When a read-only connection closes, its part of the log's index stays behind. So this one may write, but does not.
-    # On a read-only disk without a log, SQLite treats the file as immutable.
-    how = "mode=rw" if os.access(folder, os.W_OK) else "mode=ro"
-    if how == "mode=ro" and not files.beside(path, "-wal").exists():
-        how += "&immutable=1"
-    query = f"select {', '.join(SPEND_COLUMNS)} from spend order by {', '.join(SPEND_KEY)}"
-    with (
-        files.refusing(path, "read"),
-        contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, timeout=30)) as connection,
-    ):
-        connection.execute("pragma query_only = on")
-        return [dict(zip(SPEND_COLUMNS, row, strict=True)) for row in connection.execute(query).fetchall()]
+    with files.refusing(path, "read"), files.read_only(path) as connection:
+        files.refuse_other_version(connection, path)
+        if (flaw := files.flaw_in(connection, ["spend"])) is not None:
+            raise PipelineError(files.damage_line(path, flaw))
+        query = f"select {', '.join(SPEND_COLUMNS)} from spend not indexed"
+        rows = connection.execute(query).fetchall()
+    spend = [dict(zip(SPEND_COLUMNS, row, strict=True)) for row in rows]
+    return sorted(spend, key=itemgetter(*SPEND_KEY))
 
 
 ROWS_AT_ONCE = 5_000

@@ -28,6 +28,7 @@ from tasks.maintain.upkeep import tidy
 from tasks.plan.plan import plan
 from tasks.prompts import FOLDER
 from tasks.rules.errors import UsageError
+from tasks.run.coverage import coverage
 from tasks.run.judge_configs import configs_of
 from tasks.run.run_context import open_run_context
 from tests.faults.behaviours import criteria_of, decisions, prompt_of, well_behaved
@@ -182,6 +183,61 @@ def test_an_entry_that_cannot_be_read_fails_its_criterion_alone_and_the_piece_is
     assert len(failed) == len(server.judge_requests) - n_before
     assert {"met", "unmet"} == {row["status"] for row in verdicts(job)}
     assert paid_nano + nano(usages(server, n_paid)) == nano_of(verdicts(job))
+
+
+UNREADABLE: dict[str, Behaviour] = {
+    "an entry is lacking": spoiled(lambda given: [*given[:1], *given[2:]], until=10**6),
+    "no entry": spoiled(lambda _: [], until=10**6),
+    "an empty reply": lambda request, _number: HttpResponse(""),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_a_piece_that_is_unreadable_in_two_runs_is_asked_again_only_with_retry_failed(
+    name: str, kind: str, make: Make, server: FaultServer, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr("tasks.llm.calls.gateway.FIRST_BACKOFF_S", 0.01)
+    server.behaviour = UNREADABLE[name]
+    job = make(JUDGES[kind], limits={"attempts": 2})
+    with_option = job.model_copy(update={"retry_failed": True})
+    n_calls = []
+    n_planned = []
+    for run in (job, job, job, with_option, job):
+        n_before = len(server.judge_requests)
+        n_planned.append(plan(run)[-1].calls)
+        judged(run, retry_failed=run.retry_failed)
+        n_calls.append(len(server.judge_requests) - n_before)
+    n_pieces = n_planned[0]
+    failed = [row for row in verdicts(job) if row["value"] is None]
+    (of_verdicts,) = [cell for cell in coverage(job) if cell.judge is not None]
+
+    assert n_calls[:3] == [2 * n_pieces, 2 * n_pieces, 0]
+    assert n_calls[3] <= 2 * n_pieces
+    assert n_calls[4] == 0
+    assert n_planned == [n_pieces, n_pieces, 0, n_pieces, 0]
+    assert {row["status"] for row in failed} == {"parse_error"}
+    assert all("--retry-failed asks again" in row["error"] for row in failed)
+    assert of_verdicts.failures == {"parse_error": len(failed)}
+
+    server.behaviour = well_behaved
+    n_before = len(server.judge_requests)
+    assert judged(job, retry_failed=True).failures == {}
+    assert len(server.judge_requests) - n_before == n_pieces
+
+
+def test_a_criterion_alone_that_is_unreadable_is_asked_again_in_each_run(make: Make, server: FaultServer) -> None:
+    server.behaviour = lambda request, number: (
+        HttpResponse("I cannot say.") if is_judge_request(request) else well_behaved(request, number)
+    )
+    job = make({"name": "hosted_vllm/a-chat"})
+    n_calls = []
+    for _ in range(3):
+        n_before = len(server.judge_requests)
+        judged(job)
+        n_calls.append(len(server.judge_requests) - n_before)
+
+    assert n_calls[0] > 0
+    assert n_calls[1:] == [n_calls[0], n_calls[0]]
 
 
 def test_each_criterion_takes_the_first_attempt_in_which_its_entry_can_be_read(
