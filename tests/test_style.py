@@ -70,15 +70,15 @@ TOKENS = {
 TOKEN_SLACK = 300
 """A folder that is smaller than its maximum by more tokens than this gets a lower one."""
 
-DENSE_PLACES = {
+DENSE_CODE = {
     "assignment within an expression": 204,
     "comprehension within another": 112,
     "formatting switched off": 362,
     "line over 100 characters": 2802,
     "several values in one assignment": 420,
 }
-"""What makes the source hard to read at first sight -> its maximum of places, without tests."""
-PLACE_SLACK = 10
+"""What makes the source hard to read at first sight -> its maximum of constructs, without tests."""
+DENSE_SLACK = 10
 
 LAYOUT = {
     tokenize.COMMENT,
@@ -132,7 +132,7 @@ def n_tokens(file: Path) -> int:
     return len(WORD.findall("\n".join(lines)))
 
 
-def dense_places(text: str) -> Iterator[str]:
+def dense_code(text: str) -> Iterator[str]:
     lines = text.splitlines()
     yield from ("formatting switched off" for line in lines if "fmt: skip" in line or "fmt: off" in line)
     yield from ("line over 100 characters" for number in python_tokens(text) if len(lines[number - 1]) > 100)
@@ -161,10 +161,10 @@ def test_no_folder_has_more_code_than_its_maximum_and_a_smaller_one_has_a_lower_
 
 
 def test_the_source_has_no_more_dense_places_than_its_maximum_and_fewer_lower_it() -> None:
-    places: Counter[str] = Counter()
+    constructs: Counter[str] = Counter()
     for file in code_files():
         if file.suffix == ".py" and file.parts[0] != "tests":
-            places.update(dense_places((ROOT / file).read_text(encoding="utf-8")))
+            constructs.update(dense_code((ROOT / file).read_text(encoding="utf-8")))
 
-    assert {what: count for what, count in places.items() if count > DENSE_PLACES.get(what, 0)} == {}
-    assert {what: places[what] for what, most in DENSE_PLACES.items() if places[what] < most - PLACE_SLACK} == {}
+    assert {what: count for what, count in constructs.items() if count > DENSE_CODE.get(what, 0)} == {}
+    assert {what: constructs[what] for what, most in DENSE_CODE.items() if constructs[what] < most - DENSE_SLACK} == {}

@@ -1,4 +1,4 @@
-"""The failure of a call, from the exception that ended it or the server's answer."""
+"""The failure of a call, from the exception that ended it or the HTTP status of the server."""
 
 import email.utils
 import re
@@ -83,8 +83,8 @@ def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failur
     wait_s = retry_after_s({str(name).lower(): str(value).strip() for name, value in headers.items()}, time.time())
     if isinstance(error, TimeoutError) or type(error).__name__ == "Timeout" or status == 408:
         return Failure(TIMEOUT, Kind.DOWN, text, wait_s)
-    is_answered = exchange is not None and exchange.status is not None
-    if isinstance(error, PipelineError) or (_NEVER_SENT.search(text) and not is_answered):
+    is_from_server = exchange is not None and exchange.status is not None
+    if isinstance(error, PipelineError) or (_NEVER_SENT.search(text) and not is_from_server):
         return Failure(PROVIDER_ERROR, Kind.FATAL, text, is_unpaid=True, is_about_key=bool(_KEY_REFUSED.search(text)))
     # The complete messages of the error and its causes, and the codes that LiteLLM omits.
     codes = (getattr(cause, name, "") for cause in causes_of(error) for name in ("code", "type", "body"))
@@ -95,7 +95,7 @@ def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failur
     if stated:
         status = int(stated[1])
     if status is not None:
-        failure = failure_of_answer(status, message, text, wait_s)
+        failure = failure_of_http(status, message, text, wait_s)
         # An error in the middle of a reply: what came before it may be billed.
         return failure._replace(is_unpaid=exchange is None or not exchange.body.is_completion)
     if _CONTENT_CODE.search(message):
@@ -109,8 +109,8 @@ def _failure_of_fault(fault: Redirected | ReplyTooLarge) -> Failure:
     return Failure(TOO_LARGE, Kind.DECLINED, safe(str(fault)))
 
 
-def failure_of_answer(status: int, message: str, text: str, wait_s: float | None) -> Failure:
-    """Return the failure for a server's answer, by its status and everything that is known of its body."""
+def failure_of_http(status: int, message: str, text: str, wait_s: float | None) -> Failure:
+    """Return the failure for an HTTP status, by everything that is known of the body."""
     kept_status, kind = _by_status(status, message)
     return Failure(
         status=kept_status,
@@ -126,8 +126,8 @@ def failure_of_answer(status: int, message: str, text: str, wait_s: float | None
 def _with_cause(text: str, received: str) -> str:
     """Return the text of an error in one line, with the received body if the text omits its message."""
     messages = re.findall(r'"(?:message|msg|error|detail)": "([^"\\]+)', received)
-    is_said = not messages or any(message in text for message in messages)
-    return safe(text if is_said else f"{text}: {received}")
+    has_message = not messages or any(message in text for message in messages)
+    return safe(text if has_message else f"{text}: {received}")
 
 
 def failure_of_status(status: int, text: str) -> Failure:
@@ -158,7 +158,7 @@ def _by_status(status: int, text: str) -> tuple[str, Kind]:
 
 
 def _alone(status: int, text: str) -> tuple[str, Kind]:
-    """Return the status and kind of a failure if the server answers a harmless request."""
+    """Return the status and kind of a failure if the server accepts a harmless request."""
     # A request may be too long for what is left in an account: a later run can make it.
     if status in _DOUBTFUL and not _QUOTA.search(text):
         return REFUSED, Kind.DECLINED

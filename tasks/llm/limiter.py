@@ -32,8 +32,8 @@ class EndpointHealth:
         then one call tests the endpoint. After `outage_s` without a reply the endpoint is stopped for the run.
 
     A refusal that may be that of every request stops it only if a harmless request is refused too. `accepted_s` is when
-    the last call that the endpoint accepted began, `asked_s` when the last harmless request did. `asking` allows one at
-    a time.
+    the last call that the endpoint accepted began, `probed_s` when the last harmless request did. `asking` allows one
+    at a time.
     """
 
     def __init__(self, name: str, concurrency: int, outage_s: float, now_s: float) -> None:
@@ -45,7 +45,7 @@ class EndpointHealth:
         self._pause_s = FIRST_PAUSE_S
         self._last_reply_s = self._cut_at_s = self.closed_until_s = float("-inf")
         self._failures = self._n_replies = self._bad_requests = self.in_hand = 0
-        self.accepted_s = self.asked_s = float("-inf")
+        self.accepted_s = self.probed_s = float("-inf")
         self._refusals = 0
         self.asking = asyncio.Lock()
         self.stopped: str | None = None
@@ -100,18 +100,18 @@ class EndpointHealth:
 
     def is_settled(self, refused_s: float) -> bool:
         """Return whether it is known by now what a refusal at a moment means, or that nobody knows."""
-        return self.stopped is not None or max(self.accepted_s, self.asked_s) >= refused_s
+        return self.stopped is not None or max(self.accepted_s, self.probed_s) >= refused_s
 
     async def wait_for_turn(self, refused_s: float) -> None:
         """Wait until a refusal is settled by another call, or another harmless request may be made."""
         while not self.is_settled(refused_s) and self._refusals < _REFUSALS_UNTIL_HARMLESS:
-            if time.monotonic() >= self.asked_s + BETWEEN_HARMLESS_S:
+            if time.monotonic() >= self.probed_s + BETWEEN_HARMLESS_S:
                 break
             await asyncio.sleep(0.02)
 
-    def asked(self, began_s: float) -> None:
+    def probed(self, began_s: float) -> None:
         """Note that a harmless request has ended, which began at this time."""
-        self.asked_s = began_s
+        self.probed_s = began_s
         self._refusals = 0
 
     def stop(self, failure: Failure, harmless: Failure | None = None) -> None:
@@ -120,8 +120,8 @@ class EndpointHealth:
         if failure.kind is Kind.BAD_REQUEST:
             reason = f"its first {self._bad_requests} calls were all bad requests, the last: {reason}"
         if harmless is not None:
-            answer = "with the same error" if harmless.error == failure.error else f"too: {harmless.error}"
-            reason = f'{reason}; a harmless request ("Hi", 1 token) was refused {answer}'
+            cause = "with the same error" if harmless.error == failure.error else f"too: {harmless.error}"
+            reason = f'{reason}; a harmless request ("Hi", 1 token) was refused {cause}'
         self._stop(reason)
 
     def _is_there(self, now_s: float) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tasks.llm.environment import redacted, safe
-from tasks.llm.failures import failure_of_answer, failure_of_status
+from tasks.llm.failures import failure_of_http, failure_of_status
 from tasks.llm.replies import (
     EMPTY,
     OK,
@@ -103,7 +103,7 @@ def _error_inside(error: Any) -> Reply:
     code = _get(error, "code")
     status = code if is_count(code) and 400 <= code < 600 else 500
     message = json.dumps(error)
-    failure = failure_of_answer(status, message, safe(f"HTTP {status}: {message}"), None)
+    failure = failure_of_http(status, message, safe(f"HTTP {status}: {message}"), None)
     return failure._replace(is_unpaid=False).reply
 
 

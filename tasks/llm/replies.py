@@ -105,11 +105,11 @@ class Failure(NamedTuple):
     is_about_key: bool = False
     """True if the key is missing or refused."""
     alone: tuple[str, Kind] | None = None
-    """The status and kind if the server answers a harmless request; None if no harmless request can be made."""
+    """The status and kind if the server accepts a harmless request; None if no harmless request can be made."""
 
     @property
     def of_this_request(self) -> "Failure":
-        """The failure if the server answers a harmless request: it is that of this request alone."""
+        """The failure if the server accepts a harmless request: it is that of this request alone."""
         if self.alone is None:
             return self
         status, kind = self.alone

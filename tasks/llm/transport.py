@@ -89,7 +89,7 @@ _TELLS_MORE = re.compile(
 
 
 def _has_no_reply(content: Mapping[str, Any]) -> bool:
-    """Return whether a body has no list: replies have choices, an output, answers, vectors or parts."""
+    """Return whether a body has no list: replies have choices, an output, decisions, vectors or parts."""
     return not any(isinstance(value, list) for value in content.values())
 
 

@@ -290,7 +290,7 @@ class Gateway:
             await self.ledger.write((ADD_SPEND, [spend_of_harmless(target, reply, self.run_id, self.purpose)]))
         finally:
             self.limiter.release(admission, reply, is_lost=reply is None)
-            endpoint.asked(admission.began_s)
+            endpoint.probed(admission.began_s)
         harmless = reply.failure
         is_bad = harmless is not None and harmless.kind is Kind.BAD_REQUEST
         if harmless is not None and (harmless.kind is Kind.FATAL or (is_bad and failure.kind is Kind.BAD_REQUEST)):

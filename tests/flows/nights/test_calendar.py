@@ -116,8 +116,8 @@ def test_a_night_stops_after_it_began_when_the_clock_shows_its_stop_time(
         assert end is not None
         assert moment < end.astimezone(UTC) <= moment + timedelta(hours=27)
         assert end.utcoffset() == end.astimezone(UTC).astimezone(zone).utcoffset()
-        asked = datetime.combine(end.date(), datetime.strptime(nightly.stop_at, "%H:%M").time())
-        is_skipped = asked != asked.replace(tzinfo=zone).astimezone(UTC).astimezone(zone).replace(tzinfo=None)
+        clock = datetime.combine(end.date(), datetime.strptime(nightly.stop_at, "%H:%M").time())
+        is_skipped = clock != clock.replace(tzinfo=zone).astimezone(UTC).astimezone(zone).replace(tzinfo=None)
         assert is_skipped or nightly.stop_at == f"{end:%H:%M}"
 
 

@@ -171,9 +171,9 @@ def test_no_header_asks_for_a_wait_beyond_the_bound(headers: dict[str, str]) -> 
     assert wait_s is None or 0 <= wait_s <= 600
 
 
-@pytest.mark.parametrize("asked", ["7200", "60000", "Thu, 01 Jan 2099 00:00:00 GMT", "-1", "nan"])
-def test_no_requested_wait_stops_a_model(asked: str, calling: Calling, serve: Serve) -> None:
-    server = serve(then(failed(429, "come back tomorrow", retry_after=asked), HttpResponse("now")))
+@pytest.mark.parametrize("requested", ["7200", "60000", "Thu, 01 Jan 2099 00:00:00 GMT", "-1", "nan"])
+def test_no_requested_wait_stops_a_model(requested: str, calling: Calling, serve: Serve) -> None:
+    server = serve(then(failed(429, "come back tomorrow", retry_after=requested), HttpResponse("now")))
     reply = calling(call_to(server))
     assert (reply.status, reply.attempts) == ("ok", 2)
     assert list(calling.stopped.values()) == [None]

@@ -27,12 +27,12 @@ def job(server: FaultServer, tmp_path: Path) -> Callable[..., Job]:
     source = write_jsonl(tmp_path / "finance.jsonl", [good_row(f"t{n}") for n in range(N_TASKS)])
     model = endpoint("a", server.api_base)
 
-    def made(**judge: Any) -> Job:
+    def job_with(**judge: Any) -> Job:
         judges = [endpoint("judge", server.api_base, **judge)]
         limits = {"concurrency": 1, "attempts": 1}
         return prepared(job_on(source, tmp_path / "w", models=[model], judges=judges, limits=limits))
 
-    return made
+    return job_with
 
 
 def refusing(*texts: str, harmless: HttpResponse | None = None) -> Behaviour:

@@ -45,13 +45,13 @@ REFUSALS = {
 """Replies that may mean the key, the account or the model, or only this request."""
 
 
-def asked(server: FaultServer) -> list[str]:
+def prompts_of(server: FaultServer) -> list[str]:
     """The prompts of a server's requests, in order."""
     return [prompt_of(request) for request in server.book]
 
 
 def refusing(refusal: HttpResponse, *, also_harmless: HttpResponse = GOOD) -> Behaviour:
-    """Refuse prompts that begin with `bad`, and answer a harmless request with `also_harmless`."""
+    """Refuse prompts that begin with `bad`, and reply to a harmless request with `also_harmless`."""
 
     def behaviour(request: dict[str, Any], _number: int) -> HttpResponse:
         prompt = prompt_of(request)
@@ -88,13 +88,13 @@ def test_a_refusal_of_every_prompt_stops_the_endpoint_and_refuses_nothing(
     replies = calling.at_once(*(call_to(server, f"q{n}", **ROUTES[route]) for n in range(20)))
 
     assert {getattr(reply, "status", "missing") for reply in replies} == {"provider_error", "missing"}
-    assert asked(server).count("Hi") == 1
+    assert prompts_of(server).count("Hi") == 1
     assert len(server.book) <= 4
     assert sum(isinstance(reply, ModelStopped) for reply in replies) == 21 - len(server.book)
     assert 'a harmless request ("Hi", 1 token) was refused' in str(calling.stopped.popitem()[1])
 
 
-def test_the_line_says_what_was_asked_and_answered(calling: Calling, serve: Serve) -> None:
+def test_the_line_says_what_was_asked_and_replied(calling: Calling, serve: Serve) -> None:
     server = serve(refusing(failed(403, "No such content."), also_harmless=failed(402, "Pay first.")))
 
     reply = calling(call_to(server, "bad"))
@@ -155,7 +155,7 @@ def test_the_next_call_that_succeeds_settles_a_refusal(
     replies = calling.at_once(*(call_to(server, prompt) for prompt in prompts))
 
     assert [reply.status for reply in replies] == [*["ok", "refused"] * 100, *["ok"] * 50]
-    assert asked(server).count("Hi") == 1
+    assert prompts_of(server).count("Hi") == 1
 
 
 def test_refusals_of_all_prompts_share_a_harmless_request(calling: Calling, serve: Serve) -> None:
@@ -164,7 +164,7 @@ def test_refusals_of_all_prompts_share_a_harmless_request(calling: Calling, serv
     replies = calling.at_once(*(call_to(server, f"bad {n}") for n in range(60)))
 
     assert {reply.status for reply in replies} == {"refused"}
-    assert 1 <= asked(server).count("Hi") <= 7
+    assert 1 <= prompts_of(server).count("Hi") <= 7
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
@@ -216,7 +216,7 @@ def test_a_request_beyond_the_rest_of_an_account_is_tried_again_by_the_next_run(
     assert list(calling.stopped.values()) == [None]
 
 
-def test_first_prompts_that_are_all_bad_requests_do_not_stop_a_model_that_answers_others(
+def test_first_prompts_that_are_all_bad_requests_do_not_stop_a_model_that_accepts_others(
     calling: Calling, serve: Serve
 ) -> None:
     server = serve(refusing(failed(400, "odd")))
@@ -226,7 +226,7 @@ def test_first_prompts_that_are_all_bad_requests_do_not_stop_a_model_that_answer
     replies = calling.at_once(*(call_to(server, prompt) for prompt in prompts))
 
     assert [reply.status for reply in replies] == [*["provider_error"] * 9, "ok"]
-    assert asked(server).count("Hi") == 1
+    assert prompts_of(server).count("Hi") == 1
 
 
 REFUSED_CONTENT = {
