@@ -5,9 +5,10 @@ import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
-from tasks.llm.environment import safe
+from tasks.llm.environment import key_state, safe
 from tasks.llm.replies import (
     CONTEXT_LENGTH,
     PROVIDER_ERROR,
@@ -18,6 +19,8 @@ from tasks.llm.replies import (
     Failure,
     Kind,
 )
+from tasks.llm.request import Target
+from tasks.llm.retirement import retirement_notice
 from tasks.llm.transport import Exchange, Redirected, ReplyTooLarge
 from tasks.rules.errors import PipelineError, causes_of
 
@@ -134,6 +137,17 @@ def failure_of_status(status: int, text: str) -> Failure:
     """Return the failure for a status and a body from a batch's file."""
     of_status = (REDIRECTED, Kind.BAD_REQUEST) if 300 <= status < 400 else _by_status(status, text)
     return Failure(*of_status, safe(f"HTTP {status}: {text}"), is_unpaid=True)
+
+
+def with_hints(failure: Failure, target: Target) -> Failure:
+    """Return a failure whose error says what to check: the key, and when the model was or will be switched off."""
+    hints = []
+    if failure.is_about_key:
+        hints.append(f"check the key: {key_state(target)}")
+    end = retirement_notice(target.name, datetime.now(UTC).date())
+    if end is not None and failure.kind in {Kind.FATAL, Kind.BAD_REQUEST}:
+        hints.append(end)
+    return failure._replace(error="; ".join([failure.error, *hints]))
 
 
 def _is_about_key(status: int, text: str) -> bool:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from tasks.console import notice
 from tasks.llm.calls.gateway import chat_arguments
 from tasks.llm.environment import filled_in, safe
-from tasks.llm.failures import failure_of, failure_of_status
+from tasks.llm.failures import failure_of, failure_of_status, with_hints
 from tasks.llm.ledger.entries import (
     ENDED,
     SUBMITTED,
@@ -132,7 +132,7 @@ class BatchApi:
         if isinstance(fault, Mapping) and fault.get("code") in {"batch_expired", "batch_cancelled"}:
             return custom_id, None
         if status != 200:
-            return custom_id, failure_of_status(status, as_text(body)).reply
+            return custom_id, with_hints(failure_of_status(status, as_text(body)), self._target).reply
         try:
             received = Body(0)
             received.look_at(body)

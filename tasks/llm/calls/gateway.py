@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from tasks.llm import embedded
-from tasks.llm.environment import filled_in, filled_in_secrets, key_state
-from tasks.llm.failures import failure_of
+from tasks.llm.environment import filled_in, filled_in_secrets
+from tasks.llm.failures import failure_of, with_hints
 from tasks.llm.ledger.entries import ADD_SPEND, Entry, History, as_text, recorded, spend_of, total_usd
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Admission, EndpointHealth, Limiter, NotCalled
@@ -91,11 +91,9 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
                 stated = (getattr(completion, "_hidden_params", None) or {}).get("response_cost")
                 reply = reply if stated is None else replace(reply, cost_usd=float(stated))
         except Exception as error:  # noqa: BLE001 - every failure of a call becomes a reply with the cause
-            failure = failure_of(exchange.fault or error, exchange)
+            failure = with_hints(failure_of(exchange.fault or error, exchange), target)
             if call.questions or parameters.get("api") == EMBEDDING:  # these have no call of one token
                 failure = failure._replace(alone=None)
-            if failure.is_about_key:
-                failure = failure._replace(error=f"{failure.error}; check the key: {key_state(target)}")
             cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
             return replace(failure.reply, latency_s=time.monotonic() - started_s, error=cause)
     return replace(reply.accepted(target.ends_ok), latency_s=time.monotonic() - started_s)

@@ -14,6 +14,7 @@ from tasks.llm.retirement import is_retired, retirement_date, retirement_notice
 from tasks.run.run_context import callees, retirement_line
 from tests.flows.conftest import commands_of
 from tests.kit import ROOT, Patch, tracked_files
+from tests.tasks.llm.conftest import Calling, Serve, call_to, failed
 
 TODAY = date(2026, 11, 28)
 A_YEAR = timedelta(days=365)
@@ -83,6 +84,23 @@ def test_each_configured_model_that_ends_has_a_line_with_the_day_and_what_to_do(
     assert lines["b"] is None
     assert str(lines["c"]).endswith("configure another one (stored results stay)")
     assert str(lines["d"]).endswith("let both judge the same responses before that day")
+
+
+@pytest.mark.parametrize("status", [400, 403, 404])
+def test_a_refused_call_to_a_model_that_has_ended_names_the_day(status: int, calling: Calling, serve: Serve) -> None:
+    server = serve(failed(status, "The model is not available."))
+
+    reply = calling(call_to(server, name="openai/ended"))
+
+    assert "openai/ended was switched off on 2026-10-23" in str(reply.error)
+
+
+def test_a_refused_call_to_another_model_names_no_day(calling: Calling, serve: Serve) -> None:
+    server = serve(failed(404, "The model is not available."))
+
+    reply = calling(call_to(server, name="openai/endless"))
+
+    assert "switched off" not in str(reply.error)
 
 
 def test_no_example_names_a_model_that_ends_within_a_year() -> None:
