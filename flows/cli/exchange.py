@@ -270,7 +270,7 @@ def labelling(context: Context, file: Path, interval: str | None, **own: Any) ->
       prbench export labelling sheet.csv -n 200
       prbench export labelling sheet.csv --night 2026-11-22
       prbench export labelling sheet.csv -n 180 --for leaderboard
-      prbench export labelling sheet.csv -n 60 --for "gpt-5.6-sol-high gpt-5.6-sol-low"
+      prbench export labelling sheet.csv -n 60 --for "gpt-5.6-sol-high gpt-oss"
       prbench export labelling sheet.csv -n 180 --for "Financial Accuracy"
       prbench import verdicts sheet.csv --skip-empty     read the sheet back
     """

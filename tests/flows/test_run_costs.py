@@ -120,9 +120,9 @@ def test_a_changed_bit_of_a_sum_is_damage_and_a_cost_that_was_not_published_at_a
     run("doctor", "--no-call", "--json", *at_warehouse, code=3)
     assert "table spend: 1 row with a wrong checksum" in run.out
     assert "`prbench aggregate` repairs" in run("status", "--spend", *at_warehouse, code=1)
-    message = run("aggregate", "--no-prefect", *at_warehouse, code=3)
-    assert f"{ledger}: was damaged, and is repaired" in message
-    assert "the cost of run a-run on" in message
+    printed = run("aggregate", "--no-prefect", *at_warehouse, code=3)
+    assert f"{ledger}: was damaged, and is repaired" in printed
+    assert "the cost of run a-run on" in printed
     (shown,) = rows_in(job, "select cost_usd, calls, unpriced_calls from run_costs where run_id = 'a-run'")
     assert shown == {"cost_usd": cost, "calls": 2, "unpriced_calls": 0 if cost else 2}
     run("doctor", "--no-call", *at_warehouse)

@@ -211,7 +211,8 @@ def test_without_ray_one_line_says_what_to_install(monkeypatch: Patch) -> None:
 
 def ray_alike() -> Any:
     """Replace Ray where it need not run."""
-    return SimpleNamespace(init=lambda **_: None, nodes=list, shutdown=lambda: None)
+    job_config = SimpleNamespace(JobConfig=lambda **_: None)
+    return SimpleNamespace(init=lambda **_: None, job_config=job_config, nodes=list, shutdown=lambda: None)
 
 
 def test_the_next_start_ends_and_removes_what_a_killed_driver_left(tmp_path: Path, monkeypatch: Patch) -> None:
