@@ -148,7 +148,7 @@ def figure(
     Examples:
       prbench figure judge_agreement
       prbench figure leaderboard --by category --format csv
-      prbench figure diff names=gpt-5.6-sol-high names=gpt-5.6-sol-low --format csv
+      prbench figure diff names=gpt-5.6-sol-high names=gpt-oss --format csv
       prbench figure critical -o critical.xlsx
     """
     from tasks.figures.leaderboard import chosen

@@ -114,7 +114,7 @@ def backfill(context: Context, dry_run: bool) -> int:
 
     Examples:
       prbench backfill --model gpt-5.6-sol-high --dry-run
-      prbench backfill --model gpt-5.6-sol-high --judge gpt-5.6-terra --trial 2 --trial 3
+      prbench backfill --model gpt-5.6-sol-high --trial 2 --trial 3
       prbench backfill --task 5f2c --split finance --stop-at 06:30
     """
     if dry_run:
