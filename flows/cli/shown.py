@@ -239,7 +239,7 @@ def cascade(context: Context, bound: str | None, **own: Any) -> None:
     Examples:
       prbench cascade gpt-5.6-luna gpt-5.6-terra
       prbench cascade gpt-5.6-luna gpt-5.6-terra --bound agreement=0.95
-      prbench cascade gpt-5.6-luna gpt-5.6-terra --bound kappa=0.8 --split finance --all
+      prbench cascade gpt-5.6-luna gpt-5.6-terra --bound kappa=0.8 --all
       prbench cascade gpt-5.6-luna gpt-5.6-terra --json
     """
 
