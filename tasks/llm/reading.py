@@ -76,26 +76,43 @@ def _from_chat(completion: Any, body: Body) -> Reply:
     if not completion.choices:
         return Reply(EMPTY, error="the reply has no choices")
     choice = completion.choices[0]
-    message, by_litellm = choice.message, end_word(choice.finish_reason)
-    # LiteLLM has a few names of ends, and `stop` for each word that it does not know.
-    word = body.stated_end or (None if body.is_completion else by_litellm)
+    end, word = _end_of(choice, body)
+    if body.unknown_type is not None:
+        return replace(_with_unknown_part(body.unknown_type), finish_reason=word)
+    reply = _text_of(choice.message, body)
+    if word is None and (body.is_stream or choice.finish_reason is None):
+        return _unfinished(reply, "the stream ended without a word that the reply is complete")
+    reply = replace(_ended(reply, end, word), finish_reason=word)
+    return replace(reply, logprobs=logprobs_in([choice])) if reply.status == OK else reply
+
+
+def _end_of(choice: Any, body: Body) -> tuple[End, str | None]:
+    """Return how a completion ended, and the word for it.
+
+    The provider's word in the body decides. LiteLLM has a few words of its own, which are used where the body has
+    another form than OpenAI's, and it replaces each word that it does not know by `stop`.
+    """
+    by_litellm = end_word(choice.finish_reason)
+    word = body.stated_end
+    if word is None and not body.is_completion:
+        word = by_litellm
     end = meaning_of(word)
     if end is End.UNKNOWN and by_litellm in {"length", "content_filter"}:
         end = meaning_of(by_litellm)
-    elif word in TOOL_CALLS and by_litellm == "stop":  # LiteLLM has made a text of the call
+    if word in TOOL_CALLS and by_litellm == "stop":  # LiteLLM has made a text of the call
         end = End.COMPLETE
-    keeps_own = by_litellm is None or (by_litellm == "stop" and (body.is_completion or end is not End.COMPLETE))
-    stated = _name(word if keeps_own else by_litellm)
+    if by_litellm is None or (by_litellm == "stop" and (body.is_completion or end is not End.COMPLETE)):
+        return end, _name(word)
+    return end, _name(by_litellm)
+
+
+def _text_of(message: Any, body: Body) -> Reply:
+    """Return a reply with the text of a message, or its refusal."""
     refusal = getattr(message, "refusal", None) or (message.provider_specific_fields or {}).get("refusal")
     reply = _kept(message.content, refusal or body.refusal)
     if reply.status == EMPTY and getattr(message, "reasoning_content", None):
-        reply = replace(reply, error="the reply has no text, only `reasoning_content`; a higher `max_tokens` may help")
-    if body.unknown_type is not None:
-        return replace(_with_unknown_part(body.unknown_type), finish_reason=stated)
-    if word is None and (body.is_stream or by_litellm is None):
-        return _unfinished(reply, "the stream ended without a word that the reply is complete")
-    reply = replace(_ended(reply, end, stated), finish_reason=stated)
-    return replace(reply, logprobs=logprobs_in([choice])) if reply.status == OK else reply
+        return replace(reply, error="the reply has no text, only `reasoning_content`; a higher `max_tokens` may help")
+    return reply
 
 
 def _error_inside(error: Any) -> Reply:
