@@ -129,7 +129,7 @@ def _retirements(job: Job, today: date) -> Iterator[SetupFinding]:
     for callee in callees(job):
         line = retirement_line(callee, today)
         if line is not None:
-            has_ended = is_retired(callee.target.name, today)
+            has_ended = is_retired(callee.target, today)
             yield SetupFinding(str(callee), not has_ended, line, is_warning=not has_ended)
 
 

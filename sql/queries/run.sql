@@ -261,6 +261,31 @@ where is_admitted and list_contains($splits::varchar[], split)
 group by task_id
 order by min((list_position($splits::varchar[], split), position));
 
+-- name: unadopted_responses
+-- The number of a model's responses under an earlier configuration that have no
+-- response of the present one in their place.
+select count(*) as n
+from responses as earlier
+anti join (
+    from responses where model = $label and model_config_hash = $config_hash
+) as present
+    using (benchmark, dataset_revision, task_id, conversation_id, trial, vintage)
+where earlier.model = $label and earlier.model_config_hash = $earlier_hash;
+
+-- name: unadopted_verdicts
+-- The number of a judge's verdicts under an earlier configuration that have no
+-- verdict of the present one in their place.
+select count(*) as n
+from verdicts as earlier
+anti join (
+    from verdicts where judge = $label and judge_config_hash = $config_hash
+) as present
+    using (
+        benchmark, dataset_revision, task_id, criterion_id, criterion_hash, model, trial, vintage,
+        template_hash, grading, judge_trial
+    )
+where earlier.judge = $label and earlier.judge_config_hash = $earlier_hash;
+
 -- name: verdict_coverage
 -- One row: the number of criteria of a model's responses in a trial with a status
 -- (met, timeout, ...) under one judge configuration.

@@ -144,7 +144,7 @@ def with_hints(failure: Failure, target: Target) -> Failure:
     hints = []
     if failure.is_about_key:
         hints.append(f"check the key: {key_state(target)}")
-    end = retirement_notice(target.name, datetime.now(UTC).date())
+    end = retirement_notice(target, datetime.now(UTC).date())
     if end is not None and failure.kind in {Kind.FATAL, Kind.BAD_REQUEST}:
         hints.append(end)
     return failure._replace(error="; ".join([failure.error, *hints]))

@@ -53,10 +53,10 @@ def adopt(job: Job, address: str) -> StageReport:
         new_ids = responses | verdicts
         n_replies = 0
         for name in sorted(names):
-            freed = adopt_replies(job.warehouse / LEDGER, name, address, new_ids)
-            if freed.is_in_use:
+            adopted = adopt_replies(job.warehouse / LEDGER, name, address, new_ids)
+            if adopted.is_in_use:
                 raise PipelineError(f"{job.warehouse / LEDGER}: is in use; run this again when no command reads it")
-            n_replies += freed.entries
+            n_replies += adopted.entries
         if new_ids:
             warehouse.rename(new_hashes | new_ids)
     counts = f"{counted(len(responses), 'response')}, {counted(len(verdicts), 'verdict')}"

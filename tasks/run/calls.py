@@ -149,14 +149,15 @@ class Analysis(NamedTuple):
         wanted = wanted_tasks(job, reader)
         rows = reader.select(self.table, f"{self.key}, status, error", **wanted.key)
         again = {row["status"] for row in rows} - {OK} if job.retry_failed else PASSING
-        accepted = accepted_ends(*self.analysts(job))
-        finished = {
-            row[self.key] for row in rows if row["status"] not in again and not is_accepted(row["error"], accepted)
-        }
-        return {
-            analyst.label: [item for item in self.items_of(job, wanted, reader, analyst) if item.row_id not in finished]
-            for analyst in self.analysts(job)
-        }
+        missing = {}
+        for analyst in self.analysts(job):
+            accepted = accepted_ends(analyst)
+            finished = {
+                row[self.key] for row in rows if row["status"] not in again and not is_accepted(row["error"], accepted)
+            }
+            items = self.items_of(job, wanted, reader, analyst)
+            missing[analyst.label] = [item for item in items if item.row_id not in finished]
+        return missing
 
     def changed_analysts(self, job: Job, reader: Reader) -> list[dict[str, Any]]:
         """Return new rows of `analysts`, for those whose configuration has changed since they were last called."""

@@ -307,14 +307,14 @@ def unbounded(job: Job, kinds: Collection[str] = CALLED_KINDS, *, in_usd: bool =
 
 def retirement_line(callee: Callee, today: date) -> str | None:
     """Return the day on which a model was or will soon be switched off, and what to do; None for any other model."""
-    notice = retirement_notice(callee.target.name, today)
-    if notice is None:
+    end = retirement_notice(callee.target, today)
+    if end is None:
         return None
-    if is_retired(callee.target.name, today):
-        return f"{notice}; configure another one (stored results stay)"
+    if is_retired(callee.target, today):
+        return f"{end}; configure another one (stored results stay)"
     if callee.kind == JUDGE:
-        return f"{notice}; choose its successor, and let both judge the same responses before that day"
-    return f"{notice}; make the calls that are still needed before that day, and choose its successor"
+        return f"{end}; choose its successor, and let both judge the same responses before that day"
+    return f"{end}; make the calls that are still needed before that day, and choose its successor"
 
 
 def refuse_uninstalled(job: Job) -> None:

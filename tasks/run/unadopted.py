@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import sql
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.config.models import Judge
 from tasks.llm.request import Target
 from tasks.rules.text.numbers import counted
 from tasks.run.judge_configs import configs_of, judge_target, target_of
-from warehouse import Warehouse
+from warehouse import Reader, Warehouse
 
-_ROWS = {"responses": ("model", "model_config_hash"), "verdicts": ("judge", "judge_config_hash")}
-"""The table of rows -> its columns with the label and the configuration hash of the called model."""
+_TABLES = ("responses", "verdicts")
 
 
 class ChangedIdentity(NamedTuple):
@@ -55,7 +55,8 @@ def _members(judge: Judge) -> tuple[Judge, ...]:
 def lines_on_unadopted(job: Job) -> list[str]:
     """Return a line for each address of the environment: how many stored rows lack it and are not used.
 
-    Nothing is read unless the environment has an address of a configured model.
+    Rows that were made again with the address do not count. Nothing is read unless the environment has an address of a
+    configured model.
     """
     identities = list(changed_identities(job))
     warehouse = Warehouse(job.warehouse)
@@ -65,12 +66,10 @@ def lines_on_unadopted(job: Job) -> list[str]:
     lines = []
     with warehouse.reader() as reader:
         for address, name in variables.items():
-            n_rows = dict.fromkeys(_ROWS, 0)
+            n_rows = dict.fromkeys(_TABLES, 0)
             for identity in identities:
-                label, config_hash = _ROWS[identity.table]
                 if address in identity.addresses:
-                    is_row = {label: identity.label, config_hash: identity.earlier_hash}
-                    n_rows[identity.table] += reader.select(identity.table, "count(*) as n", **is_row)[0]["n"]
+                    n_rows[identity.table] += _n_unadopted(reader, identity)
             if any(n_rows.values()):
                 rows = " and ".join(counted(n, table.removesuffix("s")) for table, n in n_rows.items() if n)
                 command = f"`prbench adopt --api-base {address}`"
@@ -79,3 +78,14 @@ def lines_on_unadopted(job: Job) -> list[str]:
                     f"used; if they came from there, {command} takes them over without a call"
                 )
     return lines
+
+
+def _n_unadopted(reader: Reader, identity: ChangedIdentity) -> int:
+    query = sql.read(f"queries/run/unadopted_{identity.table}")
+    parameters = {
+        "label": identity.label,
+        "earlier_hash": identity.earlier_hash,
+        "config_hash": identity.config_hash,
+    }
+    n_rows: int = reader.rows(query, parameters)[0]["n"]
+    return n_rows

@@ -9,7 +9,7 @@ import pytest
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks.llm import litellm_setup
-from tasks.llm.request import table_entry
+from tasks.llm.request import Target, table_entry
 from tasks.llm.retirement import is_retired, retirement_date, retirement_notice
 from tasks.run.run_context import callees, retirement_line
 from tests.flows.conftest import commands_of
@@ -31,6 +31,7 @@ def dates(monkeypatch: Patch) -> None:
         "later": {"litellm_provider": "openai", "deprecation_date": "2027-02-27"},
         "endless": {"litellm_provider": "openai"},
         "twin": {"litellm_provider": "vertex_ai-language-models", "deprecation_date": "2026-10-20"},
+        "hosted_vllm/old": {"litellm_provider": "hosted_vllm", "deprecation_date": "2026-10-23"},
         "gemini/twin": {"litellm_provider": "gemini", "deprecation_date": "2026-12-01"},
     }
     for name, entry in table.items():
@@ -51,21 +52,29 @@ def dates(monkeypatch: Patch) -> None:
     ],
 )
 def test_the_day_is_that_of_the_entry_to_which_litellm_routes(name: str, last_day: date | None) -> None:
-    assert retirement_date(name) == last_day
+    assert retirement_date(Target(name)) == last_day
+
+
+def test_a_server_of_ones_own_that_speaks_openai_s_protocol_has_no_known_end() -> None:
+    assert retirement_date(Target("openai/ended", "http://localhost:8000/v1")) is None
+    assert retirement_date(Target("gemini/twin", "https://gemini.example.org")) == date(2026, 12, 1)
 
 
 def test_a_model_is_retired_from_its_last_day_on() -> None:
-    assert is_retired("openai/ended", TODAY)
-    assert is_retired("openai/today", TODAY)
-    assert not is_retired("openai/soon", TODAY)
-    assert not is_retired("openai/endless", TODAY)
+    assert is_retired(Target("openai/ended"), TODAY)
+    assert is_retired(Target("openai/today"), TODAY)
+    assert not is_retired(Target("openai/soon"), TODAY)
+    assert not is_retired(Target("openai/endless"), TODAY)
 
 
 def test_an_end_within_90_days_is_announced_and_a_later_one_is_not() -> None:
-    assert str(retirement_notice("openai/ended", TODAY)).startswith("openai/ended was switched off on 2026-10-23 (")
-    assert str(retirement_notice("openai/soon", TODAY)).startswith("openai/soon will be switched off on 2027-02-26 (")
-    assert retirement_notice("openai/later", TODAY) is None
-    assert retirement_notice("openai/endless", TODAY) is None
+    ended = str(retirement_notice(Target("openai/ended"), TODAY))
+    soon = str(retirement_notice(Target("openai/soon"), TODAY))
+
+    assert ended.startswith("openai/ended was switched off on 2026-10-23 (")
+    assert soon.startswith("openai/soon will be switched off on 2027-02-26 (")
+    assert retirement_notice(Target("openai/later"), TODAY) is None
+    assert retirement_notice(Target("openai/endless"), TODAY) is None
 
 
 def test_each_configured_model_that_ends_has_a_line_with_the_day_and_what_to_do(tmp_path: Path) -> None:
@@ -90,9 +99,9 @@ def test_each_configured_model_that_ends_has_a_line_with_the_day_and_what_to_do(
 def test_a_refused_call_to_a_model_that_has_ended_names_the_day(status: int, calling: Calling, serve: Serve) -> None:
     server = serve(failed(status, "The model is not available."))
 
-    reply = calling(call_to(server, name="openai/ended"))
+    reply = calling(call_to(server, name="hosted_vllm/old"))
 
-    assert "openai/ended was switched off on 2026-10-23" in str(reply.error)
+    assert "hosted_vllm/old was switched off on 2026-10-23" in str(reply.error)
 
 
 def test_a_refused_call_to_another_model_names_no_day(calling: Calling, serve: Serve) -> None:
@@ -110,7 +119,7 @@ def test_no_example_names_a_model_that_ends_within_a_year() -> None:
     names = {name for text in texts for name in MODEL_NAME.findall(text)}
 
     known = {name for name in names if table_entry(name)}
-    ends = {name: retirement_date(name) for name in known if retirement_date(name)}
+    ends = {name: retirement_date(Target(name)) for name in known}
 
     assert {"gpt-5.6-sol", "gpt-5.6-terra"} <= known
     assert {name: day for name, day in ends.items() if day and day < TODAY + A_YEAR} == {}

@@ -84,6 +84,12 @@ def test_one_line_says_how_many_results_are_not_used(before: Job, server: FaultS
     assert "OPENAI_BASE_URL" in line
 
 
+def test_results_that_were_made_again_with_the_address_are_not_counted(before: Job, server: FaultServer) -> None:
+    missing_calls(before, server)
+
+    assert lines_on_unadopted(before) == []
+
+
 def test_without_adoption_they_are_not_used(before: Job, server: FaultServer) -> None:
     assert missing_calls(before, server) > 0
 
