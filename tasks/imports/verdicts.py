@@ -133,7 +133,7 @@ class StoredResponses:
 
 
 def _shows_response(cell: str, text: str) -> bool:
-    """Return whether a cell shows a response, also one that is messages in JSON, of which the cell has only the text."""
+    """Return whether a cell shows a response; of one that is messages in JSON, a cell that was read has the text."""
     if shows(cell, text):
         return True
     try:

@@ -33,8 +33,8 @@ def csv_text(rows: Iterable[Iterable[Any]], *, must_quote: bool = False) -> str:
     quotes a cell with either only if records end in both.
     """
     lines = _Lines()
-    quoting = csv.QUOTE_ALL if must_quote else csv.QUOTE_MINIMAL
-    csv.writer(lines, lineterminator="\r\n", quoting=quoting).writerows(rows)
+    writer = csv.writer(lines, lineterminator="\r\n", quoting=csv.QUOTE_ALL if must_quote else csv.QUOTE_MINIMAL)
+    writer.writerows(rows)
     return "".join(lines)
 
 

@@ -145,6 +145,18 @@ def test_the_last_message_of_the_assistant_is_the_response_in_json_too(job: Job,
     assert texts == [("bell", "Two parts."), ("cora", "A response.")]
 
 
+def test_labels_find_a_stored_response_that_is_itself_messages_in_json(job: Job, tmp_path: Path) -> None:
+    dialogue = json.dumps(CONVERSATION)
+    response = [{"role": "assistant", "content": dialogue}]
+    row = {"task": "t2", "model": "bell"}
+    import_responses(job, write_jsonl(tmp_path / "x.jsonl", [row | {"response": response}]))
+    label = row | {"criterion": "t2-c0", "criteria_met": True, "response": dialogue}
+    import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", [label]))
+
+    assert [(dialogue,)] == values_in(job, "select text from responses where model = 'bell'")
+    assert [(1.0,)] == values_in(job, "select value from verdicts where criterion_id = 't2-c0'")
+
+
 @pytest.mark.parametrize("name", ["explanation", "judge", "task", "criterion"])
 def test_labels_with_a_cell_that_is_no_text_are_refused_with_their_row(shared: Job, tmp_path: Path, name: str) -> None:
     row = {"task": "t1", "model": "ada", "criterion": "t1-c0", "criteria_met": True}
