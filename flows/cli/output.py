@@ -1,7 +1,5 @@
 """Output of rows and results, for people and machines: tables on standard output, other formats also to a file."""
 
-import csv
-import io
 import json
 import math
 import sys
@@ -13,7 +11,7 @@ import click
 
 from flows.cli.options import Context
 from tasks.console import exact
-from tasks.rules.text.cells import markdown_cell, sheet_cell
+from tasks.rules.text.cells import csv_text, markdown_cell, sheet_cell
 from tasks.rules.text.characters import visible, visible_json
 
 if TYPE_CHECKING:
@@ -45,9 +43,7 @@ def show(columns: Sequence[str], rows: Rows, file_format: str, output: Path | No
         records = [dict(zip(columns, row, strict=True)) for row in values]
         text = _json(records) if file_format == "json" else "".join(_json(each, indent=None) for each in records)
     elif file_format == "csv":
-        file = io.StringIO()
-        csv.writer(file, lineterminator="\n").writerows([map(sheet_cell, row) for row in (columns, *rows)])
-        text = file.getvalue()
+        text = csv_text([sheet_cell(value) for value in row] for row in (columns, *rows))
     else:
         lines = [[markdown_cell(cell_text(value)) for value in row] for row in (columns, *rows)]
         lines.insert(1, ["---"] * len(columns))

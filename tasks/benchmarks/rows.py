@@ -14,7 +14,7 @@ from tasks.rules.content import content_of
 from tasks.rules.conversation import build_messages, turn_pattern
 from tasks.rules.identity import conversation_id, criterion_hash, digest
 from tasks.rules.records import Criterion, Label, Task, Turn
-from tasks.rules.text.characters import shows_nothing, storable
+from tasks.rules.text.characters import one_line, shows_nothing, storable
 from tasks.rules.text.json_text import read_json
 
 
@@ -139,14 +139,22 @@ def cell_text(row: Mapping[str, Any], name: str) -> str | None:
     return text
 
 
-def message_text(message: Mapping[str, Any]) -> str | None:
-    """Return the text of a message: its `content`, or the text parts of that; other parts, such as thinking, are not.
+def message_text(message: Mapping[str, Any], *, skip_unknown: bool = False) -> str | None:
+    """Return the text of a message: its `content`, or the text parts of that, without the parts that are thinking.
+
+    With `skip_unknown`, parts of other types, such as images and calls of tools, are left out.
 
     Raises:
-        RowError: the content is neither a text nor a list of parts.
+        RowError: the content is neither a text nor a list of parts, or a part has another type.
     """
-    content = message.get("content")
-    return content_of(content).text if isinstance(content, list) else cell_text(message, "content")
+    parts = message.get("content")
+    if not isinstance(parts, list):
+        return cell_text(message, "content")
+    content = content_of(parts)
+    if content.unknown_type is not None and not skip_unknown:
+        part_type = one_line(content.unknown_type, 40)
+        raise RowError(f"`content` has a part that is not a text (its type is {part_type})")
+    return content.text
 
 
 def is_conversation(value: Any) -> bool:
@@ -157,15 +165,21 @@ def is_conversation(value: Any) -> bool:
 def response_text(row: Mapping[str, Any], name: str) -> str | None:
     """Return the response in a column of a row: a text, or the text of the last of the assistant's messages.
 
+    The messages may be JSON in a text. Other JSON, also of a list of people with roles, is a text.
+
     Raises:
         RowError: it is something else.
     """
-    if not is_conversation(row.get(name)):
-        return cell_text(row, name)
-    responses = [message for message in row[name] if message["role"] == "assistant"]
-    if not responses:
+    value = row.get(name)
+    messages = nested(value)
+    responses = []
+    if is_conversation(messages):
+        responses = [message for message in messages if message["role"] == "assistant"]
+    if responses and (messages is value or "content" in responses[-1]):
+        return message_text(responses[-1])
+    if is_conversation(value):
         raise RowError(f"`{name}` is a list of messages without one of the assistant")
-    return message_text(responses[-1])
+    return cell_text(row, name)
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:

@@ -1,14 +1,12 @@
 """A figure as text: a table for a terminal, and CSV; pages draw theirs in `tasks.report.rendering`."""
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from tasks.figures.figure import MISSING, Column, Rows, cell, is_number, with_values
-from tasks.rules.text.cells import defused
+from tasks.rules.text.cells import csv_text, defused
 
 _ENDS = (("low", "high"), ("lower", "upper"))
 """Pairs of suffixes: two columns whose names differ only in these share a cell in a terminal."""
@@ -59,11 +57,9 @@ def as_csv(
 
     Text that a spreadsheet would run or rewrite gets an apostrophe before it (`tasks.rules.text.cells`).
     """
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if must_quote else csv.QUOTE_MINIMAL)
-    writer.writerow(map(mark, columns))
-    writer.writerows([_plain(value, mark) for value in row.values()] for row in rows)
-    return file.getvalue()
+    header = [mark(column) for column in columns]
+    cells = ([_plain(value, mark) for value in row.values()] for row in rows)
+    return csv_text([header, *cells], must_quote=must_quote)
 
 
 def _plain(value: Any, mark: Callable[[str], str]) -> Any:

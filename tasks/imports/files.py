@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from io import TextIOWrapper
+from io import BufferedReader, TextIOWrapper
 from itertools import chain, dropwhile
 from pathlib import Path
 from typing import Any, TypeVar
@@ -55,6 +55,18 @@ _LABELS = (
 """Columns with names, ids and words, which may be numbers."""
 _MOST_TRIALS, _WHOLE_NUMBER = 10_000, re.compile(r"([0-9]{1,19})(?:\.0*)?")
 _SEPARATORS = ",;\t|"
+_STATED_SEPARATOR = re.compile(r'"?sep=([,;|:^~\t])\s*"?\s*', re.IGNORECASE)
+_BYTE_ORDER_MARK = "\ufeff"
+_BEFORE_HEADINGS = b" \t\r\n" + _BYTE_ORDER_MARK.encode()
+_OTHER_KINDS = {
+    b"PK\x03\x04": "a workbook or another archive",
+    b"\xd0\xcf\x11\xe0": "a workbook of old Excel",
+    b"PAR1": "Parquet",
+    b"%PDF": "PDF",
+    b"\x1f\x8b": "a compressed file",
+    b"<": "HTML or XML",
+}
+"""The first bytes of files that are often named like CSV -> what they are."""
 
 
 class ImportRefused(PipelineError):
@@ -154,24 +166,47 @@ def _csv_rows(file: Path) -> Sequence[Given]:
     and finds no rows if lines end in a carriage return; PyArrow (26) joins lines if a quote is closed too late.
     """
     csv.field_size_limit(2**31 - 1)  # a whole response is one cell
+    rows: list[Row] = []
+    unread = "its headings"
     try:
-        with TextIOWrapper(open_regular(file), encoding="utf-8-sig", newline="") as lines:
-            rest = dropwhile(str.isspace, lines)
-            header = next(rest, "")
-            stated = re.fullmatch(r'"?sep=([,;|:^~\t])"?', header.rstrip("\r\n"))
-            separator = stated[1] if stated else _separator_in(header)
-            table = dropwhile(str.isspace, rest) if stated else chain([header], rest)
-            reader = csv.DictReader(table, strict=True, delimiter=separator)
+        with open_regular(file) as opened:
+            _refuse_other_kind(file, opened)
+            reader = _csv_reader(TextIOWrapper(opened, encoding="utf-8", newline=""))
             reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
             refuse_twice(file, filter(None, reader.fieldnames))
-            rows = list(reader)
-    except (UnicodeDecodeError, csv.Error) as error:
+            unread = "row 1"
+            for row in reader:
+                rows.append(row)
+                unread = f"row {len(rows) + 1}"
+    except UnicodeDecodeError as error:
         raise ImportRefused(f"{file}: not CSV in UTF-8 ({error}); save it again") from error
+    except csv.Error as error:
+        fault = "a quote that begins there is not closed before the end of its cell"
+        raise ImportRefused(f"{file}: {unread}: {fault} ({error}); correct it") from error
     for number, row in enumerate(rows, start=1):
         without_column = row.pop(None, [])
         if any(without_column) or None in row.values():
             raise ImportRefused(f"{file}: row {number}: has fewer or more cells than there are columns; correct it")
     return [{name: as_before(cell) for name, cell in row.items()} for row in rows]
+
+
+def _refuse_other_kind(file: Path, opened: BufferedReader) -> None:
+    """Refuse a file that is named like CSV and begins like another kind of file."""
+    beginning = opened.read(512)
+    opened.seek(0)
+    for first_bytes, kind in _OTHER_KINDS.items():
+        if beginning.lstrip(_BEFORE_HEADINGS).startswith(first_bytes):
+            raise ImportRefused(f"{file}: not CSV but {kind}; save it as CSV in UTF-8")
+
+
+def _csv_reader(lines: Iterable[str]) -> "csv.DictReader[str]":
+    """Return a reader of rows, without byte order marks and blank lines before the headings."""
+    shown_lines = dropwhile(is_blank, (line.lstrip(_BYTE_ORDER_MARK) for line in lines))
+    first = next(shown_lines, "")
+    stated = _STATED_SEPARATOR.fullmatch(first)
+    if stated is None:
+        return csv.DictReader(chain([first], lines), strict=True, delimiter=_separator_in(first))
+    return csv.DictReader(chain([next(shown_lines, "")], lines), strict=True, delimiter=stated[1])
 
 
 def _separator_in(header: str) -> str:

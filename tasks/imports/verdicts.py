@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import sql
 from tasks.benchmarks import load_benchmark
-from tasks.benchmarks.rows import as_number
+from tasks.benchmarks.base import RowError
+from tasks.benchmarks.rows import as_number, response_text
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.dataset.foreign_files import read_regular
@@ -125,10 +126,20 @@ class StoredResponses:
         if len(candidates) > 1:
             raise ImportRefused(f"{where}: {len(candidates)} responses of {about}; import one under another label")
         shown = files.text_in(given, "response")
-        if shown is not None and not shows(shown, candidates[0]["text"]):
+        if shown is not None and not _shows_response(shown, candidates[0]["text"]):
             advice = "name the vintage that was graded, or remove the column if a program changed the text"
             raise ImportRefused(f"{where}: `response` is not the stored response of {about}; {advice}")
         return candidates[0]
+
+
+def _shows_response(cell: str, text: str) -> bool:
+    """Return whether a cell shows a response; of one that is messages in JSON, a cell that was read has the text."""
+    if shows(cell, text):
+        return True
+    try:
+        return response_text({"text": text}, "text") == cell
+    except RowError:
+        return False
 
 
 STATUS = {value: status for status, value in VALUES.items()}

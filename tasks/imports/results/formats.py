@@ -253,8 +253,7 @@ def read_simple(source: LogSource) -> Log:
 def _of_example(where: str, example: Mapping[str, Any]) -> LoggedResponse:
     completion = example.get("completion")
     if isinstance(completion, list):
-        messages = records.messages_of(completion)
-        text = messages[-1][1] if messages else None
+        text = records.judged_text(as_mapping(completion[-1])) if completion else None
     else:
         text = cell_text(example, "completion")
     usage, score = as_mapping(example.get("usage")), as_number(example.get("score"))

@@ -122,18 +122,37 @@ _WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "c": 1.0, "i": 0.0, 
 
 
 def messages_of(given: Any) -> list[Message]:
-    """Return the role and text of each message in a list; a single text is a user turn."""
+    """Return the role and text of each message in a list; a single text is a user turn.
+
+    Conversations with images and calls of tools are usual, so only their text is returned.
+    """
     if isinstance(given, str):
         return [("user", given)]
-    messages = map(as_mapping, as_list(given))
-    return [(text_or_none(message.get("role")) or "", message_text(message) or "") for message in messages]
+    messages = []
+    for message in map(as_mapping, as_list(given)):
+        role = text_or_none(message.get("role")) or ""
+        text = message_text(message, skip_unknown=True) or ""
+        messages.append((role, text))
+    return messages
 
 
 def text_of(output: Mapping[str, Any]) -> str | None:
     """Return a model's text without its reasoning; None if there is no output."""
     if not (choices := as_list(output.get("choices"))):
         return cell_text(output, "completion") or None
-    return message_text(as_mapping(as_mapping(choices[0]).get("message"))) or ""
+    return judged_text(as_mapping(as_mapping(choices[0]).get("message")))
+
+
+def judged_text(message: Mapping[str, Any]) -> str:
+    """Return the text of a message that was judged; searches by the model, which some providers list there, are not.
+
+    Raises:
+        RowError: it has another part that is not a text, such as an image (see `message_text`).
+    """
+    content = message.get("content")
+    if isinstance(content, list):
+        content = [part for part in content if as_mapping(part).get("type") != "tool_use"]
+    return message_text({"content": content}) or ""
 
 
 def finished(output: Mapping[str, Any], text: str | None, error: Any = None) -> tuple[str | None, str | None]:

@@ -83,6 +83,12 @@ def test_a_text_of_a_query_is_never_a_formula_and_numbers_stay_numbers(run_here:
     assert run_here("sql", query, "--format", "csv") == (tmp_path / "q.csv").read_text("utf-8")
 
 
+def test_no_row_of_a_query_as_csv_begins_within_a_text(run_here: Run, tmp_path: Path) -> None:
+    run_here("sql", "select 'a' || chr(13) || '=1+1' as label, 1 as n", "-o", str(tmp_path / "q.csv"))
+
+    assert (tmp_path / "q.csv").read_bytes() == b'label,n\n"a\r=1+1",1\n'
+
+
 def test_formats_for_machines_are_exact(run_here: Run, tmp_path: Path) -> None:
     query = HOSTILE.replace("\\'", "'")
     exact = {"=x": "=1+1", "label": "<script>[a](javascript:b)|`c`", "n": -1.5, "mark": "'-1"}

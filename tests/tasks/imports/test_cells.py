@@ -1,6 +1,5 @@
 """What a cell of a foreign file holds: a text, or what is refused with its row and type; and files without a result."""
 
-import csv
 import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -20,7 +19,7 @@ from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_reviews, import_verdicts
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError
-from tasks.rules.text.cells import as_before, defused, not_run
+from tasks.rules.text.cells import as_before, csv_text, defused, not_run
 from tests.kit import good_row, job_on, one_line, values_in, write_jsonl
 from tests.tasks.imports.conftest import ingested
 
@@ -40,6 +39,7 @@ IN_PARTS = [
         ],
     },
 ]
+WITH_AN_IMAGE = [{"type": "text", "text": "See"}, {"type": "image_url", "text": None}]
 READ: dict[str, tuple[Any, str | None]] = {
     "binary": ("Überall".encode(), "Überall"),
     "large string": (pa.scalar("large", pa.large_string()), "large"),
@@ -48,6 +48,14 @@ READ: dict[str, tuple[Any, str | None]] = {
     "NaN": (float("nan"), None),
     "messages": (CONVERSATION, "A response."),
     "content in parts": (IN_PARTS[-1:], "Two parts."),
+    "messages as JSON": (json.dumps(IN_PARTS), "Two parts."),
+    "messages as JSON in a text of JSON": (json.dumps(json.dumps(CONVERSATION)), "A response."),
+    "JSON of no messages": ('[{"name": "Ann", "role": "assistant"}]', '[{"name": "Ann", "role": "assistant"}]'),
+    "JSON of messages of others": ('[{"role": "user", "content": "x"}]', '[{"role": "user", "content": "x"}]'),
+    "an image in an earlier message": (
+        [{"role": "user", "content": WITH_AN_IMAGE}, {"role": "assistant", "content": WITH_AN_IMAGE[:1]}],
+        "See",
+    ),
     "a call of a tool alone": ([{"role": "assistant", "content": None}], None),
 }
 REFUSED: dict[str, tuple[Any, str]] = {
@@ -114,6 +122,19 @@ def test_a_cell_that_is_no_text_is_refused_with_its_row_and_type(shared: Job, tm
     assert f"(its type is {type_name})" in line
 
 
+@pytest.mark.parametrize("kind", ["image_url", "input_audio", "tool_use"])
+@pytest.mark.parametrize("form", [json.dumps, list])
+def test_a_response_with_a_part_that_is_no_text_is_refused_with_the_type_of_the_part(
+    shared: Job, tmp_path: Path, kind: str, form: Callable[[Any], Any]
+) -> None:
+    response = [{"role": "assistant", "content": [{"type": kind}, {"type": "text", "text": "See above."}]}]
+    file = write_jsonl(tmp_path / "x.jsonl", [{"task": "t2", "model": "bell", "response": form(response)}])
+
+    line = str(refusal(import_responses, shared, file))
+
+    assert f"x.jsonl: row 1: `content` has a part that is not a text (its type is {kind})" in line
+
+
 def test_the_last_message_of_the_assistant_is_the_response_in_json_too(job: Job, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text(json.dumps({"t2": IN_PARTS}), encoding="utf-8")
     write_jsonl(tmp_path / "x.jsonl", [{"task": "t2", "model": "cora", "response": CONVERSATION}])
@@ -122,6 +143,18 @@ def test_the_last_message_of_the_assistant_is_the_response_in_json_too(job: Job,
 
     texts = values_in(job, "select model, text from responses where task_id = 't2' order by model")
     assert texts == [("bell", "Two parts."), ("cora", "A response.")]
+
+
+def test_labels_find_a_stored_response_that_is_itself_messages_in_json(job: Job, tmp_path: Path) -> None:
+    dialogue = json.dumps(CONVERSATION)
+    response = [{"role": "assistant", "content": dialogue}]
+    row = {"task": "t2", "model": "bell"}
+    import_responses(job, write_jsonl(tmp_path / "x.jsonl", [row | {"response": response}]))
+    label = row | {"criterion": "t2-c0", "criteria_met": True, "response": dialogue}
+    import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", [label]))
+
+    assert [(dialogue,)] == values_in(job, "select text from responses where model = 'bell'")
+    assert [(1.0,)] == values_in(job, "select value from verdicts where criterion_id = 't2-c0'")
 
 
 @pytest.mark.parametrize("name", ["explanation", "judge", "task", "criterion"])
@@ -179,6 +212,13 @@ SHEETS = {
     "a stated separator": "sep=;\r\ntask;model;response;trial\r\nt2;bell;Two.;2\r\n",
     "a stated separator in quotes": '\ufeff"sep=|"\ntask|model|response|trial\nt2|bell|Two.|2\n',
     "a stated tab": "sep=\t\ntask\tmodel\tresponse\ttrial\nt2\tbell\tTwo.\t2\n",
+    "a stated separator in capitals": "SEP=;\ntask;model;response;trial\nt2;bell;Two.;2\n",
+    "a stated separator and spaces": "sep=; \ntask;model;response;trial\nt2;bell;Two.;2\n",
+    "a stated tab in quotes and a tab": '"Sep=\t"\t\ntask\tmodel\tresponse\ttrial\nt2\tbell\tTwo.\t2\n',
+    "two byte order marks": "\ufeff\ufefftask,model,response,trial\nt2,bell,Two.,2\n",
+    "byte order marks and a stated separator": (
+        "\ufeff\ufeffsep=;\r\n\ufefftask;model;response;trial\r\nt2;bell;Two.;2\r\n"
+    ),
     "a number of pandas": "task,model,response,trial\nt2,bell,Two.,2.0\n",
     "spaces in the header": "task , model,response ,trial \nt2,bell,Two., 2\n",
     "empty columns at the end": "task,model,response,trial,,\nt2,bell,Two.,2,,\n",
@@ -209,7 +249,7 @@ def test_what_is_no_whole_number_is_no_trial(shared: Job, tmp_path: Path, trial:
     assert f"row 1: `trial` is {trial!r}" in str(refusal(import_responses, shared, file))
 
 
-TEXTS = st.text("ab'=+-@\t\r\n 1０：＝.:/\u2028", max_size=9)
+TEXTS = st.text("ab'=+-@\t\r\n 1０：＝.:/\u2028\u200b", max_size=9)
 
 
 @given(TEXTS)
@@ -219,9 +259,9 @@ def test_a_mark_before_a_formula_is_undone_by_every_reader(text: str) -> None:
 
 
 def test_a_response_that_left_as_csv_comes_back_as_it_was(tmp_path: Path) -> None:
-    texts = ["=1+1", "'=1+1", "- a list", " @x", "'2026-11-03", "plain"]
-    with (tmp_path / "x.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([["response"], *([not_run(text)] for text in texts)])
+    texts = ["=1+1", "'=1+1", "- a list", " @x", "'2026-11-03", "plain", "a\r=1", "\r=1", "a\n=1", "\u200b=1", "a\r\n"]
+    content = csv_text([["response"], *([not_run(text)] for text in texts)])
+    (tmp_path / "x.csv").write_bytes(content.encode())
 
     assert texts == [row["response"] for _, row in given_rows(tmp_path / "x.csv")]
 

@@ -282,6 +282,8 @@ def test_a_folder_of_evalscope_is_read_whose_model_has_a_slash_in_its_name(
 @pytest.mark.parametrize(("edit", "reason"), [
     (lambda sample: sample["output"]["choices"][0]["message"].update(content=5), "`content` is not a text"),
     (lambda sample: sample["output"]["choices"][0]["message"].update(content={"a": 1}), "(its type is dict)"),
+    (lambda sample: sample["output"]["choices"][0]["message"].update(content=[{"type": "image", "image": "x.png"}]),
+     "`content` has a part that is not a text (its type is image)"),
     (lambda sample: sample["input"][0].update(content=5), "`content` is not a text (its type is int)"),
     (lambda sample: next(iter(sample["scores"].values()))["metadata"]["criteria"][0].update(explanation=["No."]),
      "`explanation` is not a text (its type is list)"),
@@ -297,11 +299,15 @@ def test_what_is_no_text_in_a_log_is_refused_with_its_sample(
     assert reason in line
 
 
-def test_a_response_in_parts_of_a_log_is_its_text(job: Job, tmp_path: Path) -> None:
+def test_messages_in_parts_of_a_log_are_their_text(job: Job, tmp_path: Path) -> None:
     def split(sample: dict[str, Any]) -> None:
         for choice in sample["output"]["choices"]:
             text = {"type": "text", "text": choice["message"]["content"]}
-            choice["message"]["content"] = [{"type": "reasoning", "reasoning": "Hm."}, text]
+            search = {"type": "tool_use", "tool_type": "web_search", "arguments": "{}", "result": "x"}
+            choice["message"]["content"] = [{"type": "reasoning", "reasoning": "Hm."}, search, text]
+        for message in sample["input"]:
+            text = {"type": "text", "text": message["content"]}
+            message["content"] = [text, {"type": "image", "image": "x.png"}]
 
     import_results(job, [LOGS / "brief.json"])
     assert 0 == import_results(job, [brief_log(tmp_path / "x.json", split)])[0].rows

@@ -1,5 +1,7 @@
 """Cells of files that people open: no text in them is run, and Markdown shows it unchanged."""
 
+import csv
+import io
 from decimal import Decimal
 from html.parser import HTMLParser
 from typing import Any
@@ -10,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from tasks.rules.text.cells import as_before, markdown_cell, sheet_cell
+from tasks.rules.text.cells import as_before, csv_text, defused, markdown_cell, may_run, sheet_cell
 
 ELEMENTS = {"table", "thead", "tbody", "tr", "th", "td"}
 ATTACKS = (
@@ -86,3 +88,33 @@ def test_no_text_in_a_sheet_is_run(text: str) -> None:
 
     assert as_before(cell) == text
     assert not cell.lstrip().startswith(("=", "+", "-", "@"))
+
+
+@pytest.mark.parametrize("hiding", ["\u200b", "\u202e", "\ufeff", "\xad", "\x00", "\u3164", "\ufe0f", " \u2060 "])
+@pytest.mark.parametrize("sign", "=+-@＝")
+def test_characters_that_show_nothing_do_not_hide_a_formula(hiding: str, sign: str) -> None:
+    text = f"{hiding}{sign}1+1"
+
+    assert may_run(text)
+    assert may_run(f"'{text}")
+    assert as_before(defused(text)) == text
+    assert as_before(sheet_cell(text)) == text
+
+
+@pytest.mark.parametrize("text", ["", "\u200b", "\u200ba", "'", "'tis", "a=1", "\u200b1-2", "−1"])
+def test_a_text_that_does_not_begin_with_a_sign_is_no_formula(text: str) -> None:
+    assert not may_run(text)
+    assert sheet_cell(text) == text
+
+
+@pytest.mark.parametrize("must_quote", [False, True])
+@given(st.lists(st.text("a=+-@'\"\r\n\t ,;1\u200b\u2028", max_size=8), min_size=1, max_size=4))
+@example(["a\r=1+1", "1"])
+@example(["\r=1+1"])
+@example(["a\n=1+1"])
+def test_no_record_of_a_csv_file_begins_within_a_text(must_quote: bool, texts: list[str]) -> None:
+    content = csv_text([["a"] * len(texts), [sheet_cell(text) for text in texts]], must_quote=must_quote)
+
+    header, record = csv.reader(io.StringIO(content, newline=""), strict=True)
+    assert header == ["a"] * len(texts)
+    assert [as_before(cell) for cell in record] == texts
