@@ -77,10 +77,12 @@ class Execution:
         }  # fmt: skip
 
 
-def execute(job: Job, work: Callable[[], Sequence[StageReport]]) -> Execution:
+def execute(
+    job: Job, work: Callable[[], Sequence[StageReport]], *, verifies_calls: bool = False
+) -> Execution:
     """Do work on a warehouse as a run: its row in `runs` is written at the start and gets its outcome at the end.
 
-    Stored data is verified first. Work finished before an error or an interruption is stored and published.
+    Stored data is verified first; each call in the ledger only with `verifies_calls`. Work finished before an error or an interruption is stored and published.
     """
     warehouse, execution, started_at = Warehouse(job.warehouse), Execution(job), datetime.now(UTC)
 
@@ -98,7 +100,7 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]]) -> Execution:
         with warehouse.writing(notice), warehouse.living(job.run_id):
             warehouse.verify()
             with suppress(PipelineError):  # whatever needs the ledger reports the problem
-                repair_ledger(job)
+                repair_ledger(job, verifies_calls=verifies_calls)
             if job.replace_lost:
                 warehouse.accept_losses()
             try:
@@ -140,7 +142,8 @@ def execute_flow(job: Job, name: str, *, is_verbose: bool) -> Execution:
         refuse_uninstalled(job)
         refuse_unready(job, calls)
     prepare(is_verbose=is_verbose)
-    return execute(job, partial(_run, job, name))
+    # `aggregate` is the command that repairs.
+    return execute(job, partial(_run, job, name), verifies_calls=name == "aggregate")
 
 
 def _run(job: Job, name: str) -> list[StageReport]:

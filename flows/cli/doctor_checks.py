@@ -19,7 +19,14 @@ from tasks.config.settings import Alerts, Receiver
 from tasks.console import notice
 from tasks.llm.calls.gateway import probe
 from tasks.llm.embedded import weights_hash
-from tasks.llm.environment import filled_in, key_state, missing_variables, refuse_unreadable_certificates
+from tasks.llm.environment import (
+    filled_in,
+    key_state,
+    missing_variables,
+    proxies,
+    refuse_unreadable_certificates,
+    refuse_unusable_proxy,
+)
 from tasks.llm.ledger.files import damage_in
 from tasks.llm.request import Target
 from tasks.llm.retirement import is_retired
@@ -94,14 +101,13 @@ def _network() -> Iterator[SetupFinding]:
         refuse_unreadable_certificates()
     except UsageError as error:
         yield SetupFinding("certificates", False, str(error))
-    for name in sorted(os.environ):
-        address = os.environ[name]
-        if name.upper() in _PROXIES and address:
-            finding = _finding(f"proxy {name}", partial(_reached, address if "://" in address else f"http://{address}"))
-            yield replace(finding, detail=f"{finding.detail}; requests to this machine do not use it")
+    for name, address in proxies().items():
+        yield _finding(f"proxy {name}", partial(_proxy, name, address))
 
 
-_PROXIES = ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY")
+def _proxy(name: str, address: str) -> str:
+    refuse_unusable_proxy(name, address)
+    return f"{_reached(address, name)}; requests to this machine do not use it"
 
 
 def _models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
@@ -161,11 +167,14 @@ def _called_address(target: Target) -> str:
     """
     if target.api_base is None:
         return "at its provider's default address"
-    return f"at {target.api_base} (from {target.address_variable or 'the configuration'}), {_reached(target.api_base)}"
+    source = target.address_variable or "the configuration"
+    return f"at {target.api_base} (from {source}), {_reached(target.api_base, target.address_variable)}"
 
 
-def _reached(address: str) -> str:
+def _reached(address: str, variable: str | None = None) -> str:
     """Connect to the server of an address; only its host is shown, because the rest may be a secret.
+
+    `variable` is the environment variable that the address comes from, if any.
 
     Raises:
         UsageError: a variable is not set, the address is invalid, or nothing responds.
@@ -179,7 +188,8 @@ def _reached(address: str) -> str:
             return f"{host}:{port} responds"
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        raise UsageError(f"{host} cannot be reached ({why}); start the server or correct the address") from error
+        remedy = f"start the server or correct {variable or 'the address'}"
+        raise UsageError(f"{host} cannot be reached ({why}); {remedy}") from error
 
 
 def _alerts(alerts: Alerts) -> Iterator[SetupFinding]:

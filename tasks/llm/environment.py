@@ -10,7 +10,7 @@ import os
 import re
 import ssl
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -111,11 +111,16 @@ class EnvironmentAddress(NamedTuple):
 def address_of(name: str, parameters: Mapping[str, Any]) -> EnvironmentAddress | None:
     """Return the address that the environment gives a model without a configured one; None if it gives none.
 
-    LiteLLM would read the same variables, but during the call, when the call's identity is already fixed.
+    LiteLLM would read the same variables, but during the call, when the call's identity is already fixed. To LiteLLM
+    an empty variable is not set, but a blank one is.
+
+    Raises:
+        UsageError: no request can use the address.
     """
     provider = parameters.get("custom_llm_provider") or _provider_of(name)
     for variable_name in address_variables(provider) if provider else ():
         if address := variable(variable_name):
+            _refuse_unusable_address(variable_name, address)
             return EnvironmentAddress(variable_name, address)
     # A program that uses the pipeline as a library may have set it.
     shared_address = getattr(sys.modules.get("litellm"), "api_base", None)
@@ -202,25 +207,99 @@ def _named(target: Target) -> list[str]:
     return list(dict.fromkeys(name for text in texts for name in REFERENCE.findall(text)))
 
 
-_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+_FOLDER_OF_CERTIFICATES = "SSL_CERT_DIR"
+_CERTIFICATES = ("SSL_CERT_FILE", _FOLDER_OF_CERTIFICATES, "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """The variables that name certificates for every HTTPS request, of one library or another."""
+_PROXIES = ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY")
+_WEB = ("http", "https")
+
+
+def refuse_unusable_network() -> None:
+    """Refuse certificates and proxies with which every request would fail, even to this machine, without saying why.
+
+    Raises:
+        UsageError: a variable names certificates that cannot be read, or a proxy that no library here can use.
+    """
+    refuse_unreadable_certificates()
+    for name, address in proxies().items():
+        refuse_unusable_proxy(name, address)
 
 
 def refuse_unreadable_certificates() -> None:
-    """Refuse certificates that cannot be read: every request would fail, even to this machine, and no error says why.
+    """Refuse certificates that cannot be read.
 
     Raises:
-        UsageError: a variable names a missing file or folder, or a file without certificates.
+        UsageError: a variable names nothing that exists, a folder instead of a file or the reverse, or a file without
+            certificates.
     """
     for name in _CERTIFICATES:
         path = variable(name)
-        if not path or Path(path).is_dir():
-            continue
-        try:
-            ssl.create_default_context(cafile=path)
-        except OSError as error:
-            why = "it does not exist" if isinstance(error, FileNotFoundError) else f"no certificate in it: {error}"
-            raise UsageError(f"{name} is {path}, which cannot be used ({why}); correct or unset it") from error
+        flaw = _flaw_of_certificates(name, path) if path else None
+        if flaw is not None:
+            raise UsageError(f"{name} is {path}, which cannot be used ({flaw}); correct or unset it")
+
+
+def _flaw_of_certificates(name: str, path: str) -> str | None:
+    """Return why the certificates that a variable names cannot be read; None if they can."""
+    if name == _FOLDER_OF_CERTIFICATES:
+        folders = [Path(folder) for folder in path.split(os.pathsep)]
+        if any(folder.is_dir() for folder in folders):
+            return None
+        return "it is no folder" if Path(path).exists() else "it does not exist"
+    if Path(path).is_dir():
+        return "it is a folder" if name == "SSL_CERT_FILE" else None
+    try:
+        ssl.create_default_context(cafile=path)
+    except FileNotFoundError:
+        return "it does not exist"
+    except OSError as error:
+        return f"no certificate in it: {error}"
+    return None
+
+
+def proxies() -> dict[str, str]:
+    """Return the address of each proxy that the environment names, by its variable; `http` is the default scheme."""
+    _read_env_file()
+    addresses = {}
+    for name in sorted(os.environ):
+        address = os.environ[name]
+        if name.upper() in _PROXIES and address:
+            addresses[name] = address if "://" in address else f"http://{address}"
+    return addresses
+
+
+def refuse_unusable_proxy(name: str, address: str) -> None:
+    """Refuse a proxy that no library here can use; SOCKS needs one that is not installed with this project.
+
+    Raises:
+        UsageError: its address has another scheme or no host, or is no address.
+    """
+    has_socks = importlib.util.find_spec("socksio") is not None
+    schemes = (*_WEB, "socks5", "socks5h") if has_socks else _WEB
+    hint = "" if has_socks or not address.startswith("socks5") else "; SOCKS needs the package socksio"
+    _refuse_unusable_address(name, address, schemes, hint)
+
+
+def _refuse_unusable_address(name: str, address: str, schemes: Collection[str] = _WEB, hint: str = "") -> None:
+    """Refuse an address from the environment that no request can use; it is not shown, for it may hold a secret."""
+    flaw = _flaw_of_address(address, schemes)
+    if flaw is not None:
+        raise UsageError(f"{name} cannot be used ({flaw}{hint}); correct or unset it")
+
+
+def _flaw_of_address(address: str, schemes: Collection[str]) -> str | None:
+    if not address.strip():
+        return "it is blank"
+    if address.split() != [address]:
+        return "it contains a space or a line break"
+    try:
+        parts = urlsplit(address)
+        parts.port  # noqa: B018 - it is read when it is looked up
+    except ValueError:
+        return "its host or port is invalid"
+    if parts.scheme not in schemes:
+        return f"it does not begin with {' or '.join(f'{scheme}://' for scheme in schemes)}"
+    return None if parts.hostname else "it has no host"
 
 
 REDACTED = "[redacted]"

@@ -58,13 +58,15 @@ def store_spend(job: Job) -> int:
     return len(changed)
 
 
-def repair_ledger(job: Job) -> None:
+def repair_ledger(job: Job, *, verifies_calls: bool = False) -> None:
     """Repair the ledger if it is damaged and no run has it open; the command reports that, and ends with exit code 3.
+
+    With `verifies_calls`, the checksum of every call is verified first.
 
     Raises:
         PipelineError: the ledger cannot be opened or written.
     """
-    if damage := mend(job.warehouse / LEDGER):
+    if damage := mend(job.warehouse / LEDGER, verifies_calls=verifies_calls):
         note(damage)
 
 

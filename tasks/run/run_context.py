@@ -16,7 +16,7 @@ from tasks.console import notice
 from tasks.llm.calls.batches import Batching
 from tasks.llm.calls.gateway import Gateway, send
 from tasks.llm.embedded import weights_path
-from tasks.llm.environment import missing_variables, refuse_unreadable_certificates
+from tasks.llm.environment import missing_variables, refuse_unusable_network
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.litellm_setup import warm_up
@@ -273,9 +273,9 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS) -> None:
     Raises:
         UsageError: the key of a model that is to be called, or a variable that its settings refer to, is not set; or
             there is a cap, and the highest cost of a call is not known for a model; or LiteLLM cannot ask a model
-            for decisions; or certificates that the environment names cannot be read.
+            for decisions; or certificates or proxies of the environment cannot be used.
     """
-    refuse_unreadable_certificates()
+    refuse_unusable_network()
     if job.settings.calls.where == "ray":
         refuse_without_ray()
     # Models that are called from this machine; senders of a cluster have their keys there, but batches start here.

@@ -40,6 +40,8 @@ _FILE_PARTS = ("", "-wal", "-shm")
 """Suffixes that SQLite adds to the name of a file for its companions."""
 MOST_CHECKED_BYTES = 256 << 20
 """A file up to this size is checked for damage when it is opened; a larger one only after a failed read."""
+_VERIFIED = ("calls", *SEALED)
+"""The tables whose rows have checksums."""
 _PAGE_BYTES, _ENTRY_BYTES, _AT_ONCE = 4096, 200, 1_000
 """Bytes of a page, smallest size of a call, and number of rows of a damaged file that are read at once."""
 
@@ -106,8 +108,10 @@ def alone(folder: Path) -> Iterator[Path | None]:
             yield None
 
 
-def mend(folder: Path) -> str | None:
+def mend(folder: Path, *, verifies_calls: bool = False) -> str | None:
     """Repair the ledger if it is damaged, unless it is in use; return a line on what was damaged, None for nothing.
+
+    With `verifies_calls`, every call is read for that, which takes seconds for a million of them.
 
     Raises:
         PipelineError: the disk refuses, or a file is of another version.
@@ -115,6 +119,8 @@ def mend(folder: Path) -> str | None:
     if not folder.is_dir():
         return None
     before = set(folder.glob("damaged-*"))
+    if verifies_calls and ledger_path(folder).exists():
+        _suspect(ledger_path(folder))
     with alone(folder):
         pass
     kept = sorted(path.name for path in set(folder.glob("damaged-*")) - before)
@@ -124,7 +130,10 @@ def mend(folder: Path) -> str | None:
 
 
 def damage_in(folder: Path) -> str | None:
-    """Return a line on damage of the ledger; None if there is none, or if it cannot be read now. Nothing is changed."""
+    """Return a line on damage of the ledger; None if there is none, or if it cannot be read now.
+
+    Every row that has a checksum is verified. Nothing is changed, but the next opening repairs what was found.
+    """
     path = readable_path(folder)
     if path is None:
         return None
@@ -132,12 +141,15 @@ def damage_in(folder: Path) -> str | None:
         with read_only(path) as connection:
             if version_of(connection) not in {VERSION, UNSEALED}:  # whatever uses it says so
                 return None
-            flaw = flaw_in(connection, _checked_tables(path))
+            flaw = flaw_in(connection, _VERIFIED)
     except DAMAGE as error:
         if not is_damage(error, path):
             return None
         flaw = one_line(str(error))
-    return None if flaw is None else damage_line(path, flaw)
+    if flaw is None:
+        return None
+    _suspect(path)
+    return damage_line(path, flaw)
 
 
 def damage_line(path: Path, flaw: str) -> str:
@@ -158,8 +170,13 @@ def read_only(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def _checked_tables(path: Path) -> list[str]:
-    """Return the sealed tables that are checked: those of sums and attempts, and large ones if the file is small."""
+def _checked_tables(path: Path) -> Sequence[str]:
+    """Return the tables that an opening checks: those of sums and attempts, and large ones if the file is small.
+
+    Calls are verified when they are used, and here only after damage was found.
+    """
+    if _suspected(path).exists():
+        return _VERIFIED
     return list(SEALED) if _is_checked_whole(path) else ["spend", "spent"]
 
 
@@ -168,17 +185,19 @@ def _is_checked_whole(path: Path) -> bool:
 
 
 def flaw_in(connection: sqlite3.Connection, tables: Sequence[str]) -> str | None:
-    """Return what is wrong with some sealed tables: their pages and indexes, or the content of a row.
+    """Return what is wrong with some tables with checksums: their pages and indexes, or the content of a row.
 
     SQLite's own check notices no change of a value. Rows are not read by an index, which may lack some.
     """
-    is_sealed = version_of(connection) != UNSEALED
+    unsealed = SEALED.keys() if version_of(connection) == UNSEALED else ()
     for table in tables:
         verdict: str = connection.execute(f"pragma integrity_check({table})").fetchone()[0]
         if verdict != "ok":
             return one_line(verdict)
+        if table in unsealed:
+            continue
         rows = connection.execute(f"select * from {table} not indexed")
-        n_changed = sum(is_sealed and not is_as_written(row) for row in rows)
+        n_changed = sum(not is_as_written(row) for row in rows)
         if n_changed:
             return f"table {table}: {counted(n_changed, 'row')} with a wrong checksum"
     return None
@@ -242,8 +261,7 @@ def is_damage(error: Exception, path: Path) -> bool:
     # A damaged header may forbid writing.
     is_so = os.access(path, os.W_OK) if code == sqlite3.SQLITE_READONLY else code not in _NOT_OF_THE_FILE
     if is_so:
-        with contextlib.suppress(OSError):  # the folder cannot be written: the next opening reports that
-            _suspected(path).touch()
+        _suspect(path)
     return is_so
 
 
@@ -261,8 +279,13 @@ def _repaired(path: Path) -> Path:
 
 
 def _suspected(path: Path) -> Path:
-    """Return the path of the file that marks a ledger as one whose reading has failed."""
+    """Return the path of the file that marks a ledger as one of which the next opening checks everything."""
     return path.with_suffix(".suspect")
+
+
+def _suspect(path: Path) -> None:
+    with contextlib.suppress(OSError):  # the folder cannot be written: the next opening reports that
+        _suspected(path).touch()
 
 
 def _try_lock(lock: TextIO, how: int) -> bool:

@@ -1,6 +1,8 @@
 """`prbench status` and `doctor`: spend, runs, exit codes, and findings."""
 
 import socket
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -141,6 +143,63 @@ def test_doctor_names_variables_of_the_network_that_cannot_work(folder: Path, mo
     assert "hidden-0011" not in rows["proxy HTTPS_PROXY"][1]
     assert rows["certificates"][0] is False
     assert rows["certificates"][1].startswith("SSL_CERT_FILE is ")
+
+
+def test_doctor_names_the_variable_of_an_address_that_cannot_be_reached(folder: Path, monkeypatch: Patch) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{port}/v1")
+
+    is_ok, detail = findings(folder, models=[{"name": "openai/m"}])["model openai/m"]
+
+    assert is_ok is False
+    assert detail.startswith("127.0.0.1 cannot be reached (")
+    assert detail.endswith("; start the server or correct OPENAI_BASE_URL")
+
+
+def test_doctor_reports_a_proxy_that_no_library_can_use_and_goes_on(folder: Path, monkeypatch: Patch) -> None:
+    monkeypatch.setenv("all_proxy", "socks://127.0.0.1:7890/")
+    monkeypatch.setenv("PREFECT_API_URL", "http://prefect.example/api")
+
+    rows = findings(folder)
+
+    assert rows["proxy all_proxy"][0] is False
+    assert rows["proxy all_proxy"][1].startswith("all_proxy cannot be used (")
+    assert rows["Prefect server"][0] is False
+    assert rows["Prefect server"][1].startswith("all_proxy cannot be used (")
+
+
+def change_cost_of_a_call(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "ledger/calls.sqlite")) as connection, connection:
+        connection.execute("update calls set cost_usd = 2 * cost_usd where call_key = 'a'")
+
+
+def test_a_changed_number_of_a_call_is_reported_by_doctor_and_repaired_by_aggregate(folder: Path, run_here: Run) -> None:
+    record(folder, "a", "run", NOW)
+    record(folder, "b", "run", NOW)
+    run_here("aggregate")
+    change_cost_of_a_call(folder)
+
+    run_here("doctor", "--no-call", code=3)
+    reported = run_here.out
+    run_here("aggregate", code=3)
+    repaired = run_here.err
+    run_here("doctor", "--no-call")
+
+    assert "table calls: 1 row with a wrong checksum" in reported
+    assert "`prbench aggregate` repairs" in reported
+    assert "1 of 2 calls ever recorded were recovered" in repaired
+
+
+def test_aggregate_verifies_calls_without_a_report_by_doctor(folder: Path, run_here: Run) -> None:
+    record(folder, "a", "run", NOW)
+    change_cost_of_a_call(folder)
+
+    run_here("aggregate", code=3)
+
+    assert "table calls: 1 row with a wrong checksum" in run_here.err
 
 
 CALLED: dict[str, tuple[HttpResponse, bool | None, str]] = {

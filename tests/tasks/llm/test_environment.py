@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.environment import key_state, refuse_unreadable_certificates
+from tasks.llm.environment import key_state, refuse_unusable_network
 from tasks.llm.request import Target
 from tasks.rules.errors import UsageError
 from tests.faults.server import FaultServer
@@ -50,7 +50,7 @@ def test_certificates_that_do_not_exist_are_refused_with_the_variable(
     monkeypatch.setenv(name, str(tmp_path / "none.pem"))
 
     with pytest.raises(UsageError, match=rf"\A{name} is \S+/none.pem, .* not exist\); correct or unset it\Z"):
-        refuse_unreadable_certificates()
+        refuse_unusable_network()
 
 
 def test_a_file_without_certificates_is_refused_with_the_variable(tmp_path: Path, monkeypatch: Patch) -> None:
@@ -59,7 +59,7 @@ def test_a_file_without_certificates_is_refused_with_the_variable(tmp_path: Path
     monkeypatch.setenv("SSL_CERT_FILE", str(file))
 
     with pytest.raises(UsageError, match="SSL_CERT_FILE"):
-        refuse_unreadable_certificates()
+        refuse_unusable_network()
 
 
 def test_certificates_that_can_be_read_are_accepted(tmp_path: Path, monkeypatch: Patch) -> None:
@@ -68,7 +68,87 @@ def test_certificates_that_can_be_read_are_accepted(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("SSL_CERT_FILE", certifi.where())
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
 
-    refuse_unreadable_certificates()
+    refuse_unusable_network()
+
+
+@pytest.mark.parametrize("name", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
+def test_a_folder_is_accepted_where_libraries_read_one(name: str, tmp_path: Path, monkeypatch: Patch) -> None:
+    monkeypatch.setenv(name, str(tmp_path))
+
+    refuse_unusable_network()
+
+
+def test_one_folder_of_several_is_enough(tmp_path: Path, monkeypatch: Patch) -> None:
+    monkeypatch.setenv("SSL_CERT_DIR", f"{tmp_path / 'none'}:{tmp_path}")
+
+    refuse_unusable_network()
+
+
+def test_a_folder_as_a_file_of_certificates_is_refused_with_the_variable(tmp_path: Path, monkeypatch: Patch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path))
+
+    with pytest.raises(UsageError, match=r"\ASSL_CERT_FILE is \S+, .*\(it is a folder\); correct or unset it\Z"):
+        refuse_unusable_network()
+
+
+def test_a_file_as_a_folder_of_certificates_is_refused_with_the_variable(monkeypatch: Patch) -> None:
+    import certifi
+
+    monkeypatch.setenv("SSL_CERT_DIR", certifi.where())
+
+    with pytest.raises(UsageError, match=r"\ASSL_CERT_DIR is \S+, .*\(it is no folder\); correct or unset it\Z"):
+        refuse_unusable_network()
+
+
+PROXIES = ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "http_proxy", "https_proxy")
+
+
+@pytest.mark.parametrize("name", PROXIES)
+@pytest.mark.parametrize(
+    "address",
+    [
+        "socks://user:hidden-0011@127.0.0.1:7890/",
+        "socks4://127.0.0.1:7890",
+        "ftp://proxy:1",
+        "://proxy:1",
+        "not a url",
+        " ",
+        "http://proxy:1\n",
+        "http://",
+        "http://:8080",
+        "http://proxy:99999",
+        "user:hidden-0011/x@proxy:1",
+        "http://[::1",
+    ],
+)
+def test_a_proxy_that_no_library_can_use_is_refused_with_the_variable(
+    name: str, address: str, monkeypatch: Patch
+) -> None:
+    monkeypatch.setenv(name, address)
+
+    with pytest.raises(UsageError, match=rf"\A{name} cannot be used \([^\n]+\); correct or unset it\Z") as refused:
+        refuse_unusable_network()
+    assert "hidden" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", PROXIES)
+@pytest.mark.parametrize(
+    "address", ["", "http://proxy:8080", "HTTPS://user:p%40ss@proxy", "proxy.example:3128", "http://[::1]:8080/"]
+)
+def test_a_proxy_that_can_be_used_is_accepted(name: str, address: str, monkeypatch: Patch) -> None:
+    monkeypatch.setenv(name, address)
+
+    refuse_unusable_network()
+
+
+def test_a_socks_proxy_is_refused_only_without_its_library(tmp_path: Path, monkeypatch: Patch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5h://127.0.0.1:7890")
+
+    with pytest.raises(UsageError, match=r"ALL_PROXY cannot be used \(.*socksio"):
+        refuse_unusable_network()
+    (tmp_path / "socksio.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    refuse_unusable_network()
 
 
 CALL = """

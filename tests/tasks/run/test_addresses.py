@@ -107,6 +107,19 @@ def test_an_empty_variable_is_no_address(monkeypatch: Patch) -> None:
     assert target_of(Model(name="openai/m")).address_variable == "OPENAI_API_BASE"
 
 
+@pytest.mark.parametrize(
+    "address",
+    [" ", "\t", "localhost:8000/v1", "gateway.example", "//host/v1", "ftp://host/v1", "https://", "http:///v1",
+     "http://:8000/v1", "http://host:port/v1", "http://host:99999/v1", "http://my host/v1", "http://host/v1\n"],
+)
+def test_an_address_that_no_request_can_use_is_refused_with_its_variable(address: str, monkeypatch: Patch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    monkeypatch.setenv("OPENAI_API_BASE", ADDRESS)
+
+    with pytest.raises(UsageError, match=r"\AOPENAI_BASE_URL cannot be used \([^\n]+\); correct or unset it\Z"):
+        target_of(Model(name="openai/m"))
+
+
 def test_the_embedded_model_has_no_address_of_the_environment(monkeypatch: Patch) -> None:
     monkeypatch.setenv("EMBEDDED_API_BASE", ADDRESS)
 

@@ -184,6 +184,43 @@ def test_a_sum_that_is_damaged_while_a_run_adds_to_it_stays_damaged(tmp_path: Pa
     assert after.spent["key-0"] == 0
 
 
+CHANGED = ("text", "cost_usd", "latency_s", "finished_at_s", "model", "input_usd_per_mtok", "checksum")
+
+
+@pytest.mark.parametrize("column", CHANGED)
+def test_a_changed_value_of_a_call_is_reported_and_the_call_is_gone_after_the_repair(
+    column: str, whole: Path, state: State, tmp_path: Path
+) -> None:
+    path = tmp_path / "calls.sqlite"
+    path.write_bytes(whole.read_bytes())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"update calls set {column} = 7 where call_key = 'key-3' and attempt = 2")
+
+    damage = damage_in(tmp_path)
+    mended = mend(tmp_path)
+    after = state_of(tmp_path)
+
+    assert damage is not None
+    assert "table calls: 1 row with a wrong checksum" in damage
+    assert mended is not None
+    assert damage_in(tmp_path) is None
+    assert state.replies.keys() - after.replies.keys() == {("key-3", 2)}
+    assert after.spend == state.spend
+
+
+def test_opening_a_ledger_reads_its_calls_only_after_damage_was_found(whole: Path, tmp_path: Path) -> None:
+    path = tmp_path / "calls.sqlite"
+    path.write_bytes(whole.read_bytes())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("update calls set cost_usd = 7 where call_key = 'key-3'")
+
+    opened = mend(tmp_path)
+    verified = mend(tmp_path, verifies_calls=True)
+
+    assert opened is None
+    assert verified is not None
+
+
 def test_a_ledger_of_the_last_version_is_read_and_gets_checksums_when_it_is_opened(
     whole: Path, state: State, tmp_path: Path
 ) -> None:
