@@ -1,12 +1,14 @@
 """The failure of a call, from the exception that ended it or the HTTP status of the server."""
 
 import email.utils
+import html
+import json
 import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasks.llm.environment import key_state, safe
 from tasks.llm.replies import (
@@ -22,33 +24,45 @@ from tasks.llm.replies import (
 from tasks.llm.request import Target
 from tasks.llm.retirement import retirement_notice
 from tasks.llm.transport import Exchange, Redirected, ReplyTooLarge
+from tasks.rules.ends import End, meaning_of
 from tasks.rules.errors import PipelineError, causes_of
 
 _CONTEXT_LENGTH = re.compile(
-    r"(?i)context_length_exceeded|exceed_context_size|maximum context|available context|context (?:length|window|size)"
-    r"|(?:prompt|input|request)(?: is)? too (?:long|large)|too many (?:input )?tokens|reduce the length of"
+    r"(?i)context_length_exceeded|exceed_context_size|maximum context|available context"
+    r"|context (?:length|window|size)|(?:prompt|input|request)(?: tokens| is)? too (?:long|large)"
+    r"|too many (?:input )?tokens|reduce the length of|prompt exceeds max|max_new_tokens\W+must be"
+    r"|exceeds the maximum number of (?:input )?tokens"
 )
 _CONTENT_CODE = re.compile(
-    r"""(?ix) ["'](?:code|type|status_code)["'] \s*:\s* ["']? (?:
-        content_filter | content_policy_violation | ResponsibleAIPolicyViolation | moderation_blocked
-        | data_?inspection_?failed | censorship_blocked | (?:input_?|output_?)?(?:text_?)?sensitive_?content_?detected
-        | 1301 | 102[67] | 1001[34]
-    )\b"""
+    r"""(?ix) content_filter | content_policy_violation | ResponsibleAIPolicyViolation
+    | moderation_blocked | data_?inspection_?failed | censorship_blocked
+    | (?:input_?|output_?)?(?:text_?)?sensitive_?content_?detected (?:\..*)?
+    | 1301 | 102[67] | 1001[34] | 336104
+    """
 )
-"""Codes of refused content, whatever the status: of OpenAI and Azure, then of DashScope, StepFun, Volcengine, Zhipu,
-MiniMax and Spark.
+"""Codes of refused content, whatever the status: of OpenAI and Azure, then of DashScope, StepFun,
+Volcengine, Zhipu, MiniMax, Spark and Baidu.
 """
 _CONTENT_TEXT = re.compile(
-    r"(?i)content_filter|content_policy_violation|ResponsibleAIPolicyViolation|content management policy"
-    r"|moderation_blocked|data_?inspection_?failed|content exists risk|blocked by (?:\w+ )?content filter"
+    r"(?i)content management policy|content exists risk|considered high risk|inappropriate content"
+    r"|blocked by (?:\w+ )?(?:content filter|guardrail)|responsible ai (?:practices|policy)"
+    r"|content_?policy_?violation|data_?inspection_?failed|sensitive (?:words|information|content)"
+    r"|flagged"
 )
-_FLAGGED = re.compile(r"(?i)flagged")
-"""A word about refused content; with `_DOUBTFUL` statuses it may be about the account."""
+"""Words about refused content; with `_DOUBTFUL` statuses they may be about the account."""
 _QUOTA = re.compile(
     r"(?i)insufficient_quota|billing_(?:hard_limit_reached|not_active)|credit balance is too low"
     r"|insufficient (?:funds|credits|balance)|requires more credits|can only afford"
 )
 """Codes and sentences that mean an empty account; 'quota' and 'billing' alone also appear in rate limits."""
+_ACCOUNT = re.compile(
+    r"(?i)credits?\b|balance|budget|quota|billing|payment|funds|afford|arrears|\baccount|subscription"
+    r"|limit (?:was |is |has been )?(?:exceeded|reached)|organi[sz]ation|(?:no|not have) access"
+    r"|model_not_found|(?:unknown|no such|invalid) model|no endpoints|providers? (?:is|are) available"
+    r"|(?:model|deployment).{0,120}(?:not (?:found|exist|available|supported|enabled|allowed|deployed)"
+    r"|unavailable|deprecated|retired|decommissioned|no longer)"
+)
+"""Words about money, the model or the access to it: with `_DOUBTFUL` statuses, no refusal of content."""
 _UNKNOWN_MODEL = re.compile(r"(?i)model_not_found|(?:unknown|no such|invalid) model|model .{0,80}does not exist")
 _NO_KEY = r"missing credentials|missing (?:\w+ )?api[ _-]?key|api_key client option"
 _NEVER_SENT = re.compile(rf"(?i)LLM Provider NOT provided|Unknown Decisions provider|{_NO_KEY}")
@@ -64,10 +78,10 @@ _NO_CONNECTION = frozenset({"ConnectError", "ClientConnectorError", "ConnectionR
 
 _DOUBTFUL = frozenset({401, 402, 403, 404})
 """Statuses that may mean the key, the account or the model, or this request alone."""
-_DOUBTFUL_CODE = re.compile(
-    r"""["'](?:(?:error|http|status)_?)?(?:code|status)["']\s*:\s*["']?(40[1-4])\b""", re.IGNORECASE
-)
-"""One of these statuses in the body of a response, which may have another status itself."""
+_DOUBTFUL_CODES = frozenset(map(str, _DOUBTFUL))
+_CODES = ("code", "status", "type")
+_SENTENCES = ("message", "msg", "error", "detail")
+"""How the names of fields with codes and with sentences end, in the body of an error."""
 _TEMPORARY = frozenset({408, 409, 424, 425, 429, 498, 499})
 """Statuses below 500 that are not about the request: 424 and 498 mean a busy server, 499 a closed connection."""
 
@@ -89,21 +103,72 @@ def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failur
     is_from_server = exchange is not None and exchange.status is not None
     if isinstance(error, PipelineError) or (_NEVER_SENT.search(text) and not is_from_server):
         return Failure(PROVIDER_ERROR, Kind.FATAL, text, is_unpaid=True, is_about_key=bool(_KEY_REFUSED.search(text)))
-    # The complete messages of the error and its causes, and the codes that LiteLLM omits.
-    codes = (getattr(cause, name, "") for cause in causes_of(error) for name in ("code", "type", "body"))
-    message = " ".join([*map(str, causes_of(error)), *map(str, codes), received])
-    stated = _DOUBTFUL_CODE.search(message)
-    if not isinstance(status, int) or status < 400 or _goes_back_to(_NO_REPLY, error):
-        status = None
-    if stated:
-        status = int(stated[1])
+    message = received or " ".join(map(str, causes_of(error)))
+    status = _status_of(error, exchange, message)
     if status is not None:
         failure = failure_of_http(status, message, text, wait_s)
         # An error in the middle of a reply: what came before it may be billed.
         return failure._replace(is_unpaid=exchange is None or not exchange.body.is_completion)
-    if _CONTENT_CODE.search(message):
+    if _is_content_code(_stated_in(message)):
         return Failure(REFUSED, Kind.DECLINED, text)
     return Failure(PROVIDER_ERROR, Kind.DOWN, text, is_unpaid=_goes_back_to(_NO_CONNECTION, error))
+
+
+def _status_of(error: BaseException, exchange: Exchange | None, message: str) -> int | None:
+    """Return the HTTP status of an error; None if the server stated none.
+
+    A body states it where the response is no error, or that of a gateway (5xx).
+    """
+    status = getattr(error, "status_code", None)
+    if not isinstance(status, int) or status < 400 or _goes_back_to(_NO_REPLY, error):
+        status = None
+    received = status if exchange is None else exchange.status
+    if received is None or received < 400 or received >= 500:
+        doubtful = [code for code in _stated_in(message).codes if code in _DOUBTFUL_CODES]
+        return int(doubtful[0]) if doubtful else status
+    return status
+
+
+class Stated(NamedTuple):
+    """What the body of an error states: its codes, and its sentences with them."""
+
+    codes: list[str]
+    text: str
+
+
+def _stated_in(body: str) -> Stated:
+    """Return what a body states beside its error, and directly in it: deeper values are of others.
+
+    A body that is no JSON, or has no sentence, is its own text.
+    """
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        content = None
+    codes: list[str] = []
+    sentences: list[str] = []
+    for holder in _holders_in(content):
+        for name, value in holder.items():
+            if name.lower().endswith(_CODES) and isinstance(value, str | int):
+                codes.append(str(value))
+            elif name.lower().endswith(_SENTENCES) and isinstance(value, str):
+                sentences.append(value)
+    return Stated(codes, " ".join([*sentences, *codes]) if sentences else body)
+
+
+def _holders_in(content: Any) -> list[Mapping[str, Any]]:
+    """Return a body, its error, MiniMax's word for one, and what OpenRouter passes on of another's."""
+    if not isinstance(content, Mapping):
+        return []
+    error = content.get("error")
+    metadata = error.get("metadata") if isinstance(error, Mapping) else None
+    raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
+    holders = [content, error, content.get("base_resp"), {"message": raw}]
+    return [holder for holder in holders if isinstance(holder, Mapping)]
+
+
+def _is_content_code(stated: Stated) -> bool:
+    return any(_CONTENT_CODE.fullmatch(code) for code in stated.codes)
 
 
 def _failure_of_fault(fault: Redirected | ReplyTooLarge) -> Failure:
@@ -130,7 +195,23 @@ def _with_cause(text: str, received: str) -> str:
     """Return the text of an error in one line, with the received body if the text omits its message."""
     messages = re.findall(r'"(?:message|msg|error|detail)": "([^"\\]+)', received)
     has_message = not messages or any(message in text for message in messages)
-    return safe(text if has_message else f"{text}: {received}")
+    return safe(_without_page(text) if has_message else f"{text}: {received}")
+
+
+def _without_page(text: str) -> str:
+    """Return a text with the title of a page in it, or the page's words, in place of its markup."""
+    page = _PAGE.search(text)
+    if page is None:
+        return text
+    title = _TITLE.search(page[0][:_MOST_OF_PAGE])
+    words = title[1] if title else _MARKUP.sub(" ", page[0][:_MOST_OF_PAGE])
+    return text[: page.start()] + html.unescape(words)
+
+
+_PAGE = re.compile(r"(?is)<(?:!doctype|\?xml|html|head|body)\b.*")
+_TITLE = re.compile(r"(?is)<title[^<>]*>([^<]*\w[^<]*)<")
+_MARKUP = re.compile(r"(?is)<(script|style)\b.*?</\1>|<!--.*?-->|<[^<>]*>")
+_MOST_OF_PAGE = 10_000
 
 
 def failure_of_status(status: int, text: str) -> Failure:
@@ -154,16 +235,21 @@ def _is_about_key(status: int, text: str) -> bool:
     return status == 401 or (status in {400, 403} and bool(_KEY_REFUSED.search(text)))
 
 
-def _by_status(status: int, text: str) -> tuple[str, Kind]:
+def _by_status(status: int, body: str) -> tuple[str, Kind]:
+    stated = _stated_in(body)
+    text = stated.text
     is_about_request = status < 500 and status not in _TEMPORARY
-    is_flagged = status not in _DOUBTFUL and _FLAGGED.search(text)
-    if _CONTENT_CODE.search(text):
+    if _is_content_code(stated):
         return REFUSED, Kind.DECLINED
-    if status in {402, 404} or _is_about_key(status, text) or (status in {400, 403, 429} and _QUOTA.search(text)):
+    has_no_money = status in {400, 403, 429} and _QUOTA.search(text)
+    if status in {402, 404} or _is_about_key(status, text) or has_no_money:
         return PROVIDER_ERROR, Kind.FATAL
-    if _CONTEXT_LENGTH.search(text) and (is_about_request or status == 500):
+    is_too_long = _CONTEXT_LENGTH.search(text) or "1261" in stated.codes  # Zhipu's
+    if is_too_long and (is_about_request or status == 500):
         return CONTEXT_LENGTH, Kind.DECLINED
-    if is_about_request and (status == 451 or is_flagged or _CONTENT_TEXT.search(text)):
+    is_filtered = any(meaning_of(code) is End.FILTERED for code in stated.codes)
+    is_about_content = status not in _DOUBTFUL and (is_filtered or _CONTENT_TEXT.search(text))
+    if is_about_request and (status == 451 or is_about_content):
         return REFUSED, Kind.DECLINED
     if status == 403 or (is_about_request and _UNKNOWN_MODEL.search(text)):
         return PROVIDER_ERROR, Kind.FATAL
@@ -171,12 +257,21 @@ def _by_status(status: int, text: str) -> tuple[str, Kind]:
     return PROVIDER_ERROR, Kind.BAD_REQUEST if is_about_request else passing
 
 
-def _alone(status: int, text: str) -> tuple[str, Kind]:
-    """Return the status and kind of a failure if the server accepts a harmless request."""
-    # A request may be too long for what is left in an account: a later run can make it.
-    if status in _DOUBTFUL and not _QUOTA.search(text):
-        return REFUSED, Kind.DECLINED
-    return PROVIDER_ERROR, Kind.BUSY if status == 429 else Kind.BAD_REQUEST
+def _alone(status: int, body: str) -> tuple[str, Kind]:
+    """Return the status and kind of a failure if the server accepts a harmless request.
+
+    What may be about money, the key or the model is tried again by the next run.
+    """
+    if status == 429:
+        return PROVIDER_ERROR, Kind.BUSY
+    text = _stated_in(body).text
+    if status == 402 or _QUOTA.search(text):
+        return PROVIDER_ERROR, Kind.FATAL
+    if status not in _DOUBTFUL:
+        return PROVIDER_ERROR, Kind.BAD_REQUEST
+    if _ACCOUNT.search(text) or _KEY_REFUSED.search(text):
+        return PROVIDER_ERROR, Kind.FATAL
+    return REFUSED, Kind.DECLINED
 
 
 def _goes_back_to(names: frozenset[str], error: BaseException) -> bool:

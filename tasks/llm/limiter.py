@@ -19,6 +19,7 @@ _FAILURES_UNTIL_OPEN, _BAD_REQUESTS_UNTIL_STOP = 5, 5
 FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 15.0
 BETWEEN_HARMLESS_S = 5.0
 _REFUSALS_UNTIL_HARMLESS = 10
+_REFUSALS_UNTIL_STOP = 10
 """The time between two harmless requests, unless so many refusals follow each other: most refusals are settled by the
 next call that succeeds.
 """
@@ -32,8 +33,8 @@ class EndpointHealth:
         then one call tests the endpoint. After `outage_s` without a reply the endpoint is stopped for the run.
 
     A refusal that may be that of every request stops it only if a harmless request is refused too. `accepted_s` is when
-    the last call that the endpoint accepted began, `probed_s` when the last harmless request did. `asking` allows one
-    at a time.
+    the last call that the endpoint accepted began, `probed_s` when the last harmless request did, which ended with
+    `probe_failure`. `asking` allows one at a time. An endpoint that refuses all its first calls is stopped, too.
     """
 
     def __init__(self, name: str, concurrency: int, outage_s: float, now_s: float) -> None:
@@ -46,7 +47,9 @@ class EndpointHealth:
         self._last_reply_s = self._cut_at_s = self.closed_until_s = float("-inf")
         self._failures = self._n_replies = self._bad_requests = self.in_hand = 0
         self.accepted_s = self.probed_s = float("-inf")
-        self._refusals = 0
+        self.probe_failure: Failure | None = None
+        self.has_served = False
+        self._refusals = self._first_refusals = 0
         self.asking = asyncio.Lock()
         self.stopped: str | None = None
         self.waiting: list[Any] = []
@@ -54,7 +57,9 @@ class EndpointHealth:
 
     def push(self, admission: "Admission") -> None:
         """Queue an admission: the lowest priority number is first, then the earliest."""
-        number = 0 if admission.goes_first else next(self._numbers)
+        number = next(self._numbers)
+        if admission.goes_first:
+            number = -number
         heapq.heappush(self.waiting, (admission.priority, number, admission))
 
     def wait_s(self, now_s: float) -> float:
@@ -86,7 +91,6 @@ class EndpointHealth:
         elif failure.kind is not Kind.LOST:
             self._is_there(now_s)
             self._bad_requests += failure.kind is Kind.BAD_REQUEST
-            self._refusals += failure.kind is Kind.FATAL
             self._n_replies += failure.kind is Kind.DECLINED
             if self.is_doubtful(failure) and failure.alone is None:
                 self.stop(failure)
@@ -109,10 +113,35 @@ class EndpointHealth:
                 break
             await asyncio.sleep(0.02)
 
-    def probed(self, began_s: float) -> None:
+    def refused(self) -> None:
+        """Note that a request was refused for the first time."""
+        self._refusals += 1
+        self._first_refusals += not self.has_served
+
+    def probed(self, began_s: float, failure: Failure | None) -> None:
         """Note that a harmless request has ended, which began at this time."""
         self.probed_s = began_s
+        self.probe_failure = failure
         self._refusals = 0
+
+    async def wait_for_success(self, failure: Failure, refused_s: float) -> None:
+        """Wait until a call has succeeded that is not harmless, or none is left.
+
+        The endpoint is stopped if it refuses all its first calls, or if nothing shows that it accepts any.
+        """
+        while not self.has_served and self.stopped is None:
+            if self._first_refusals >= _REFUSALS_UNTIL_STOP:
+                self._stop(f"its first {self._first_refusals} calls were all refused, the last: {failure.error}")
+            elif self._has_work:
+                await asyncio.sleep(0.02)
+            elif self.accepted_s < refused_s:
+                self.stop(failure, self.probe_failure)
+            else:
+                break
+
+    @property
+    def _has_work(self) -> bool:
+        return self.in_hand > 0 or any(not admission.granted.done() for *_, admission in self.waiting)
 
     def stop(self, failure: Failure, harmless: Failure | None = None) -> None:
         """Stop the endpoint for the run because of a failure, and that of a `harmless` request after it."""
@@ -121,7 +150,7 @@ class EndpointHealth:
             reason = f"its first {self._bad_requests} calls were all bad requests, the last: {reason}"
         if harmless is not None:
             cause = "with the same error" if harmless.error == failure.error else f"too: {harmless.error}"
-            reason = f'{reason}; a harmless request ("Hi", 1 token) was refused {cause}'
+            reason = f'{reason}; a harmless request ("Hi") was refused {cause}'
         self._stop(reason)
 
     def _is_there(self, now_s: float) -> None:
@@ -275,8 +304,8 @@ class TokenBucket:
 class Admission:
     """Permission to make one call, once it is `granted`: its endpoint, its priority, and its highest possible usage.
 
-    `tokens` are counted per minute until its usage is known. One that `goes_first` has an empty priority, and is the
-    only one of its endpoint. It `began_s` (monotonic time) when it was granted.
+    `tokens` are counted per minute until its usage is known. One that `goes_first` (a harmless request, or one that is
+    repeated) has an empty priority. It `began_s` (monotonic time) when it was granted.
     """
 
     endpoint: str
@@ -397,6 +426,7 @@ class Limiter:
             else:
                 endpoint.succeeded(now_s)
                 endpoint.accepted_s = max(endpoint.accepted_s, admission.began_s)
+                endpoint.has_served = endpoint.has_served or not admission.goes_first
         self.budget.release(admission.most, used)
 
     def _dispatch(self) -> None:

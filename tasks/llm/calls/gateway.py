@@ -21,10 +21,11 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Admission, EndpointHealth, Limiter, NotCalled
 from tasks.llm.litellm_setup import litellm, make_known, spare_work
 from tasks.llm.reading import from_result, logprobs_in
-from tasks.llm.replies import Failure, Kind, Reply
+from tasks.llm.replies import REFUSED, Failure, Kind, Reply
 from tasks.llm.request import DECISIONS, EMBEDDING, RESPONSES, Call, Target, most_of, most_prompt_tokens, prices_of
 from tasks.llm.transport import watched
 from tasks.rules.errors import PipelineError
+from tasks.rules.text.numbers import counted
 
 _OWN = frozenset({"api", "thinking_budget_tokens", "web_search", "code_interpreter", "headers"})
 
@@ -154,8 +155,11 @@ def _address(target: Target) -> dict[str, Any]:
     return {"model": target.name} | ({"api_base": filled_in(target.api_base)} if target.api_base else {})
 
 
-_COSTLY = ("reasoning_effort", "thinking_budget_tokens", "web_search", "code_interpreter")
-"""Parameters that could make the reply long or expensive."""
+_COSTLY = frozenset({
+    "reasoning_effort",
+    "thinking_budget_tokens", "web_search", "code_interpreter", "max_completion_tokens", "max_output_tokens",
+})  # fmt: skip
+"""Parameters that could make the reply long or expensive, or that a limit of one token contradicts."""
 FIRST_BACKOFF_S = 0.5
 
 
@@ -203,12 +207,13 @@ class Gateway:
         until_s = time.monotonic() + (math.inf if self.deadline_s is None else self.deadline_s)
         for number in range(tried + 1, self.attempts + 1):
             try:
-                reply = await self._attempt(call, is_last=number == self.attempts)
+                new_replies = await self._attempt(call, is_last=number == self.attempts)
             except NotCalled:
                 if not replies:
                     raise
                 break
-            replies.append(reply)
+            replies += new_replies
+            reply = replies[-1]
             requested_s = (reply.failure and reply.failure.retry_after_s) or 0.0
             wait_s = requested_s or backoff_s(number)
             is_too_late = wait_s >= min(self.limiter.left_s, until_s - time.monotonic())
@@ -238,7 +243,8 @@ class Gateway:
                 stored = replace(last, degraded=True, cost_usd=total_usd([*failed, last]), attempts=n_attempts)
         return stored, failed
 
-    async def _attempt(self, call: Call, *, is_last: bool) -> Reply:
+    async def _attempt(self, call: Call, *, is_last: bool) -> list[Reply]:
+        """Make an attempt, and repeat it if it was refused alone; return the replies."""
         last_resort = call.target.last_resort if is_last and self.attempts > 1 else None
         parameters = call.parameters(last_resort)
         key = call.key(parameters)
@@ -248,59 +254,86 @@ class Gateway:
             if (reply := self.history(call, parameters).reply_for(call.cell)) is not None:
                 break
         failure = reply.failure
+        replies = [reply]
         endpoint = self.limiter.endpoints[call.target.endpoint_name]
         if failure is not None and failure.alone is not None and endpoint.is_doubtful(failure):
-            reply = await self._settled(call, parameters, reply, failure)
-        return replace(reply, degraded=last_resort is not None)
+            replies = await self._settled(call, parameters, reply, failure)
+        return [replace(reply, degraded=last_resort is not None) for reply in replies]
 
-    async def _settled(self, call: Call, parameters: Mapping[str, Any], reply: Reply, failure: Failure) -> Reply:
+    async def _settled(self, call: Call, parameters: Mapping[str, Any], reply: Reply, failure: Failure) -> list[Reply]:
         """Return a refused reply when it is known whether the endpoint refuses a harmless request too.
 
-        If it does, the endpoint is stopped. If it does not, the refusal is that of this request. If neither is known,
-        the failure is temporary.
+        If it does, the endpoint is stopped. If it does not, the request is repeated, and its second refusal is its own.
+        If neither is known, the next run tries again.
         """
         endpoint = self.limiter.endpoints[call.target.endpoint_name]
         refused_s = time.monotonic()
+        endpoint.refused()
         async with endpoint.asking:
             await endpoint.wait_for_turn(refused_s)
             if not endpoint.is_settled(refused_s):
                 with suppress(NotCalled):
-                    await self._ask_harmless(call.target, endpoint, failure)
-        if endpoint.stopped is not None:
-            return reply
-        if endpoint.accepted_s < refused_s:
-            return replace(reply, failure=failure._replace(kind=Kind.DOWN))
+                    await self._ask_harmless(call, parameters, endpoint, failure)
+        if failure.kind is Kind.FATAL:
+            await endpoint.wait_for_success(failure, refused_s)
         own_failure = failure.of_this_request
-        settled = replace(reply, status=own_failure.status, failure=own_failure)
-        (key, number), *_ = reply.paid
-        replace_call, *_ = recorded([self._entry(call, parameters, key, number, settled)])
-        await self.ledger.write(replace_call)
-        return settled
+        is_known = endpoint.stopped is None and endpoint.accepted_s >= refused_s
+        if not is_known or own_failure.kind is Kind.FATAL:
+            return [reply]
+        if own_failure.status != REFUSED:
+            return [await self._replaced(call, parameters, reply, own_failure)]
+        repeated: Reply | None = None
+        with suppress(NotCalled):
+            repeated = await self._locked_attempt(call, parameters, call.key(parameters), goes_first=True)
+        if repeated is None:
+            return [reply]
+        if repeated.failure is not None and repeated.failure.kind is Kind.FATAL:
+            own_failure = repeated.failure.of_this_request
+            repeated = await self._replaced(call, parameters, repeated, own_failure)
+        return [reply, repeated]
 
-    async def _ask_harmless(self, target: Target, endpoint: EndpointHealth, failure: Failure) -> None:
-        """Make a harmless request of one token after a refusal; if it is refused too, stop the endpoint."""
-        call, parameters = harmless_call(target)
-        wanted = Admission(endpoint.name, most=most_of(call, parameters), goes_first=True)
+    async def _replaced(self, call: Call, parameters: Mapping[str, Any], reply: Reply, failure: Failure) -> Reply:
+        """Return a reply with another failure, also in the ledger."""
+        replaced = replace(reply, status=failure.status, failure=failure)
+        (key, number), *_ = reply.paid
+        replace_call, *_ = recorded([self._entry(call, parameters, key, number, replaced)])
+        await self.ledger.write(replace_call)
+        return replaced
+
+    async def _ask_harmless(
+        self, refused: Call, parameters: Mapping[str, Any], endpoint: EndpointHealth, failure: Failure
+    ) -> None:
+        """Make a harmless request like a refused one; if it is refused too, stop the endpoint."""
+        target = refused.target
+        call, harmless_parameters = harmless_call(target, parameters)
+        wanted = Admission(endpoint.name, most=most_of(call, harmless_parameters), goes_first=True)
         admission = await self.limiter.acquire(wanted)
         reply: Reply | None = None
         try:
-            reply = await self.sender(call, parameters)
-            await self.ledger.write((ADD_SPEND, [spend_of_harmless(target, reply, self.run_id, self.purpose)]))
+            reply = await self.sender(call, harmless_parameters)
+            spend = spend_of_harmless(target, reply, self.run_id, self.purpose)
+            await self.ledger.write((ADD_SPEND, [spend]))
         finally:
             self.limiter.release(admission, reply, is_lost=reply is None)
-            endpoint.probed(admission.began_s)
+            endpoint.probed(admission.began_s, reply.failure if reply else None)
         harmless = reply.failure
-        is_bad = harmless is not None and harmless.kind is Kind.BAD_REQUEST
-        if harmless is not None and (harmless.kind is Kind.FATAL or (is_bad and failure.kind is Kind.BAD_REQUEST)):
+        # A bad request that is harmless shows nothing, unless the other was bad, too.
+        if harmless is not None and harmless.kind in {Kind.FATAL, failure.kind}:
             endpoint.stop(failure, harmless)
-        elif is_bad or (harmless is not None and harmless.kind is Kind.DECLINED):
-            endpoint.accepted_s = admission.began_s  # the server has accepted the key
 
-    async def _locked_attempt(self, call: Call, parameters: Mapping[str, Any], key: str) -> Reply | None:
+    async def _locked_attempt(
+        self, call: Call, parameters: Mapping[str, Any], key: str, *, goes_first: bool = False
+    ) -> Reply | None:
         """Make an attempt and return its reply, or one that exists by now; None if the call is being made elsewhere."""
         # A first estimate for tokens per minute, which the reply corrects: four bytes a token, and a reply of 500.
         likely_tokens = most_prompt_tokens(call.messages, parameters) // 4 + 500
-        wanted = Admission(call.target.endpoint_name, call.priority, most_of(call, parameters), likely_tokens)
+        wanted = Admission(
+            call.target.endpoint_name,
+            () if goes_first else call.priority,
+            most_of(call, parameters),
+            likely_tokens,
+            goes_first=goes_first,
+        )
         admission = await self.limiter.acquire(wanted)
         # An error in other work must not end an attempt that is paid for: `Ledger.settled` waits for it.
         return await self.ledger.kept(self._admitted_attempt(call, parameters, key, admission))
@@ -378,23 +411,28 @@ async def probe(targets: Sequence[Target], ledger: Path | None, run_id: str) -> 
         # Other checks report problems of the warehouse.
         with suppress(PipelineError), closing(Ledger(ledger)) as opened:
             await opened.write((ADD_SPEND, spent))
-    return [_probed(reply) for reply in replies]
+    return [_probed(target, reply) for target, reply in zip(targets, replies, strict=True)]
 
 
 async def _reply_of(target: Target) -> Reply:
-    call, parameters = harmless_call(target)
+    call, parameters = harmless_call(target, {**target.parameters, **target.sent_along})
     return await send(call, parameters)
 
 
-def harmless_call(target: Target) -> tuple[Call, dict[str, Any]]:
-    """Return a call of one token to a model, which no content filter refuses, and its parameters."""
-    kept = {name: value for name, value in target.parameters.items() if name not in _COSTLY}
+def harmless_call(target: Target, parameters: Mapping[str, Any]) -> tuple[Call, dict[str, Any]]:
+    """Return the shortest call with such parameters, which no content filter refuses, and its own parameters."""
+    kept = {name: value for name, value in parameters.items() if name not in _COSTLY}
     if kept.get("api") == DECISIONS:
-        bound: dict[str, Any] = {"questions": [{"type": "predicate", "name": "c1", "instructions": "Is this a word?"}]}
-    else:
-        bound = {} if kept.get("api") == EMBEDDING else {"max_tokens": 1}
-    call = Call(replace(target, timeout_s=min(target.timeout_s, 30.0)), [{"role": "user", "content": "Hi"}], "")
-    return call, call.parameters(kept | bound)
+        kept["questions"] = [{"type": "predicate", "name": "c1", "instructions": "Is this a word?"}]
+    elif kept.get("api") != EMBEDDING:
+        kept["max_tokens"] = _harmless_tokens(target)
+    short = replace(target, timeout_s=min(target.timeout_s, 30.0))
+    return Call(short, [{"role": "user", "content": "Hi"}], ""), kept
+
+
+def _harmless_tokens(target: Target) -> int:
+    """Return the lowest limit of a reply that providers accept: the responses API needs more."""
+    return 16 if target.parameters.get("api") == RESPONSES else 1
 
 
 def spend_of_harmless(target: Target, reply: Reply, run_id: str, purpose: str) -> tuple[Any, ...]:
@@ -403,12 +441,13 @@ def spend_of_harmless(target: Target, reply: Reply, run_id: str, purpose: str) -
     return spend_of(entry)
 
 
-def _probed(reply: Reply) -> Probed:
+def _probed(target: Target, reply: Reply) -> Probed:
+    made = f"1 call of {counted(_harmless_tokens(target), 'token')}"
     if (failure := reply.failure) is None:
         cost = "of unknown cost" if reply.cost_usd is None else f"{reply.cost_usd:.2g} USD"
-        return True, f"1 call of 1 token succeeded ({reply.latency_s or 0:.1f} s, {cost})"
+        return True, f"{made} succeeded ({reply.latency_s or 0:.1f} s, {cost})"
     if failure.kind is Kind.BUSY:
-        return None, f"1 call of 1 token: the key was not tried: {reply.error}"
+        return None, f"{made}: the key was not tried: {reply.error}"
     # If LiteLLM refuses a parameter, every call fails; if the server refuses the request, it has accepted the key.
     is_accepted = failure.kind in {Kind.BAD_REQUEST, Kind.DECLINED} and "UnsupportedParams" not in failure.error
-    return is_accepted, f"1 call of 1 token: {'the key is accepted' if is_accepted else 'failed'}: {reply.error}"
+    return is_accepted, f"{made}: {'the key is accepted' if is_accepted else 'failed'}: {reply.error}"

@@ -36,7 +36,9 @@ STATES: dict[str, tuple[HttpResponse, str, int]] = {
     "a code for a full context": (failed(400, "no", "context_length_exceeded"), "context_length", 1),
     "a text about a full context": (failed(400, "maximum context length is 10 tokens, not 99"), "context_length", 1),
     **{raw: (HttpResponse(status=code, raw=raw.encode()), "context_length", 1) for code, raw in (
-        (400, "prompt is too long: 9 tokens"), (500, "the request exceeds the available context size"),
+        (400, "prompt is too long: 9 tokens"), (400, '{"error": {"message": "Prompt exceeds max length"}}'),
+        (422, '{"error": "Input validation error: inputs tokens + max_new_tokens must be <= 4096. Given: 5000"}'),
+        (400, '{"error": {"code": "1261", "message": "no"}}'), (500, "the request exceeds the available context size"),
     )},
     "a code for a filter": (failed(400, "filtered", "content_filter"), "refused", 1),
     "refusal": (HttpResponse(None, refusal="I will not."), "refused", 1),

@@ -13,7 +13,7 @@ from tasks.llm.request import Prices
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import FaultServer, HttpResponse
 from tests.kit import Patch
-from tests.tasks.llm.conftest import DECISION_ROUTES, ROUTES, Calling, Serve, call_to, failed
+from tests.tasks.llm.conftest import DECISION_ROUTES, ROUTES, Calling, Serve, call_to, failed, then
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -27,22 +27,33 @@ def raw(status: int, body: Any) -> HttpResponse:
 
 XAI = {"code": "permission-denied", "error": "Content violates usage guidelines. Failed check: X."}
 REFUSALS = {
-    **{f"{status}": raw(status, XAI) for status in (401, 402, 403, 404)},
+    **{f"{status}": raw(status, XAI) for status in (401, 403, 404)},
     "403 without JSON": HttpResponse(status=403, raw=b"<html>Forbidden</html>"),
     "403 of a gateway": failed(403, "Blocked by policy."),
     "403 that says flagged": failed(403, "Your input was flagged."),
-    "404 for an unknown model": failed(404, "The model does not exist", "model_not_found"),
-    "401 for a wrong key": failed(401, "Incorrect API key provided", "invalid_api_key"),
-    "401 for a missing key": failed(401, "Missing API key"),
     "200 with a code": raw(200, {"error": {"message": "Forbidden.", "code": 403}}),
     "200 with a code as a text": raw(200, {"error": {"message": "Forbidden.", "code": "403"}}),
     "200 with a code beside the error": raw(200, {"code": 403, "error": "Forbidden."}),
     "200 with a code and a message": raw(200, {"code": 401, "msg": "Not allowed.", "success": False}),
     "500 with a code": raw(500, {"error": {"message": "Forbidden.", "code": 403}}),
     "502 with a status": raw(502, {"error": {"message": "Forbidden.", "status": 404}}),
-    "429 with a code": raw(429, {"error": {"message": "Forbidden.", "code": 402}}),
 }  # fmt: skip
 """Replies that may mean the key, the account or the model, or only this request."""
+OF_THE_ACCOUNT = {
+    "402": raw(402, XAI),
+    "200 with 402": raw(200, {"error": {"message": "no", "code": 402}}),
+    "no credits": failed(402, "Insufficient Balance"),
+    "too few credits": failed(402, "This request requires more credits, or fewer max_tokens."),
+    "a limit of the key": failed(403, "Key limit exceeded (monthly limit)."),
+    "a budget": failed(402, "the remaining budget does not cover this request"),
+    "an unknown model": failed(404, "The model does not exist", "model_not_found"),
+    "a route": failed(404, "No endpoints found that can handle the requested parameters."),
+    "an organization": failed(403, "Your organization must be verified to use the model."),
+    "a project": failed(403, "Project `p` does not have access to model `m`."),
+    "a wrong key": failed(401, "Incorrect API key provided", "invalid_api_key"),
+    "a missing key": failed(401, "Missing API key"),
+}
+"""Replies whose words are about money, the model or the key."""
 
 
 def prompts_of(server: FaultServer) -> list[str]:
@@ -62,8 +73,13 @@ def refusing(refusal: HttpResponse, *, also_harmless: HttpResponse = GOOD) -> Be
     return behaviour
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("refusal", REFUSALS)
+def on_routes(refusals: dict[str, HttpResponse], *on_all: str) -> list[tuple[str, str]]:
+    """Return all refusals on one route, and some on all routes."""
+    others = [(refusal, route) for refusal in on_all for route in ROUTES if route != "vllm"]
+    return [*((refusal, "vllm") for refusal in refusals), *others]
+
+
+@pytest.mark.parametrize(("refusal", "route"), on_routes(REFUSALS, "403", "200 with a code"))
 def test_a_refusal_of_one_prompt_is_that_of_its_request(
     refusal: str, route: str, calling: Calling, serve: Serve
 ) -> None:
@@ -73,16 +89,98 @@ def test_a_refusal_of_one_prompt_is_that_of_its_request(
     replies = calling.at_once(*(call_to(server, prompt, **ROUTES[route]) for prompt in ("a", "bad", "b")))
 
     assert [reply.status for reply in replies] == ["ok", "refused", "ok"]
-    assert replies[1].attempts == 1
+    assert replies[1].attempts == 2
+    assert prompts_of(server).count("bad") == 2
     assert list(calling.stopped.values()) == [None]
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("refusal", REFUSALS)
+@pytest.mark.parametrize("refusal", OF_THE_ACCOUNT)
+def test_what_is_about_the_account_is_never_a_refusal_and_the_next_run_tries_again(
+    refusal: str, calling: Calling, serve: Serve
+) -> None:
+    server = serve(refusing(OF_THE_ACCOUNT[refusal]))
+
+    replies = calling.at_once(*(call_to(server, prompt) for prompt in ("a", "bad", "b")))
+
+    assert [reply.status for reply in replies] == ["ok", "provider_error", "ok"]
+    assert replies[1].attempts == 1
+    assert list(calling.stopped.values()) == [None]
+    server.behaviour = lambda _request, _number: GOOD
+    calling.spend(replies[1])
+    assert calling(call_to(server, "bad")).text == "fine"
+
+
+def test_a_request_that_is_accepted_when_it_is_repeated_was_not_refused(calling: Calling, serve: Serve) -> None:
+    server = serve(
+        lambda request, number: GOOD if number or prompt_of(request) == "Hi" else failed(401, "Unauthorized")
+    )
+
+    replies = calling.at_once(*(call_to(server, f"q{n}") for n in range(8)))
+
+    assert {reply.status for reply in replies} == {"ok"}
+    assert {reply.attempts for reply in replies} == {2}
+    assert all(calling(call_to(server, f"q{n}")).attempts == 2 for n in range(8))
+
+
+TEMPORARY = {
+    "429 with a code": raw(429, {"error": {"message": "Forbidden.", "code": 402}}),
+    "429 with earlier errors": raw(429, {"error": {
+        "message": "Provider returned error", "code": 429, "metadata": {"previous_errors": [{"code": 404}]},
+    }}),
+    "503 with details": raw(503, {"error": {"message": "no", "code": 503, "details": [{"status": 404}]}}),
+    "500 with a quoted error": raw(500, {"detail": "upstream said {'code': 403, 'message': 'x'}"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("route", ["vllm", "openai"])
+@pytest.mark.parametrize("failure", TEMPORARY)
+def test_a_code_deep_in_a_body_does_not_make_a_failure_final(
+    failure: str, route: str, calling: Calling, serve: Serve
+) -> None:
+    server = serve(then(TEMPORARY[failure], GOOD))
+
+    reply = calling(call_to(server, **ROUTES[route]))
+
+    assert (reply.status, reply.attempts) == ("ok", 2)
+
+
+BAD_REQUESTS = {
+    "an echo": raw(400, {"error": {"message": "1 validation error"}, "input": {"code": 404, "type": "content_filter"}}),
+    "a value": failed(400, "Unsupported value: 'content_filter' is not supported for finish_reason"),
+}
+
+
+@pytest.mark.parametrize("failure", BAD_REQUESTS)
+def test_a_bad_request_that_only_quotes_a_code_is_no_refusal(failure: str, calling: Calling, serve: Serve) -> None:
+    server = serve(refusing(BAD_REQUESTS[failure]))
+
+    reply = calling(call_to(server, "bad"))
+
+    assert (reply.status, reply.attempts, len(server.book)) == ("provider_error", 1, 1)
+
+
+def test_a_page_in_place_of_an_error_is_said_by_its_title_or_its_words(calling: Calling, serve: Serve) -> None:
+    page = "<!DOCTYPE html>\n<html><head><title>Attention Required! | Cloudflare</title></head><body>no</body></html>"
+    untitled = "<html><style>p {}</style><body><p>Sorry, &amp; no</p>" + "<p>x</p>" * 90 + "</body></html>"
+    server = serve(lambda request, _number: HttpResponse(
+        status=403, raw=(page if prompt_of(request) == "titled" else untitled).encode()
+    ))  # fmt: skip
+
+    replies = [calling(call_to(server, prompt)) for prompt in ("titled", "untitled")]
+
+    assert str(replies[0].error).endswith(" - Attention Required! | Cloudflare")
+    assert " - Sorry, & no x x" in str(replies[1].error)
+    assert "<" not in f"{replies[0].error}{replies[1].error}"
+
+
+EVERY = REFUSALS | OF_THE_ACCOUNT
+
+
+@pytest.mark.parametrize(("refusal", "route"), on_routes(EVERY, "403", "200 with a code"))
 def test_a_refusal_of_every_prompt_stops_the_endpoint_and_refuses_nothing(
     refusal: str, route: str, calling: Calling, serve: Serve
 ) -> None:
-    server = serve(REFUSALS[refusal])
+    server = serve(EVERY[refusal])
     calling.concurrency = 1
 
     replies = calling.at_once(*(call_to(server, f"q{n}", **ROUTES[route]) for n in range(20)))
@@ -91,7 +189,7 @@ def test_a_refusal_of_every_prompt_stops_the_endpoint_and_refuses_nothing(
     assert prompts_of(server).count("Hi") == 1
     assert len(server.book) <= 4
     assert sum(isinstance(reply, ModelStopped) for reply in replies) == 21 - len(server.book)
-    assert 'a harmless request ("Hi", 1 token) was refused' in str(calling.stopped.popitem()[1])
+    assert 'a harmless request ("Hi") was refused' in str(calling.stopped.popitem()[1])
 
 
 def test_the_line_says_what_was_asked_and_replied(calling: Calling, serve: Serve) -> None:
@@ -110,6 +208,8 @@ UNKNOWN = {
     "500": failed(500, "broken"),
     "503": failed(503, "overloaded"),
     "cut": HttpResponse(cuts_connection=True),
+    "400": failed(400, "max_tokens must be 16 or more"),
+    "a code for a filter": failed(400, "no", "content_filter"),
 }
 
 
@@ -122,25 +222,46 @@ def test_a_refusal_is_temporary_if_the_harmless_request_fails_for_another_reason
     replies = calling.at_once(*(call_to(server, prompt) for prompt in ("a", "bad", "b")))
 
     assert [reply.status for reply in replies] == ["ok", "provider_error", "ok"]
-    assert replies[1].attempts == calling.attempts
+    assert replies[1].attempts == 1
     assert list(calling.stopped.values()) == [None]
     server.behaviour = lambda _request, _number: GOOD
     calling.spend(replies[1])
     assert calling(call_to(server, "bad")).text == "fine"
 
 
-@pytest.mark.parametrize(
-    "harmless", [failed(400, "max_tokens must be 16 or more"), failed(400, "no", "content_filter")]
-)
-def test_a_harmless_request_that_is_no_request_for_this_server_shows_that_the_key_is_accepted(
-    harmless: HttpResponse, calling: Calling, serve: Serve
+@pytest.mark.parametrize("harmless", UNKNOWN)
+def test_if_nothing_is_accepted_the_run_says_so_and_asks_each_prompt_once(
+    harmless: str, calling: Calling, serve: Serve
 ) -> None:
-    server = serve(refusing(failed(403, "No."), also_harmless=harmless))
+    server = serve(refusing(failed(403, "No."), also_harmless=UNKNOWN[harmless]))
 
-    reply = calling(call_to(server, "bad"))
+    replies = calling.at_once(*(call_to(server, f"bad {n}") for n in range(8)))
 
-    assert reply.status == "refused"
-    assert list(calling.stopped.values()) == [None]
+    assert {_status(reply) for reply in replies} == {"provider_error"}
+    assert len(server.book) - prompts_of(server).count("Hi") == 8
+    assert "No." in str(calling.stopped.popitem()[1])
+
+
+def test_a_harmless_request_is_like_the_one_that_was_refused(calling: Calling, serve: Serve) -> None:
+    server = serve(lambda request, _number: failed(403, "No.") if "response_format" in request else GOOD)
+    schema = {"type": "json_schema", "json_schema": {"name": "v", "schema": {"type": "object"}}}
+    call = call_to(server, parameters={"temperature": 0.5, "max_tokens": 99})
+
+    reply = calling(replace(call, response_format=schema))
+
+    assert reply.status == "provider_error"
+    assert None not in calling.stopped.values()
+    assert server.book[1]["response_format"] == server.book[0]["response_format"]
+    assert server.book[1]["temperature"] == 0.5
+    assert server.book[1]["max_tokens"] == 1
+
+
+def test_a_harmless_request_to_the_responses_api_is_not_too_short_for_it(calling: Calling, serve: Serve) -> None:
+    server = serve(refusing(failed(403, "No.")))
+
+    calling(call_to(server, "bad", **ROUTES["responses"]))
+
+    assert [request.get("max_output_tokens") for request in server.book] == [None, 16, None]
 
 
 @pytest.mark.parametrize("concurrency", [1, 16])
@@ -158,13 +279,27 @@ def test_the_next_call_that_succeeds_settles_a_refusal(
     assert prompts_of(server).count("Hi") == 1
 
 
-def test_refusals_of_all_prompts_share_a_harmless_request(calling: Calling, serve: Serve) -> None:
+def test_few_refusals_of_all_prompts_share_a_harmless_request(calling: Calling, serve: Serve) -> None:
     server = serve(refusing(failed(403, "No.")))
 
-    replies = calling.at_once(*(call_to(server, f"bad {n}") for n in range(60)))
+    replies = calling.at_once(*(call_to(server, f"bad {n}") for n in range(8)))
 
     assert {reply.status for reply in replies} == {"refused"}
-    assert 1 <= prompts_of(server).count("Hi") <= 7
+    assert 1 <= prompts_of(server).count("Hi") <= 3
+
+
+@pytest.mark.parametrize("concurrency", [1, 16])
+def test_refusals_of_all_first_prompts_stop_the_endpoint_and_refuse_nothing(
+    concurrency: int, calling: Calling, serve: Serve
+) -> None:
+    server = serve(refusing(failed(403, "No.")))
+    calling.concurrency = concurrency
+
+    replies = calling.at_once(*(call_to(server, f"bad {n}") for n in range(200)))
+
+    assert {_status(reply) for reply in replies} == {"provider_error", "missing"}
+    assert len(server.book) < 120
+    assert "calls were all refused, the last: " in str(calling.stopped.popitem()[1])
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
@@ -198,22 +333,10 @@ def test_a_harmless_request_counts_as_spend_of_its_purpose(calling: Calling, ser
     calling(call_to(server, "bad", prices=Prices(1e4, None, 1e4), parameters={"max_tokens": 5}))
 
     [spend] = spend_in(calling.folder)
-    assert spend["calls"] == 2
-    assert spend["failed_calls"] == 1
+    assert spend["calls"] == 3
+    assert spend["failed_calls"] == 2
     assert spend["cost_usd"] > 0
     assert calling.limiter.budget.used_usd == spend["cost_usd"]
-
-
-@pytest.mark.parametrize("text", ["Insufficient Balance", "This request requires more credits, or fewer max_tokens."])
-def test_a_request_beyond_the_rest_of_an_account_is_tried_again_by_the_next_run(
-    text: str, calling: Calling, serve: Serve
-) -> None:
-    server = serve(refusing(failed(402, text)))
-
-    reply = calling(call_to(server, "bad"))
-
-    assert (reply.status, reply.attempts) == ("provider_error", 1)
-    assert list(calling.stopped.values()) == [None]
 
 
 def test_first_prompts_that_are_all_bad_requests_do_not_stop_a_model_that_accepts_others(
@@ -238,6 +361,11 @@ REFUSED_CONTENT = {
     "Moonshot": raw(400, {"error": {"message": "considered high risk", "type": "content_filter"}}),
     "Volcengine": raw(400, {"error": {"code": "InputTextSensitiveContentDetected", "message": "no"}}),
     "StepFun": raw(451, {"error": {"message": "blocked", "type": "censorship_blocked"}}),
+    "Gemini": failed(400, "It contains sensitive words that violate Google's Responsible AI practices."),
+    "a guardrail": failed(400, "Request blocked by guardrail policy", kind="guardrail_violation"),
+    "a proxy": failed(400, "litellm.ContentPolicyViolationError: AzureException - x", "400"),
+    "Baidu": raw(400, {"error_code": 336104, "error_msg": "no"}),
+    "Baidu with 200": raw(200, {"error_code": 336104, "error_msg": "no"}),
     "MiniMax": raw(200, {"base_resp": {"status_code": 1026, "status_msg": "new_sensitive"}, "choices": None}),
     "Anthropic": raw(400, {"error": {"message": "Output blocked by content filtering policy"}}),
     "OpenAI": failed(400, "Your prompt was flagged as potentially violating our usage policy.", "invalid_prompt"),
@@ -248,8 +376,7 @@ REFUSED_CONTENT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("refusal", REFUSED_CONTENT)
+@pytest.mark.parametrize(("refusal", "route"), on_routes(REFUSED_CONTENT, "DeepSeek", "a code with 200"))
 def test_a_known_refusal_of_content_needs_no_harmless_request(
     refusal: str, route: str, calling: Calling, serve: Serve
 ) -> None:
