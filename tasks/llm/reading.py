@@ -38,8 +38,7 @@ def from_result(api: str | None, result: Any, body: Body) -> Reply:
     try:
         reply = by_api.get(api or "", _from_chat)(result, body)
     except Exception as error:  # noqa: BLE001 - a provider may put anything into a reply
-        cause = safe(f"the reply cannot be read ({type(error).__name__}: {error})")
-        reply = Failure(PROVIDER_ERROR, Kind.DOWN, cause).reply
+        reply = _unreadable(body, f"{type(error).__name__}: {error}")
     tokens = _tokens(api, result, body)
     return replace(
         reply,
@@ -73,6 +72,8 @@ _CUT = Reply(TRUNCATED, error="the reply was cut at its token limit")
 def _from_chat(completion: Any, body: Body) -> Reply:
     if body.error:
         return _error_inside(body.error)
+    if body.is_unreadable:
+        return _unreadable(body, "its `choices` have no message")
     if not completion.choices:
         return Reply(EMPTY, error="the reply has no choices")
     choice = completion.choices[0]
@@ -110,9 +111,21 @@ def _text_of(message: Any, body: Body) -> Reply:
     """Return a reply with the text of a message, or its refusal."""
     refusal = getattr(message, "refusal", None) or (message.provider_specific_fields or {}).get("refusal")
     reply = _kept(message.content, refusal or body.refusal)
-    if reply.status == EMPTY and getattr(message, "reasoning_content", None):
-        return replace(reply, error="the reply has no text, only `reasoning_content`; a higher `max_tokens` may help")
+    has_text = bool(reply.text and reply.text.strip())
+    if reply.status in {OK, EMPTY} and not has_text and getattr(message, "reasoning_content", None):
+        return _only_reasoning("`reasoning_content`")
     return reply
+
+
+def _only_reasoning(place: str) -> Reply:
+    return Reply(EMPTY, error=f"the reply has no text, only {place}; a higher `max_tokens` may help")
+
+
+def _unreadable(body: Body, cause: str) -> Reply:
+    """Return the failure for a reply that cannot be read; if it was paid, so would be another attempt."""
+    is_paid = bool(tokens_in(body.usage).prompt)
+    kind = Kind.DECLINED if is_paid else Kind.DOWN
+    return Failure(PROVIDER_ERROR, kind, safe(f"the reply cannot be read ({cause})")).reply
 
 
 def _error_inside(error: Any) -> Reply:
@@ -184,15 +197,20 @@ def _kept(text: str | None, refusal: Any = None) -> Reply:
 
 def _from_response(response: Any, _: Body) -> Reply:
     status = end_word(getattr(response, "status", None))
+    error = getattr(response, "error", None)
     if status == "incomplete":
         reason = str(_get(getattr(response, "incomplete_details", None), "reason") or "no reason given")
         cut = Reply(TRUNCATED, error=safe(f"the reply is incomplete: {reason}"))
         return replace(_FILTERED if meaning_of(reason) is End.FILTERED else cut, finish_reason=_name(reason))
-    if status == "failed":
-        return replace(_failed_response(getattr(response, "error", None)), finish_reason=status)
-    messages = [item for item in response.output or () if _get(item, "type") == "message"]
+    if status == "failed" or error:
+        return replace(_failed_response(error), finish_reason=_name(status))
+    items = response.output or ()
+    messages = [item for item in items if _get(item, "type") == "message"]
     content = content_of([_plain(part) for item in messages for part in _get(item, "content") or ()])
     reply = _kept(content.text, content.refusal)
+    has_reasoning = any(_get(item, "type") == "reasoning" for item in items)
+    if reply.status in {OK, EMPTY} and not content.text.strip() and has_reasoning:
+        reply = _only_reasoning("reasoning")
     if content.unknown_type is not None:
         return replace(_with_unknown_part(content.unknown_type), finish_reason=_name(status))
     return replace(_ended(reply, meaning_of(status), _name(status)), finish_reason=_name(status))

@@ -86,7 +86,7 @@ class Kind(Enum):
     BAD_REQUEST = "bad request"
     """The server refuses this request as invalid; others may succeed."""
     DECLINED = "declined"
-    """The request is too long or refused, or its reply is too large to be read."""
+    """The request is too long or refused, or its paid reply is too large or cannot be read."""
     LOST = "lost"
     """The process that made the attempt is gone: temporary, and no information on the model or its endpoint."""
     FATAL = "fatal"

@@ -7,7 +7,6 @@ exchange they work as before.
 
 import json
 import math
-import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,46 +16,153 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from tasks.llm.usage import is_count, openai_form
-from tasks.rules.content import content_of
+from tasks.rules.content import content_of, thinking_of
 from tasks.rules.ends import End, end_word, meaning_of
 from tasks.rules.errors import PipelineError
 
 _COUNTS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 
 
-def cleaned(content: Any) -> Any:
-    """Return a completion without what LiteLLM cannot read: invalid figures of usage, ends that are no words, parts.
+def cleaned(content: Any, *, is_event: bool = False) -> Any:
+    """Return a reply, or an event of a streamed one, as LiteLLM can read it.
 
     `Body.look_at` keeps what is replaced here.
     """
     if not isinstance(content, dict):
         return content
-    clean = dict(content)
+    if "choices" in content:
+        return _clean_completion(content, is_event=is_event)
+    if content.get("usage") is None:
+        return content
+    return {**content, "usage": _clean_usage(content)}
+
+
+def _clean_completion(content: Mapping[str, Any], *, is_event: bool) -> dict[str, Any]:
+    """Return a completion in OpenAI's form with only the fields that are used, each of the type that LiteLLM reads.
+
+    LiteLLM fails on any other type, also in fields that nobody needs, and the paid reply would be lost.
+    """
+    identity = content.get("id")
+    clean: dict[str, Any] = {
+        "id": identity if isinstance(identity, str) else "",
+        "object": "chat.completion.chunk" if is_event else "chat.completion",
+        "created": 0,
+        "choices": [],
+        "model": None,
+    }
+    for choice in _choices_in(content):
+        message = _message_in(choice, is_event=is_event)
+        if message is not None:
+            clean["choices"].append(_clean_choice(choice, message, is_event=is_event))
+    for name in ("model", "system_fingerprint", "service_tier"):
+        if isinstance(content.get(name), str):
+            clean[name] = content[name]
+    citations = content.get("citations")
+    if isinstance(citations, list):  # LiteLLM prices those of Perplexity
+        clean["citations"] = [citation for citation in citations if isinstance(citation, str)]
     if content.get("usage") is not None:
-        clean["usage"] = _usage(content["usage"]) or _no_usage(content)
-    if isinstance(choices := content.get("choices"), list):
-        clean["choices"] = [_clean_choice(choice) if isinstance(choice, dict) else choice for choice in choices]
+        clean["usage"] = _figures(_clean_usage(content) or {})
+    if content.get("error"):
+        clean["error"] = content["error"]
     return clean
 
 
-def _clean_choice(choice: Mapping[str, Any]) -> dict[str, Any]:
-    clean = dict(choice)
+def _choices_in(content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    choices = content.get("choices")
+    if not isinstance(choices, list):
+        return []
+    return [choice for choice in choices if isinstance(choice, dict)]
+
+
+def _message_in(choice: Mapping[str, Any], *, is_event: bool) -> dict[str, Any] | None:
+    """Return the message of a choice; that of an event may be without anything, or in one piece."""
+    message = choice.get("message")
+    delta = choice.get("delta")
+    for value in (delta, message) if is_event else (message, delta):
+        if isinstance(value, dict):
+            return value
+    return {} if is_event else None
+
+
+def _clean_choice(choice: Mapping[str, Any], message: Mapping[str, Any], *, is_event: bool) -> dict[str, Any]:
     word = end_word(choice.get("finish_reason"))
     if word != choice.get("finish_reason") or meaning_of(word) is End.TROUBLE:
         # Some routes end a stream at such a word, and its text and usage would be lost.
-        clean["finish_reason"] = "stop" if word else None
-    for name in ("message", "delta"):
-        message = choice.get(name)
-        if isinstance(message, dict) and isinstance(message.get("content"), list):
-            content = content_of(message["content"])
-            thinking = content.thinking or message.get("reasoning_content")
-            clean[name] = {**message, "content": content.text, "reasoning_content": thinking}
+        word = "stop" if word else None
+    logprobs = choice.get("logprobs")
+    return {
+        "index": choice["index"] if is_count(choice.get("index")) else 0,
+        "delta" if is_event else "message": _clean_message(message),
+        "finish_reason": word,
+        "logprobs": logprobs if isinstance(logprobs, dict) else None,
+    }
+
+
+def _clean_message(message: Mapping[str, Any]) -> dict[str, Any]:
+    content = content_of(message.get("content"))
+    has_text = message.get("content") is not None
+    thinking = content.thinking or thinking_of(message)
+    clean: dict[str, Any] = {"role": "assistant", "content": content.text if has_text else None}
+    if thinking:
+        clean["reasoning_content"] = thinking
+        clean["reasoning"] = thinking  # LiteLLM's route to OpenRouter reads only this one
+    if isinstance(message.get("refusal"), str):
+        clean["refusal"] = message["refusal"]
+    tool_calls = message.get("tool_calls")
+    if isinstance(tool_calls, list) and tool_calls:
+        clean["tool_calls"] = [_clean_tool_call(call) for call in tool_calls if isinstance(call, dict)]
+    annotations = message.get("annotations")
+    if isinstance(annotations, list) and any(_is_url_citation(annotation) for annotation in annotations):
+        # LiteLLM prices a search by its citations.
+        clean["annotations"] = [{"type": "url_citation", "url_citation": {}}]
     return clean
+
+
+def _clean_tool_call(call: Mapping[str, Any]) -> dict[str, Any]:
+    stated = call.get("function")
+    function = stated if isinstance(stated, dict) else {}
+    name = function.get("name")
+    arguments = function.get("arguments")
+    clean = {
+        "id": call["id"] if isinstance(call.get("id"), str) else None,
+        "type": "function",
+        "function": {
+            "name": name if isinstance(name, str) else None,
+            "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments or {}),
+        },
+    }
+    if is_count(call.get("index")):
+        clean["index"] = call["index"]
+    return clean
+
+
+def _is_url_citation(annotation: Any) -> bool:
+    return isinstance(annotation, dict) and annotation.get("type") == "url_citation"
+
+
+def _clean_usage(content: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a report of usage with valid figures, counted as OpenAI does."""
+    return openai_form(_usage(content["usage"])) or _no_usage(content)
+
+
+_LARGEST_FIGURE = 10**12
+
+
+def _figures(report: Mapping[str, Any], *, is_detail: bool = False) -> dict[str, Any]:
+    """Return only the figures of a report and of its details, where all are whole numbers."""
+    figures: dict[str, Any] = {}
+    for name, value in report.items():
+        if isinstance(value, dict) and not is_detail:
+            figures[name] = _figures(value, is_detail=True)
+        is_figure = is_count(value) or (isinstance(value, float) and not is_detail)
+        if is_figure and abs(value) <= _LARGEST_FIGURE:
+            figures[name] = value
+    return figures
 
 
 def without_decisions(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body of a decision model without its decisions, with the total of tokens that LiteLLM needs."""
-    usage = content.get("usage") or {}
+    usage = _usage(content.get("usage"))
     counts = {name: usage.get(name) or 0 for name in ("input_tokens", "output_tokens")}
     usage = {**usage, **counts, "total_tokens": sum(counts.values())}
     return {**content, "answers": type(content["answers"])(), "usage": usage}
@@ -81,11 +187,6 @@ def _usage(usage: Any) -> dict[str, Any]:
 
 _ENDS = ("finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason", "native_finish_reason")
 """The names under which providers say why a reply ended; a choice of vLLM may have the first and the third."""
-_TELLS_MORE = re.compile(
-    rb'"(?:usage|error|refusal|' + "|".join(_ENDS).encode() + rb')"\s*:\s*[^n\s]'
-    rb'|"content"\s*:\s*\['
-)
-"""Marks a stream's event that holds more than a piece of text; in all other events these values are null."""
 
 
 def _has_no_reply(content: Mapping[str, Any]) -> bool:
@@ -108,17 +209,21 @@ class Body:
     `stated_end` is the word with which the provider says why the reply ended, because LiteLLM replaces a missing or
     unknown one by `stop`. `usage` is the last report of usage: LiteLLM replaces its missing figures by 0, and for some
     providers adds some up. `error` is one inside a completion, `refusal` the model's own, `unknown_type` that of a part
-    of its content which is neither text nor thinking. `error_text` is the text of an object with an error, or without a
-    reply, since LiteLLM omits some of them from its exceptions. `decisions` is the original body of a decision model;
-    LiteLLM gets it without the decisions, because it matches them by their order, and fails on all of them if it cannot
-    read one.
+    of its content which is neither text nor thinking. A completion `is_unreadable` whose choices are no messages. A
+    provider may send a whole reply where events are requested; it is passed on as events. `error_text` is the text
+    of an object with an error, or without a reply, since LiteLLM omits some of them from its exceptions.
+    `decisions` is the original body of a decision model; LiteLLM gets it without the decisions, because it matches
+    them by their order, and fails on all of them if it cannot read one.
     """
 
     is_stream = False
 
-    def __init__(self, most_bytes: int, encoding: str = "", *, may_be_cut: bool = False) -> None:
+    def __init__(
+        self, most_bytes: int, encoding: str = "", *, may_be_cut: bool = False, is_streamed_chat: bool = False
+    ) -> None:
         self._most_bytes, self._n_bytes, self._encoding = most_bytes, 0, encoding
         self._may_be_cut = may_be_cut
+        self._is_streamed_chat = is_streamed_chat
         self._pieces = bytearray()
         self.is_over = False
         self.is_completion = False
@@ -128,6 +233,7 @@ class Body:
         self.error_text = ""
         self.refusal = ""
         self.unknown_type: str | None = None
+        self.is_unreadable = False
         self.decisions: bytes | None = None
 
     def feed(self, raw: bytes) -> Iterator[bytes]:
@@ -155,16 +261,16 @@ class Body:
         return bytes(self._pieces) if self._may_be_cut else self._cleaned(bytes(self._pieces))
 
     def _cleaned(self, text: bytes) -> bytes:
-        try:
-            content = json.loads(text)
-        except (ValueError, RecursionError):
+        content = _object_in(text)
+        if content is None:
             return text
-        clean = cleaned(content)
-        if isinstance(clean, dict) and isinstance(clean.get("answers"), list | dict):
-            self.decisions, clean = text, without_decisions(clean)
-        elif isinstance(clean, dict) and clean.get("usage"):
-            clean["usage"] = openai_form(clean["usage"]) or _no_usage(clean)
         self.look_at(content)
+        if isinstance(content.get("answers"), list | dict):
+            self.decisions = text
+            return json.dumps(without_decisions(content)).encode()
+        if self._is_streamed_chat and _choices_in(content):
+            return _as_events(content)
+        clean = cleaned(content)
         return text if clean == content else json.dumps(clean).encode()
 
     def look_at(self, content: Any) -> None:
@@ -175,41 +281,83 @@ class Body:
         is_partial = content.get("type") == "message_delta"  # Anthropic's streams state the prompt before
         if report and not is_partial:
             self.usage = report
-        if content.get("error") or _has_no_reply(content):
+        if content.get("error") or (not self.is_stream and _has_no_reply(content)):
             self.error_text = json.dumps(content, ensure_ascii=False)
         choices = content.get("choices")
         if isinstance(choices, list):
             self.is_completion = True
         if self.is_completion:
             self.error = self.error or content.get("error")
+        if "choices" in content:
+            self._look_at_completion(content)
         choice = _first(choices)
         holders = (choice, content, content.get("delta"), _first(content.get("candidates")))
         words = [end_word(holder.get(name)) for holder in holders if isinstance(holder, dict) for name in _ENDS]
         self.stated_end = next(filter(None, words), self.stated_end)
+
+    def _look_at_completion(self, content: Mapping[str, Any]) -> None:
+        state = content.get("base_resp")  # of MiniMax, which states errors beside a reply
+        if isinstance(state, dict) and state.get("status_code"):
+            self.error = self.error or state
+        if content.get("output_sensitive") is True:
+            self.refusal += "the provider marked the reply as `output_sensitive`"
+        choices = content.get("choices")
+        choice = _first(choices)
         if isinstance(choice, dict):
             self.error = self.error or choice.get("error")
-            self._look_at_message(choice.get("message") or choice.get("delta"))
+            message = _message_in(choice, is_event=self.is_stream)
+        else:
+            message = None
+        if message is not None:
+            self._look_at_message(message)
+        elif choices != [] and not self.is_stream:
+            self.is_unreadable = True
 
-    def _look_at_message(self, message: Any) -> None:
-        if not isinstance(message, dict):
-            return
+    def _look_at_message(self, message: Mapping[str, Any]) -> None:
         refusal = message.get("refusal")
         self.refusal += refusal if isinstance(refusal, str) else ""
-        if isinstance(message.get("content"), list):
-            content = content_of(message["content"])
-            self.refusal += content.refusal
-            self.unknown_type = self.unknown_type or content.unknown_type
+        content = content_of(message.get("content"))
+        self.refusal += content.refusal
+        self.unknown_type = self.unknown_type or content.unknown_type
 
 
 def _first(values: Any) -> Any:
     return values[0] if isinstance(values, list) and values else None
 
 
+def _object_in(text: bytes) -> dict[str, Any] | None:
+    """Return a JSON object; None if the text is none."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _as_events(content: Mapping[str, Any]) -> bytes:
+    """Return a whole completion as the events of a streamed one. A whole reply needs no word for its end."""
+    event = cleaned(content, is_event=True)
+    for choice in event["choices"]:
+        choice["finish_reason"] = choice["finish_reason"] or "stop"
+    return b"data: " + json.dumps(event).encode() + b"\n\ndata: [DONE]\n\n"
+
+
 class EventBody(Body):
-    """A stream of events, passed on line by line."""
+    """A stream of events, each passed on as one line of data, after a line with its name if it has one.
+
+    Lines that are neither are not passed on, because LiteLLM and its libraries fail on some of them. A body without any
+    event is read as a whole reply.
+    """
 
     is_stream = True
-    _n_lines = 0
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._n_lines = 0
+        self._name = b""
+        self._data: list[bytes] = []
+        self._has_events = False
+        self._other_lines: list[bytes] = []
 
     def _handed_on(self, piece: bytes) -> Sequence[bytes]:
         *ended, rest = piece.split(b"\n")
@@ -217,16 +365,72 @@ class EventBody(Body):
         if self._n_lines > 500_000:  # two or three for each event, of which LiteLLM keeps about 4 KB
             raise ReplyTooLarge(self._most_bytes)
         if ended:
-            ended[0], self._pieces = bytes(self._pieces) + ended[0], bytearray()
+            ended[0] = bytes(self._pieces) + ended[0]
+            self._pieces = bytearray()
         self._pieces += rest
-        return [self._cleaned(line) + b"\n" for line in ended]
+        events = b"".join(self._event_after(line.removesuffix(b"\r")) for line in ended)
+        return [events] if events else ()
 
-    def _cleaned(self, text: bytes) -> bytes:
-        if b'"choices"' in text:
-            self.is_completion = True
-        if not text.startswith(b"data:") or not _TELLS_MORE.search(text):
-            return text
-        return text[:5] + super()._cleaned(text[5:])
+    def end(self) -> bytes:
+        """Return the last event, which may have no empty line after it, or the whole reply."""
+        last_line = bytes(self._pieces).removesuffix(b"\r")
+        last_event = self._event_after(last_line) or self._event()
+        if self._has_events:
+            return last_event
+        self.is_stream = False
+        self._is_streamed_chat = True
+        return self._cleaned(b"\n".join(self._other_lines))
+
+    def _event_after(self, line: bytes) -> bytes:
+        """Return the event that a line ends; nothing if it ends none."""
+        field, _, value = line.partition(b":")
+        if not line:
+            return self._event()
+        if field == b"event":
+            self._name = value.strip()
+        elif field == b"data":
+            self._has_events = True
+            self._data.append(value.removeprefix(b" "))
+            # Some servers leave out the empty line, so complete JSON is an event.
+            if len(self._data) == 1 and _object_in(value) is not None:
+                return self._event()
+        elif field not in {b"", b"id", b"retry"} and not self._has_events:
+            self._other_lines.append(line)
+        return b""
+
+    def _event(self) -> bytes:
+        """Return the event of the lines since the last one; nothing if it only keeps the connection open."""
+        text = b"\n".join(self._data).strip()
+        name = self._name
+        self._data = []
+        self._name = b""
+        content = _object_in(text)
+        is_of_chat = self._is_streamed_chat or self.is_completion
+        if content is not None:
+            if is_of_chat and name != b"error" and not _says_something(content):
+                return b""
+            text = self._clean_event(content)
+        elif is_of_chat and text != b"[DONE]":
+            return b""
+        if not text:
+            return b""
+        heading = b"event: " + name + b"\n" if name else b""
+        return heading + b"data: " + text.replace(b"\n", b"\ndata: ") + b"\n\n"
+
+    def _clean_event(self, content: dict[str, Any]) -> bytes:
+        if self.is_completion:
+            for choice in _choices_in(content):
+                choice.pop("message", None)  # some servers repeat the whole text at the end
+        self.look_at(content)
+        if self.is_completion and content.get("usage"):
+            content.setdefault("choices", [])
+        return json.dumps(cleaned(content, is_event=True)).encode()
+
+
+def _says_something(content: Mapping[str, Any]) -> bool:
+    """Return whether an event of a streamed completion is more than a sign of life."""
+    is_error = "error" in {str(content.get("type")), str(content.get("object"))}
+    return is_error or "choices" in content or bool(content.get("usage")) or bool(content.get("error"))
 
 
 MOST_BYTES = 32 << 20
@@ -263,12 +467,15 @@ class Exchange:
             self.fault = Redirected(status, str(response.url), response.headers.get("location", ""))
             raise self.fault
 
-    def begin(self, kind: str, encoding: str) -> None:
-        """Begin the next body, given its content type and content encoding from the headers."""
+    def begin(self, kind: str, encoding: str, *, is_streamed_chat: bool) -> None:
+        """Begin the next body, given its content type and content encoding from the headers.
+
+        `is_streamed_chat` is true if a streamed chat completion in OpenAI's form was requested.
+        """
         # 32 KiB for each call of a batch are several times the size of a verdict.
         most_bytes, may_be_cut = MOST_BYTES + (32 << 10) * (self.n_results or 0), self.n_results is not None
         form = EventBody if kind.startswith("text/event-stream") and not may_be_cut else Body
-        self.body = form(most_bytes, encoding.strip().lower(), may_be_cut=may_be_cut)
+        self.body = form(most_bytes, encoding.strip().lower(), may_be_cut=may_be_cut, is_streamed_chat=is_streamed_chat)
 
     def read(self, raw: bytes | None) -> Iterator[bytes]:
         """Yield the bytes to pass on for a piece from the connection; None means its end."""
@@ -370,13 +577,24 @@ class _HandedOn:
         self._stream.close()
 
 
+def _requests_streamed_chat(request: Any) -> bool:
+    if not request.url.path.endswith("/chat/completions"):
+        return False
+    content = _object_in(request.content) or {}
+    return bool(content.get("stream"))
+
+
 def _guard_httpx(client: Any, body: type[_HandedOn]) -> None:
     """Patch the one function of httpx that every request passes through, including those of redirects."""
     send = client._send_single_request
 
     def watched_by(exchange: Exchange, response: Any) -> Any:
         response.headers.pop("content-length", None)
-        exchange.begin(response.headers.get("content-type", "").lower(), response.headers.pop("content-encoding", ""))
+        exchange.begin(
+            response.headers.get("content-type", "").lower(),
+            response.headers.pop("content-encoding", ""),
+            is_streamed_chat=_requests_streamed_chat(response.request),
+        )
         response.stream = body(response.stream, exchange)
         return response
 

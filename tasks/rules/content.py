@@ -1,4 +1,4 @@
-"""The content of a message in parts: its text, its thinking, and parts of other types."""
+"""The content of a message: its text, its thinking, and parts of other types."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,9 +19,12 @@ class Content:
     unknown_type: str | None = None
 
 
-def content_of(parts: list[Any]) -> Content:
-    """Return the content in a list of parts, each a text or an object with its type."""
+def content_of(value: Any) -> Content:
+    """Return the content in a text, or in a list of parts, each a text or an object with its type."""
     content = Content()
+    if value is None:
+        return content
+    parts = value if isinstance(value, list) else [value]
     for part in parts:
         kind = _type_of(part)
         if kind in _TEXT:
@@ -31,7 +34,7 @@ def content_of(parts: list[Any]) -> Content:
             else:
                 content.text += text
         elif kind.startswith(_THINKING):
-            content.thinking += _thinking_of(part, kind)
+            content.thinking += _texts_in(part)
         elif kind == "refusal":
             content.refusal += str(part.get("refusal") or "")
         else:
@@ -57,12 +60,30 @@ def _text_of(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _thinking_of(part: Mapping[str, Any], kind: str) -> str:
-    """Return the thinking in a part: a text, or a list of parts."""
-    for name in (kind, "thinking", "reasoning", "text", "summary"):
-        value = part.get(name)
-        if isinstance(value, str):
-            return value
-        if isinstance(value, list):
-            return content_of(value).text
+def thinking_of(message: Mapping[str, Any]) -> str:
+    """Return the thinking of a message that stands beside its content."""
+    for name in _THINKING_FIELDS:
+        thinking = _texts_in(message.get(name))
+        if thinking:
+            return thinking
     return ""
+
+
+_THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks", "thinking")
+_HOLDERS = ("thinking", "reasoning", "thought", "text", "content", "summary", "data")
+"""Fields of a piece of thinking that hold a text, or more pieces."""
+
+
+def _texts_in(value: Any) -> str:
+    """Return all texts in thinking, whose form each provider chooses: a text, an object or a list, also nested."""
+    texts = []
+    remaining = [value]
+    while remaining:
+        item = remaining.pop()
+        if isinstance(item, str):
+            texts.append(item)
+        elif isinstance(item, list):
+            remaining.extend(reversed(item))
+        elif isinstance(item, Mapping):
+            remaining.extend(item.get(name) for name in reversed(_HOLDERS))
+    return "".join(texts)

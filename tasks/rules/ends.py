@@ -27,12 +27,13 @@ class End(Enum):
 _COMPLETE = frozenset({
     "stop", "stopped", "stop_sequence", "stop_sequence_reached", "stop_criteria_met", "end_turn", "end_of_turn", "eos",
     "eos_token", "end_of_text", "endoftext", "end_of_sequence", "complete", "completed", "finish", "finished", "normal",
-    "succeeded",
+    "succeeded", "stopped_eos", "stopped_word", "stop_word", "stop_words", "stop_token", "stop_string",
+    "stop_string_found", "eos_found", "eos_id", "end_id", "eot",
 })  # fmt: skip
 _PARTS = (
     (End.FILTERED,
      r"filter|safety|refus|guardrail|prohibit|moderat|block|sensitive|toxic|recitation|spii|policy|flagged|armor"),
-    (End.CUT, r"length|max_|maximum|token_limit|tokens_limit|context|error_limit|^limit$"),
+    (End.CUT, r"length|max_|maximum|token_limit|tokens_limit|context|error_limit|^(?:stopped_)?limit$"),
     (End.TROUBLE,
      r"error|abort|cancel|time_?d?_?out|time_limit|overload|insufficient|unavailable|interrupt|disconnect|fail|crash"
      r"|preempt|queued|pending|progress|running|unfinished|not_finished|incomplete"),
@@ -49,8 +50,10 @@ def end_word(stated: Any) -> str | None:
 
 
 def plain_word(word: str) -> str:
-    """Return a word in the form in which words are compared: lower case, parts joined by `_`."""
-    return re.sub(r"[\s_-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word.strip())).lower()
+    """Return a word in the form in which words are compared: lower case, parts joined by `_`, without its type."""
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word.strip())
+    joined = re.sub(r"[\s._-]+", "_", parted).lower()
+    return re.sub(r"^(?:finish_|stop_)?reason_", "", joined)
 
 
 def meaning_of(word: str | None) -> End:
