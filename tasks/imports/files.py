@@ -166,7 +166,7 @@ def _csv_rows(file: Path) -> Sequence[Given]:
     and finds no rows if lines end in a carriage return; PyArrow (26) joins lines if a quote is closed too late.
     """
     csv.field_size_limit(2**31 - 1)  # a whole response is one cell
-    rows: list[Row] = []
+    rows: list[dict[Any, Any]] = []
     unread = "its headings"
     try:
         with open_regular(file) as opened:
