@@ -176,7 +176,9 @@ def change_cost_of_a_call(folder: Path) -> None:
         connection.execute("update calls set cost_usd = 2 * cost_usd where call_key = 'a'")
 
 
-def test_a_changed_number_of_a_call_is_reported_by_doctor_and_repaired_by_aggregate(folder: Path, run_here: Run) -> None:
+def test_a_changed_number_of_a_call_is_reported_by_doctor_and_repaired_by_aggregate(
+    folder: Path, run_here: Run
+) -> None:
     record(folder, "a", "run", NOW)
     record(folder, "b", "run", NOW)
     run_here("aggregate")
