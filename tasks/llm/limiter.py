@@ -127,14 +127,15 @@ class EndpointHealth:
     async def wait_for_success(self, failure: Failure, refused_s: float) -> None:
         """Wait until a call has succeeded that is not harmless, or none is left.
 
-        The endpoint is stopped if it refuses all its first calls, or if nothing shows that it accepts any.
+        The endpoint is stopped if it refuses all its first calls, or if nothing shows that it accepts
+        any that the account allows.
         """
         while not self.has_served and self.stopped is None:
             if self._first_refusals >= _REFUSALS_UNTIL_STOP:
                 self._stop(f"its first {self._first_refusals} calls were all refused, the last: {failure.error}")
             elif self._has_work:
                 await asyncio.sleep(0.02)
-            elif self.accepted_s < refused_s:
+            elif self.accepted_s < refused_s or failure.of_this_request.kind is Kind.FATAL:
                 self.stop(failure, self.probe_failure)
             else:
                 break

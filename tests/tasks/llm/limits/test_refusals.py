@@ -110,6 +110,15 @@ def test_what_is_about_the_account_is_never_a_refusal_and_the_next_run_tries_aga
     assert calling(call_to(server, "bad")).text == "fine"
 
 
+def test_if_the_account_allows_none_of_a_few_prompts_the_run_says_so(calling: Calling, serve: Serve) -> None:
+    server = serve(refusing(OF_THE_ACCOUNT["a budget"]))
+
+    replies = calling.at_once(*(call_to(server, f"bad {n}") for n in range(8)))
+
+    assert {_status(reply) for reply in replies} == {"provider_error"}
+    assert "the remaining budget does not cover" in str(calling.stopped.popitem()[1])
+
+
 def test_a_request_that_is_accepted_when_it_is_repeated_was_not_refused(calling: Calling, serve: Serve) -> None:
     server = serve(
         lambda request, number: GOOD if number or prompt_of(request) == "Hi" else failed(401, "Unauthorized")
