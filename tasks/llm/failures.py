@@ -214,6 +214,24 @@ _MARKUP = re.compile(r"(?is)<(script|style)\b.*?</\1>|<!--.*?-->|<[^<>]*>")
 _MOST_OF_PAGE = 10_000
 
 
+_SERVER_CODE = re.compile(r"(?i)server|internal|engine|overload|unavailable|time_?out|timed_out")
+_LIMIT_CODE = re.compile(r"(?i)rate_?limit|quota")
+
+
+def status_of_error(error: Any) -> int:
+    """Return the HTTP status of the same failure as an error in a reply, by its code."""
+    code = error.get("code") if isinstance(error, Mapping) else error
+    if isinstance(code, int) and 400 <= code < 600:
+        return code
+    if not isinstance(code, str):
+        return 500
+    if re.fullmatch(r"[45]\d\d", code):
+        return int(code)
+    if _LIMIT_CODE.search(code):
+        return 429
+    return 500 if _SERVER_CODE.search(code) else 400
+
+
 def failure_of_status(status: int, text: str) -> Failure:
     """Return the failure for a status and a body from a batch's file."""
     of_status = (REDIRECTED, Kind.BAD_REQUEST) if 300 <= status < 400 else _by_status(status, text)

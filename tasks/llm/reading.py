@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tasks.llm.environment import redacted, safe
-from tasks.llm.failures import failure_of_http, failure_of_status
+from tasks.llm.failures import failure_of_http, status_of_error
 from tasks.llm.replies import (
     EMPTY,
     OK,
@@ -23,7 +23,7 @@ from tasks.llm.replies import (
 )
 from tasks.llm.request import DECISIONS, EMBEDDING, RESPONSES
 from tasks.llm.transport import Body
-from tasks.llm.usage import NO_REPORT, Tokens, is_count, tokens_in
+from tasks.llm.usage import NO_REPORT, Tokens, tokens_in
 from tasks.rules.content import content_of
 from tasks.rules.ends import TOOL_CALLS, End, end_word, meaning_of, stated_end
 from tasks.rules.text.characters import one_line, storable
@@ -129,11 +129,10 @@ def _unreadable(body: Body, cause: str) -> Reply:
 
 
 def _error_inside(error: Any) -> Reply:
-    """Return the failure for an error that a provider put into a completion."""
-    code = _get(error, "code")
-    status = code if is_count(code) and 400 <= code < 600 else 500
-    message = json.dumps(error)
-    failure = failure_of_http(status, message, safe(f"HTTP {status}: {message}"), None)
+    """Return the failure for an error that a provider put into a reply."""
+    content = error.model_dump() if hasattr(error, "model_dump") else error
+    message = json.dumps(content, default=str)
+    failure = failure_of_http(status_of_error(content), message, safe(f"the reply has an error: {message}"), None)
     return failure._replace(is_unpaid=False).reply
 
 
@@ -198,12 +197,10 @@ def _kept(text: str | None, refusal: Any = None) -> Reply:
 def _from_response(response: Any, _: Body) -> Reply:
     status = end_word(getattr(response, "status", None))
     error = getattr(response, "error", None)
-    if status == "incomplete":
-        reason = str(_get(getattr(response, "incomplete_details", None), "reason") or "no reason given")
-        cut = Reply(TRUNCATED, error=safe(f"the reply is incomplete: {reason}"))
-        return replace(_FILTERED if meaning_of(reason) is End.FILTERED else cut, finish_reason=_name(reason))
     if status == "failed" or error:
-        return replace(_failed_response(error), finish_reason=_name(status))
+        return replace(_error_inside(error), finish_reason=_name(status))
+    if status == "incomplete":
+        status = end_word(_get(getattr(response, "incomplete_details", None), "reason")) or status
     items = response.output or ()
     messages = [item for item in items if _get(item, "type") == "message"]
     content = content_of([_plain(part) for item in messages for part in _get(item, "content") or ()])
@@ -214,17 +211,6 @@ def _from_response(response: Any, _: Body) -> Reply:
     if content.unknown_type is not None:
         return replace(_with_unknown_part(content.unknown_type), finish_reason=_name(status))
     return replace(_ended(reply, meaning_of(status), _name(status)), finish_reason=_name(status))
-
-
-_STATUS_OF_CODE = {"server_error": 500, "rate_limit_exceeded": 429, "vector_store_timeout": 500}
-"""Codes of failed responses that mean a temporary failure, with the HTTP status of the same failure."""
-
-
-def _failed_response(error: Any) -> Reply:
-    code = error if isinstance(error, str) else _get(error, "code")
-    status = _STATUS_OF_CODE.get(code, 400) if isinstance(code, str) else 500
-    failure = failure_of_status(status, str(error))
-    return failure._replace(error=safe(f"the response failed: {error}"), is_unpaid=False).reply
 
 
 def _plain(part: Any) -> Any:

@@ -293,7 +293,8 @@ class Body:
         choice = _first(choices)
         holders = (choice, content, content.get("delta"), _first(content.get("candidates")))
         words = [end_word(holder.get(name)) for holder in holders if isinstance(holder, dict) for name in _ENDS]
-        self.stated_end = next(filter(None, words), self.stated_end)
+        if meaning_of(self.stated_end) is End.COMPLETE:  # a word for a failure stands, whatever follows
+            self.stated_end = next(filter(None, words), self.stated_end)
 
     def _look_at_completion(self, content: Mapping[str, Any]) -> None:
         state = content.get("base_resp")  # of MiniMax, which states errors beside a reply
@@ -474,7 +475,9 @@ class Exchange:
         """
         # 32 KiB for each call of a batch are several times the size of a verdict.
         most_bytes, may_be_cut = MOST_BYTES + (32 << 10) * (self.n_results or 0), self.n_results is not None
-        form = EventBody if kind.startswith("text/event-stream") and not may_be_cut else Body
+        # Some servers name another type; a body without events is read as a whole reply.
+        has_events = is_streamed_chat or kind.startswith("text/event-stream")
+        form = EventBody if has_events and not may_be_cut else Body
         self.body = form(most_bytes, encoding.strip().lower(), may_be_cut=may_be_cut, is_streamed_chat=is_streamed_chat)
 
     def read(self, raw: bytes | None) -> Iterator[bytes]:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from tasks.console import notice
 from tasks.llm.calls.gateway import chat_arguments
 from tasks.llm.environment import filled_in, safe
-from tasks.llm.failures import failure_of, failure_of_status, with_hints
+from tasks.llm.failures import failure_of, failure_of_status, status_of_error, with_hints
 from tasks.llm.ledger.entries import (
     ENDED,
     SUBMITTED,
@@ -131,6 +131,8 @@ class BatchApi:
         custom_id, status, fault = str(line["custom_id"]), int(response.get("status_code") or 500), body.get("error")
         if isinstance(fault, Mapping) and fault.get("code") in {"batch_expired", "batch_cancelled"}:
             return custom_id, None
+        if status == 200 and fault and not body.get("choices"):
+            status = status_of_error(fault)
         if status != 200:
             return custom_id, with_hints(failure_of_status(status, as_text(body)), self._target).reply
         try:

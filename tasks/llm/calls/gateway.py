@@ -124,7 +124,7 @@ async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mappi
     has_usage = any(getattr(chunk, "usage", None) for chunk in stream.chunks)
     whole = _joined_stream(pieces, messages, has_usage=has_usage)
     if stream.received_finish_reason is None:
-        if not whole.choices:
+        if not whole.choices or not (whole.choices[0].message.content or has_usage):
             raise ConnectionError("the stream ended before the reply did")
         whole.choices[0].finish_reason = None  # LiteLLM puts `stop` where it received no word
     return whole

@@ -93,6 +93,33 @@ def test_a_word_for_a_limit_or_a_filter_is_a_permanent_failure(
     assert (FAILED[word], None, 1) == (reply.status, reply.text, len(server.book))
 
 
+STREAMED_ROUTES = [ROUTES["streamed"], ROUTES["openai-streamed"]]
+
+
+@pytest.mark.parametrize("target", STREAMED_ROUTES, ids=["vllm", "openai"])
+@pytest.mark.parametrize("word", ["length", "content_filter", "abort", "weird"])
+def test_a_word_for_a_failure_stands_whatever_follows_in_the_stream(word: str, target: dict[str, Any]) -> None:
+    expected = {"length": "truncated", "content_filter": "refused", "abort": "provider_error", "weird": "unclear"}
+    last_event = streamed(finish_reason="stop").partition("\n\n")[0]
+    body = streamed({"content": "Half of"}, finish_reason=word).replace("data: [DONE]", f"{last_event}\n\ndata: [DONE]")
+
+    reply = reply_to(body, EVENTS, **target)
+
+    assert reply.status == expected[word]
+    assert reply.text is None
+
+
+@pytest.mark.parametrize("target", STREAMED_ROUTES, ids=["vllm", "openai"])
+@pytest.mark.parametrize("kind", ["text/plain", "application/json", "application/x-ndjson"])
+def test_a_stream_under_another_content_type_is_read_as_a_stream(kind: str, target: dict[str, Any]) -> None:
+    good = reply_to(streamed({"content": [TEXT]}), {"Content-Type": kind}, **target)
+    odd = reply_to(streamed({"content": "Half of"}, finish_reason="weird"), {"Content-Type": kind}, **target)
+
+    assert good.text == "A debt."
+    assert odd.status == "unclear"
+    assert odd.prompt_tokens == 7
+
+
 UNKNOWN: list[Any] = ["weird", "Stopped?", "tool_calls", 5, 0, True, False, {}, [], {"type": "stop"}, ["stop"], "null"]
 
 
@@ -234,7 +261,24 @@ def test_the_status_of_a_response_is_its_end(status: Any, expected: str, n_calls
     assert (expected, n_calls) == (reply.status, len(server.book))
 
 
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("max_output_tokens", "truncated"),
+        ("content_filter", "refused"),
+        ("server_error", "provider_error"),
+        ("weird", "unclear"),
+    ],
+)
+def test_the_reason_of_an_incomplete_response_is_its_end(reason: str, expected: str, calling: Calling) -> None:
+    with response(status="incomplete", incomplete_details={"reason": reason}) as server:
+        reply = calling(call_to(server, **ROUTES["responses"]))
+
+    assert reply.status == expected
+
+
 @pytest.mark.parametrize(("error", "n_calls"), [
+    ({"code": "internal_error", "message": "boom"}, 2),
     ({"code": "server_error", "message": "boom"}, 2), ({"code": "rate_limit_exceeded", "message": "slow"}, 2),
     (None, 2), ({"code": "invalid_prompt", "message": "no"}, 1),
 ])  # fmt: skip

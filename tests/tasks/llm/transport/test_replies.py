@@ -57,17 +57,21 @@ def completion(**replaced: Any) -> HttpResponse:
 NO_COMPLETIONS = {
     **{body[:30]: HttpResponse(raw=body.encode("latin-1")) for body in (
         "[]", '"text"', "null", "{}", "5", "[" * 100_000, "\xff\xfe",
-        '{"id": NaN, "choices": [{"message": {"content": 5}}]}',
     )},
-    "choices that are a text": completion(choices="x"), "choices that are null": completion(choices=None),
-    "choices that are a number": completion(choices=5), "a choice that is null": completion(choices=[None]),
-    "a choice without a message": completion(choices=[{}]),
-    "a message that is a text": completion(choices=[{"message": "text"}]),
-    "a content that is a number": completion(choices=[{"message": {"role": "assistant", "content": 12}}]),
-    "a content that is an object": completion(choices=[{"message": {"role": "assistant", "content": {"a": 1}}}]),
     "an error in a good reply": HttpResponse(error={"message": "overloaded", "type": "server_error", "code": 500}),
     "a traceback": failed(500, 'broken\nTraceback (most recent call last):\n  File "/srv/app.py", line 3\nValueError'),
 }  # fmt: skip
+UNREADABLE = {
+    "choices that are a text": "x",
+    "choices that are null": None,
+    "choices that are a number": 5,
+    "a choice that is null": [None],
+    "a choice without a message": [{}],
+    "a message that is a text": [{"message": "text"}],
+    "a content that is a number": [{"message": {"role": "assistant", "content": 12}}],
+    "a content that is an object": [{"message": {"role": "assistant", "content": {"a": 1}}}],
+}
+"""Choices of a completion that has a report of usage, and no text."""
 NO_CODE = re.compile(r"\n|Traceback|File \"|site-packages|app\.py")
 
 
@@ -78,6 +82,23 @@ def test_no_completion_is_a_provider_error_of_one_line(kind: str, route: str, ca
     server = serve(NO_COMPLETIONS[kind])
     reply = calling(call_to(server, **ROUTES[route]))
     assert ("provider_error", None, 2) == (reply.status, reply.text, len(server.book))
+    assert not NO_CODE.search(reply.error or "\n")
+
+
+@pytest.mark.parametrize("route", ["vllm", "openai"])
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_a_paid_reply_that_cannot_be_read_is_a_failure_of_its_call_and_not_paid_again(
+    kind: str, route: str, calling: Calling, serve: Serve
+) -> None:
+    server = serve(completion(choices=UNREADABLE[kind]))
+
+    reply = calling(call_to(server, **ROUTES[route]))
+
+    assert reply.status in {"provider_error", "unclear"}
+    assert reply.text is None
+    assert reply.prompt_tokens == 1
+    assert len(server.book) == 1
+    assert list(calling.stopped.values()) == [None]
     assert not NO_CODE.search(reply.error or "\n")
 
 
