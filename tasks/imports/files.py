@@ -210,8 +210,9 @@ def _csv_reader(lines: Iterable[str]) -> "csv.DictReader[str]":
 
 
 def _separator_in(header: str) -> str:
-    """Return the separator that gives the most columns."""
-    return max(_SEPARATORS, key=lambda separator: len(next(csv.reader([header], delimiter=separator), [])))
+    """Return the separator that is most frequent outside of quotes."""
+    bare_header = re.sub(r'"[^"]*"', "", header)
+    return max(_SEPARATORS, key=bare_header.count)
 
 
 def is_filled(value: Any) -> bool:

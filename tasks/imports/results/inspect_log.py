@@ -201,7 +201,7 @@ def read_inspect(source: LogSource) -> Log:
 def _with_scores(header: Row, sample: Row) -> Row:
     """Return a sample with its scores by scorer; logs of version 1 have one scorer, which the results name."""
     score = sample.get("score")
-    if "scores" in sample or score is None:
+    if sample.get("scores") or score is None:
         return sample
     scorer = as_mapping(as_mapping(header.get("results")).get("scorer"))
     return {**sample, "scores": {text_or_none(scorer.get("name")) or "": score}}

@@ -76,16 +76,26 @@ ADD_SPEND = inserting("spend") + _updating("spend", {name: f"{name} + excluded.{
 """Its values: those of `spend_of`."""
 LOST_SPEND = f"""
     insert into spend
-    with known as (
-        select ?1 as run_id, ?2 as day, ?3 as purpose, ?4 as called_model,
-            max(count(*), 1) as calls, count(nullif(status, '{OK}')) as failed_calls,
-            max(count(*), 1) as unpriced_calls, null as prompt_tokens, null as cached_tokens,
+    with others as (
+        select coalesce(sum(calls), 0) as calls, coalesce(sum(failed_calls), 0) as failed_calls
+        from spend where run_id = ?1 and day = ?2 and purpose <> ?3 and called_model = ?4
+    ),
+    recorded as (
+        select max(count(*) - others.calls, 1) as calls,
+            max(count(nullif(status, '{OK}')) - others.failed_calls, 0) as failed_calls
+        from others
+        left join calls on run_id = ?1 and date(finished_at_s, 'unixepoch') = ?2 and model = ?4
+    ),
+    known as (
+        select ?1 as run_id, ?2 as day, ?3 as purpose, ?4 as called_model, calls, failed_calls,
+            calls as unpriced_calls, null as prompt_tokens, null as cached_tokens,
             null as completion_tokens, null as cost_usd
-        from calls where run_id = ?1 and date(finished_at_s, 'unixepoch') = ?2 and model = ?4
+        from recorded
     )
     select {", ".join(SPEND_COLUMNS)}, checksum_of({", ".join(SPEND_COLUMNS)}) from known
 """
-"""Its values: a key of `spend` whose sums are lost. All calls that are still there count as unpriced."""
+"""Its values: a key of `spend` whose sums are lost. The calls that are still there, but for those in sums of other
+purposes, count as unpriced."""
 SPEND_KEYS = "select distinct run_id, date(finished_at_s, 'unixepoch'), 'unknown', model from calls"
 """The keys of a damaged file's spend, if all of them are lost; calls do not store their purpose."""
 

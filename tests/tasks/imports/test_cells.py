@@ -211,6 +211,9 @@ SHEETS = {
     "a tab": "task\tmodel\tresponse\ttrial\nt2\tbell\tTwo.\t2\n",
     "a stated separator": "sep=;\r\ntask;model;response;trial\r\nt2;bell;Two.;2\r\n",
     "a stated separator in quotes": '\ufeff"sep=|"\ntask|model|response|trial\nt2|bell|Two.|2\n',
+    "semicolons in a quoted heading": (
+        'task,model,"response; final; the; last; one",response,trial\nt2,bell,none,Two.,2\n'
+    ),
     "a stated tab": "sep=\t\ntask\tmodel\tresponse\ttrial\nt2\tbell\tTwo.\t2\n",
     "a stated separator in capitals": "SEP=;\ntask;model;response;trial\nt2;bell;Two.;2\n",
     "a stated separator and spaces": "sep=; \ntask;model;response;trial\nt2;bell;Two.;2\n",

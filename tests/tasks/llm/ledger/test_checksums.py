@@ -5,6 +5,7 @@ import fcntl
 import sqlite3
 import struct
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -162,6 +163,21 @@ def test_a_damaged_sum_is_reported_with_its_run_and_stays_unknown_when_more_is_a
     assert "the cost of run run-2 on 2023-11-19 (judge, m) is lost" in printed
     assert [(row["run_id"], row["calls"], row["unpriced_calls"]) for row in unknown] == [("run-2", 2, 2)]
     assert [row["run_id"] for row in spend_in(tmp_path) if row["cost_usd"] is None] == ["run-2"]
+
+
+def test_a_lost_sum_counts_no_calls_of_another_purpose(tmp_path: Path) -> None:
+    sampled = [replace(entry(number), run_id="run", finished_at_s=1.7e9, purpose="sample") for number in range(2)]
+    judged = [replace(entry(number), run_id="run", finished_at_s=1.7e9) for number in range(2, N_CALLS)]
+    written(tmp_path, [*sampled, *judged])
+    with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as connection, connection:
+        connection.execute("update spend set cost_usd = cost_usd / 2 where purpose = 'judge'")
+
+    mend(tmp_path)
+
+    by_purpose = {row["purpose"]: row for row in spend_in(tmp_path)}
+    assert by_purpose["judge"]["calls"] == len(judged)
+    assert by_purpose["judge"]["cost_usd"] is None
+    assert by_purpose["sample"]["calls"] == len(sampled)
 
 
 def test_a_sum_that_is_damaged_while_a_run_adds_to_it_stays_damaged(tmp_path: Path) -> None:
