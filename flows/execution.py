@@ -77,12 +77,11 @@ class Execution:
         }  # fmt: skip
 
 
-def execute(
-    job: Job, work: Callable[[], Sequence[StageReport]], *, verifies_calls: bool = False
-) -> Execution:
+def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, verifies_calls: bool = False) -> Execution:
     """Do work on a warehouse as a run: its row in `runs` is written at the start and gets its outcome at the end.
 
-    Stored data is verified first; each call in the ledger only with `verifies_calls`. Work finished before an error or an interruption is stored and published.
+    Stored data is verified first; each call in the ledger only with `verifies_calls`. Work finished before an error or
+    an interruption is stored and published.
     """
     warehouse, execution, started_at = Warehouse(job.warehouse), Execution(job), datetime.now(UTC)
 

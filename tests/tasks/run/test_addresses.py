@@ -109,8 +109,21 @@ def test_an_empty_variable_is_no_address(monkeypatch: Patch) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    [" ", "\t", "localhost:8000/v1", "gateway.example", "//host/v1", "ftp://host/v1", "https://", "http:///v1",
-     "http://:8000/v1", "http://host:port/v1", "http://host:99999/v1", "http://my host/v1", "http://host/v1\n"],
+    [
+        " ",
+        "\t",
+        "localhost:8000/v1",
+        "gateway.example",
+        "//host/v1",
+        "ftp://host/v1",
+        "https://",
+        "http:///v1",
+        "http://:8000/v1",
+        "http://host:port/v1",
+        "http://host:99999/v1",
+        "http://my host/v1",
+        "http://host/v1\n",
+    ],
 )
 def test_an_address_that_no_request_can_use_is_refused_with_its_variable(address: str, monkeypatch: Patch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", address)
