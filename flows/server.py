@@ -109,7 +109,7 @@ def server_of(job: "Job") -> PrefectServer | None:
     Raises:
         UsageError: certificates or proxies of the environment cannot be used, so that no server could be reached.
     """
-    from tasks.llm.environment import refuse_unusable_network  # not for the server's own process
+    from tasks.llm.variables import refuse_unusable_network  # not for the server's own process
 
     refuse_unusable_network()
     if job.settings.prefect == "off" or os.environ.get("PRBENCH_PREFECT") == "off":
@@ -272,7 +272,7 @@ def check_server() -> tuple[bool | None, str]:
     where, url = PrefectServer(api.url).host_and_port, f"{api.url.rstrip('/')}/admin/version"
     try:
         anybody, with_secret = (httpx.get(url, headers=each).status_code for each in ({}, {"Authorization": secret}))
-    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:  # the last two: of unusable settings
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
         return False, f"{where} cannot be reached ({type(error).__name__}); start it, or correct PREFECT_API_URL"
     if anybody == httpx.codes.OK:
         return False, f"{where} requires no secret: anyone can have commands run; set PREFECT_SERVER_API_AUTH_STRING"

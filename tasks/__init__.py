@@ -6,7 +6,7 @@ go through a proxy of the environment, which could not reach them.
 
 import os
 
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_LOOPBACK = ("localhost", "127.0.0.1", "0.0.0.0", "::1")
 
 
 def _spare_loopback() -> None:

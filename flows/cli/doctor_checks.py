@@ -19,18 +19,17 @@ from tasks.config.settings import Alerts, Receiver
 from tasks.console import notice
 from tasks.llm.calls.gateway import probe
 from tasks.llm.embedded import weights_hash
-from tasks.llm.environment import (
-    filled_in,
-    key_state,
-    missing_variables,
-    proxies,
-    refuse_unreadable_certificates,
-    refuse_unusable_proxy,
-)
+from tasks.llm.environment import filled_in, key_state, missing_variables
 from tasks.llm.ledger.files import damage_in
 from tasks.llm.request import Target
 from tasks.llm.retirement import is_retired
 from tasks.llm.senders.pool import inspect as inspect_nodes
+from tasks.llm.variables import (
+    proxies,
+    refuse_unreadable_certificates,
+    refuse_unusable_network,
+    refuse_unusable_proxy,
+)
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.run.run_context import LEDGER, callees, retirement_line
@@ -71,12 +70,9 @@ def examine(job: Job, *, may_call: bool = False) -> list[SetupFinding]:
         SetupFinding("configuration", True, f"{settings.benchmark}, {numbers}, trials {settings.trials}"),
         _finding("data set", partial(_data_set, job)),
         *_network(),
-        *_models(job, may_call=may_call),
-        *_retirements(job, datetime.now(UTC).date()),
-        *_senders(job),
+        *_requests(job, may_call=may_call),
         *_alerts(settings.alerts),
         *stored,
-        SetupFinding("Prefect server", *check_server()),
         SetupFinding("versions", True, ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES)),
     ]
 
@@ -108,6 +104,23 @@ def _network() -> Iterator[SetupFinding]:
 def _proxy(name: str, address: str) -> str:
     refuse_unusable_proxy(name, address)
     return f"{_reached(address, name)}; requests to this machine do not use it"
+
+
+def _requests(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
+    """Yield the findings on models, on what calls them, and on Prefect's server.
+
+    Where the environment prevents every request, they are unknown: even an import of their libraries fails.
+    """
+    try:
+        refuse_unusable_network()
+    except UsageError:
+        for subject in ("models", "Prefect server"):
+            yield SetupFinding(subject, None, "not checked before the variable above is correct")
+        return
+    yield from _models(job, may_call=may_call)
+    yield from _retirements(job, datetime.now(UTC).date())
+    yield from _senders(job)
+    yield SetupFinding("Prefect server", *check_server())
 
 
 def _models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:

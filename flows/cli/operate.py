@@ -66,8 +66,9 @@ def doctor(context: Context, no_call: bool) -> int:
     """Check the setup.
 
     Checks the configuration, keys (never shown), endpoints, the Prefect server, the warehouse and the installed
-    versions. Each model is called once, with one token, to test its key. All stored data is read
-    and verified. The exit code is 2 if the configuration is broken, 3 if only stored data is damaged, and 1 for any
+    versions. Each model is called once, with one token, to test its key. All stored tables are read and verified, and
+    so is every call and sum of costs in the ledger, which takes some seconds for a million calls. `prbench aggregate`
+    repairs damage. The exit code is 2 if the configuration is broken, 3 if only stored data is damaged, and 1 for any
     other problem.
 
     Examples:

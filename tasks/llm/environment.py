@@ -1,56 +1,22 @@
-"""Environment variables: addresses and keys of providers, and secrets, which are removed from all stored texts.
-
-They include those of the `.env` file that LiteLLM reads when it is imported.
-"""
+"""Addresses and keys of providers, and secrets, which are removed from all stored texts."""
 
 import base64
-import importlib.util
 import json
 import os
 import re
-import ssl
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from tasks.console import rewrite_log_records
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.request import Target
+from tasks.llm.variables import read_env_file, refuse_unusable_address, variable
 from tasks.rules.errors import UsageError
 from tasks.rules.text.characters import one_line, storable, visible
 from tasks.rules.text.secrecy import REFERENCE, is_secret_name, secrets_in
-
-
-def variable(name: str) -> str | None:
-    """Return the value of an environment variable; None if it is not set."""
-    if name not in os.environ:
-        _read_env_file()
-    return os.environ.get(name)
-
-
-@cache
-def _read_env_file() -> None:
-    """Set the variables of LiteLLM's `.env` file now: keys are looked up before LiteLLM is imported."""
-    if file := env_file():
-        from dotenv import dotenv_values  # a dependency of LiteLLM
-
-        # Prefect's settings are left out: recording of a run must not depend on whether a key was looked up before.
-        for name, value in dotenv_values(file).items():
-            if value is not None and not name.startswith("PREFECT_"):
-                os.environ.setdefault(name, value)
-
-
-def env_file() -> Path | None:
-    """Return the file that LiteLLM reads: the nearest `.env` in the folders above its own; None if there is none."""
-    spec = importlib.util.find_spec("litellm")
-    if os.environ.get("LITELLM_MODE", "DEV") != "DEV" or spec is None or spec.origin is None:
-        return None
-    files = (folder / ".env" for folder in Path(spec.origin).parents)
-    return next((file for file in files if file.is_file()), None)
-
 
 _OPENAI = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
 _ANTHROPIC = ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL")
@@ -120,7 +86,7 @@ def address_of(name: str, parameters: Mapping[str, Any]) -> EnvironmentAddress |
     provider = parameters.get("custom_llm_provider") or _provider_of(name)
     for variable_name in address_variables(provider) if provider else ():
         if address := variable(variable_name):
-            _refuse_unusable_address(variable_name, address)
+            refuse_unusable_address(variable_name, address)
             return EnvironmentAddress(variable_name, address)
     # A program that uses the pipeline as a library may have set it.
     shared_address = getattr(sys.modules.get("litellm"), "api_base", None)
@@ -132,7 +98,7 @@ def _provider_of(name: str) -> str | None:
     provider, slash, _ = name.partition("/")
     if slash:
         return provider
-    _read_env_file()
+    read_env_file()
     listed = {each for names in _ADDRESSES.values() for each in names}
     if not any(each in listed or each.endswith("_API_BASE") for each in os.environ):
         return None  # LiteLLM's import takes seconds
@@ -205,101 +171,6 @@ def _named(target: Target) -> list[str]:
     query = urlsplit(target.api_base or "").query
     texts += [value for key, value in parse_qsl(query) if is_secret_name(key)]
     return list(dict.fromkeys(name for text in texts for name in REFERENCE.findall(text)))
-
-
-_FOLDER_OF_CERTIFICATES = "SSL_CERT_DIR"
-_CERTIFICATES = ("SSL_CERT_FILE", _FOLDER_OF_CERTIFICATES, "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-"""The variables that name certificates for every HTTPS request, of one library or another."""
-_PROXIES = ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY")
-_WEB = ("http", "https")
-
-
-def refuse_unusable_network() -> None:
-    """Refuse certificates and proxies with which every request would fail, even to this machine, without saying why.
-
-    Raises:
-        UsageError: a variable names certificates that cannot be read, or a proxy that no library here can use.
-    """
-    refuse_unreadable_certificates()
-    for name, address in proxies().items():
-        refuse_unusable_proxy(name, address)
-
-
-def refuse_unreadable_certificates() -> None:
-    """Refuse certificates that cannot be read.
-
-    Raises:
-        UsageError: a variable names nothing that exists, a folder instead of a file or the reverse, or a file without
-            certificates.
-    """
-    for name in _CERTIFICATES:
-        path = variable(name)
-        flaw = _flaw_of_certificates(name, path) if path else None
-        if flaw is not None:
-            raise UsageError(f"{name} is {path}, which cannot be used ({flaw}); correct or unset it")
-
-
-def _flaw_of_certificates(name: str, path: str) -> str | None:
-    """Return why the certificates that a variable names cannot be read; None if they can."""
-    if name == _FOLDER_OF_CERTIFICATES:
-        folders = [Path(folder) for folder in path.split(os.pathsep)]
-        if any(folder.is_dir() for folder in folders):
-            return None
-        return "it is no folder" if Path(path).exists() else "it does not exist"
-    if Path(path).is_dir():
-        return "it is a folder" if name == "SSL_CERT_FILE" else None
-    try:
-        ssl.create_default_context(cafile=path)
-    except FileNotFoundError:
-        return "it does not exist"
-    except OSError as error:
-        return f"no certificate in it: {error}"
-    return None
-
-
-def proxies() -> dict[str, str]:
-    """Return the address of each proxy that the environment names, by its variable; `http` is the default scheme."""
-    _read_env_file()
-    addresses = {}
-    for name in sorted(os.environ):
-        address = os.environ[name]
-        if name.upper() in _PROXIES and address:
-            addresses[name] = address if "://" in address else f"http://{address}"
-    return addresses
-
-
-def refuse_unusable_proxy(name: str, address: str) -> None:
-    """Refuse a proxy that no library here can use; SOCKS needs one that is not installed with this project.
-
-    Raises:
-        UsageError: its address has another scheme or no host, or is no address.
-    """
-    has_socks = importlib.util.find_spec("socksio") is not None
-    schemes = (*_WEB, "socks5", "socks5h") if has_socks else _WEB
-    hint = "" if has_socks or not address.startswith("socks5") else "; SOCKS needs the package socksio"
-    _refuse_unusable_address(name, address, schemes, hint)
-
-
-def _refuse_unusable_address(name: str, address: str, schemes: Collection[str] = _WEB, hint: str = "") -> None:
-    """Refuse an address from the environment that no request can use; it is not shown, for it may hold a secret."""
-    flaw = _flaw_of_address(address, schemes)
-    if flaw is not None:
-        raise UsageError(f"{name} cannot be used ({flaw}{hint}); correct or unset it")
-
-
-def _flaw_of_address(address: str, schemes: Collection[str]) -> str | None:
-    if not address.strip():
-        return "it is blank"
-    if address.split() != [address]:
-        return "it contains a space or a line break"
-    try:
-        parts = urlsplit(address)
-        parts.port  # noqa: B018 - it is read when it is looked up
-    except ValueError:
-        return "its host or port is invalid"
-    if parts.scheme not in schemes:
-        return f"it does not begin with {' or '.join(f'{scheme}://' for scheme in schemes)}"
-    return None if parts.hostname else "it has no host"
 
 
 REDACTED = "[redacted]"

@@ -8,16 +8,26 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
+from tasks.llm.variables import refuse_unreadable_certificates
+
 _must_price: ContextVar[bool] = ContextVar("must_price", default=True)
 
 
 @cache
 def litellm() -> Any:
-    """Return the module `litellm`; its import takes seconds."""
+    """Return the module `litellm`; its import takes seconds.
+
+    Raises:
+        UsageError: it cannot be imported, because certificates that the environment names cannot be read.
+    """
     # The price table comes with the package; without this the import asks the network for it three times.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ.setdefault("LITELLM_LOG", "ERROR")
-    import litellm as library
+    try:
+        import litellm as library
+    except OSError:  # the import reads the certificates
+        refuse_unreadable_certificates()
+        raise
 
     library.suppress_debug_info = True
     library.telemetry = False

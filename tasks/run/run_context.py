@@ -16,7 +16,7 @@ from tasks.console import notice
 from tasks.llm.calls.batches import Batching
 from tasks.llm.calls.gateway import Gateway, send
 from tasks.llm.embedded import weights_path
-from tasks.llm.environment import missing_variables, refuse_unusable_network
+from tasks.llm.environment import missing_variables
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.litellm_setup import warm_up
@@ -24,6 +24,7 @@ from tasks.llm.request import Call, Target, most_reply_tokens, prices_of
 from tasks.llm.retirement import is_retired, retirement_notice
 from tasks.llm.senders.cluster import refuse_without_ray
 from tasks.llm.senders.pool import SenderPool
+from tasks.llm.variables import refuse_unusable_network
 from tasks.rules.errors import UsageError
 from tasks.rules.text.numbers import counted
 from tasks.rules.variants import AUGMENTED

@@ -14,8 +14,8 @@ from tasks.config.job import Job
 from tasks.llm.ledger.ledger import spend_in
 from tasks.maintain.upkeep import latest_runs, spent
 from tests.faults.server import FaultServer, HttpResponse
-from tests.flows.conftest import Run
-from tests.kit import Patch, at, call_entry, job_on, recorded, response, row, written
+from tests.flows.conftest import Run, run_on
+from tests.kit import Patch, Printed, at, call_entry, job_on, recorded, response, row, stored, written
 from tests.tasks.llm.conftest import failed
 from warehouse import Warehouse
 from warehouse.files import write_sealed
@@ -163,45 +163,42 @@ def test_doctor_reports_a_proxy_that_no_library_can_use_and_goes_on(folder: Path
     monkeypatch.setenv("all_proxy", "socks://127.0.0.1:7890/")
     monkeypatch.setenv("PREFECT_API_URL", "http://prefect.example/api")
 
-    rows = findings(folder)
+    rows = findings(folder, models=[{"name": "openai/m"}])
 
     assert rows["proxy all_proxy"][0] is False
     assert rows["proxy all_proxy"][1].startswith("all_proxy cannot be used (")
-    assert rows["Prefect server"][0] is False
-    assert rows["Prefect server"][1].startswith("all_proxy cannot be used (")
+    assert rows["models"] == (None, "not checked before the variable above is correct")
+    assert rows["Prefect server"] == rows["models"]
+    assert rows["disk"][0] is True
 
 
-def change_cost_of_a_call(folder: Path) -> None:
-    with closing(sqlite3.connect(folder / "ledger/calls.sqlite")) as connection, connection:
+@pytest.fixture
+def changed_call(tmp_path: Path, capsys: Printed) -> Run:
+    """The command on a warehouse with two calls, of which one has another cost than was written."""
+    folder = stored(tmp_path, {})
+    record(folder / "data", "a", "run", NOW)
+    record(folder / "data", "b", "run", NOW)
+    with closing(sqlite3.connect(folder / "data/ledger/calls.sqlite")) as connection, connection:
         connection.execute("update calls set cost_usd = 2 * cost_usd where call_key = 'a'")
+    return run_on(folder, capsys)
 
 
-def test_a_changed_number_of_a_call_is_reported_by_doctor_and_repaired_by_aggregate(
-    folder: Path, run_here: Run
-) -> None:
-    record(folder, "a", "run", NOW)
-    record(folder, "b", "run", NOW)
-    run_here("aggregate")
-    change_cost_of_a_call(folder)
-
-    run_here("doctor", "--no-call", code=3)
-    reported = run_here.out
-    run_here("aggregate", code=3)
-    repaired = run_here.err
-    run_here("doctor", "--no-call")
+def test_a_changed_number_of_a_call_is_reported_by_doctor_and_gone_after_aggregate(changed_call: Run) -> None:
+    changed_call("doctor", "--no-call", code=3)
+    reported = changed_call.out
+    changed_call("aggregate", code=3)
+    repaired = changed_call.err
+    changed_call("doctor", "--no-call", code=0)
 
     assert "table calls: 1 row with a wrong checksum" in reported
     assert "`prbench aggregate` repairs" in reported
     assert "1 of 2 calls ever recorded were recovered" in repaired
 
 
-def test_aggregate_verifies_calls_without_a_report_by_doctor(folder: Path, run_here: Run) -> None:
-    record(folder, "a", "run", NOW)
-    change_cost_of_a_call(folder)
+def test_aggregate_verifies_calls_of_which_doctor_has_said_nothing(changed_call: Run) -> None:
+    changed_call("aggregate", code=3)
 
-    run_here("aggregate", code=3)
-
-    assert "table calls: 1 row with a wrong checksum" in run_here.err
+    assert "table calls: 1 row with a wrong checksum" in changed_call.err
 
 
 CALLED: dict[str, tuple[HttpResponse, bool | None, str]] = {

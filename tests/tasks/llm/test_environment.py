@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.environment import key_state, refuse_unusable_network
+from tasks.llm.environment import key_state
 from tasks.llm.request import Target
+from tasks.llm.variables import refuse_unusable_network
 from tasks.rules.errors import UsageError
 from tests.faults.server import FaultServer
 from tests.kit import Patch
@@ -69,6 +70,15 @@ def test_certificates_that_can_be_read_are_accepted(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
 
     refuse_unusable_network()
+
+
+def test_litellm_names_the_variable_if_it_cannot_be_imported(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from tasks.llm.litellm_setup import litellm; litellm()"]
+    environment = {**os.environ, "SSL_CERT_FILE": str(tmp_path)}
+
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert f"UsageError: SSL_CERT_FILE is {tmp_path}, which cannot be used (it is a folder)" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
