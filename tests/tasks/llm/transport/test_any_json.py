@@ -112,6 +112,29 @@ def outcomes(route: str, bodies: list[str]) -> list[Any]:
         return first
 
 
+NEEDED = {
+    ("error",), ("choices",), ("choices", 0), ("choices", 0, "message"), ("choices", 0, "delta"),
+    *(("choices", 0, name, field) for name in ("message", "delta") for field in ("content", "refusal")),
+    ("choices", 0, "finish_reason"),
+}  # fmt: skip
+"""The fields of a completion with its text, its end and its errors, and those that hold them."""
+
+
+@pytest.mark.parametrize("route", ["vllm", "openai", "streamed", "openai-streamed"])
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_no_json_in_a_field_that_is_not_needed_loses_a_reply(route: str, data: st.DataObject) -> None:
+    body, _ = ROUTES[route]
+    others = [path for path in paths_in(body) if path not in NEEDED]
+    changes = st.tuples(st.sampled_from(others), JSON)
+
+    drawn = data.draw(st.lists(changes, min_size=16, max_size=16))
+    replies = outcomes(route, [json.dumps(with_field(body, *change)) for change in drawn])
+
+    for reply, change in zip(replies, drawn, strict=True):
+        assert getattr(reply, "text", None) == "A debt.", (change, reply)
+
+
 STATUSES = {"ok", "empty", "unclear", "refused", "truncated", "provider_error", "context_length", "timeout"}
 
 
@@ -127,6 +150,17 @@ def test_each_field_may_hold_each_odd_value(route: str) -> None:
     bodies = [json.dumps(with_field(body, path, value)) for path in paths_in(body) for value in ODD]
     bodies += [json.dumps(with_field(body, path, "DEEP")).replace('"DEEP"', DEEP) for path in paths_in(body)]
     assert_outcomes(outcomes(route, bodies))
+
+
+@pytest.mark.parametrize("route", ["vllm", "openai", "streamed", "openai-streamed"])
+def test_no_odd_value_in_a_field_that_is_not_needed_loses_a_reply(route: str) -> None:
+    body, _ = ROUTES[route]
+    changes = [(path, value) for path in paths_in(body) if path not in NEEDED for value in ODD]
+
+    replies = outcomes(route, [json.dumps(with_field(body, *change)) for change in changes])
+
+    for reply, change in zip(replies, changes, strict=True):
+        assert getattr(reply, "text", None) == "A debt.", (change, reply)
 
 
 @pytest.mark.parametrize("route", ROUTES)

@@ -1,0 +1,359 @@
+"""Replies with fields that no standard has: what is not used of a paid reply cannot lose it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tasks.llm.replies import Kind, Reply
+from tasks.llm.request import Prices
+from tasks.rules.ends import End, meaning_of
+from tests.faults.server import HttpResponse
+from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to
+from tests.tasks.llm.transport.test_ends import (
+    EVENTS,
+    RESPONSE,
+    USAGE,
+    one_attempt,
+    reply_to,
+    response,
+    streamed,
+    whole,
+)
+
+pytestmark = pytest.mark.usefixtures("hurried")
+
+JSON = {"Content-Type": "application/json"}
+PRICES = Prices(1.0, None, 10.0, "a list")
+ROUTE_NAMES = ["hosted_vllm/c", "openai/c", "openrouter/a/b", "mistral/c"]
+STREAMED_NAMES = ["hosted_vllm/c", "openai/c", "openrouter/a/b"]
+
+
+@pytest.fixture(autouse=True)
+def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MISTRAL_API_KEY", "sk-of-the-tests")
+    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-of-the-tests")
+
+
+MESSAGE_FIELDS: dict[str, dict[str, Any]] = {
+    "reasoning as a list": {"reasoning_content": ["Hm."]},
+    "reasoning in parts": {"reasoning_content": [{"type": "text", "text": "Hm."}]},
+    "reasoning as an object": {"reasoning": {}},
+    "an empty audio": {"audio": {}},
+    "an empty function call": {"function_call": {}},
+    "another role": {"role": "model"},
+    "a number for thinking blocks": {"thinking_blocks": 5},
+    "a refusal that is a number": {"refusal": 5},
+    "half a tool call": {"tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}, 5]},
+    "annotations of another form": {"annotations": [{"type": "url_citation", "url_citation": 5}]},
+}
+TOP_FIELDS: dict[str, dict[str, Any]] = {
+    "a number for an id": {"id": 5},
+    "a time with fractions": {"created": 1727000000.5},
+    "a date": {"created": "2026-11-28T10:00:00Z"},
+    "a number for a fingerprint": {"system_fingerprint": 12},
+    "a list for a model": {"model": ["m"]},
+    "an error that is false": {"error": False},
+    "a name that LiteLLM uses itself": {"_hidden_params": 5},
+    "a service tier that is a number": {"service_tier": 5},
+}
+
+
+def with_top(body: str, fields: dict[str, Any]) -> str:
+    return json.dumps({**json.loads(body), **fields})
+
+
+def stream_with_top(body: str, fields: dict[str, Any]) -> str:
+    lines = []
+    for line in body.splitlines():
+        is_object = line.startswith("data: {")
+        lines.append(f"data: {with_top(line[6:], fields)}" if is_object else line)
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("name", ROUTE_NAMES)
+@pytest.mark.parametrize("fields", MESSAGE_FIELDS)
+def test_odd_fields_of_a_message_do_not_lose_it(fields: str, name: str) -> None:
+    body = whole({"content": "A debt.", **MESSAGE_FIELDS[fields]})
+
+    reply = reply_to(body, JSON, name=name, prices=PRICES)
+
+    assert reply.text == "A debt."
+    assert reply.prompt_tokens == USAGE["prompt_tokens"]
+    assert reply.cost_usd is not None
+
+
+@pytest.mark.parametrize("name", STREAMED_NAMES)
+@pytest.mark.parametrize("fields", MESSAGE_FIELDS)
+def test_odd_fields_of_a_piece_do_not_lose_a_stream(fields: str, name: str) -> None:
+    body = streamed({"content": "A "}, {"content": "debt.", **MESSAGE_FIELDS[fields]})
+
+    reply = reply_to(body, EVENTS, name=name, is_streamed=True, prices=PRICES)
+
+    assert reply.text == "A debt."
+    assert reply.prompt_tokens == USAGE["prompt_tokens"]
+
+
+@pytest.mark.parametrize("name", ROUTE_NAMES)
+@pytest.mark.parametrize("fields", TOP_FIELDS)
+def test_odd_fields_beside_the_choices_do_not_lose_a_reply(fields: str, name: str) -> None:
+    reply = reply_to(with_top(whole({"content": "A debt."}), TOP_FIELDS[fields]), JSON, name=name)
+
+    assert reply.text == "A debt."
+
+
+@pytest.mark.parametrize("name", STREAMED_NAMES)
+@pytest.mark.parametrize("fields", TOP_FIELDS)
+def test_odd_fields_beside_the_choices_do_not_lose_a_stream(fields: str, name: str) -> None:
+    body = stream_with_top(streamed({"content": "A debt."}), TOP_FIELDS[fields])
+
+    reply = reply_to(body, EVENTS, name=name, is_streamed=True)
+
+    assert reply.text == "A debt."
+
+
+async def test_odd_fields_do_not_lose_a_result_of_a_batch(calling: Calling, serve: Serve) -> None:
+    server = serve(HttpResponse("A debt."))
+    odd = b'"reasoning_content": ["Hm."], "audio": {}, "content"'
+    server.written = lambda line, _number: line.replace(b'"content"', odd)
+    call = call_to(server, name="openai/candidate")
+
+    (reply,) = (await calling.batched([call])).replies
+
+    assert reply.text == "A debt."
+
+
+@pytest.mark.parametrize("choices", [None, {}, "x", [None], [{}], [{"message": "text"}]], ids=str)
+@pytest.mark.parametrize("route", ["vllm", "openai"])
+def test_a_paid_reply_without_a_message_is_paid_once_and_counted(
+    choices: Any, route: str, calling: Calling, serve: Serve
+) -> None:
+    body = {"id": "c", "object": "chat.completion", "model": "m", "choices": choices, "usage": USAGE}
+    server = serve(HttpResponse(raw=json.dumps(body).encode()))
+    call = call_to(server, prices=PRICES, **ROUTES[route])
+
+    reply = calling(call)
+    calling(call)
+
+    assert reply.status == "provider_error"
+    assert reply.failure is not None
+    assert reply.failure.kind is Kind.DECLINED
+    assert reply.prompt_tokens == USAGE["prompt_tokens"]
+    assert reply.cost_usd is not None
+    assert len(server.book) == 1
+
+
+def test_paid_replies_that_cannot_be_read_are_no_sign_of_an_outage(calling: Calling, serve: Serve) -> None:
+    calling.concurrency = 1
+    body = {"id": "c", "choices": None, "usage": USAGE}
+    server = serve(HttpResponse(raw=json.dumps(body).encode()))
+
+    replies = calling.at_once(*(call_to(server, f"q{number}") for number in range(12)))
+
+    assert {reply.status for reply in replies} == {"provider_error"}
+    assert set(calling.stopped.values()) == {None}
+
+
+def event(**fields: Any) -> str:
+    head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    return json.dumps({**head, **fields})
+
+
+FIRST = event(choices=[{"index": 0, "delta": {"content": "A "}, "finish_reason": None}])
+LAST = event(choices=[{"index": 0, "delta": {"content": "debt."}, "finish_reason": "stop"}])
+REPORT = event(choices=[], usage=USAGE)
+KEPT_ALIVE: dict[str, str] = {
+    "comments": ": ping\n\n",
+    "a comment after an id": "id: 1\n: ping\n\n",
+    "a time to reconnect": "retry: 3000\n\n",
+    "empty data": "data:\n\n",
+    "a name alone": "event: ping\n\n",
+    "a named event without data": "event: keepalive\ndata: \n\n",
+    "an object": 'data: {"type": "ping"}\n\n',
+    "a named object": 'event: ping\ndata: {"type": "ping"}\n\n',
+    "an empty object": "data: {}\n\n",
+    "a comment as data": "data: : ping\n\n",
+    "an error that is null": 'data: {"error": null}\n\n',
+}
+
+
+@pytest.mark.parametrize("name", STREAMED_NAMES)
+@pytest.mark.parametrize("kind", KEPT_ALIVE)
+def test_a_sign_of_life_does_not_end_a_stream(kind: str, name: str) -> None:
+    sign = KEPT_ALIVE[kind]
+    body = f"{sign}id: 7\ndata: {FIRST}\n\n{sign}data: {LAST}\n\n{sign}data: {REPORT}\n\ndata: [DONE]\n\n{sign}"
+
+    reply = reply_to(body, EVENTS, name=name, is_streamed=True)
+
+    assert reply.text == "A debt."
+    assert reply.prompt_tokens == USAGE["prompt_tokens"]
+
+
+def over_lines(text: str) -> str:
+    lines = json.dumps(json.loads(text), indent=1).splitlines()
+    return "".join(f"data: {line}\n" for line in lines)
+
+
+FORMS: dict[str, str] = {
+    "data over several lines": f"{over_lines(FIRST)}\n{over_lines(LAST)}\n{over_lines(REPORT)}\ndata: [DONE]\n\n",
+    "lines that end with CR LF": f"data: {FIRST}\r\n\r\ndata: {LAST}\r\n\r\ndata: {REPORT}\r\n\r\ndata: [DONE]\r\n\r\n",
+    "no empty lines": f"data: {FIRST}\ndata: {LAST}\ndata: {REPORT}\ndata: [DONE]\n",
+    "no end of the last line": f"data: {FIRST}\n\ndata: {LAST}\n\ndata: {REPORT}",
+    "the whole text again at the end": f"data: {FIRST}\n\ndata: {LAST}\n\ndata: {REPORT}\n\n".replace(
+        '"choices": []', '"choices": [{"index": 0, "message": {"content": "A debt."}, "finish_reason": "stop"}]'
+    ),
+    "one event that is a whole reply": f"data: {whole({'content': 'A debt.'})}\n\ndata: [DONE]\n\n",
+}
+
+
+@pytest.mark.parametrize("name", STREAMED_NAMES)
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_of_a_stream_is_read(form: str, name: str) -> None:
+    reply = reply_to(FORMS[form], EVENTS, name=name, is_streamed=True)
+
+    assert reply.text == "A debt."
+    assert reply.prompt_tokens == USAGE["prompt_tokens"]
+
+
+@pytest.mark.parametrize("headers", [JSON, EVENTS], ids=["as JSON", "as events"])
+@pytest.mark.parametrize("end", ["stop", None])
+@pytest.mark.parametrize("name", STREAMED_NAMES)
+def test_a_whole_reply_to_a_streamed_call_is_a_reply(name: str, end: Any, headers: dict[str, str]) -> None:
+    body = json.dumps(json.loads(whole({"content": "A debt."}, end)), indent=1)
+
+    reply = reply_to(body, headers, name=name, is_streamed=True)
+
+    assert reply.text == "A debt."
+    assert reply.finish_reason == end
+    assert reply.prompt_tokens == USAGE["prompt_tokens"]
+
+
+def test_a_stream_that_is_cut_in_its_reasoning_counts_what_was_used() -> None:
+    body = f"data: {event(choices=[{'index': 0, 'delta': {'reasoning': 'Hm.'}}], usage=USAGE)}\n\ndata: [DONE]\n\n"
+
+    reply = reply_to(body, EVENTS, is_streamed=True)
+
+    assert reply.status == "provider_error"
+    assert reply.prompt_tokens == USAGE["prompt_tokens"]
+
+
+def test_tool_calls_log_probabilities_and_details_of_usage_are_read() -> None:
+    call = {"id": "t", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    logprobs = {"content": [{"token": "A debt.", "logprob": -0.1, "bytes": None, "top_logprobs": []}]}
+    body = json.loads(whole({"content": "A debt.", "tool_calls": [call]}, "tool_calls", logprobs=logprobs))
+    body["usage"] = {**USAGE, "prompt_tokens_details": {"cached_tokens": 2}}
+
+    reply = reply_to(json.dumps(body), JSON, wants_logprobs=True, ends_ok=("tool_calls",))
+
+    assert reply.finish_reason == "tool_calls"
+    assert reply.text == "A debt."
+    assert reply.cached_tokens == 2
+
+
+def test_log_probabilities_are_kept() -> None:
+    logprobs = {"content": [{"token": "A debt.", "logprob": -0.1, "bytes": None, "top_logprobs": []}]}
+
+    reply = reply_to(whole({"content": "A debt."}, logprobs=logprobs), JSON, wants_logprobs=True)
+
+    assert reply.logprobs == (("A debt.", -0.1),)
+
+
+@pytest.mark.parametrize("error", [{"code": "server_error", "message": "boom"}, "boom", {"code": "invalid_prompt"}])
+def test_a_completed_response_with_an_error_is_a_failure(error: Any) -> None:
+    with response(error=error) as server:
+        reply = one_attempt(server.api_base, **ROUTES["responses"])
+
+    assert reply.status == "provider_error"
+    assert reply.text is None
+    assert reply.prompt_tokens == USAGE["prompt_tokens"]
+
+
+def test_a_response_of_reasoning_alone_says_so() -> None:
+    reasoning = {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "Hm."}]}
+    with response(output=[reasoning]) as server:
+        reply = one_attempt(server.api_base, **ROUTES["responses"])
+
+    assert reply.status == "empty"
+    assert "only reasoning" in str(reply.error)
+
+
+THINKING_FIELDS: dict[str, Any] = {
+    "reasoning_details": [{"type": "reasoning.text", "text": "Hm."}],
+    "thinking_blocks": [{"type": "thinking", "thinking": "Hm."}],
+    "reasoning_content": "Hm.",
+    "thinking": "Hm.",
+    "reasoning": {"content": "Hm."},
+}
+
+
+@pytest.mark.parametrize("content", [None, "", " ", "\n"])
+@pytest.mark.parametrize("name", THINKING_FIELDS)
+def test_a_reply_of_reasoning_alone_says_so(name: str, content: Any) -> None:
+    message = {"content": content, name: THINKING_FIELDS[name]}
+    replies: list[Reply] = [
+        reply_to(whole(message), JSON),
+        reply_to(streamed(message), EVENTS, is_streamed=True),
+    ]
+
+    assert {reply.status for reply in replies} == {"empty"}
+    assert all("only `reasoning_content`" in str(reply.error) for reply in replies)
+
+
+MARKS: dict[str, dict[str, Any]] = {
+    "output_sensitive": {"output_sensitive": True},
+    "a code of the answer": {"base_resp": {"status_code": 1027, "status_msg": "output new_sensitive"}},
+    "a code of the prompt": {"base_resp": {"status_code": 1026, "status_msg": "input new_sensitive"}},
+}
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize("route", ["vllm", "openai", "streamed", "openai-streamed"])
+def test_what_a_provider_marks_as_sensitive_is_refused(mark: str, route: str, calling: Calling, serve: Serve) -> None:
+    is_streamed = "streamed" in route
+    if is_streamed:
+        body = stream_with_top(streamed({"content": "Half of"}), MARKS[mark])
+    else:
+        body = with_top(whole({"content": "Half of"}), MARKS[mark])
+    server = serve(HttpResponse(raw=body.encode(), headers=EVENTS if is_streamed else JSON))
+
+    reply = calling(call_to(server, **ROUTES[route]))
+
+    assert reply.status == "refused"
+    assert reply.text is None
+    assert reply.prompt_tokens == USAGE["prompt_tokens"]
+    assert len(server.book) == 1
+
+
+def test_a_state_of_success_is_none_of_an_error() -> None:
+    state = {"base_resp": {"status_code": 0, "status_msg": ""}, "output_sensitive": False}
+
+    reply = reply_to(with_top(whole({"content": "A debt."}), state), JSON)
+
+    assert reply.text == "A debt."
+
+
+COMPLETE = [
+    "FINISH_REASON_STOP", "REASON_STOP", "FinishReason.STOP", "stopped_eos", "stopped_word", "end_id", "stop_words",
+    "eosFound", "stopStringFound", "StopReason.END_TURN",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("word", COMPLETE)
+def test_words_of_success_of_other_servers_are_known(word: str) -> None:
+    assert meaning_of(word) is End.COMPLETE
+
+
+@pytest.mark.parametrize(("word", "end"), [
+    ("FINISH_REASON_UNSPECIFIED", End.UNKNOWN), ("FINISH_REASON_SAFETY", End.FILTERED), ("REASON_MAX_LEN", End.CUT),
+    ("stopped_limit", End.CUT), ("maxPredictedTokensReached", End.CUT), ("FinishReason.ERROR", End.TROUBLE),
+    ("reason_", End.UNKNOWN), ("stop_reason", End.UNKNOWN), ("userStopped", End.UNKNOWN),
+])  # fmt: skip
+def test_a_type_before_a_word_does_not_make_it_one_of_success(word: str, end: End) -> None:
+    assert meaning_of(word) is end
+
+
+def test_a_response_stays_one(calling: Calling) -> None:
+    with response() as server:
+        reply = calling(call_to(server, **ROUTES["responses"]))
+
+    assert reply.text == RESPONSE["output"][0]["content"][0]["text"]
