@@ -1,4 +1,4 @@
-"""HTTP below LiteLLM: redirects are refused, bodies are bounded, and invalid figures are removed.
+"""HTTP below LiteLLM: redirects are refused, bodies are bounded, and only what is used of a completion is passed on.
 
 LiteLLM creates its own clients, which follow redirects and read bodies of any size; so do the libraries behind Apprise.
 Their classes are patched once per process, when the first exchange begins, to ask the current exchange; outside of an
@@ -50,10 +50,10 @@ def _clean_completion(content: Mapping[str, Any], *, is_event: bool) -> dict[str
         "choices": [],
         "model": None,
     }
-    for choice in _choices_in(content):
-        message = _message_in(choice, is_event=is_event)
-        if message is not None:
-            clean["choices"].append(_clean_choice(choice, message, is_event=is_event))
+    choice = _first(content.get("choices"))
+    message = _message_in(choice, is_event=is_event)
+    if message is not None:
+        clean["choices"].append(_clean_choice(choice, message, is_event=is_event))
     for name in ("model", "system_fingerprint", "service_tier"):
         if isinstance(content.get(name), str):
             clean[name] = content[name]
@@ -67,15 +67,10 @@ def _clean_completion(content: Mapping[str, Any], *, is_event: bool) -> dict[str
     return clean
 
 
-def _choices_in(content: Mapping[str, Any]) -> list[dict[str, Any]]:
-    choices = content.get("choices")
-    if not isinstance(choices, list):
-        return []
-    return [choice for choice in choices if isinstance(choice, dict)]
-
-
-def _message_in(choice: Mapping[str, Any], *, is_event: bool) -> dict[str, Any] | None:
+def _message_in(choice: Any, *, is_event: bool) -> dict[str, Any] | None:
     """Return the message of a choice; that of an event may be without anything, or in one piece."""
+    if not isinstance(choice, dict):
+        return None
     message = choice.get("message")
     delta = choice.get("delta")
     for value in (delta, message) if is_event else (message, delta):
@@ -91,7 +86,7 @@ def _clean_choice(choice: Mapping[str, Any], message: Mapping[str, Any], *, is_e
         word = "stop" if word else None
     logprobs = choice.get("logprobs")
     return {
-        "index": choice["index"] if is_count(choice.get("index")) else 0,
+        "index": 0,  # one choice is requested; some servers count tokens here
         "delta" if is_event else "message": _clean_message(message),
         "finish_reason": word,
         "logprobs": logprobs if isinstance(logprobs, dict) else None,
@@ -268,7 +263,7 @@ class Body:
         if isinstance(content.get("answers"), list | dict):
             self.decisions = text
             return json.dumps(without_decisions(content)).encode()
-        if self._is_streamed_chat and _choices_in(content):
+        if self._is_streamed_chat and "choices" in content and not content.get("error"):
             return _as_events(content)
         clean = cleaned(content)
         return text if clean == content else json.dumps(clean).encode()
@@ -306,9 +301,7 @@ class Body:
         choice = _first(choices)
         if isinstance(choice, dict):
             self.error = self.error or choice.get("error")
-            message = _message_in(choice, is_event=self.is_stream)
-        else:
-            message = None
+        message = _message_in(choice, is_event=self.is_stream)
         if message is not None:
             self._look_at_message(message)
         elif choices != [] and not self.is_stream:
@@ -338,8 +331,9 @@ def _object_in(text: bytes) -> dict[str, Any] | None:
 def _as_events(content: Mapping[str, Any]) -> bytes:
     """Return a whole completion as the events of a streamed one. A whole reply needs no word for its end."""
     event = cleaned(content, is_event=True)
-    for choice in event["choices"]:
-        choice["finish_reason"] = choice["finish_reason"] or "stop"
+    event["choices"] = event["choices"] or [_clean_choice({}, {}, is_event=True)]
+    choice = event["choices"][0]
+    choice["finish_reason"] = choice["finish_reason"] or "stop"
     return b"data: " + json.dumps(event).encode() + b"\n\ndata: [DONE]\n\n"
 
 
@@ -419,9 +413,9 @@ class EventBody(Body):
         return heading + b"data: " + text.replace(b"\n", b"\ndata: ") + b"\n\n"
 
     def _clean_event(self, content: dict[str, Any]) -> bytes:
-        if self.is_completion:
-            for choice in _choices_in(content):
-                choice.pop("message", None)  # some servers repeat the whole text at the end
+        choice = _first(content.get("choices"))
+        if self.is_completion and isinstance(choice, dict):
+            choice.pop("message", None)  # some servers repeat the whole text at the end
         self.look_at(content)
         if self.is_completion and content.get("usage"):
             content.setdefault("choices", [])
