@@ -117,8 +117,8 @@ def _text_of(message: Any, body: Body) -> Reply:
     return reply
 
 
-def _only_reasoning(place: str) -> Reply:
-    return Reply(EMPTY, error=f"the reply has no text, only {place}; a higher `max_tokens` may help")
+def _only_reasoning(source: str) -> Reply:
+    return Reply(EMPTY, error=f"the reply has no text, only {source}; a higher `max_tokens` may help")
 
 
 def _unreadable(body: Body, cause: str) -> Reply:

@@ -442,12 +442,12 @@ def spend_of_harmless(target: Target, reply: Reply, run_id: str, purpose: str) -
 
 
 def _probed(target: Target, reply: Reply) -> Probed:
-    made = f"1 call of {counted(_harmless_tokens(target), 'token')}"
+    probe_call = f"1 call of {counted(_harmless_tokens(target), 'token')}"
     if (failure := reply.failure) is None:
         cost = "of unknown cost" if reply.cost_usd is None else f"{reply.cost_usd:.2g} USD"
-        return True, f"{made} succeeded ({reply.latency_s or 0:.1f} s, {cost})"
+        return True, f"{probe_call} succeeded ({reply.latency_s or 0:.1f} s, {cost})"
     if failure.kind is Kind.BUSY:
-        return None, f"{made}: the key was not tried: {reply.error}"
+        return None, f"{probe_call}: the key was not tried: {reply.error}"
     # If LiteLLM refuses a parameter, every call fails; if the server refuses the request, it has accepted the key.
     is_accepted = failure.kind in {Kind.BAD_REQUEST, Kind.DECLINED} and "UnsupportedParams" not in failure.error
-    return is_accepted, f"{made}: {'the key is accepted' if is_accepted else 'failed'}: {reply.error}"
+    return is_accepted, f"{probe_call}: {'the key is accepted' if is_accepted else 'failed'}: {reply.error}"

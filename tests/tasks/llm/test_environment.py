@@ -193,7 +193,7 @@ def test_addresses_that_users_exempt_from_proxies_stay_exempt(given: dict[str, s
 
     done = subprocess.run(command, env={**own, **given}, capture_output=True, text=True, check=True)
 
-    assert done.stdout.split() == ["a.example,b.example,localhost,127.0.0.1,::1"] * 2
+    assert done.stdout.split() == ["a.example,b.example,localhost,127.0.0.1,0.0.0.0,::1"] * 2
 
 
 def test_without_proxies_the_environment_stays_as_it_is() -> None:

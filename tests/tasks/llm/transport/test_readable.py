@@ -301,7 +301,7 @@ def test_a_reply_of_reasoning_alone_says_so(name: str, content: Any) -> None:
 
 MARKS: dict[str, dict[str, Any]] = {
     "output_sensitive": {"output_sensitive": True},
-    "a code of the answer": {"base_resp": {"status_code": 1027, "status_msg": "output new_sensitive"}},
+    "a code of the reply": {"base_resp": {"status_code": 1027, "status_msg": "output new_sensitive"}},
     "a code of the prompt": {"base_resp": {"status_code": 1026, "status_msg": "input new_sensitive"}},
 }
 
