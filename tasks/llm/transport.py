@@ -1,4 +1,4 @@
-"""HTTP below LiteLLM: redirects are refused, bodies are bounded, and invalid figures are removed.
+"""HTTP below LiteLLM: redirects are refused, bodies are bounded, and only what is used of a completion is passed on.
 
 LiteLLM creates its own clients, which follow redirects and read bodies of any size; so do the libraries behind Apprise.
 Their classes are patched once per process, when the first exchange begins, to ask the current exchange; outside of an
