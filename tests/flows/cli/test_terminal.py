@@ -87,7 +87,7 @@ def test_machines_get_every_character(
     piped = capfdbinary.readouterr().out
     of_rows = json.dumps([{"command": EVIL}], ensure_ascii=False, indent=2)
     of_line = json.dumps({"command": EVIL}, ensure_ascii=False)
-    wanted = {"csv": f"command\n{EVIL}", "json": of_rows, "jsonl": of_line}[file_format]
+    wanted = {"csv": f'command\n"{EVIL}"', "json": of_rows, "jsonl": of_line}[file_format]
     assert f"{wanted}\n".encode() == piped == file.read_bytes()
 
 
