@@ -154,7 +154,7 @@ def test_a_backfill_fills_in_what_is_missing_and_a_model_that_fails_holds_up_no_
     rest = filled.watched(*LATE_AND_LOCKED, code=3, refused="locked")
     sampled = Counter(rest.sampled)
     assert N_TASKS == sampled["late"]
-    assert 1 <= sampled["locked"] <= CONCURRENCY
+    assert 1 <= sampled["locked"] <= CONCURRENCY + 1  # the last one is a harmless request
     assert N_CRITERIA == rest.n_judged
     (stopped,) = [line for line in rest.output.stderr.splitlines() if "stopped for this run" in line]
     assert stopped.strip().startswith("hosted_vllm/locked at ")

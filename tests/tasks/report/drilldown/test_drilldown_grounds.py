@@ -13,6 +13,7 @@ from tasks.llm.ledger.entries import Entry
 from tasks.llm.replies import Reply
 from tasks.prompts import load_template
 from tasks.rules.conversation import judge_prompt
+from tasks.rules.text.characters import visible
 from tasks.rules.verdict import reminder
 from tasks.run.judge_configs import hash_of_template
 from tests.kit import admitted, combined, criterion, job_on, recorded, response, row, verdict, write_jsonl
@@ -83,7 +84,8 @@ def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_
     visit.page.locator(".exchange summary").first.click()
     visit.page.locator(".exchange pre").first.wait_for()
     assert [
-        judge_prompt(TEMPLATE, [("user", "Why t1?")], RESPONSE, criteria[0]["title"]), "no JSON", reminder("binary"),
+        visible(judge_prompt(TEMPLATE, [("user", "Why t1?")], RESPONSE, criteria[0]["title"])), "no JSON",
+        reminder("binary"),
         REPLY,
     ] == [each.text_content() for each in visit.page.locator(".exchange pre").all()]  # fmt: skip
     assert [

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Locator
 
 from tasks.figures.scope import task_key
+from tasks.rules.text.characters import visible
 from tests.tasks.report.browser import PHONE, Visit, visiting
 from tests.tasks.report.drilldown.drilled import Row, data, drill, held, response_rows_of, store, tiny_job
 
@@ -39,7 +40,9 @@ def test_attacks_in_texts_and_names_do_nothing(browser: Browser, hostile_site: P
         visit.page.locator("[name=b]").select_option(index=2)
         for task in tasks[1:12]:
             visit.page.locator("#next").click()
-            visit.page.wait_for_function("(id) => document.querySelector('h1').textContent === id", arg=task["task_id"])
+            visit.page.wait_for_function(
+                "(id) => document.querySelector('h1').textContent === id", arg=visible(task["task_id"])
+            )
             visit.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
             for link in visit.page.locator(".markdown a:visible").all()[:1]:
                 link.hover()
