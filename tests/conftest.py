@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import duckdb
@@ -69,3 +69,11 @@ def _no_earlier_damage_notices() -> Iterator[None]:
     yield
     if "warehouse.files" in sys.modules:
         sys.modules["warehouse.files"].pop_notices()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Escape lone surrogates in captured output, which processes of tests cannot send to each other."""
+    report = yield
+    report.sections = [(title, text.encode(errors="backslashreplace").decode()) for title, text in report.sections]
+    return report
