@@ -121,7 +121,7 @@ NEEDED = {
 
 
 @pytest.mark.parametrize("route", ["vllm", "openai", "streamed", "openai-streamed"])
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_no_json_in_a_field_that_is_not_needed_loses_a_reply(route: str, data: st.DataObject) -> None:
     body, _ = ROUTES[route]
@@ -164,7 +164,7 @@ def test_no_odd_value_in_a_field_that_is_not_needed_loses_a_reply(route: str) ->
 
 
 @pytest.mark.parametrize("route", ROUTES)
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_json_in_any_field_is_the_outcome_of_its_call(route: str, data: st.DataObject) -> None:
     body, _ = ROUTES[route]
