@@ -61,7 +61,7 @@ TOKENS = {
     "tests/flows": 53379,
     "tests/golden": 2383,
     "tests/mutants": 2745,
-    "tests/tasks": 267679,
+    "tests/tasks": 267691,
     "tests/warehouse": 12843,
     "warehouse": 14473,
     "warehouse/samples": 26,

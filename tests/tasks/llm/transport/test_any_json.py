@@ -120,6 +120,7 @@ NEEDED = {
 """The fields of a completion with its text, its end and its errors, and those that hold them."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("route", ["vllm", "openai", "streamed", "openai-streamed"])
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
@@ -163,6 +164,7 @@ def test_no_odd_value_in_a_field_that_is_not_needed_loses_a_reply(route: str) ->
         assert getattr(reply, "text", None) == "A debt.", (change, reply)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("route", ROUTES)
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
