@@ -147,8 +147,8 @@ class Ledger:
             PipelineError: the file is damaged.
         """
         history = self.history(call.key(parameters))
-        adopted_key = None if history.entries else call.adopted_key(parameters)
-        return history if adopted_key is None else self.history(adopted_key)
+        other_key = None if history.entries else call.adopted_key(parameters)
+        return history if other_key is None else self.history(other_key)
 
     def refuse_if_broken(self) -> None:
         """Raise an error if the ledger cannot be written, so that no call is made whose reply would be lost."""
