@@ -1,19 +1,30 @@
 """Figures on the command line: those that commands show, a list of all, and any single one in any format."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from flows.cli.options import SHOWS, Context, command
-from flows.cli.output import ENDINGS, FORMATS, show, show_json, show_nothing, show_table
+from flows.cli.output import (
+    markdown_text,
+    put,
+    put_bytes,
+    show,
+    show_figure,
+    show_json,
+    show_nothing,
+    show_records,
+    writing_table,
+)
 from tasks.rules.errors import UsageError
 
 if TYPE_CHECKING:
     from tasks.benchmarks.base import Benchmark
     from tasks.config.job import Job
-    from tasks.figures.figure import Column, Figure, Rows
+    from tasks.figures.figure import Figure, Rows
     from tasks.rules.records import ScoreDefinition
 
 
@@ -55,57 +66,93 @@ def show_parts(
         }
     notes = [*after(rows_by_part)] if after else []
     if not context.as_json and not any(rows_by_part.values()):
-        show_nothing(job, nothing or next(iter(figures.values())).empty)
+        show_nothing(context, job, nothing or next(iter(figures.values())).empty)
         figures = {}
-    present(context, figures, rows_by_part, notes, is_all=bool(given.get("is_all")))
+    present(context, figures, rows_by_part, notes, is_all=bool(given.get("is_all")), job=job)
 
 
 def present(
     context: Context, figures: "Mapping[str, Figure]", rows_by_part: "Mapping[str, Rows]", notes: Sequence[str] = (), *,
-    is_all: bool = False,
+    is_all: bool = False, job: "Job | None" = None,
 ) -> None:  # fmt: skip
-    """Show figures with their rows, as JSON or as tables.
+    """Show figures with their rows in the format of the command.
+
+    A format for one table (CSV, JSON Lines, Parquet) has the first figure with rows; a line names the others.
 
     Args:
         context: the command's context.
         figures: name in the JSON -> figure.
         rows_by_part: name in the JSON -> rows.
         notes: lines below all figures.
-        is_all: show all rows, not only those that are usually listed.
+        is_all: show all rows in a table, not only those that are usually listed.
+        job: the job whose data set the figures are about, if they are about one.
     """
+    filled = [(figure, rows_by_part[key]) for key, figure in figures.items() if rows_by_part[key]]
     if context.as_json:
         of_figures = [note for key, each in figures.items() for note in each.notes_on(rows_by_part[key])]
         with_notes = {**rows_by_part, "notes": list(dict.fromkeys([*of_figures, *notes]))}
-        show_json(rows_by_part.get("", with_notes))
-        return
+        show_json(rows_by_part.get("", with_notes), context.output)
+    elif context.file_format == "table":
+        with writing_table(context):
+            _show_tables(context, figures, rows_by_part, is_all=is_all)
+            for note in notes:
+                click.echo(note)
+    elif filled:
+        _write(context, filled, job)
+
+
+def _show_tables(
+    context: Context, figures: "Mapping[str, Figure]", rows_by_part: "Mapping[str, Rows]", *, is_all: bool
+) -> None:
     shown = set[str]()
     for key, figure in figures.items():
         rows = rows_by_part[key]
         if not rows and figure.empty:
             click.echo(f"{figure.title}: {figure.empty}")
-        show_columns(figure.columns, rows if is_all else figure.listed(rows), figure.title)
+        listed = rows if is_all else figure.listed(rows)
+        if listed:
+            show_figure(figure, listed, title=figure.title, is_wide=context.is_wide or context.output is not None)
         for note in (note for note in dict.fromkeys(figure.notes_on(rows)) if note not in shown):
             click.echo(note)
             shown.add(note)
-    for note in notes:
-        click.echo(note)
 
 
-def show_columns(columns: "Sequence[Column]", rows: "Rows", title: str | None = None) -> None:
-    """Show some columns of rows; a judge that all rows share is named below them."""
+def _write(context: Context, parts: "Sequence[tuple[Figure, Rows]]", job: "Job | None") -> None:
+    """Write figures with rows in a format for files."""
+    from tasks.console import notice
+    from tasks.exports.figure_files import figures_as_workbook, write_csv
+    from tasks.figures.rendering import as_csv
+
+    figure, rows = parts[0]
+    key = {} if job is None else job.key
+    if context.file_format == "markdown":
+        put(context, "\n".join(_markdown(part, has_heading=len(parts) > 1) for part in parts))
+        return
+    if context.file_format == "xlsx":
+        put_bytes(context, figures_as_workbook(key, parts))
+        return
+    if context.file_format != "csv":
+        show_records(context, rows)
+    elif context.output is None:
+        put(context, as_csv(list(rows[0]), rows))
+    else:
+        click.echo(write_csv(key, figure, rows, context.output).line)
+    if len(parts) > 1:
+        others = ", ".join(each.name for each, _ in parts[1:])
+        notice(f"{context.file_format} holds one table, {figure.name}; an .xlsx or .json file also has {others}")
+
+
+def _markdown(part: "tuple[Figure, Rows]", *, has_heading: bool) -> str:
     from tasks.figures.rendering import as_text
 
-    if not rows:
-        return
-    judges = {row["judge_config"] for row in rows} if "judge_config" in rows[0] else set()
-    titles, cells, right = as_text([each for each in columns if each.name != "judge_config" or len(judges) > 1], rows)
-    boards = [(row.get("judge_config"), row.get("split")) for row in rows]
-    show_table(titles, cells, title=title, right=right, groups=boards)
-    if len(judges) == 1:
-        click.echo(f"Judge: {judges.pop()}")
+    figure, rows = part
+    columns = as_text(figure.columns, rows)
+    cells = [[column.cells[index] for column in columns] for index in range(len(rows))]
+    heading = f"## {figure.title}\n\n" if has_heading else ""
+    return heading + markdown_text([column.heading for column in columns], cells)
 
 
-@command(location=(), output=("json", "verbose"))
+@command(location=(), output=SHOWS)
 def figures(context: Context) -> None:
     """List all figures.
 
@@ -125,21 +172,16 @@ def figures(context: Context) -> None:
          "Python" if figure.compute else relation_of(figure) or figure.query or "its own query")
         for figure in FIGURES.values()
     ]  # fmt: skip
-    show(["figure", "shows", "parameters", "source"], rows, context.table_format)
+    show(context, ["figure", "shows", "parameters", "source"], rows)
 
 
-@command("split", "model", "judge", "vintage-shown", "hard", "score", output=("json", "verbose"))
+@command("split", "model", "judge", "vintage-shown", "hard", "score", output=SHOWS)
 @click.argument("name", metavar="FIGURE")
 @click.argument("parameters", nargs=-1, metavar="[PARAMETER=VALUE]...")
 @click.option("--by", metavar="BREAKDOWN", help="Breakdown, if the figure has any.")
-@click.option("--format", "file_format", type=click.Choice([*FORMATS, "xlsx"]),
-              help="Format.  [default: by the ending of the file, else table]")  # fmt: skip
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Write to this file.")  # fmt: skip
 def figure(
-    context: Context, name: str, parameters: tuple[str, ...], is_hard: bool, score: str | None, by: str | None,
-    file_format: str | None, output: Path | None,
-) -> None:  # fmt: skip
+    context: Context, name: str, parameters: tuple[str, ...], is_hard: bool, score: str | None, by: str | None
+) -> None:
     """Show one figure, in any format.
 
     `prbench figures` lists all figures with their parameters. A parameter that is a list can be repeated. Rows and
@@ -160,9 +202,6 @@ def figure(
     given = parsed(shows, parameters)
     if by is not None and "breakdown" not in shows.given:
         raise UsageError(f"--by {by}: {name} cannot be broken down")
-    shape = file_format or ("json" if context.as_json else ENDINGS.get(output.suffix if output else "", "table"))
-    if shape in {"parquet", "xlsx"} and output is None:
-        raise UsageError(f"--format {shape}: cannot be shown; write it to a file with -o")
     with Warehouse(job.warehouse).reader() as reader:
         scope = Scope(job, reader, context.arguments.vintage, is_hard=is_hard, score=score)
         if is_hard and "is_hard" in shows.given:
@@ -171,32 +210,12 @@ def figure(
             is_board = "of_criteria" in shows.given
             given |= chosen(scope, by)[1] if is_board else {"breakdown": by}
         rows = scope.rows_of(shows, given)
-    _write(context, job, shows, rows, shape, output)
-
-
-def _write(context: Context, job: "Job", shows: "Figure", rows: "Rows", file_format: str, output: Path | None) -> None:
-    from tasks.figures.rendering import as_csv, as_text
-
-    if not rows:
-        show_nothing(job, shows.empty)
-    elif file_format == "table" and output is None:
-        present(context, dict.fromkeys([shows.name], shows), {shows.name: rows})
-    elif file_format == "parquet" and output is not None:
-        import polars
-
-        polars.from_dicts(rows, infer_schema_length=None).write_parquet(output)
-    elif output is not None and file_format in {"csv", "xlsx"}:
-        from tasks.exports.result_files import write_board
-        from tasks.figures.queries import relation_of
-
-        click.echo(write_board(job, rows, output, name=shows.name, relation=relation_of(shows)).line)
-    elif file_format == "csv":
-        click.echo(as_csv(list(rows[0]), rows), nl=False)
-    elif file_format == "markdown":
-        titles, cells, _ = as_text(shows.columns, rows)
-        show(titles, cells, file_format, output)
+    if context.as_json:
+        show_json(rows, context.output)
+    elif not rows:
+        show_nothing(context, job, shows.empty)
     else:
-        show(list(rows[0]), [list(row.values()) for row in rows], file_format, output)
+        present(context, {name: shows}, {name: rows}, job=job)
 
 
 @command(location=(), output=SHOWS)
@@ -223,7 +242,9 @@ def benchmarks(context: Context, name: str | None) -> None:
     if name is None:
         present(context, {"": BENCHMARKS}, {"": declared(None, {})})
     elif context.as_json:
-        show_json(_declared(load_benchmark(name)))
+        show_json(_declared(load_benchmark(name)), context.output)
+    elif context.file_format != "table" or context.output is not None:
+        raise UsageError(f"benchmarks {name}: shows no table; give --json, or leave --format and -o out")
     else:
         style: dict[str, Any] = {"sort_keys": False, "allow_unicode": True, "default_flow_style": None, "width": 110}
         click.echo(yaml.safe_dump(_declared(load_benchmark(name)), **style), nl=False)
@@ -281,8 +302,7 @@ def _formula(score: "ScoreDefinition") -> str:
 
 _CANNOT_BE_COMBINED = (
     ("--by", "--risk"), ("--by", "--selection"), ("--risk", "--selection"), ("--hard", "--selection"),
-    ("--score", "--risk"), ("--output", "--json"), ("--debiased", "--risk"), ("--debiased", "--selection"),
-    ("--debiased", "--output"),
+    ("--score", "--risk"), ("--debiased", "--risk"), ("--debiased", "--selection"),
 )  # fmt: skip
 
 
@@ -295,12 +315,9 @@ _CANNOT_BE_COMBINED = (
 @click.option("--selection", metavar="ID",
               help="Show only the tasks of one stored hard subset, by split, without ranks. ID: its id, a prefix of "
               "it, or `latest`.")  # fmt: skip
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Write a file for spreadsheets instead, .csv or .xlsx, with a line that explains each column: in "
-              "Excel on a second sheet, beside a CSV file in FILE-columns.csv.")  # fmt: skip
 @click.option("--debiased", "is_debiased", is_flag=True,
               help="Also show each score corrected by people's labels on a part of the verdicts.")  # fmt: skip
-def leaderboard(context: Context, output: Path | None, is_debiased: bool, **own: Any) -> None:
+def leaderboard(context: Context, is_debiased: bool, **own: Any) -> None:
     """Rank the models.
 
     Each score comes with its interval, its coverage, and its possible range: the lowest and the highest value once no
@@ -319,7 +336,7 @@ def leaderboard(context: Context, output: Path | None, is_debiased: bool, **own:
       prbench leaderboard --debiased      scores that people's labels correct
     """
     by = own["by"]
-    given = {"--risk": own["is_severity"], "--hard": own["is_hard"], "--json": context.as_json, "--output": output}
+    given = {"--risk": own["is_severity"], "--hard": own["is_hard"]}
     given |= {"--debiased": is_debiased, **{f"--{name}": own[name] for name in ("by", "selection", "score")}}
     for first, second in _CANNOT_BE_COMBINED:
         if given[first] and given[second]:
@@ -332,14 +349,10 @@ def leaderboard(context: Context, output: Path | None, is_debiased: bool, **own:
         return
     job = context.stored_job()
     rows = leaderboard_of(job, context.arguments.vintage, **own)
-    if output is not None:
-        from tasks.exports.result_files import write_board
-
-        click.echo(write_board(job, rows, output).line)
-    elif context.as_json:
-        show_json(rows)
+    if context.as_json:
+        show_json(rows, context.output)
     else:
-        show_leaderboard(job, rows)
+        show_leaderboard(context, job, rows)
 
 
 def leaderboard_of(job: "Job", vintage: str | None, **own: Any) -> "Rows":
@@ -349,16 +362,15 @@ def leaderboard_of(job: "Job", vintage: str | None, **own: Any) -> "Rows":
     return ranked(job, vintage=vintage, **own)
 
 
-def show_leaderboard(job: "Job", rows: "Rows") -> None:
-    """Show a leaderboard to people."""
+def show_leaderboard(context: Context, job: "Job", rows: "Rows") -> None:
+    """Show a leaderboard to people, or write it in another format than JSON."""
     if not rows:
-        show_nothing(job, "No model has a verdict in this selection yet.")
+        show_nothing(context, job, "No model has a verdict in this selection yet.")
         return
     from tasks.figures.shown.categories import CRITICAL
     from tasks.figures.shown.overview import LEADERBOARD
     from tasks.report.rendering.notices import terminal_notes
 
     figure = CRITICAL if "mistake_share" in rows[0] else LEADERBOARD
-    show_columns(figure.columns, rows)
-    for line in [*terminal_notes(job, rows), *figure.notes_on(rows)]:
-        click.echo(line)
+    untitled = replace(figure, title="")
+    present(context, {"": untitled}, {"": rows}, terminal_notes(job, rows), is_all=True, job=job)

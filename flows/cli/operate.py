@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from flows.cli.options import RUNS, SHOWS, WAREHOUSE, Context, Group, command, number
+from flows.cli.options import RUNS, TELLS, WAREHOUSE, Context, Group, command, number
 from flows.cli.output import finish, report_done, run_flow, show, show_json, show_table
 
 
@@ -60,7 +60,7 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
         serve_report(stored, index, port, is_live=is_live)
 
 
-@command(output=SHOWS)
+@command(output=TELLS)
 @click.option("--no-call", is_flag=True, help="Do not call the models.")
 def doctor(context: Context, no_call: bool) -> int:
     """Check the setup.
@@ -110,7 +110,7 @@ def check(context: Context, only_list: bool, accept: bool) -> int:
     expectations = expectations_of(load_benchmark(job.settings.benchmark))
     policies = policies_of(job, expectations)
     rows = list(dict.fromkeys((each.check, each.suite, policies[each.check], each.meaning) for each in expectations))
-    show(["check", "stage", "policy", "meaning"], rows, context.table_format)
+    show(context, ["check", "stage", "policy", "meaning"], rows)
     return 0
 
 
@@ -280,7 +280,7 @@ def certify(context: Context, file: Path) -> None:
 _ABOUT = ("split", "label", "judge", "vintage", "model", "score_name")
 
 
-@command(location=(), output=SHOWS)
+@command(location=(), output=TELLS)
 @click.argument("target", metavar="FILE|FOLDER|ADDRESS")
 @click.option("--digest", metavar="HEX", help="Digest that was published with the certificate; another one is refused.")
 @click.option("--texts", type=click.Path(path_type=Path), multiple=True, metavar="FILE|FOLDER",
@@ -316,13 +316,15 @@ def verify(context: Context, target: str, digest: str | None, texts: tuple[Path,
             # With all digits, which may differ.
             both = ((str(each.certified), str(each.recomputed)) for each in verification.differences)
             rows = [(*of_row, *values) for of_row, values in zip(about, both, strict=True)]
-            show_table(["leaderboard", *_ABOUT, "figure", "certified", "recomputed"], rows)
+            names = ["leaderboard", *_ABOUT, "figure", "certified", "recomputed"]
+            show_table(names, rows, essential=["split", "judge", "model", "figure", "certified", "recomputed"])
         for line in (*(verification.texts.differing if verification.texts else ()), *verification.lines):
             click.echo(line)
     return 0 if verification.is_confirmed else 1
 
 
 _SHOWN = ["response_id", "model", "task_id", "trial", "vintage", "source", "status", "chars_alnum"]
+_ESSENTIAL = ["response_id", "model", "task_id", "trial", "vintage", "chars_alnum"]
 
 
 @click.group(cls=Group)
@@ -363,7 +365,7 @@ def remove_response(
     if dry_run:
         shown = [tuple(row[name] for name in _SHOWN) for row in chosen(context.job, choice)]
         if shown or context.as_json:
-            show(_SHOWN, shown, context.table_format)
+            show(context, _SHOWN, shown, essential=_ESSENTIAL)
         else:
             click.echo("No stored response matches.")
         return 0

@@ -1,5 +1,6 @@
 """The options that commands share, in three groups; each command has those that affect it."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
@@ -63,8 +64,22 @@ Function = Callable[..., Any]
 _POSITIVE = click.IntRange(min=1)
 _PATH = click.Path(path_type=Path)
 
-SHOWS, ACTS, RUNS = ("json", "verbose"), ("json", "quiet", "verbose"), ("json", "quiet", "verbose", "no-prefect")
-"""Output options of a command that shows results, of one that does something and reports it, and of one that runs."""
+ENDINGS = {
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".parquet": "parquet",
+    ".md": "markdown",
+    ".txt": "table",
+    ".xlsx": "xlsx",
+}
+"""The format of a file by its ending."""
+FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown", "xlsx")
+BINARY = ("parquet", "xlsx")
+SHOWS = ("json", "wide", "format", "output", "verbose")
+"""Output options of a command that shows figures or other rows."""
+TELLS, ACTS, RUNS = ("json", "verbose"), ("json", "quiet", "verbose"), ("json", "quiet", "verbose", "no-prefect")
+"""Output options of a command that reports a state, of one that does something and reports it, and of one that runs."""
 ANY_LOCATION, WAREHOUSE = ("config", "warehouse", "benchmark"), ("config", "warehouse")
 """Location options of a command about one benchmark, and of a command about a whole warehouse."""
 EVALUATED = ("split", "model", "judge", "trials", "limit", "vintage", "night")
@@ -122,6 +137,12 @@ _OPTIONS: dict[str, GroupedOption] = {
         "Folder with the data.  [default: `warehouse:` in the configuration, else $PRBENCH_WAREHOUSE, else "
         "warehouse/data beside the configuration file, or in this folder if there is none]", type=_PATH),
     "benchmark": _value(LOCATION, "--benchmark", "NAME", "Benchmark to use.  [default: as configured]"),
+    "format": _value(OUTPUT, "--format file_format", "FORMAT",
+        f"Format of the result: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}.  [default: by the ending of the file, else "
+        "table]", type=click.Choice(FORMATS)),
+    "output": _value(OUTPUT, "-o --output", "FILE", "Write the result to this file.",
+        type=click.Path(path_type=Path, dir_okay=False)),
+    "wide": _flag(OUTPUT, "--wide is_wide", "Show all columns of a table, with headings in full."),
     "json": _flag(OUTPUT, "--json as_json", "Write the result as JSON to standard output."),
     "quiet": _flag(OUTPUT, "-q --quiet is_quiet", "Show neither progress nor a summary; errors remain."),
     "verbose": _flag(OUTPUT, "-v --verbose is_verbose", "Show log messages, and the traceback of an error."),
@@ -137,16 +158,21 @@ def number(names: str, default: int | None, text: str, *, least: int = 1) -> Cal
 
 @dataclass(frozen=True)
 class Context:
-    """The values of the shared options: the job and the output."""
+    """The values of the shared options: the job and the output.
+
+    `file_format` is one of `FORMATS`; the result goes to the file `output`, or to standard output.
+    """
 
     arguments: Arguments
-    as_json: bool
     is_verbose: bool
+    file_format: str = "table"
+    output: Path | None = None
+    is_wide: bool = False
 
     @property
-    def table_format(self) -> str:
-        """The format of a table: JSON with --json, else for people."""
-        return "json" if self.as_json else "table"
+    def as_json(self) -> bool:
+        """True if the result is JSON."""
+        return self.file_format == "json"
 
     @cached_property
     def job(self) -> "Job":
@@ -175,6 +201,24 @@ class Context:
         return on_stored_data(self.job, named | further)
 
 
+def chosen_format(as_json: bool, file_format: str | None, output: Path | None) -> str:
+    """Return the format of a result: the named one, else that of the file's ending, else a table.
+
+    Raises:
+        UsageError: two formats are named, the ending names none, or the format cannot be shown on a terminal.
+    """
+    if as_json and file_format not in {None, "json"}:
+        raise click.UsageError(f"--json and --format {file_format} cannot be combined; leave one out")
+    chosen = "json" if as_json else file_format
+    if chosen is None and output is not None:
+        chosen = ENDINGS.get(output.suffix.lower())
+        if chosen is None:
+            raise click.UsageError(f"-o {output}: the ending is none of {', '.join(ENDINGS)}; name the --format")
+    if chosen in BINARY and output is None and sys.stdout.isatty():
+        raise click.UsageError(f"--format {chosen}: cannot be shown on a terminal; write it to a file with -o or >")
+    return chosen or "table"
+
+
 def command(
     *options: str, of: Any = None, location: Sequence[str] = ANY_LOCATION, output: Sequence[str] = ACTS,
     texts: Mapping[str, str] | None = None, **settings: Any,
@@ -187,9 +231,17 @@ def command(
 
     def decorate(function: Function) -> click.Command:
         @wraps(function)
-        def wrapped(as_json: bool = False, is_verbose: bool = False, **given: Any) -> Any:
+        def wrapped(
+            as_json: bool = False,
+            is_verbose: bool = False,
+            file_format: str | None = None,
+            output: Path | None = None,
+            is_wide: bool = False,
+            **given: Any,
+        ) -> Any:
+            chosen = chosen_format(as_json, file_format, output)
             arguments = Arguments(**{one.name: given.pop(one.name) for one in fields(Arguments) if one.name in given})
-            return function(Context(arguments, as_json, is_verbose), **given)
+            return function(Context(arguments, is_verbose, chosen, output, is_wide), **given)
 
         new: click.Command = click.command(**{"cls": Command, **settings})(wrapped)
         for name in (*options, *location, *output):

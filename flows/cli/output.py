@@ -1,9 +1,11 @@
 """Output of rows and results, for people and machines: tables on standard output, other formats also to a file."""
 
+import io
 import json
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,67 +13,127 @@ import click
 
 from flows.cli.options import Context
 from tasks.console import exact
+from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.text.cells import csv_text, markdown_cell, sheet_cell
 from tasks.rules.text.characters import visible, visible_json
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from flows.execution import Execution
     from tasks.config.job import Job
+    from tasks.console.tables import Layout, TableColumn
+    from tasks.figures.figure import Figure
+    from tasks.figures.figure import Rows as FigureRows
     from tasks.run.writing import StageReport
 
 
 Rows = Sequence[Sequence[Any]]
-ENDINGS = {
-    ".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".parquet": "parquet", ".md": "markdown", ".xlsx": "xlsx",
-}  # fmt: skip
-"""The format of a file by its ending."""
-FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown")
 
 
-def show(columns: Sequence[str], rows: Rows, file_format: str, output: Path | None = None) -> None:
-    """Write rows in a text format to a file or to standard output.
+def show(context: Context, columns: Sequence[str], rows: Rows, *, essential: Sequence[str] = ()) -> None:
+    """Write rows in the command's format to its file or to standard output.
 
     On a terminal, control characters are made visible; elsewhere JSON is exact. No text in CSV is run as a formula, and
     none in Markdown is anything but text.
     """
-    if file_format == "table" and output is None:
-        show_table(columns, rows)
+    match context.file_format:
+        case "table":
+            with writing_table(context):
+                show_table(columns, rows, essential=essential, is_wide=context.is_wide or context.output is not None)
+        case "markdown":
+            put(context, markdown_text(columns, [[cell_text(value) for value in row] for row in rows]))
+        case "csv":
+            put(context, csv_text([sheet_cell(value) for value in row] for row in (columns, *rows)))
+        case _:
+            show_records(context, [dict(zip(columns, row, strict=True)) for row in rows])
+
+
+def show_records(context: Context, records: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows as JSON, JSON Lines, Parquet or a workbook."""
+    match context.file_format:
+        case "json":
+            show_json([_finite(record) for record in records], context.output)
+        case "jsonl":
+            put(context, "".join(_json(_finite(record), indent=None) for record in records), is_json=True)
+        case "parquet":
+            import polars
+
+            content = io.BytesIO()
+            polars.from_dicts(records, infer_schema_length=None).write_parquet(content)
+            put_bytes(context, content.getvalue())
+        case _:
+            from tasks.exports.figure_files import Sheet, workbook
+
+            put_bytes(context, workbook([Sheet("rows", records)]))
+
+
+def _finite(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row without NaN and infinity, which JSON does not have."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in record.items()
+    }
+
+
+def markdown_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as a table in Markdown."""
+    lines = [[markdown_cell(cell) for cell in row] for row in (columns, *rows)]
+    lines.insert(1, ["---"] * len(columns))
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+@contextmanager
+def writing_table(context: Context) -> Iterator[None]:
+    """Write what is printed until the block ends to the command's file, if it has one."""
+    if context.output is None:
+        yield
         return
-    if is_json := file_format.startswith("json"):
-        # JSON has no NaN and no infinity.
-        values = ([None if isinstance(v, float) and not math.isfinite(v) else v for v in row] for row in rows)
-        records = [dict(zip(columns, row, strict=True)) for row in values]
-        text = _json(records) if file_format == "json" else "".join(_json(each, indent=None) for each in records)
-    elif file_format == "csv":
-        text = csv_text([sheet_cell(value) for value in row] for row in (columns, *rows))
-    else:
-        lines = [[markdown_cell(cell_text(value)) for value in row] for row in (columns, *rows)]
-        lines.insert(1, ["---"] * len(columns))
-        text = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-    if output is None:
-        _put(text, is_json=is_json)
-    else:
-        output.write_text(text, encoding="utf-8")
+    with disk_errors(context.output), context.output.open("w", encoding="utf-8") as file, redirect_stdout(file):
+        yield
 
 
-def show_nothing(job: "Job", sentence: str) -> None:
-    """Print that no row was found, by default in general words, and a summary of the stored data."""
+def show_nothing(context: Context, job: "Job", sentence: str) -> None:
+    """Print that no row was found, by default in general words, and a summary of the stored data.
+
+    Raises:
+        UsageError: the result was to be written to a file.
+    """
     from tasks.run.stored_data import stored_in_words
 
-    click.echo(f"{sentence or 'There is nothing to show yet.'} {stored_in_words(job)}")
+    text = f"{sentence or 'There is nothing to show yet.'} {stored_in_words(job)}"
+    if context.output is not None:
+        raise UsageError(f"-o {context.output}: not written. {text}")
+    click.echo(text)
 
 
-def show_json(value: Any) -> None:
-    """Print a result as JSON."""
-    _put(_json(value), is_json=True)
+def show_json(value: Any, output: Path | None = None) -> None:
+    """Write a result as JSON to a file or to standard output."""
+    _put(_json(value), output, is_json=True)
 
 
 def _json(value: Any, indent: int | None = 2) -> str:
     return json.dumps(value, default=str, ensure_ascii=False, indent=indent) + "\n"
 
 
-def _put(text: str, *, is_json: bool) -> None:
-    if sys.stdout.isatty():
+def put(context: Context, text: str, *, is_json: bool = False) -> None:
+    """Write a text to the command's file or to standard output."""
+    _put(text, context.output, is_json=is_json)
+
+
+def put_bytes(context: Context, content: bytes) -> None:
+    """Write bytes to the command's file or to standard output."""
+    if context.output is None:
+        exact(sys.stdout).buffer.write(content)
+    else:
+        with disk_errors(context.output):
+            context.output.write_bytes(content)
+
+
+def _put(text: str, output: Path | None, *, is_json: bool) -> None:
+    if output is not None:
+        with disk_errors(output):
+            output.write_text(text, encoding="utf-8")
+    elif sys.stdout.isatty():
         sys.stdout.write((visible_json if is_json else visible)(text))
     else:
         exact(sys.stdout).write(text)
@@ -80,52 +142,101 @@ def _put(text: str, *, is_json: bool) -> None:
 _WITHOUT_LIMIT = 10**6
 
 
-def show_table(
-    columns: Sequence[str], rows: Rows, *, title: str | None = None, right: Sequence[bool] = (),
-    groups: Sequence[Any] = (),
-) -> None:  # fmt: skip
-    """Show a table for people; numbers, and the columns marked in `right`, are right-aligned.
+def show_table(names: Sequence[str], rows: Rows, *, essential: Sequence[str] = (), is_wide: bool = False) -> None:
+    """Show rows as a table for people; a column of numbers is right-aligned (see `print_table`)."""
+    from tasks.console.tables import TableColumn
 
-    On a terminal that is too narrow, the last columns are left out and listed below. `groups` holds the group of each
-    row; a line separates groups.
-    """
-    from rich.table import Table
+    columns = []
+    for index, name in enumerate(names):
+        values = [row[index] for row in rows]
+        is_number = bool(values) and all(isinstance(value, int | float | None) for value in values)
+        cells = [cell_text(value) for value in values]
+        columns.append(TableColumn(name, visible(name), cells, is_number, name in essential))
+    print_table(columns, is_wide=is_wide)
+
+
+def show_figure(figure: "Figure", rows: "FigureRows", *, title: str = "", is_wide: bool = False) -> None:
+    """Show rows of a figure as a table for people (see `print_table`)."""
+    from tasks.figures.rendering import as_text
+
+    columns = as_text(figure.columns, rows, figure.essential.split())
+    names_of_boards = figure.boards.split()
+    boards = [column for column in columns if column.name in names_of_boards]
+    shown = columns if is_wide else [column for column in columns if column not in boards]
+    print_table(shown, boards, title=title, is_wide=is_wide)
+
+
+def print_table(
+    columns: "Sequence[TableColumn]",
+    boards: "Sequence[TableColumn]" = (),
+    *,
+    title: str = "",
+    is_wide: bool = False,
+) -> None:
+    """Print a table, on a terminal in its width (`tasks.console.tables.layout`); wide, it has all columns in full."""
     from rich.text import Text
 
     from tasks.console.printing import VisibleConsole
+    from tasks.console.tables import layout, wide_layout
 
-    table = Table(title=Text(title) if title else None, title_justify="left", header_style="bold")
-    for index, column in enumerate(map(visible, columns)):
-        holds_numbers = bool(rows) and all(isinstance(row[index], int | float | None) for row in rows)
-        is_number = right[index] if right else holds_numbers
-        width = len(column) if is_number else None
-        side: Literal["right", "left"] = "right" if is_number else "left"
-        table.add_column(Text(column), justify=side, no_wrap=is_number, overflow="fold", min_width=width)
-    groups = groups or [None] * len(rows)
-    for row, group, following in zip(rows, groups, [*groups[1:], None], strict=False):
-        table.add_row(*(Text(cell_text(value)) for value in row), end_section=group != following)
+    if not columns:
+        return
     console = VisibleConsole()
-    if not console.is_terminal:
+    width = console.width if console.is_terminal and not is_wide else None
+    table_layout = wide_layout(columns) if is_wide else layout(columns, boards, width)
+    if width is None:
         console = VisibleConsole(width=_WITHOUT_LIMIT)
-    unlimited = console.options.update(width=_WITHOUT_LIMIT)
-    while len(table.columns) > 1 and console.measure(table, options=unlimited).minimum > console.width:
-        table.columns.pop()
-    console.print(table)
-    if hidden := columns[len(table.columns) :]:
-        console.print(f"A wider terminal also shows: {', '.join(hidden)}", style="dim", markup=False)
+    with console.capture() as capture:
+        for line in filter(None, (title, table_layout.heading)):
+            console.print(Text(visible(line), style="bold"))
+        for number, (heading, indices) in enumerate(table_layout.groups().items()):
+            if heading:
+                console.print(Text(heading, style="bold"))
+            console.print(_table(table_layout, indices, has_header=number == 0))
+        if table_layout.hidden:
+            hidden = ", ".join(table_layout.hidden)
+            console.print(Text(f"A wider terminal (or --wide) also shows: {hidden}", style="dim"))
+    lines = capture.get().removesuffix("\n").split("\n")
+    console.file.write("".join(f"{line.rstrip()}\n" for line in lines))
+
+
+def _table(table_layout: "Layout", indices: Sequence[int], *, has_header: bool) -> "Table":
+    """Return a table of some rows, whose columns have the widths of the layout."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from tasks.console.tables import GAP
+
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, GAP - 1, 0, 0),
+        header_style="bold",
+        show_header=has_header,
+    )
+    for column, width in zip(table_layout.columns, table_layout.widths, strict=True):
+        side: Literal["right", "left"] = "right" if column.is_number else "left"
+        table.add_column(Text(column.heading), justify=side, overflow="fold", width=width)
+    for index in indices:
+        table.add_row(*(Text(column.cells[index]) for column in table_layout.columns))
+    return table
 
 
 def cell_text(value: Any) -> str:
     """Return a value as text for people."""
+    from tasks.console.tables import ABSENT, one_line_text
+
     if value is None:
-        return "–"
+        return ABSENT
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.1f}"
     if isinstance(value, list | tuple):
         value = ", ".join(map(str, value))
-    return visible(str(value).replace("\r\n", " ").replace("\n", " "))
+    return one_line_text(str(value))
 
 
 def run_flow(context: Context, name: str) -> "Execution":

@@ -8,7 +8,7 @@ import click
 
 from flows.cli.figures import present, show_parts
 from flows.cli.options import EVALUATED, SHOWS, Context, command
-from flows.cli.output import refuse_early, show_json, show_table
+from flows.cli.output import refuse_early, show, show_json, show_table, writing_table
 
 if TYPE_CHECKING:
     from flows.execution import Execution
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 _COLUMNS = ["stage", "model or judge", "responses of", "calls", "prompt tokens", "completion tokens", "USD", "lengths"]
+_ESSENTIAL = ["stage", "model or judge", "responses of", "calls", "USD"]
 
 
 @command(*EVALUATED, output=SHOWS)
@@ -62,18 +63,21 @@ def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> i
     retirements = list(_retirements(job))
     if context.as_json:
         calls = {"calls": list(map(vars, planned)), "analyses": list(map(vars, analyses))}
-        show_json(calls | {"total": vars(total), "without_cap": without_cap, "retirements": retirements})
+        plan_as_json = calls | {"total": vars(total), "without_cap": without_cap, "retirements": retirements}
+        show_json(plan_as_json, context.output)
         return 0
-    show_calls([*planned, total])
     for line in lines_on_unadopted(job):
         click.echo(line, err=True)
-    for line in without_cap:
-        click.echo(f"A cap would be refused: {line}")
-    for line in retirements:
-        click.echo(line)
-    if analyses:
-        click.echo("Analyses, which have commands of their own and are not part of a run:")
-        show_calls(analyses)
+    if context.file_format != "table":
+        show(context, _COLUMNS, _rows([*planned, total, *analyses]))
+        return 0
+    with writing_table(context):
+        show_calls(context, [*planned, total])
+        for line in [*(f"A cap would be refused: {line}" for line in without_cap), *retirements]:
+            click.echo(line)
+        if analyses:
+            click.echo("Analyses, which have commands of their own and are not part of a run:")
+            show_calls(context, analyses)
     return 0
 
 
@@ -93,29 +97,51 @@ def _show_stopping(context: Context, job: "Job") -> None:
 
     compared, calls = plan_stopping(job)
     if context.as_json:
-        show_json({"comparisons": compared, "calls": calls})
+        show_json({"comparisons": compared, "calls": calls}, context.output)
     elif not compared:
         click.echo("Nothing is compared yet, so all tasks are evaluated; `prbench plan` shows the calls.")
+    elif context.file_format != "table":
+        show(context, *_stopping_table(calls))
     else:
-        for rows in filter(None, (compared, calls)):
-            cells = [list(map(_expected, row.values())) for row in rows]
-            show_table([name.replace("_", " ") for name in rows[0]], cells)
+        with writing_table(context):
+            for rows in filter(None, (compared, calls)):
+                names, cells = _stopping_table(rows)
+                show_table(names, cells, essential=names)
+
+
+def _stopping_table(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[Any]]]:
+    names = [name.replace("_", " ") for name in rows[0]]
+    return names, [[_expected(value) for value in row.values()] for row in rows]
 
 
 def _expected(value: Any) -> Any:
     return "{median:,.0f} ({low:,.0f} to {high:,.0f})".format(**value) if isinstance(value, dict) else value
 
 
-def show_calls(planned: "Sequence[Planned]") -> None:
+def show_calls(context: Context, planned: "Sequence[Planned]") -> None:
     """Show planned calls with their tokens and cost."""
-    show_table(_COLUMNS, [
-        (each.purpose, each.label, each.model, each.calls, each.prompt_tokens, each.completion_tokens, _usd(each),
-         each.basis)
-        for each in planned
-    ])  # fmt: skip
+    is_wide = context.is_wide or context.output is not None
+    show_table(_COLUMNS, _rows(planned), essential=_ESSENTIAL, is_wide=is_wide)
     # The lines about a judge are the same for each model.
     for line in dict.fromkeys(line for each in planned for line in _lines(each)):
         click.echo(line)
+
+
+def _rows(planned: "Sequence[Planned]") -> list[tuple[Any, ...]]:
+    """Return the rows of the table of planned calls."""
+    return [
+        (
+            calls.purpose,
+            calls.label,
+            calls.model,
+            calls.calls,
+            calls.prompt_tokens,
+            calls.completion_tokens,
+            _usd(calls),
+            calls.basis,
+        )
+        for calls in planned
+    ]
 
 
 def _lines(planned: "Planned") -> Iterator[str]:

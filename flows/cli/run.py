@@ -53,7 +53,7 @@ def _show_board(context: Context, execution: "Execution") -> bool:
     """Show the leaderboard after a run that may have changed it, and return whether it was shown."""
     if context.as_json or execution.outcome in {SKIPPED, INTERRUPTED} or execution.has_nothing:
         return False
-    show_leaderboard(execution.job, leaderboard_of(execution.job, context.arguments.vintage))
+    show_leaderboard(context, execution.job, leaderboard_of(execution.job, context.arguments.vintage))
     return True
 
 
@@ -295,6 +295,9 @@ def neighbours(context: Context, is_plan: bool, **_: Any) -> int:
         from tasks.plan.plan import plan_neighbours
 
         calls = plan_neighbours(context.job)
-        show_json([vars(each) for each in calls]) if context.as_json else show_calls(calls)
+        if context.as_json:
+            show_json([vars(each) for each in calls])
+        else:
+            show_calls(context, calls)
         return 0
     return _stage(context, "neighbours")

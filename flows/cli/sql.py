@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 import click
 
 from flows.cli.options import SHOWS, WAREHOUSE, Context, command
-from flows.cli.output import ENDINGS, FORMATS, show, show_json
+from flows.cli.output import show, show_json
 from tasks.console import exact
 from tasks.rules.errors import PipelineError, UsageError, disk_errors
 
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 
 
-@command(location=WAREHOUSE, output=SHOWS, texts={
-    "json": "Short for --format json.",
-})  # fmt: skip
+@command(location=WAREHOUSE, output=SHOWS)
 @click.argument("query", required=False)
 @click.option("-f", "--file", type=click.File(encoding="utf-8-sig"), metavar="FILE",
               help="Read the query from a file.")  # fmt: skip
@@ -35,12 +33,9 @@ _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 @click.option("--cookbook", metavar="[NAME]", help="List the recipes, or run one of them.", **_MAY_BE_BARE)
 @click.option("--show", "shown", metavar="[NAME]",
               help="Print the SQL of a recipe, model, figure or query, and do not run it.", **_MAY_BE_BARE)  # fmt: skip
-@click.option("--format", "file_format", type=click.Choice(FORMATS),
-              help="Format of the result.  [default: that of the file's ending, else table]")  # fmt: skip
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the result to a file.")
 def sql(
     context: Context, query: str | None, file: TextIO | None, describe: str | None, cookbook: str | None,
-    shown: str | None, file_format: str | None, output: Path | None,
+    shown: str | None,
 ) -> None:  # fmt: skip
     """Query the database in SQL.
 
@@ -65,68 +60,60 @@ def sql(
         raise click.UsageError(f"{' and '.join(given)} cannot be used together; give one")
     if shown == "" and not cookbook:
         raise click.UsageError("--show prints SQL; give a name with --show NAME or --cookbook NAME")
-    chosen = _format(context, file_format, output)
     if shown is not None:
-        _show(context, shown or cookbook or "", chosen, output)
+        _show(context, shown or cookbook or "")
     elif describe is not None:
-        _describe(_database(context), describe, chosen, output)
+        _describe(context, describe)
     elif cookbook is not None:
-        _cookbook(context, cookbook, chosen, output)
+        _cookbook(context, cookbook)
     elif query is None and file is None and sys.stdin.isatty():
-        _say_where(context, chosen, output)
+        _say_where(context)
     else:
         try:
             text = query if query is not None else (file or sys.stdin).read()
         except UnicodeDecodeError as error:
             raise click.UsageError(f"the query is not text in UTF-8 ({error})") from error
-        _run(_database(context), text, chosen, output)
+        _run(context, text)
 
 
-def _format(context: Context, file_format: str | None, output: Path | None) -> str:
-    of_file = ENDINGS.get(output.suffix.lower() if output else "", "table")
-    if of_file == "xlsx":
-        raise click.UsageError(f"-o {output}: a query is not written as a workbook; name a .csv file")
-    return file_format or ("json" if context.as_json else of_file)
-
-
-def _run(database: Path, query: str, file_format: str, output: Path | None) -> None:
-    if file_format == "parquet":
-        if output is None and sys.stdout.isatty():
-            raise click.UsageError("--format parquet: cannot be shown on a terminal; write it to a file with -o or >")
-        write_parquet(database, query, output or exact(sys.stdout).buffer)
+def _run(context: Context, query: str) -> None:
+    database = _database(context)
+    if context.file_format == "parquet":
+        # DuckDB's types are kept.
+        write_parquet(database, query, context.output or exact(sys.stdout).buffer)
         return
-    show(*run_sql(database, query), file_format, output)
+    show(context, *run_sql(database, query))
 
 
-def _describe(database: Path, name: str, file_format: str, output: Path | None) -> None:
+def _describe(context: Context, name: str) -> None:
     from sql import schema, template
     from warehouse import TABLES, quoted
 
     if name:
         query = template("queries/look/columns", table=quoted(name.lower()))  # names ignore case, as in SQL
-        if not run_sql(database, query)[1]:
+        if not run_sql(_database(context), query)[1]:
             raise UsageError(f"there is no table or view {name}; `prbench sql --describe` lists all")
     else:
         origins = dict.fromkeys(sorted(schema()["marts"]), "mart") | dict.fromkeys(sorted(TABLES), "stored")
         rows = (f"({quoted(name)}, {quoted(origins[name])}, {index})" for index, name in enumerate(origins))
         query = template("queries/look/tables", origins=", ".join(rows))
-    _run(database, query, file_format, output)
+    _run(context, query)
 
 
-def _cookbook(context: Context, name: str, file_format: str, output: Path | None) -> None:
+def _cookbook(context: Context, name: str) -> None:
     from sql.cookbook import recipes
     from tasks.rules.text.characters import did_you_mean
 
     known = {recipe.name: recipe for recipe in recipes()}
     if not name:
-        show(["name", "question"], [(recipe.name, recipe.title) for recipe in known.values()], file_format, output)
+        show(context, ["name", "question"], [(recipe.name, recipe.title) for recipe in known.values()])
         return
     if name not in known:
         raise click.UsageError(f"there is no recipe {name}{did_you_mean(name, known)}")
-    _run(_database(context), known[name].query, file_format, output)
+    _run(context, known[name].query)
 
 
-def _show(context: Context, name: str, file_format: str, output: Path | None) -> None:
+def _show(context: Context, name: str) -> None:
     """Show the SQL of a name, without running it; that of a figure only if nothing else has its name."""
     from sql import named
     from sql.cookbook import recipes
@@ -134,7 +121,7 @@ def _show(context: Context, name: str, file_format: str, output: Path | None) ->
     from tasks.figures.shown import FIGURES
     from warehouse import Warehouse
 
-    if output is not None or file_format not in {"table", "json"}:
+    if context.output is not None or context.file_format not in {"table", "json"}:
         raise click.UsageError("--show prints SQL; write it to a file with >")
     matches = named(name) | {f"recipe {name}: {each.title}": each.query for each in recipes() if each.name == name}
     figure = FIGURES.get(name)
@@ -145,21 +132,21 @@ def _show(context: Context, name: str, file_format: str, output: Path | None) ->
     if not matches:
         reason = f"the figure {name} is computed in Python" if figure else f"nothing is named {name}"
         raise UsageError(f"{reason}; `prbench figures` lists figures, `prbench sql --describe` tables")
-    if file_format == "json":
+    if context.as_json:
         show_json([{"name": what, "query": query} for what, query in matches.items()])
     else:
         click.echo("\n".join(f"-- {what}\n{query};\n" for what, query in matches.items()), nl=False)
 
 
-def _say_where(context: Context, file_format: str, output: Path | None) -> None:
-    if output is not None or file_format != "table":
+def _say_where(context: Context) -> None:
+    if context.output is not None or context.file_format != "table":
         raise click.UsageError("-o, --json and --format need a query")
     database = _database(context)
     run_sql(database, "select 1")  # raises if nothing is published
     command = f"uvx --from duckdb-cli duckdb -readonly {shlex.quote(str(database))}"
     click.echo(f"The database: {database}\nOpen it in DuckDB's shell: {command}\n")
     click.echo("The cookbook; `prbench sql --cookbook NAME` runs one:")
-    _cookbook(context, "", file_format, output)
+    _cookbook(context, "")
 
 
 def _database(context: Context) -> Path:

@@ -109,6 +109,12 @@ def usual(name: str) -> tuple[Kind, str]:
     return _usual().get(name, ("text", ""))
 
 
+def short_title(name: str) -> str:
+    """Return the heading of a column where width matters; empty if it is the usual one."""
+    titles: Mapping[str, str] = sql.schema()["short_titles"]
+    return titles.get(name, "")
+
+
 def with_values(shown: Sequence[Column], rows: Rows) -> list[Column]:
     """Return the columns that have a value in any row; all columns if there is none."""
     return [column for column in shown if any(row.get(column.name) is not None for row in rows)] or [*shown]
@@ -222,6 +228,10 @@ class Figure:
         shows: the columns of the table of numbers, by name (`columns`), or the columns themselves.
         charts: declarations of its charts; none for a figure that is a table only.
         headings: headings of columns that differ from the usual ones.
+        essential: the columns that a terminal of any width and a pipe show, by name, at most eight; the others join in
+            the order of `shows` where the terminal is wide enough. A value or a lower end brings its interval.
+        boards: columns whose values are the headings of groups of rows in a terminal and a pipe, as far as `shows` has
+            them.
         empty: the text if there are no rows; a figure without one is left out then.
         query: the query for the rows, or its name in `sql/figures/` if it is not the name of the figure; several
             figures may share a query.
@@ -242,6 +252,8 @@ class Figure:
     shows: str | tuple[Column, ...]
     charts: Charts | Sequence[Charts] = ()
     headings: Mapping[str, str | tuple[Kind, str]] = field(default_factory=dict)
+    essential: str = ""
+    boards: str = "judge_config split"
     empty: str = ""
     query: str = ""
     compute: Callable[[Any, Mapping[str, Any]], list[dict[str, Any]]] | None = None
@@ -256,6 +268,11 @@ class Figure:
     def columns(self) -> tuple[Column, ...]:
         """The columns of the table of numbers."""
         return columns(self.shows, **self.headings) if isinstance(self.shows, str) else self.shows
+
+    @cached_property
+    def board_columns(self) -> tuple[Column, ...]:
+        """The columns whose values are headings of groups of rows."""
+        return tuple(column for column in self.columns if column.name in self.boards.split())
 
     def drawn(self, rows: Rows) -> list[Chart]:
         """Return the charts of these rows."""

@@ -1,24 +1,27 @@
 """A figure as text: a table for a terminal, and CSV; pages draw theirs in `tasks.report.rendering`."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from tasks.figures.figure import MISSING, Column, Rows, cell, is_number, with_values
+from tasks.console.tables import TableColumn, one_line_text
+from tasks.figures.figure import MISSING, Column, Rows, cell, is_number, short_title
 from tasks.rules.text.cells import csv_text, defused
 
 _ENDS = (("low", "high"), ("lower", "upper"))
 """Pairs of suffixes: two columns whose names differ only in these share a cell in a terminal."""
+SEPARATOR = " · "
+"""Between two values in a heading of rows."""
 
 
-def as_text(columns: Sequence[Column], rows: Rows) -> tuple[list[str], list[list[str]], list[bool]]:
-    """Return the headings and cells of a figure for a terminal, which look as on a page, and flags of numeric columns.
+def as_text(columns: Sequence[Column], rows: Rows, essential: Collection[str] = ()) -> list[TableColumn]:
+    """Return the columns of a figure for a terminal, whose cells look as on a page.
 
     The two ends of an interval share a cell, together with the value before them if it has the same group heading.
     """
     parts: list[list[Column]] = []
-    for column in with_values(columns, rows):
+    for column in columns:
         if not parts or not any(column.name == parts[-1][-1].name.removesuffix(low) + high for low, high in _ENDS):
             parts.append([column])
             continue
@@ -26,20 +29,45 @@ def as_text(columns: Sequence[Column], rows: Rows) -> tuple[list[str], list[list
         if len(parts) > 1 and len(parts[-2]) == 1 and column.group and parts[-2][0].group == column.group:
             interval = parts.pop()
             parts[-1] += interval
-    cells = [[_cell(part, row) for part in parts] for row in rows]
-    are_numbers = [all(is_number(column, rows) for column in part) for part in parts]
-    return [_heading(part) for part in parts], cells, are_numbers
+    return [
+        TableColumn(
+            name=part[0].name,
+            heading=_heading(part),
+            cells=[_cell(part, row) for row in rows],
+            is_number=all(is_number(column, rows) for column in part),
+            is_essential=part[0].name in essential,
+            short=short_title(part[0].name),
+        )
+        for part in parts
+    ]
+
+
+def shared_values(columns: Sequence[Column], rows: Rows) -> list[str]:
+    """Return the values that all rows share as `heading: value`, of columns that have a value."""
+    first = rows[0]
+    return [
+        f"{_heading([column])}: {cell(column, first)}"
+        for column in columns
+        if first.get(column.name) is not None and is_shared(column, rows)
+    ]
+
+
+def is_shared(column: Column, rows: Rows) -> bool:
+    """Return whether a column has the same value in all rows."""
+    value = rows[0].get(column.name)
+    return all(row.get(column.name) == value for row in rows)
 
 
 def _heading(part: Sequence[Column]) -> str:
-    group, title = part[0].group, part[0].title
+    group = part[0].group
+    title = part[0].title
     if len(part) == 1:
         return f"{group}: {title}" if group else title
     return group or f"{title} to {part[1].title}"
 
 
 def _cell(part: Sequence[Column], row: Mapping[str, Any]) -> str:
-    cells = [cell(column, row) for column in part]
+    cells = [one_line_text(cell(column, row)) for column in part]
     if len(cells) == 1:
         return cells[0]
     *value, low, high = cells

@@ -33,6 +33,7 @@ CRITICAL = Figure(
         )
     ),
     breakdown="severity",
+    essential="model missed_share mistake_share responses_with_mistake_share",
 )  # fmt: skip
 SEVERITIES = Figure(
     "severities",
@@ -44,6 +45,8 @@ SEVERITIES = Figure(
     (_met("Criteria met", is_detrimental=False), _met("Mistakes made", is_detrimental=True)),
     headings={"met_share": "Met"},
     breakdown="severity",
+    essential="model met_share met_ci_low n_judged coverage",
+    boards="judge_config split severity",
 )
 
 
@@ -74,6 +77,8 @@ def own_breakdown(breakdown: Breakdown, name: str = "", label: str = "") -> Figu
         "hidden_ci_high n_tasks n_tasks_wanted coverage",
         _fitting,
         headings={"label": label or breakdown.title},
+        essential="rank model mean_score ci_low n_tasks coverage",
+        boards="judge_config split label",
         query="leaderboard",
         breakdown=breakdown.kind,
         given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
@@ -93,6 +98,8 @@ FAILURES = Figure(
     ),
     headings={"label": "Category"},
     breakdown="category",
+    essential="model failure_rate failure_share n_failed n_decided",
+    boards="judge_config split label",
 )  # fmt: skip
 
 
@@ -135,6 +142,7 @@ _WEAKNESSES = Figure(
     headings={"value": ("score", "Score: here"), "gap": ("signed", "Difference")},
     given={"model": None, "than": None},
     empty="No weakness is confirmed.",
+    essential="model capability value compared_value gap p_confirmed",
 )  # fmt: skip
 _SCORES = Figure(
     "capability_scores",
@@ -143,6 +151,8 @@ _SCORES = Figure(
     f"judge_config field level capability model {_SCORE}",
     headings={"value": ("score", "Score")},
     listed=lambda rows: [row for row in rows if row["level"] <= 1],
+    essential="level capability model value ci_low n_tasks",
+    boards="judge_config field",
 )  # fmt: skip
 CANDIDATES = Figure(
     "weakness_candidates",
@@ -150,6 +160,7 @@ CANDIDATES = Figure(
     "Capabilities that a model was found weak in on one half of the tasks, and those that the other half confirmed.",
     "compared_model n_candidates n_confirmed",
     given={"model": ""},
+    essential="compared_model n_candidates n_confirmed",
 )
 EXAMPLES = Figure(
     "weakness_examples",
@@ -157,6 +168,7 @@ EXAMPLES = Figure(
     "The criteria of a model's weaknesses that it handled wrongly in every trial, those with the largest weight first.",
     "capability task_id weight title",
     given={"model": "", "than": None, "n_examples": 2},
+    essential="capability task_id weight title",
 )
 """A further figure of `prbench weaknesses`."""
 CAPABILITIES = Page(

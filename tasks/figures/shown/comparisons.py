@@ -90,6 +90,8 @@ DIFF = Figure(
     headings={"n_compared": "Criteria: compared"},
     compute=_part("differences"),
     notes=_sentences,
+    essential="first second difference ci_low p_adjusted",
+    boards="where split",
     **_COMMON,
 )  # fmt: skip
 CATEGORIES = Figure(
@@ -100,6 +102,8 @@ CATEGORIES = Figure(
     headings=_GAINS,
     compute=_part("categories"),
     listed=_detailed,
+    essential="category n_criteria n_gained n_lost contribution",
+    boards="first second where split",
     **_COMMON,
 )
 TASKS = Figure(
@@ -110,6 +114,8 @@ TASKS = Figure(
     headings=_GAINS,
     compute=_part("tasks"),
     listed=_worst,
+    essential="task_id first_score second_score difference n_gained n_lost",
+    boards="first second where split",
     **_COMMON,
 )
 FLIPS = Figure(
@@ -119,6 +125,8 @@ FLIPS = Figure(
     "first second where split title category weight first_decision second_decision effect task_id",
     compute=_part("flips"),
     listed=_detailed,
+    essential="title category weight first_decision second_decision effect",
+    boards="first second where split",
     **_COMMON,
 )
 COMPARE = Page(
@@ -165,6 +173,7 @@ CONDITIONS = Page(
             headings={"mean_score": _OF_CONDITION},
             query="condition_differences",
             given={"breakdown": "all"},
+            essential="shared_model condition difference ci_low p_holm n_tasks",
         ),
         Figure(
             "condition_categories",
@@ -178,6 +187,8 @@ CONDITIONS = Page(
             query="condition_differences",
             breakdown="category",
             given={"breakdown": "category"},
+            essential="shared_model condition difference ci_low p_holm n_tasks",
+            boards="judge_config split label",
         ),
         Figure(
             "condition_responses",
@@ -195,6 +206,7 @@ CONDITIONS = Page(
             ),
             query="condition_differences",
             given={"breakdown": "all"},
+            essential="shared_model condition chars_ratio tokens_ratio usd_ratio latency_ratio",
         ),
         Figure(
             "condition_changes",
@@ -203,6 +215,8 @@ CONDITIONS = Page(
             "criterion's weight times the change.",
             f"{_COMPARISON} label n_compared n_changed n_gained points_gained n_lost points_lost points_net",
             headings={"label": "Category", "n_compared": "Criteria: compared", "n_lost": "Loss: criteria"},
+            essential="shared_model condition n_compared n_changed points_gained points_lost points_net",
+            boards="judge_config split label",
         ),
         Figure(
             "condition_criteria",
@@ -214,6 +228,8 @@ CONDITIONS = Page(
             listed=side_by_side(
                 ("baseline_model", "baseline_config_hash", "vintage"), ("model_label", "model_config_hash", "vintage")
             ),
+            essential="points criterion label task_id",
+            boards="judge_config shared_model condition",
         ),
     ),
     needs="condition_differences",
@@ -237,6 +253,7 @@ STOPPING = Page(
             "n_tasks_planned least_difference comparison_alpha looked_at",
             charts.intervals("judge", known="difference", value="difference", label="comparison", zero=True),
             headings={"ci": "Interval at every look", "n_tasks": "Tasks: With both"},
+            essential="model compared_with decision difference ci_low",
         ),
     ),
     needs="stopping_looks",

@@ -33,6 +33,8 @@ DECISIONS = Figure(
     "judge reason decided_by n share n_failed cost_usd",
     headings={"judge": "Cascade", "n": "Verdicts"},
     reach="pooled",
+    essential="reason decided_by n share n_failed cost_usd",
+    boards="judge",
 )
 """On the page of judges."""
 
@@ -60,6 +62,8 @@ CASCADES = Page(
             ),
             headings={"agreement": "Agreement"},
             reach="pooled",
+            essential="rule strong_calls thousand_usd agreement",
+            boards="cascade",
         ),
     ),
     has_judge=False,
@@ -142,6 +146,7 @@ CASCADE = Figure(
     given={"cheap": "", "strong": "", "splits": [], "bound": None, "is_all": False},
     listed=lambda rows: [row for row in rows if row["is_on_front"] or row["is_picked"]],
     notes=lambda rows: rows[0]["notes"],
+    essential="rule thousand_usd agreement is_picked",
 )
 """The figures of `prbench cascade`."""
 
@@ -189,6 +194,7 @@ DIFFERENCES = Figure(
     },
     given={"first": "", "others": []},
     empty=_EMPTY,
+    essential="first_model second_model debiased_difference no_figure",
 )  # fmt: skip
 """The figures of `prbench diff --debiased`."""
 
@@ -209,6 +215,7 @@ DEBIASED = Page(
             empty=_EMPTY,
             query="debiased_scores",
             given={"breakdown": "all"},
+            essential="model judge_score debiased no_figure",
         ),
         Figure(
             "debiased_categories",
@@ -219,6 +226,8 @@ DEBIASED = Page(
             breakdown="category",
             query="debiased_scores",
             given={"breakdown": "category"},
+            essential="model judge_score debiased no_figure",
+            boards="judge_config split label",
         ),
     ),
     needs="debiased_scores",

@@ -24,6 +24,7 @@ QUALITY = Figure(
     empty="No check has been run yet; `prbench check` runs them.",
     notes=_summary,
     reach="warehouse",
+    essential="outcome policy check_name n_evaluated n_failed meaning",
 )
 REFUSALS = Figure(
     "refusals",
@@ -32,6 +33,7 @@ REFUSALS = Figure(
     "check_name task_id splits policy detail",
     headings={"task_id": ("text", "Task")},
     listed=lambda rows: rows[:200],  # further rows usually have the same cause
+    essential="check_name task_id policy detail",
 )
 
 
@@ -48,6 +50,7 @@ def own_counts(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
             is_upright=breakdown.kind in {"turns", *_COUNTED},
         ),
         headings={"label": heading},
+        essential=f"label n_{what} share",
         query="data/label_counts",
         given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
         breakdown="" if breakdown.kind in _COUNTED else breakdown.kind,
@@ -83,6 +86,8 @@ DATA = Page(
             "Criteria: n_criteria; criteria_min criteria_25 criteria_50 criteria_75 criteria_max turns_min turns_25 "
             "turns_50 turns_75 turns_max",
             headings={"n_tasks": "All", "n_criteria": "All"},
+            essential="split n_tasks n_refused n_criteria criteria_50 turns_50",
+            boards="",
         ),
         QUALITY,
         REFUSALS,
@@ -117,6 +122,7 @@ ANNOTATIONS = Page(
             "Tasks that each annotator labelled. Breakdowns use these labels for tasks without a released one.",
             "kind annotator n_tasks n_annotations n_failed n_released n_used cost_usd",
             headings={"kind": "Kind of label"},
+            essential="kind annotator n_tasks n_annotations n_failed cost_usd",
         ),
         Figure(
             "annotation_agreement",
@@ -127,6 +133,8 @@ ANNOTATIONS = Page(
             headings={"kind": "Kind of label", "label": "Average"},
             query="annotations/agreement",
             given={"is_average": True},
+            essential="annotator compared_with f1 n_both n_tasks",
+            boards="kind label",
         ),
         Figure(
             "annotation_labels",
@@ -137,6 +145,8 @@ ANNOTATIONS = Page(
             headings={"kind": "Kind of label", "label": "Label"},
             query="annotations/agreement",
             given={"is_average": False},
+            essential="annotator compared_with f1 n_both n_tasks",
+            boards="kind label",
         ),
     ),
     has_judge=False,
@@ -158,6 +168,8 @@ _AGREEMENT = Figure(
     headings={"ci": ("share", "95 % interval")},
     empty="No person has reviewed a sampled criterion. prbench export review writes a sheet.",
     measured=("is_small",),
+    essential="label agreeing_share ci_low n_criteria n_reviews n_tasks",
+    boards="breakdown",
 )  # fmt: skip
 _REVIEWERS = Figure(
     "reviewer_agreement",
@@ -167,6 +179,8 @@ _REVIEWERS = Figure(
     headings={"alpha": "Krippendorff's alpha"},
     query="from presented_reviewer_agreement "
     "order by review_check <> 'agree', review_check, reviewer_b is not null, reviewer_a, reviewer_b",
+    essential="reviewer_a reviewer_b agreement n n_tasks",
+    boards="review_check",
 )  # fmt: skip
 _CHECKS = Figure(
     "review_checks",
@@ -179,6 +193,7 @@ _CHECKS = Figure(
         y="reviewer", value="pass_share", domain=(0, 1), across=True, tips="n_criteria",
     ),
     headings={"n_trials": "Repetitions"},
+    essential="reviewer kind review_check pass_share n_criteria n_tasks",
 )  # fmt: skip
 _PREDICTIONS = Figure(
     "review_predictions",
@@ -195,6 +210,8 @@ _PREDICTIONS = Figure(
     headings={"outcome": "Disagreement of"},
     query="from presented_review_predictions order by outcome, reviewer, auc desc nulls last, review_check",
     measured=("is_small",),
+    essential="reviewer review_check failing_rate passing_rate difference difference_ci_low",
+    boards="outcome",
 )  # fmt: skip
 _OBJECTIONS = Figure(
     "review_objections",
@@ -204,6 +221,7 @@ _OBJECTIONS = Figure(
     "task_id title severity reviewer review_check explanation better_wording findings",
     given={"n_criteria": None},
     listed=lambda rows: rows[:100],
+    essential="task_id title review_check explanation",
 )
 
 REVIEW_FAILURES = Figure(
@@ -212,6 +230,7 @@ REVIEW_FAILURES = Figure(
     "Reviews by models that failed, by cause.",
     "reviewer status n",
     headings={"n": "Reviews"},
+    essential="reviewer status n",
 )
 """The other figures of `prbench reviews`."""
 

@@ -102,6 +102,8 @@ _AGREEMENT = Figure(
     given={"breakdown": "all"},
     empty="No two graders have decided the same criteria. Configure a second judge, or import human labels.",
     measured=("agreement",),
+    essential="grader_a grader_b kappa n n_tasks",
+    boards="label",
 )  # fmt: skip
 _VARIANTS = Figure(
     "variant_agreement",
@@ -113,6 +115,8 @@ _VARIANTS = Figure(
     "n_tasks",
     charts.intervals(label="variant", value="macro_f1", name="pair", hollow="is_few", least=(0, 1)),
     headings={"macro_f1": "Macro-F1, all criteria"},
+    essential="grader reference macro_f1 kappa n",
+    boards="rubric grading",
 )  # fmt: skip
 _CONFUSION = Figure(
     "judge_confusion",
@@ -123,6 +127,8 @@ _CONFUSION = Figure(
         "pair", rows=_first_pairs, x="says_b", y="says_a", value="share", domain=(0, 1), across=_DECISIONS,
         down=_DECISIONS, tips="n",
     ),
+    essential="says_a says_b n share",
+    boards="grader_a grader_b",
 )  # fmt: skip
 _BREAKDOWNS = Figure(
     "judge_breakdowns",
@@ -133,6 +139,8 @@ _BREAKDOWNS = Figure(
         "breakdown", rows=_first_pairs, label="label", value="kappa", is_sorted=True, name="pair", hollow="is_few",
         least=(0, 1),
     ),
+    essential="label kappa n n_tasks",
+    boards="grader_a grader_b breakdown",
 )  # fmt: skip
 _RELIABILITY = Figure(
     "judge_reliability",
@@ -143,6 +151,8 @@ _RELIABILITY = Figure(
     "effective_votes_note n n_tasks",
     charts.intervals(label="grader_set", value="alpha", least=(0, 1)),
     given={"breakdown": "all"},
+    essential="grader_set n_graders alpha unanimous_share n n_tasks",
+    boards="label",
 )  # fmt: skip
 _CALIBRATION = Figure(
     "calibration",
@@ -155,6 +165,8 @@ _CALIBRATION = Figure(
     "uncertainty mean_probability met_share n n_tasks",
     query="from presented_calibration order by judge, reference, breakdown, label",
     measured=("brier",),
+    essential="judge reference calibration_error met_share n",
+    boards="breakdown label",
 )
 _DIAGRAM = Figure(
     "reliability_diagram",
@@ -167,6 +179,8 @@ _DIAGRAM = Figure(
         y="met_share", n="n", colour="judge", tips="judge mean_probability met_share n",
     ),
     query="from presented_calibration_curve order by judge, reference, breakdown, label, bin",
+    essential="bin mean_probability met_share n",
+    boards="judge reference breakdown label",
 )  # fmt: skip
 _NEIGHBOURS = Figure(
     "neighbour_effects",
@@ -176,6 +190,8 @@ _NEIGHBOURS = Figure(
     "criteria (met), or of criteria on which another grader agrees (agreement).",
     "judge measure_of compared_with arrangement breakdown label change± is_small before after n n_tasks",
     measured=("change",),
+    essential="measure_of compared_with arrangement change n n_tasks",
+    boards="judge breakdown label",
 )
 _LENIENCY = Figure(
     "judge_leniency",
@@ -186,6 +202,7 @@ _LENIENCY = Figure(
     charts.bars(name="grader", value="leniency", percent=True),
     headings={"met_share": "by it"},
     query="from presented_judge_leniency order by leniency desc, grader",
+    essential="grader kind leniency met_share others_met_share n",
 )
 _FAVOURS = Figure(
     "judge_favours",
@@ -196,6 +213,7 @@ _FAVOURS = Figure(
         known="favour", x="grader", y="model", value="favour", diverging=True, across=True, down=True,
         marked="is_small", tips="difference n_tasks",
     ),
+    essential="grader model favour difference n_tasks n_responses",
 )  # fmt: skip
 _DRIFT = Figure(
     "judge_drift",
@@ -212,6 +230,8 @@ _DRIFT = Figure(
     ),
     headings={"agreement": "Agreement", "met_share": "now"},
     reach="warehouse",
+    essential="night agreement lower_limit cause kappa n_decided n_failed n_lost",
+    boards="grader",
 )  # fmt: skip
 _FAILURES = Figure(
     "judge_failures",
@@ -223,6 +243,7 @@ _FAILURES = Figure(
         whole=True, title="Failed verdicts",
     ),
     headings={"n": "Verdicts", "n_verdicts": "of", "attempts": ("count", "Calls")},
+    essential="grader status n share",
 )  # fmt: skip
 
 PEOPLE = Figure(
@@ -236,6 +257,8 @@ PEOPLE = Figure(
     compute=lambda scope, given: against_people(scope.rows("people/people", given)),
     given={"breakdown": "all", "people": []},
     empty="No criterion has been decided by one of these people and by another grader.",
+    essential="grader kappa agreement n",
+    boards="label",
 )  # fmt: skip
 """The figures of `prbench judges --people`."""
 CRITERIA = Figure(
@@ -246,6 +269,7 @@ CRITERIA = Figure(
     "task_id criterion_id category weight met_share n_responses n_models rest_correlation rest_correlation_high "
     "n_graded disagreement n_disagreeing n_reviews failed_checks judge judge_trial vintage title",
     given={"which": "suspect", "n_criteria": 20},
+    essential="task_id weight met_share rest_correlation disagreement title",
 )
 """The figures of `prbench criteria`."""
 

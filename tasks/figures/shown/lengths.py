@@ -34,6 +34,7 @@ COSTS = Figure(
             "split", "Cost", rows=_parts, name="model", value="usd", title="US dollars per task", colour="part"
         ),
     ),
+    essential="model mean_score ci_low coverage response_usd verdicts_usd task_usd",
 )  # fmt: skip
 TOKENS = Figure(
     "response_tokens",
@@ -42,6 +43,7 @@ TOKENS = Figure(
     "split model; Tokens: prompt_tokens cached_share completion_tokens reasoning_tokens; mean_chars_alnum latency_s "
     "n_responses n_failed",
     charts.bars("split", known="completion_tokens", name="model", value="completion_tokens"),
+    essential="model prompt_tokens completion_tokens reasoning_tokens latency_s n_responses n_failed",
 )  # fmt: skip
 JUDGE_COSTS = Figure(
     "judge_costs",
@@ -54,6 +56,7 @@ JUDGE_COSTS = Figure(
         charts.bars(what="Cached prompts", known="cached_share", name="judged_by", value="cached_share"),
     ),
     headings={"cost_usd": "All"},
+    essential="judged_by n_verdicts n_failed attempts thousand_usd cost_usd",
 )  # fmt: skip
 SPEND = Figure(
     "spend",
@@ -66,6 +69,7 @@ SPEND = Figure(
         colour="purpose",
     ),
     reach="warehouse",
+    essential="purpose called_model calls failed_calls cost_usd unpriced_calls",
 )  # fmt: skip
 
 
@@ -82,6 +86,7 @@ LENGTHS_AND_SCORES = Figure(
     headings={"n": "Tasks or models"},
     given={"level": None},
     listed=lambda rows: rows,
+    essential="model length_in rank_correlation ci_low n",
 )
 """The figure of `prbench lengths`: both correlations in one table."""
 
@@ -101,6 +106,7 @@ LENGTHS = Page(
             given=WHOLE,
             charts=charts.scatter("split", known="mean_score", x="mean_chars_alnum", y="mean_score"),
             listed=lambda rows: on_full_splits([row for row in rows if row["is_judged"]]),
+            essential="model mean_chars_alnum mean_score ci_low n_tasks coverage",
         ),
         Figure(
             "length_models",
@@ -111,6 +117,7 @@ LENGTHS = Page(
             headings={"n": "Models"},
             query="length_correlations",
             given={"level": "models"},
+            essential="vintage length_in rank_correlation ci_low n",
         ),
         Figure(
             "length_tasks",
@@ -125,6 +132,7 @@ LENGTHS = Page(
             headings={"n": "Tasks"},
             query="length_correlations",
             given={"level": "tasks"},
+            essential="model length_in rank_correlation ci_low n",
         ),
         Figure(
             "length_fifths",
@@ -138,6 +146,7 @@ LENGTHS = Page(
                 across=True, tips="mean_value n_responses max_chars_alnum",
             ),
             headings={"own_mean": "Model's mean"},
+            essential="model fifth mean_value difference n_responses n_tasks",
         ),
         COSTS,
         TOKENS,

@@ -40,6 +40,8 @@ _HISTORY = Figure(
     ),
     headings={"judged_by": "Judge", "label": "Model"},
     listed=latest_points,
+    essential="label vintage mean_score ci_low change n_tasks coverage",
+    boards="judged_by split",
 )  # fmt: skip
 _COSTS = Figure(
     "night_costs",
@@ -50,6 +52,7 @@ _COSTS = Figure(
     headings={"prompt_tokens": "in", "completion_tokens": "out"},
     empty="No night has made a call yet; prbench nightly and prbench serve run nights.",
     reach="warehouse",
+    essential="night purpose cost_usd calls failed_calls unpriced_calls",
 )  # fmt: skip
 _RUNS = Figure(
     "runs",
@@ -59,6 +62,7 @@ _RUNS = Figure(
     "started_at night command outcome responses verdicts calls cost_usd unpriced_calls minutes run_id",
     listed=lambda rows: rows[:200],
     reach="warehouse",
+    essential="started_at command outcome responses verdicts cost_usd",
 )
 
 HISTORY = Page(
@@ -125,6 +129,8 @@ STATUS = Figure(
     headings={"share": ("coverage", "Coverage")},
     compute=covered,
     given={"only_stored": False},
+    essential="model judge judge_trial missing failed share causes",
+    boards="vintage trial",
 )
 SPENT = Figure(
     "spend_by_day",
@@ -135,6 +141,7 @@ SPENT = Figure(
     given={"since": None},
     empty="nothing yet",
     reach="warehouse",
+    essential="day called_model calls failed_calls unpriced_calls cost_usd",
 )
 LATEST = Figure(
     "latest_runs",
@@ -145,6 +152,7 @@ LATEST = Figure(
     given={"since": None},
     empty="nothing yet",
     reach="warehouse",
+    essential="started_at command outcome responses verdicts cost_usd",
 )
 DISK = Figure(
     "disk",
@@ -154,6 +162,7 @@ DISK = Figure(
     compute=lambda scope, _: disk_use(scope.job),
     empty="nothing yet",
     reach="warehouse",
+    essential="what n_files n_bytes",
 )
 BENCHMARKS = Figure(
     "benchmarks",
@@ -164,5 +173,6 @@ BENCHMARKS = Figure(
     compute=declared,
     notes=lambda _: ["The first grading is the default."],
     reach="warehouse",
+    essential="benchmark title ranks checks sample",
 )
 FIGURES = (STATUS, SPENT, LATEST, DISK, BENCHMARKS)

@@ -36,11 +36,17 @@ LEADERBOARD = Figure(
     "those partly met), positive and negative are the sums of all weights above and below 0.",
     "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
     "hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_full n_tasks_wanted n_tasks_ranked "
-    "coverage is_below_bar n_trials met_share mean_chars_alnum responses_usd verdicts_usd",
-    headings={"mean_chars_alnum": "Characters", "verdicts_usd": ("usd", "Cost: judging")},
+    "coverage is_below_bar n_trials met_share mean_chars_alnum responses_usd verdicts_usd cost_usd",
+    headings={
+        "mean_chars_alnum": "Characters",
+        "verdicts_usd": ("usd", "Cost: judging"),
+        "cost_usd": ("usd", "Cost: all"),
+    },
     given={"is_hard": None, **WHOLE},
     listed=lambda rows: rows,
     notes=judged_in_groups,
+    essential="rank model mean_score ci_low coverage met_share cost_usd",
+    boards="judge_config split label",
 )
 
 OVERVIEW = Page(
@@ -59,6 +65,7 @@ OVERVIEW = Page(
             "n_tasks",
             charts.intervals("split", value="difference", zero=True),
             empty="No model has two vintages with the same judge configuration.",
+            essential="model difference ci_low p_adjusted earlier later",
         ),
         Figure(
             "changed_tasks",
@@ -66,6 +73,7 @@ OVERVIEW = Page(
             "The tasks behind each significant change: for each model the ten that changed most in the same direction.",
             "judge_config model task_id difference topic earlier later earlier_score later_score",
             listed=side_by_side(*(("model_label", "model_config_hash", which) for which in ("earlier", "later"))),
+            essential="model task_id difference earlier_score later_score",
         ),
     ),
     template="index.html",
@@ -100,6 +108,7 @@ _SELECTIONS = Figure(
     headings={"n_tasks": "admitted"},
     empty="No hard subset of all these tasks has been selected; prbench select-hard selects one.",
     notes=lambda rows: [f"{row['field']} was chosen with the panel {', '.join(row['panel'])}." for row in rows],
+    essential="field n_selected n_chosen_from gap n_border n_models",
 )  # fmt: skip
 _LEADERBOARD = Figure(
     "hard_leaderboard",
@@ -111,6 +120,7 @@ _LEADERBOARD = Figure(
     charts.intervals("split"),
     query="leaderboard",
     given={"is_hard": True, **WHOLE},
+    essential="rank model mean_score ci_low coverage met_share",
 )
 _TASKS = Figure(
     "hard_tasks",
@@ -125,6 +135,8 @@ _TASKS = Figure(
     headings=_OF_TASK,
     listed=lambda rows: [row for row in rows if row["is_selected"] or row["is_border"]],
     query="hard/tasks",
+    essential="rank task_id topic mean_score inclusion_probability is_selected",
+    boards="field",
 )  # fmt: skip
 _BORDER = Figure(
     "hard_border",
@@ -135,6 +147,8 @@ _BORDER = Figure(
     headings=_OF_TASK,
     query="hard/tasks",
     listed=around_border,
+    essential="rank task_id topic mean_score inclusion_probability is_selected",
+    boards="field",
 )  # fmt: skip
 _TOPICS = Figure(
     "hard_topics",
@@ -144,6 +158,8 @@ _TOPICS = Figure(
     charts.bars("field", name="topic", value="selected_share"),
     headings={"mean_score": "Mean score"},
     breakdown="topic",
+    essential="topic selected_share n_selected n_chosen_from mean_score",
+    boards="field",
 )  # fmt: skip
 _OVERLAPS = Figure(
     "hard_overlaps",
@@ -153,6 +169,8 @@ _OVERLAPS = Figure(
     "field kind compared_with shared_share; Tasks: n_shared n_selected n_compared; jaccard",
     charts.bars("field", name="other", value="shared_share"),
     headings={"n_selected": "here"},
+    essential="kind compared_with shared_share n_shared jaccard",
+    boards="field",
 )  # fmt: skip
 
 HARD = Page(

@@ -1,0 +1,171 @@
+"""The layout of a table as text: the columns that fit a width, and the width of each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from rich.cells import cell_len
+
+from tasks.rules.text.characters import visible
+
+GAP = 2
+"""Number of characters between two columns."""
+SEPARATOR = " · "
+"""Between two values in a heading."""
+ABSENT = "–"
+"""The cell of a row without a value."""
+_ABSENT = {ABSENT, ""}
+_READABLE = 16
+"""A text column may join if it gets this width, or its own if that is less."""
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column of a table as text.
+
+    A number is right-aligned and never wrapped. An essential column is shown at any width. Where width matters, the
+    heading is the short one, if there is one, and wrapped between words.
+    """
+
+    name: str
+    heading: str
+    cells: Sequence[str]
+    is_number: bool = False
+    is_essential: bool = False
+    short: str = ""
+
+    @cached_property
+    def width(self) -> int:
+        """The width without wrapping of cells."""
+        return max(map(cell_len, (*self.heading.split(), *self.cells)), default=1)
+
+    @property
+    def is_shared(self) -> bool:
+        """True if all rows have the same value."""
+        return len(set(self.cells)) == 1
+
+    @property
+    def is_absent(self) -> bool:
+        """True if no row has a value."""
+        return set(self.cells) <= _ABSENT
+
+    @property
+    def as_heading(self) -> str:
+        """The value of the first row with its name, for a heading."""
+        return f"{self.heading}: {self.cells[0]}"
+
+    @property
+    def shortened(self) -> "TableColumn":
+        """The column with its short heading."""
+        return replace(self, heading=self.short or self.heading)
+
+    @property
+    def readable_width(self) -> int:
+        """The width that the column needs if it is to join."""
+        return self.width if self.is_number else min(self.width, _READABLE)
+
+
+def one_line_text(text: str) -> str:
+    """Return a text for a cell: visible, and in one line."""
+    return visible(text.replace("\r\n", " ").replace("\n", " ").replace("\t", " "))
+
+
+def fitting(columns: Sequence[TableColumn], width: int) -> list[TableColumn]:
+    """Return the essential columns, and those of the others that fit, in the order of `columns`.
+
+    The others join in their order, up to the first that does not fit. Where none is essential, the first one stays.
+    """
+    essential = [column for column in columns if column.is_essential] or [*columns[:1]]
+    joined = [*essential]
+    used = sum(column.readable_width + GAP for column in essential) - GAP
+    for column in columns:
+        if column in essential:
+            continue
+        used += column.readable_width + GAP
+        if used > width:
+            break
+        joined.append(column)
+    return [column for column in columns if column in joined]
+
+
+def column_widths(columns: Sequence[TableColumn], width: int) -> list[int]:
+    """Return the width of each column: the widest text columns are narrowed until the table fits."""
+    room = width - GAP * (len(columns) - 1)
+    limit = max(1, room)
+    while limit > 1 and sum(_limited(column, limit) for column in columns) > room:
+        limit -= 1
+    return [_limited(column, limit) for column in columns]
+
+
+def _limited(column: TableColumn, limit: int) -> int:
+    return max(1, column.width) if column.is_number else max(1, min(column.width, limit))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a table shows: its heading, columns and their widths, and the headings of columns that do not fit.
+
+    `boards` is the heading of the group of each row, if there are groups.
+    """
+
+    heading: str
+    columns: Sequence[TableColumn]
+    widths: Sequence[int]
+    boards: Sequence[str] = ()
+    hidden: Sequence[str] = ()
+
+    def groups(self) -> dict[str, list[int]]:
+        """Return the indices of the rows of each group, by its heading; one group if there are no headings."""
+        n_rows = len(self.columns[0].cells) if self.columns else 0
+        if not self.boards:
+            return {"": list(range(n_rows))}
+        groups: dict[str, list[int]] = {}
+        for index, heading in enumerate(self.boards):
+            groups.setdefault(heading, []).append(index)
+        return groups
+
+
+def wide_layout(columns: Sequence[TableColumn]) -> Layout:
+    """Return the layout of a table with all columns, and nothing wrapped."""
+    return Layout("", columns, [max(column.width, cell_len(column.heading)) for column in columns])
+
+
+def layout(columns: Sequence[TableColumn], boards: Sequence[TableColumn], width: int | None) -> Layout:
+    """Return the layout of a table with some rows; `boards` are columns whose values are headings of groups of rows.
+
+    Without a width, as in a pipe, it has the essential columns, or all if none is essential. With one, columns without
+    any value are left out, and what is the same in all rows is in the heading, as far as that fits, except for
+    essential columns.
+    """
+    columns = [column.shortened for column in columns]
+    boards = [board for board in boards if not board.is_absent]
+    parts = [board.as_heading for board in boards if board.is_shared]
+    board_headings = _board_headings([board for board in boards if not board.is_shared])
+    if width is None:
+        shown = [column for column in columns if column.is_essential] or columns
+        return Layout(SEPARATOR.join(parts), shown, [column.width for column in shown], board_headings)
+    hidden: list[str] = []
+    candidates: list[TableColumn] = []
+    for column in columns:
+        if column.is_essential or not column.is_shared:
+            candidates.append(column)
+        elif column.is_absent:
+            continue
+        elif len(column.cells) == 1:
+            candidates.append(column)
+        elif cell_len(SEPARATOR.join([*parts, column.as_heading])) <= width:
+            parts.append(column.as_heading)
+        else:
+            hidden.append(column.heading)
+    shown = fitting(candidates, width)
+    hidden += [column.heading for column in candidates if column not in shown]
+    return Layout(SEPARATOR.join(parts), shown, column_widths(shown, width), board_headings, hidden)
+
+
+def _board_headings(boards: Sequence[TableColumn]) -> list[str]:
+    """Return the heading of the group of each row; none if no column tells groups apart."""
+    headings = []
+    for cells in zip(*(board.cells for board in boards), strict=True):
+        values = [f"{board.heading}: {cell}" for board, cell in zip(boards, cells, strict=True) if cell not in _ABSENT]
+        headings.append(SEPARATOR.join(values))
+    return headings

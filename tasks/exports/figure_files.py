@@ -1,0 +1,174 @@
+"""Figures as files for spreadsheets: CSV with a file that explains the columns, or a workbook."""
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import sql
+from tasks.exports.tables import meaning_of_column
+from tasks.figures.figure import Figure, Rows, usual
+from tasks.figures.queries import relation_of
+from tasks.figures.rendering import as_csv
+from tasks.rules.errors import PipelineError, disk_errors
+from tasks.rules.text.cells import may_run, not_run
+from tasks.rules.text.characters import visible
+from tasks.rules.text.numbers import counted
+from tasks.run.writing import StageReport
+from warehouse import write_atomically
+
+Key = Mapping[str, str]
+"""The benchmark and the revision of the data set, which each row in a file has; empty for a figure about neither."""
+_MARTS = ("leaderboard", "severity_leaderboard", "breakdown_leaderboard")
+_OPTIONS = {
+    "in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "remove_timezone": True,
+    "nan_inf_to_errors": True, "default_date_format": "yyyy-mm-dd hh:mm:ss",
+}  # fmt: skip
+_FORMATS = {
+    "score": "0.000",
+    "signed": "+0.000;-0.000;0.000",
+    "number": "#,##0.00",
+    "p": "0.0000",
+    "usd": "$#,##0.00",
+    "price": "$#,##0.0000",
+    "count": "#,##0",
+    "share": "0.0%",
+    "coverage": "0.0%",
+}
+"""Kind of a column -> the number format of its cells, whose values are not rounded."""
+_LONGEST_NAME = 31
+"""Number of characters of a sheet's name in Excel."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A sheet of a workbook: its name, its rows, and the kinds of its columns, where they are known."""
+
+    name: str
+    rows: Rows
+    kinds: Mapping[str, str] = field(default_factory=dict)
+
+
+def write_csv(key: Key, figure: Figure, rows: Rows, file: Path) -> StageReport:
+    """Write a figure as CSV, with a second file that explains the columns.
+
+    Raises:
+        PipelineError: the file cannot be written.
+    """
+    flat = _flat(key, rows)
+    beside = file.with_name(f"{file.stem}-columns.csv")
+    with disk_errors(file):
+        for path, cells in ((file, flat), (beside, explained(figure, flat))):
+            # Without a byte order mark, spreadsheets assume another encoding.
+            write_atomically(path, as_csv(list(cells[0]), cells, mark=not_run).encode("utf-8-sig"))
+    notes = [f"{counted(len(rows), 'row')} in {file}", f"its columns are explained in {beside}"]
+    return StageReport(figure.name, rows=len(rows), notes=notes)
+
+
+def figures_as_workbook(key: Key, parts: Sequence[tuple[Figure, Rows]]) -> bytes:
+    """Return a workbook of figures.
+
+    It has a sheet for each figure, with the figure's own columns first, then a sheet for each with its hashes and ids,
+    and last a sheet that explains the columns.
+
+    Raises:
+        PipelineError: Excel cannot hold a value.
+    """
+    flat = [(figure, _flat(key, rows)) for figure, rows in parts]
+    sheets = [_sheet_of(figure, rows) for figure, rows in flat]
+    sheets += [_sheet_of_hashes(figure, rows) for figure, rows in flat]
+    meanings = {line["column"]: line for figure, rows in flat for line in explained(figure, rows)}
+    return workbook([*sheets, Sheet("columns", [*meanings.values()])])
+
+
+def explained(figure: Figure, rows: Rows) -> list[dict[str, str]]:
+    """Return the meaning of each column of a figure's rows."""
+    known = sql.schema()["meanings"]
+    marts = (relation_of(figure), figure.name, *_MARTS)
+    return [
+        {"column": name, "meaning": known.get(name) or meaning_of_column(name, marts) or usual(name)[1]}
+        for name in rows[0]
+    ]
+
+
+def workbook(sheets: Sequence[Sheet]) -> bytes:
+    """Return a workbook; the same rows give the same bytes.
+
+    Raises:
+        PipelineError: Excel cannot hold a value.
+    """
+    import xlsxwriter
+
+    content = io.BytesIO()
+    with xlsxwriter.Workbook(content, _OPTIONS) as book:
+        book.set_properties({"created": datetime(2026, 1, 1)})
+        for sheet in sheets:
+            _write_sheet(book, sheet)
+    return content.getvalue()
+
+
+def _flat(key: Key, rows: Rows) -> list[dict[str, Any]]:
+    """Return rows with the key, whose lists are texts."""
+    return [{**key, **{name: _text_of_list(value) for name, value in row.items()}} for row in rows]
+
+
+def _text_of_list(value: Any) -> Any:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+
+
+def _sheet_of(figure: Figure, rows: Rows) -> Sheet:
+    """Return the sheet of a figure: its columns in their order, then all others that are neither hashes nor ids."""
+    declared = [column.name for column in figure.columns if column.name in rows[0]]
+    kinds = {name: usual(name)[0] for name in rows[0]} | {column.name: column.kind for column in figure.columns}
+    hashes = _hashes_in(figure, rows)
+    names = [*declared, *(name for name in rows[0] if name not in declared and name not in hashes)]
+    return Sheet(figure.name, [{name: row[name] for name in names} for row in rows], kinds)
+
+
+def _sheet_of_hashes(figure: Figure, rows: Rows) -> Sheet:
+    """Return the sheet with the benchmark, the revision, hashes and ids of a figure's rows, by their numbers."""
+    names = _hashes_in(figure, rows)
+    name = f"{figure.name[: _LONGEST_NAME - len(' hashes')]} hashes"
+    numbered = enumerate(rows, start=1)
+    return Sheet(name, [{"row": number, **{name: row[name] for name in names}} for number, row in numbered])
+
+
+def _hashes_in(figure: Figure, rows: Rows) -> list[str]:
+    declared = {column.name for column in figure.columns}
+    fixed = ("benchmark", "dataset_revision")
+    return [name for name in rows[0] if name not in declared and (name in fixed or name.endswith(("_hash", "_id")))]
+
+
+def _write_sheet(book: Any, content: Sheet) -> None:
+    """Write a sheet with a heading that stays in view, each value in its own type."""
+    sheet = book.add_worksheet(content.name[:_LONGEST_NAME])
+    marked = book.add_format({"quote_prefix": True})
+    formats = {kind: book.add_format({"num_format": text}) for kind, text in _FORMATS.items()}
+    sheet.write_row(0, 0, content.rows[0], book.add_format({"bold": True}))
+    for number, row in enumerate(content.rows, start=1):
+        for column, (name, value) in enumerate(row.items()):
+            cell = _cell(value)
+            style = formats.get(content.kinds.get(name, "")) if _is_number(value) else None
+            if isinstance(cell, str) and may_run(cell):
+                # Marked as text, so that it never becomes a formula, even after it is edited.
+                style = marked
+            if sheet.write(number, column, cell, style) != 0:
+                reason = "a workbook has at most 1,048,576 rows and 32,767 characters in a cell"
+                raise PipelineError(f"row {number}, column {name}: {reason}; write a .csv or .parquet file")
+    sheet.autofit(800)
+    sheet.freeze_panes(1, 0)
+    sheet.autofilter(0, 0, len(content.rows), len(content.rows[0]) - 1)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def _cell(value: Any) -> Any:
+    """Return a value that a cell can hold: a number, a date, or visible text."""
+    if value is None or _is_number(value) or isinstance(value, bool | date | datetime | time | timedelta):
+        return value
+    return visible(str(value))

@@ -1,0 +1,173 @@
+"""Tables in terminals: the essential columns at every width, and no line that is too long."""
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from flows.cli.output import show_figure, show_table
+from tasks.figures.figure import Column, Figure
+from tasks.figures.rendering import as_text
+from tasks.figures.shown import FIGURES
+from tests.kit import Patch, Printed
+
+WIDTHS = (80, 100, 140, 200)
+MODEL = "gpt-5.6-sol-high"
+LONG = "a-provider/some-model-with-a-long-name-2026-11-28-high"
+NUMBERS: dict[str, Any] = {
+    "count": 1234, "number": 12.34, "score": 0.607, "signed": -0.108, "share": 0.738, "coverage": 0.9876, "usd": 123.45,
+    "price": 0.0123, "p": 0.0106, "time": datetime(2026, 11, 28, 3, 4, tzinfo=UTC), "yes": True,
+    "task": "069b4e68dad42672376e3865",
+}  # fmt: skip
+TEXTS = {
+    "split": "finance_hard", "splits": "finance_hard", "command": "nightly", "outcome": "below_bar",
+    "purpose": "annotate", "kind": "released", "status": "truncated", "policy": "quarantine", "decision": "not_dropped",
+    "check_name": "criteria_per_task", "causes": "2 timeout", "length_in": "tokens", "measure_of": "agreement",
+    "arrangement": "grouped", "says_a": "partly met", "says_b": "partly met", "first_decision": "partly met",
+    "second_decision": "partly met", "task_id": "069b4e68dad42672376e3865", "what": "verdicts",
+    "benchmark": "researchrubrics", "ranks": "min_normalized", "review_check": "self-contained", "cause": "limit",
+    "parent_name": "Analysis", "label": "Tax Law", "category": "Tax Law", "topic": "Tax Law", "capability": "Tax Law",
+    "day": "2026-11-28", "night": "2026-11-28", "vintage": "2026-11-28", "earlier": "2026-11-28",
+    "later": "2026-11-28", "reason": "weight",
+}  # fmt: skip
+"""Usual values of columns whose values are no names of models or judges."""
+PROSE = {"title", "meaning", "detail", "explanation", "no_figure", "criterion", "rule", "findings"}
+"""Columns with sentences, which are wrapped."""
+READABLE = 12
+"""The width that is enough for sentences."""
+
+
+def usual_row(figure: Figure, name: str = MODEL, sentence: str = "Two words") -> dict[str, Any]:
+    """A row with a usual value in each column."""
+    values = {column.name: usual_value(column, name, sentence) for column in figure.columns}
+    return values | {column.few: True for column in figure.columns if column.few}
+
+
+def usual_value(column: Column, name: str, sentence: str) -> Any:
+    if column.kind in NUMBERS:
+        return NUMBERS[column.kind]
+    return sentence if column.name in PROSE else TEXTS.get(column.name, name)
+
+
+def on_terminal(monkeypatch: Patch, width: int) -> None:
+    """Have Rich take standard output for a terminal of this width."""
+    for name, value in {"COLUMNS": str(width), "LINES": "50", "FORCE_COLOR": "1", "NO_COLOR": "1", "TERM": "xterm"}.items():
+        monkeypatch.setenv(name, value)
+
+
+def printed(capsys: Printed) -> str:
+    """What was printed since the last call, without styles."""
+    return re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+
+
+def heading_of(shown: str) -> str:
+    """The heading of a table as one text: the lines above the line below it."""
+    lines = shown.splitlines()
+    end = next(index for index, line in enumerate(lines) if line.strip() and set(line.strip()) == {"─"})
+    return "\n".join(lines[:end])
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_has_at_most_eight_essential_columns_that_fit_80_characters(name: str) -> None:
+    figure = FIGURES[name]
+    essential = figure.essential.split()
+    columns = [column.shortened for column in as_text(figure.columns, [usual_row(figure)], essential)]
+    widths = {column.name: column.width for column in columns if column.is_essential}
+
+    assert set(essential) == set(widths)
+    assert 1 <= len(essential) <= 8
+    assert set(figure.boards.split()).isdisjoint(essential)
+    assert sum(widths.values()) + 2 * (len(widths) - 1) <= 80, widths
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", FIGURES)
+def test_no_essential_column_is_missing_and_no_line_is_too_long(
+    name: str, width: int, monkeypatch: Patch, capsys: Printed
+) -> None:
+    figure = FIGURES[name]
+    on_terminal(monkeypatch, width)
+    rows = [usual_row(figure, name=f"{LONG}-{index}", sentence="Many words in a row. " * 9) for index in range(3)]
+
+    show_figure(figure, rows, title=figure.title)
+
+    shown = printed(capsys)
+    assert max(map(cell_len, shown.splitlines())) <= width
+    for column in as_text(figure.columns, rows, figure.essential.split()):
+        if column.is_essential:
+            assert all(word in heading_of(shown) for word in column.shortened.heading.split()), column.name
+            assert all(cell[:8].strip() in shown for cell in column.cells), column.name
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_pipe_has_the_essential_columns_and_a_wide_table_all_whatever_the_rows(name: str, capsys: Printed) -> None:
+    figure = FIGURES[name]
+    full = [usual_row(figure), usual_row(figure)]
+    empty = [dict.fromkeys(full[0])]
+
+    headings = []
+    for rows in (full, empty):
+        show_figure(replace(figure, boards=""), rows)
+        headings.append(sorted(heading_of(printed(capsys)).split()))
+        show_figure(figure, rows, is_wide=True)
+        headings.append(heading_of(printed(capsys)).split())
+
+    assert headings[0] == headings[2]
+    assert headings[1] == headings[3]
+    assert len(headings[1]) >= len(headings[0])
+
+
+def test_what_is_the_same_in_all_rows_is_in_the_heading_of_a_terminal_but_for_essential_columns(
+    monkeypatch: Patch, capsys: Printed
+) -> None:
+    on_terminal(monkeypatch, 200)
+    board = FIGURES["leaderboard"]
+    rows = [{**usual_row(board, f"model-{index}"), "judge_config": "strict", "n_tasks": index} for index in range(2)]
+
+    show_figure(board, rows)
+
+    heading, *lines = printed(capsys).splitlines()
+    assert heading.startswith("Judge: strict · Split: finance_hard · Label: Tax Law · ")
+    assert "Trials: 1,234" in heading
+    assert "Coverage: " not in heading
+    assert " Tasks " in "\n".join(lines)
+
+
+def test_rows_of_several_boards_stand_under_their_headings(capsys: Printed) -> None:
+    board = FIGURES["leaderboard"]
+    of_split = {"judge_config": "strict", "label": None}
+    rows = [usual_row(board, f"model-{n}") | of_split | {"split": split} for n in range(2) for split in ("a", "b")]
+
+    show_figure(board, rows)
+
+    lines = printed(capsys).splitlines()
+    marks = [line.split()[1] for line in lines if line.startswith("Split: ") or "model-" in line]
+    assert lines[0] == "Judge: strict"
+    assert marks == ["a", "model-0", "model-1", "b", "model-0", "model-1"]
+
+
+def test_a_long_name_is_wrapped_and_never_cut(monkeypatch: Patch, capsys: Printed) -> None:
+    on_terminal(monkeypatch, 80)
+    row = usual_row(FIGURES["diff"], LONG)
+
+    show_figure(FIGURES["diff"], [row])
+
+    lines = printed(capsys).splitlines()
+    first_cells = [line[: line.find("  ")] for line in lines if not line.startswith(("Under", " "))]
+    assert LONG in "".join(first_cells)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_column_of_a_query_is_nothing(width: int, monkeypatch: Patch, capsys: Printed) -> None:
+    on_terminal(monkeypatch, width)
+    names = [f"column_{index}" for index in range(12)]
+
+    show_table(names, [[LONG, "x" * 400, 1.5, 1234567] * 3])
+
+    shown = printed(capsys)
+    assert max(map(cell_len, shown.splitlines())) <= width
+    assert all(name in shown for name in names)
+    assert (width < 200) == ("A wider terminal (or --wide) also shows: " in shown)
