@@ -17,6 +17,7 @@ from flows.server import check_server
 from tasks.config.job import Job
 from tasks.config.settings import Alerts, Receiver
 from tasks.console import notice
+from tasks.dataset.source import refuse_unreachable_hub
 from tasks.llm.calls.gateway import probe
 from tasks.llm.embedded import weights_hash
 from tasks.llm.environment import filled_in, key_state, missing_variables
@@ -87,8 +88,10 @@ def _finding(subject: str, check: Callable[[], str]) -> SetupFinding:
 
 def _data_set(job: Job) -> str:
     data = job.data
-    kind = f" ({job.settings.dataset.source})" if job.settings.dataset.source in {"hub", "sample"} else ""
-    return f"{data.name}{kind}, revision {data.revision[:12]}, splits {', '.join(data.splits)}"
+    source = job.settings.dataset.source
+    kind = f" ({source})" if source in {"hub", "sample"} else ""
+    found = f"{data.name}{kind}, revision {data.revision[:12]}, splits {', '.join(data.splits)}"
+    return f"{found}; {refuse_unreachable_hub(job)}" if source == "hub" else found
 
 
 def _network() -> Iterator[SetupFinding]:
@@ -193,16 +196,19 @@ def _reached(address: str, variable: str | None = None) -> str:
         UsageError: a variable is not set, the address is invalid, or nothing responds.
     """
     parts = urlsplit(filled_in(address))
-    if not (host := parts.hostname):
+    host = parts.hostname
+    if not host:
         raise UsageError("the address has no host; write it with https://")
+    shown = f"[{host}]" if ":" in host else host
     try:
         port = parts.port or (443 if parts.scheme == "https" else 80)
+        shown = f"{shown}:{port}"
         with socket.create_connection((host, port), timeout=3.0):
-            return f"{host}:{port} responds"
+            return f"{shown} responds"
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         remedy = f"start the server or correct {variable or 'the address'}"
-        raise UsageError(f"{host} cannot be reached ({why}); {remedy}") from error
+        raise UsageError(f"{shown} cannot be reached ({why}); {remedy}") from error
 
 
 def _alerts(alerts: Alerts) -> Iterator[SetupFinding]:

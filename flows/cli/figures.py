@@ -105,8 +105,10 @@ def _show_tables(
     context: Context, figures: "Mapping[str, Figure]", rows_by_part: "Mapping[str, Rows]", *, is_all: bool
 ) -> None:
     shown = set[str]()
-    for key, figure in figures.items():
+    for number, (key, figure) in enumerate(figures.items()):
         rows = rows_by_part[key]
+        if number and (rows or figure.empty):
+            click.echo()
         if not rows and figure.empty:
             click.echo(f"{figure.title}: {figure.empty}")
         listed = rows if is_all else figure.listed(rows)

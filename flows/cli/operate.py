@@ -60,6 +60,10 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
         serve_report(stored, index, port, is_live=is_live)
 
 
+_DOCTOR_WIDTH = 100
+"""Largest number of characters in a line of `prbench doctor`."""
+
+
 @command(output=TELLS)
 @click.option("--no-call", is_flag=True, help="Do not call the models.")
 def doctor(context: Context, no_call: bool) -> int:
@@ -80,8 +84,12 @@ def doctor(context: Context, no_call: bool) -> int:
 
     findings = examine(context.job, may_call=not no_call)
     problems = [finding for finding in findings if finding.is_ok is False]
-    columns = ["what" if context.as_json else "subject", "state", "detail"]
-    show(columns, [(finding.subject, finding.state, finding.detail) for finding in findings], context.table_format)
+    rows = [(finding.subject, finding.state, finding.detail) for finding in findings]
+    if context.as_json:
+        show(context, ["what", "state", "detail"], rows)
+    else:
+        columns = ["subject", "state", "detail"]
+        show_table(columns, rows, essential=columns, most_width=_DOCTOR_WIDTH)
     return 0 if not problems else 3 if all(finding.is_damage for finding in problems) else 1
 
 

@@ -142,7 +142,14 @@ def _put(text: str, output: Path | None, *, is_json: bool) -> None:
 _WITHOUT_LIMIT = 10**6
 
 
-def show_table(names: Sequence[str], rows: Rows, *, essential: Sequence[str] = (), is_wide: bool = False) -> None:
+def show_table(
+    names: Sequence[str],
+    rows: Rows,
+    *,
+    essential: Sequence[str] = (),
+    is_wide: bool = False,
+    most_width: int | None = None,
+) -> None:
     """Show rows as a table for people; a column of numbers is right-aligned (see `print_table`)."""
     from tasks.console.tables import TableColumn
 
@@ -152,7 +159,7 @@ def show_table(names: Sequence[str], rows: Rows, *, essential: Sequence[str] = (
         is_number = bool(values) and all(isinstance(value, int | float | None) for value in values)
         cells = [cell_text(value) for value in values]
         columns.append(TableColumn(name, visible(name), cells, is_number, name in essential))
-    print_table(columns, is_wide=is_wide)
+    print_table(columns, is_wide=is_wide, most_width=most_width)
 
 
 def show_figure(figure: "Figure", rows: "FigureRows", *, title: str = "", is_wide: bool = False) -> None:
@@ -172,8 +179,12 @@ def print_table(
     *,
     title: str = "",
     is_wide: bool = False,
+    most_width: int | None = None,
 ) -> None:
-    """Print a table, on a terminal in its width (`tasks.console.tables.layout`); wide, it has all columns in full."""
+    """Print a table, on a terminal in its width (`tasks.console.tables.layout`); wide, it has all columns in full.
+
+    Everywhere it has at most `most_width` characters, if that is given.
+    """
     from rich.text import Text
 
     from tasks.console.printing import VisibleConsole
@@ -182,7 +193,9 @@ def print_table(
     if not columns:
         return
     console = VisibleConsole()
-    width = console.width if console.is_terminal and not is_wide else None
+    width = console.width if console.is_terminal and not is_wide else most_width
+    if width is not None and most_width is not None:
+        width = min(width, most_width)
     table_layout = wide_layout(columns) if is_wide else layout(columns, boards, width)
     if width is None:
         console = VisibleConsole(width=_WITHOUT_LIMIT)

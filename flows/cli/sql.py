@@ -87,12 +87,14 @@ def _run(context: Context, query: str) -> None:
 
 def _describe(context: Context, name: str) -> None:
     from sql import schema, template
+    from tasks.rules.text.characters import did_you_mean
     from warehouse import TABLES, quoted
 
     if name:
         query = template("queries/look/columns", table=quoted(name.lower()))  # names ignore case, as in SQL
         if not run_sql(_database(context), query)[1]:
-            raise UsageError(f"there is no table or view {name}; `prbench sql --describe` lists all")
+            hint = did_you_mean(name, [*schema()["marts"], *TABLES])
+            raise UsageError(f"there is no table or view {name}{hint}; `prbench sql --describe` lists all")
     else:
         origins = dict.fromkeys(sorted(schema()["marts"]), "mart") | dict.fromkeys(sorted(TABLES), "stored")
         rows = (f"({quoted(name)}, {quoted(origins[name])}, {index})" for index, name in enumerate(origins))

@@ -22,7 +22,7 @@ from tasks.dataset.source import with_revision
 from tasks.figures.scope import EVERY
 from tasks.rules.errors import UsageError, from_home
 from tasks.rules.identity import IMPORTED
-from tasks.rules.text.characters import did_you_mean
+from tasks.rules.text.characters import did_you_mean, hint_on
 from tasks.rules.text.json_text import refuse_deep
 from tasks.rules.variants import AUGMENTED
 from tasks.run.judge_configs import refuse_unlike_gradings, template_of
@@ -72,6 +72,10 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
     }
     job = Job(**given | {
         "settings": settings.model_copy(update={**chosen, "report": report}), "compared_models": compared,
+        "configured_labels": {
+            "model": tuple(model.label for model in settings.models),
+            "judge": tuple(judge.label for judge in settings.judges),
+        },
         "warehouse": warehouse, "warehouse_source": source, "run_id": f"{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
         "stop_at": stop_time(arguments.stop_at, clock) if arguments.stop_at else None,
     })  # fmt: skip
@@ -97,7 +101,7 @@ def _refuse_other_split(document: dict[str, Any], splits: tuple[str, ...]) -> No
             path = from_home(source, "dataset.source")
             known = dataset.get("splits") or [path.stem]
             if path.is_file() and isinstance(known, list) and (unknown := set(splits) - set(known)):
-                raise UsageError(f"--split {min(unknown)}: not found; known: {', '.join(map(str, known))}")
+                raise UsageError(f"--split {min(unknown)}: not found{hint_on(min(unknown), map(str, known))}")
 
 
 # The configuration file, and its settings for single benchmarks
@@ -166,9 +170,8 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
         raise UsageError(f"{where}: {_OWN}: must map each benchmark to its settings; see prbench.example.yaml")
     known = benchmark_names() if own else []
     if unknown := set(own) - set(known):
-        raise UsageError(
-            f"{where}: {_OWN}.{min(map(str, unknown))}: there is no such benchmark; known: {', '.join(known)}"
-        )
+        name = min(map(str, unknown))
+        raise UsageError(f"{where}: {_OWN}.{name}: there is no such benchmark{hint_on(name, known)}")
     configured = str(common.get("benchmark", Settings.model_fields["benchmark"].default))
     dataset, chosen = common.get("dataset"), wanted or configured
     # Every benchmark has a sample, but a data set belongs to one benchmark.
@@ -333,11 +336,15 @@ def refuse_unknown_names(job: Job) -> None:
     """
     refuse_every_vintage(job)
     unknown = set(job.named_models or ()) - {model.label for model in job.settings.models}
+    models = {*job.configured_labels.get("model", ())}
     warehouse = Warehouse(job.warehouse)
     if unknown and warehouse.database.exists():
         with warehouse.reader() as reader:
-            unknown -= {row["model"] for row in reader.select("responses", "distinct model", source=IMPORTED)}
+            models |= {row["model"] for row in reader.select("responses", "distinct model", source=IMPORTED)}
+        unknown -= models
     if unknown:
-        raise UsageError(f"--model {min(unknown)}: is neither configured nor the model of an imported response")
+        reason = "is neither configured nor the model of an imported response"
+        raise UsageError(f"--model {min(unknown)}: {reason}{did_you_mean(min(unknown), models)}")
     if others := set(job.named_judges or ()) - {judge.label for judge in job.settings.judges}:
-        raise UsageError(f"--judge {min(others)}: is not configured, or judges only within a cascade")
+        hint = did_you_mean(min(others), job.configured_labels.get("judge", ()))
+        raise UsageError(f"--judge {min(others)}: is not configured, or judges only within a cascade{hint}")

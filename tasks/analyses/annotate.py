@@ -15,7 +15,7 @@ from tasks.prompts import load_analysis_template
 from tasks.rules.conversation import prompt_on
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest, template_hash
-from tasks.rules.text.characters import storable
+from tasks.rules.text.characters import hint_on, storable
 from tasks.rules.verdict import VerdictError, json_object, strict_format
 from tasks.run.calls import Analysis, Columns, Item, ReplySpec
 from tasks.run.missing_work import Conversation, WantedTasks
@@ -77,7 +77,7 @@ def refuse_unready(job: Job) -> None:
         raise UsageError(f"{job.settings.benchmark} declares no vocabulary (`annotations`) to label tasks with")
     for name in job.vocabularies:
         if name not in known:
-            raise UsageError(f"{name}: {job.settings.benchmark} has no such vocabulary; known are {', '.join(known)}")
+            raise UsageError(f"{name}: {job.settings.benchmark} has no such vocabulary{hint_on(name, known)}")
 
 
 def _items(job: Job, wanted: WantedTasks, reader: Reader, annotator: Analyst) -> list[Item]:

@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 
 from tasks.benchmarks.base import Benchmark
 from tasks.rules.errors import UsageError, from_home
-from tasks.rules.text.characters import one_line
+from tasks.rules.text.characters import hint_on, one_line
 
 FOLDER = Path(__file__).parent
 OWN_FOLDERS = "PRBENCH_BENCHMARKS"
@@ -35,7 +35,7 @@ def folder_of(name: str) -> Path:
     """
     folders = _folders()
     if name not in folders:
-        raise UsageError(f"benchmark: there is no {name!r}; known: {', '.join(sorted(folders))}")
+        raise UsageError(f"benchmark: there is no {name!r}{hint_on(name, folders)}")
     return folders[name]
 
 

@@ -17,6 +17,7 @@ from tasks.rules.cascades.evaluation import MEASURES, Bound, Costs, Evaluation, 
 from tasks.rules.cascades.rules import Facts, PairedVerdicts, candidates
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
+from tasks.rules.text.characters import did_you_mean
 from warehouse import TABLES, Reader, Warehouse
 
 Row = Mapping[str, Any]
@@ -78,7 +79,8 @@ def _configs_of(judged: Sequence[Row], label: str, configured: Collection[str]) 
     """
     own = [row for row in judged if row["judge"] == label]
     if not own:
-        raise UsageError(f"{label}: no verdicts of such a judge are stored; `prbench judges` shows all graders")
+        hint = did_you_mean(label, {row["judge"] for row in judged})
+        raise UsageError(f"{label}: no verdicts of such a judge are stored{hint}; `prbench judges` shows all graders")
     keys = itemgetter("judge_config_hash", "template_hash", "grading")
     sizes = Counter[tuple[str, ...]]()
     for row in own:

@@ -9,7 +9,7 @@ import sql
 from tasks.config.job import Job
 from tasks.measures import CONDITION, Row
 from tasks.rules.errors import UsageError
-from tasks.rules.text.characters import did_you_mean
+from tasks.rules.text.characters import hint_on
 from warehouse import Reader
 
 Definitions = Mapping[str, Mapping[str, str]]
@@ -51,7 +51,7 @@ def unknown_labels(reader: Reader, job: Job) -> list[str]:
     known = list(dict.fromkeys([*configured, *(job.named_models or ()), *(row["model"] for row in stored)]))
     return [
         f"conditions.{name}.{condition}: {label!r} is neither a configured model nor one with stored responses"
-        f"{did_you_mean(label, known)}; known: {', '.join(known) or 'none'}"
+        f"{hint_on(label, known)}"
         for name, labels in job.settings.conditions.items()
         for condition, label in labels.items()
         if label not in known
@@ -75,7 +75,7 @@ def definitions_of(reader: Reader, job: Job) -> Definitions:
         )
     known = sorted({*definitions, *(label for labels in definitions.values() for label in labels.values())})
     if unknown := sorted(set(job.named_models or ()) - set(known)):
-        raise UsageError(f"--model {unknown[0]}: no condition has it; known: {', '.join(known)}")
+        raise UsageError(f"--model {unknown[0]}: no condition has it{hint_on(unknown[0], known)}")
     return definitions
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from difflib import get_close_matches
 from itertools import product
 from operator import attrgetter
 from typing import Any, Literal, get_args
@@ -12,6 +11,7 @@ import sql
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.text.characters import did_you_mean, hint_on
 from warehouse import Reader
 
 Kind = Literal["model", "judge", "template", "run", "vintage", "revision"]
@@ -94,7 +94,8 @@ def score_name_of(benchmark: Benchmark, score: str | None) -> str:
     """
     known = [definition.score_name for definition in (*benchmark.scores, benchmark.expected_score)]
     if score is not None and score not in known:
-        raise UsageError(f"--score {score}: no such score; {benchmark.name} has {', '.join(known)}")
+        hint = did_you_mean(score, known) or f"; {benchmark.name} has {', '.join(known)}"
+        raise UsageError(f"--score {score}: no such score{hint}")
     return score or benchmark.primary_score.score_name
 
 
@@ -117,9 +118,12 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
     fitting = full_names or [kind for kind in kinds if all(matches[kind])]
     if not fitting:
         kind_of = {each: kind for kind in reversed(kinds) for each in known[kind]}
-        near = dict.fromkeys(get_close_matches(name, kind_of, n=1, cutoff=0.0)[0] for name in comparison.names)
-        nearest, wanted = ", ".join(f"{name} ({kind_of[name]})" for name in near), " or ".join(kinds)
-        raise UsageError(f"{given}: each must be a {wanted} with verdicts, and all of one kind; nearest: {nearest}")
+        wanted = " or ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
+        for name in comparison.names:
+            if not any(_matches(name, kind, known[kind]) for kind in kinds):
+                raise UsageError(f"{name}: no {wanted} with verdicts has this name{hint_on(name, kind_of)}")
+        named = ", ".join(f"{name} ({kind_of[name]})" for name in comparison.names if name in kind_of)
+        raise UsageError(f"{given}: must all be of one kind; given: {named}")
     if len(fitting) > 1:
         raise UsageError(f"{given}: could be {' or '.join(fitting)}; say which with --of")
     kind = fitting[0]

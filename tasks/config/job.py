@@ -5,9 +5,9 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import Any, Self
+from typing import Any, Literal, Self
 
-from pydantic import GetJsonSchemaHandler, PrivateAttr
+from pydantic import Field, GetJsonSchemaHandler, PrivateAttr
 from pydantic_core import CoreSchema
 
 from tasks.config.models import Model, Size, Strict
@@ -30,7 +30,8 @@ class Job(Strict):
     and may also have labels of imported responses; `named_judges` likewise. `named_tasks` and `named_trials` narrow the
     wanted work further; `n_responses` is the size of the sample for `prbench neighbours`; `vocabularies` are the kinds
     of labels for annotation (none: all). `compared_models` are all configured models if `stopping` compares them: names
-    narrow the evaluated models, not the compared ones. `night` is the label of the run's night, and the vintage of
+    narrow the evaluated models, not the compared ones. `configured_labels` are those of all models and judges, for
+    hints on mistyped names. `night` is the label of the run's night, and the vintage of
     every model that is resampled each night; all others have `vintage`. No call begins after `stop_at`.
     With `retry_failed` permanent failures are missing work too, with `replace_lost` also rows that damage lost.
     `warehouse_source` describes the source of the warehouse's folder, for people. The revision of the data set is
@@ -49,6 +50,7 @@ class Job(Strict):
     named_trials: tuple[Size, ...] | None = None
     vocabularies: tuple[str, ...] = ()
     compared_models: tuple[Model, ...] = ()
+    configured_labels: dict[Literal["model", "judge"], tuple[str, ...]] = Field(default_factory=dict)
     n_responses: Size = 100
     night: str | None = None
     stop_at: datetime | None = None

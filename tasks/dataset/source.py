@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from tasks.benchmarks import folder_of, load_benchmark
 from tasks.benchmarks.base import Benchmark, RowError
@@ -24,7 +25,7 @@ from tasks.dataset.foreign_files import MOST_BYTES, FileTooLarge, open_regular, 
 from tasks.rules.errors import PipelineError, UsageError, causes_of, disk_errors, from_home
 from tasks.rules.identity import digest
 from tasks.rules.records import Task
-from tasks.rules.text.characters import one_line
+from tasks.rules.text.characters import did_you_mean, one_line
 from tasks.rules.text.json_text import read_json
 from tasks.rules.text.numbers import some
 from warehouse import sample_path
@@ -227,7 +228,8 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
     """
     source = _located(dataset, benchmark)
     if missing := next((split for split in dataset.splits if split not in source.splits), None):
-        raise UsageError(f"dataset.splits: {source.name} has no split {missing!r}; it has {', '.join(source.splits)}")
+        hint = did_you_mean(missing, source.splits) or f"; it has {', '.join(source.splits)}"
+        raise UsageError(f"dataset.splits: {source.name} has no split {missing!r}{hint}")
     return source._replace(splits=dataset.splits or source.splits)
 
 
@@ -280,6 +282,27 @@ def resolve_revision(dataset_id: str, revision: str) -> str:
         SourceError: the hub does not know it, cannot be reached or refuses access.
     """
     return revision if re.compile(r"[0-9a-f]{40}").fullmatch(revision) else _commit_at_hub(dataset_id, revision)
+
+
+def refuse_unreachable_hub(job: Job) -> str:
+    """Ask the hub for the configured revision, and return where it is; with HF_HUB_OFFLINE nothing is asked.
+
+    Raises:
+        SourceError: the hub cannot be reached, does not know the revision or refuses access.
+    """
+    from huggingface_hub import constants
+
+    if constants.is_offline_mode():
+        return "the hub is not asked (HF_HUB_OFFLINE)"
+    dataset = job.settings.dataset
+    assert dataset.revision is not None
+    address = urlsplit(constants.ENDPOINT)
+    where = f"{address.hostname}:{address.port or (443 if address.scheme == 'https' else 80)}"
+    try:
+        _commit_at_hub(job.data.name, dataset.revision)
+    except SourceError as error:
+        raise SourceError(f"the hub at {where}: {error}") from error
+    return f"{where} responds"
 
 
 def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any]]:

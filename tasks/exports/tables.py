@@ -21,6 +21,7 @@ from tasks.bundles.stores import Folder, Store, kept_as, work_folder
 from tasks.config.job import Job
 from tasks.dataset.source import parquet_batches
 from tasks.rules.errors import UsageError, disk_errors
+from tasks.rules.text.characters import did_you_mean
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
 from warehouse import COLUMNS, DECIDED_STATUSES, TABLES, Reader, Warehouse, content_of, quoted, refuse_other_version
@@ -80,7 +81,8 @@ def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
     query = "select table_name as name from information_schema.tables where table_schema = 'main'"
     known = {row["name"] for row in reader.rows(query)} - set(NOT_EXPORTED)
     if unknown := [name for name in names if name not in known]:
-        raise UsageError(f"--table {unknown[0]}: no such table; `prbench sql --describe` lists all")
+        hint = did_you_mean(unknown[0], known)
+        raise UsageError(f"--table {unknown[0]}: no such table{hint}; `prbench sql --describe` lists all")
     return list(dict.fromkeys(names))
 
 

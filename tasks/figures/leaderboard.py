@@ -12,6 +12,7 @@ from tasks.figures.scope import Scope
 from tasks.figures.shown.categories import CRITICAL
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.rules.errors import UsageError
+from tasks.rules.text.characters import did_you_mean
 from warehouse import Warehouse
 
 
@@ -50,7 +51,8 @@ def chosen(scope: Scope, by: str | None, *, is_severity: bool = False) -> tuple[
     common = (each for each in benchmark.common_breakdowns if each != "severity" or benchmark.severities)
     breakdowns = [*common, *benchmark.own_breakdowns]
     if by is not None and by not in breakdowns:
-        raise UsageError(f"--by {by}: no such breakdown; {benchmark.name} has {', '.join(breakdowns)}")
+        hint = did_you_mean(by, breakdowns) or f"; {benchmark.name} has {', '.join(breakdowns)}"
+        raise UsageError(f"--by {by}: no such breakdown{hint}")
     if is_severity:
         if not benchmark.severities:
             raise UsageError(f"--risk: {benchmark.name} has no weight classes, so no criterion is marked as critical")

@@ -8,8 +8,7 @@ from tasks.config.job import DataRevision, Job
 from tasks.config.models import Endpoint
 from tasks.console import notice
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.text.characters import did_you_mean
-from tasks.rules.text.numbers import some
+from tasks.rules.text.characters import hint_on
 from warehouse import Reader, Warehouse
 
 _SHOWN = 12
@@ -81,8 +80,9 @@ def _in_words(row: Mapping[str, Any]) -> str:
 def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]) -> None:
     """Refuse a name that is neither configured nor stored in the revision."""
     configured: dict[str, Sequence[Endpoint]] = {"model": job.settings.models, "judge": job.settings.judges}
+    labels: dict[str, Sequence[str]] = {**job.configured_labels}
     for option, names in named.items():
-        known = [each.label for each in configured.get(option, ())]
+        known = [*(each.label for each in configured.get(option, ())), *labels.get(option, ())]
         if set(names) - set(known):
             known += [row[option] for row in reader.select(_STORED[option], f"distinct {option}", **job.key)]
         _refuse_others(option, names, known)
@@ -91,8 +91,7 @@ def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]
 def _refuse_others(option: str, names: Sequence[str], known: Sequence[str]) -> None:
     for name in names:
         if name not in known:
-            hint = did_you_mean(name, known) or f"; known: {some(sorted(set(known)), 10) or 'none'}"
-            raise UsageError(f"--{option} {name}: not found{hint}")
+            raise UsageError(f"--{option} {name}: not found{hint_on(name, known)}")
 
 
 _STORED = {"split": "split_members", "model": "responses", "vintage": "responses", "judge": "intermediate.model_runs"}

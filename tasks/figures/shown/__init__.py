@@ -52,8 +52,8 @@ def parsed(figure: Figure, given: Iterable[str]) -> dict[str, Any]:
     for each in given:
         name, _, text = each.partition("=")
         if name not in figure.given:
-            known = ", ".join(figure.given) or "none"
-            raise UsageError(f"{each}: {figure.name} has no parameter {name}; it has {known}")
+            hint = did_you_mean(name, figure.given) or f"; it has {', '.join(figure.given) or 'none'}"
+            raise UsageError(f"{each}: {figure.name} has no parameter {name}{hint}")
         usual = figure.given[name]
         if isinstance(usual, list | tuple):
             options[name] = [*options.get(name, ()), text]

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from tasks.rules.text.numbers import some
+
 _BLANK_RANGES = (
     (0x34F, 0x34F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065), (0x2800, 0x2800),
     (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1D159, 0x1D159), (0xE0000, 0xE0FFF),
@@ -107,3 +109,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     by_lower = {key.lower(): key for key in known}
     near = get_close_matches(name.lower(), list(by_lower), n=1)
     return f" (did you mean `{by_lower[near[0]]}`?)" if near else ""
+
+
+def hint_on(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: the nearest known one, or else the known ones."""
+    names = sorted(set(known))
+    return did_you_mean(name, names) or f"; known: {some(names, 10) or 'none'}"

@@ -54,7 +54,13 @@ def usual_value(column: Column, name: str, sentence: str) -> Any:
 
 def on_terminal(monkeypatch: Patch, width: int) -> None:
     """Have Rich take standard output for a terminal of this width."""
-    for name, value in {"COLUMNS": str(width), "LINES": "50", "FORCE_COLOR": "1", "NO_COLOR": "1", "TERM": "xterm"}.items():
+    for name, value in {
+        "COLUMNS": str(width),
+        "LINES": "50",
+        "FORCE_COLOR": "1",
+        "NO_COLOR": "1",
+        "TERM": "xterm",
+    }.items():
         monkeypatch.setenv(name, value)
 
 

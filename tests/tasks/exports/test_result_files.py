@@ -1,114 +1,19 @@
-"""Results as files: leaderboards for spreadsheets, and data sets that the library `datasets` loads unchanged."""
+"""Results as files: data sets that the library `datasets` loads unchanged."""
 
-import csv
 import re
-from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
-from tasks.exports.result_files import USUAL, export_data_sets, write_board
-from tasks.figures.leaderboard import chosen, leaderboard
-from tasks.figures.scope import Scope
+from tasks.exports.result_files import USUAL, export_data_sets
 from tasks.ingest import ingest
 from tasks.rules.errors import UsageError
 from tests.kit import copied, job_on, row, rows_in, written
 from tests.tasks.exports.conftest import CANARY, TASKS
-from warehouse import Warehouse
-
-FORMULA = '=HYPERLINK("http://x","y")'
-CHOICES: list[dict[str, Any]] = [
-    {}, {"vintage": "all"}, {"is_severity": True}, {"is_hard": True},
-    *({"by": by} for by in load_benchmark("prbench").common_breakdowns),
-]  # fmt: skip
-
-
-@pytest.fixture
-def odd(tmp_path: Path) -> tuple[Job, list[dict[str, Any]]]:
-    """A board with one row that has every kind of value."""
-    values = (FORMULA, "-3 %", "2026-11-22", "plain", 7, -0.25, True, None, ["a", "b"],
-              datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), date(2026, 1, 2))  # fmt: skip
-    names = ["model", "judge", "vintage", "split", "n_tasks", "mean_score", "is_complete", "ci_low", "selections",
-             "first_response_at", "created_at"]  # fmt: skip
-    return job_on("sample", tmp_path / "data"), [dict(zip(names, values, strict=True))]
-
-
-def lines(path: Path) -> list[list[str]]:
-    with path.open(encoding="utf-8-sig", newline="") as opened:
-        return list(csv.reader(opened))
-
-
-@pytest.mark.parametrize("choice", CHOICES, ids=str)
-def test_every_leaderboard_column_is_explained(choice: dict[str, Any], inspected: Job, tmp_path: Path) -> None:
-    rows = leaderboard(inspected, **choice)
-    if not rows:
-        # Without a hard subset or enough labels, a leaderboard has no rows, but the same columns.
-        with Warehouse(inspected.warehouse).reader() as reader:
-            scope = Scope(inspected, reader, is_hard=choice.get("is_hard", False))
-            query = scope.query_of(*chosen(scope, choice.get("by")))
-            rows = [dict.fromkeys(reader.table(query)[0])]
-    write_board(inspected, rows, tmp_path / "board.csv")
-
-    heading, *explained = lines(tmp_path / "board-columns.csv")
-    assert ["column", "meaning"] == heading
-    assert [name for name, _ in explained] == lines(tmp_path / "board.csv")[0]
-    assert [] == [name for name, meaning in explained if len(meaning) < 10]
-
-
-def test_csv_keeps_numbers_and_dates_and_marks_formulas_alone(
-    odd: tuple[Job, list[dict[str, Any]]], tmp_path: Path
-) -> None:
-    write_board(*odd, tmp_path / "odd.csv")
-
-    _, values = lines(tmp_path / "odd.csv")
-    assert [
-        f"'{FORMULA}", "'-3 %", "2026-11-22", "plain", "7", "-0.25", "True", "", "a, b", "2026-01-02T03:04:05+00:00",
-        "2026-01-02",
-    ] == values[2:]  # fmt: skip
-
-
-def test_excel_has_each_value_in_its_type_and_no_formula(odd: tuple[Job, list[dict[str, Any]]], tmp_path: Path) -> None:
-    write_board(*odd, tmp_path / "odd.xlsx")
-
-    sheet = openpyxl.load_workbook(tmp_path / "odd.xlsx")["leaderboard"]
-    cells = {sheet.cell(1, column).value: sheet.cell(2, column) for column in range(1, sheet.max_column + 1)}
-    assert {
-        "model": (FORMULA, "s", True), "judge": ("-3 %", "s", True), "vintage": ("2026-11-22", "s", False),
-        "n_tasks": (7, "n", False), "mean_score": (-0.25, "n", False), "is_complete": (True, "b", False),
-        "ci_low": (None, "n", False), "selections": ("a, b", "s", False),
-        "first_response_at": (datetime(2026, 1, 2, 3, 4, 5), "d", False),
-        "created_at": (datetime(2026, 1, 2), "d", False),
-    }.items() <= {
-        name: (cell.value, cell.data_type, bool(cell.quotePrefix)) for name, cell in cells.items()
-    }.items()  # fmt: skip
-
-
-def test_headings_are_no_formulas_and_hidden_characters_of_a_workbook_are_visible(tmp_path: Path) -> None:
-    job, row = job_on("sample", tmp_path / "data"), {FORMULA: "a\u202eb"}
-    write_board(job, [row], tmp_path / "odd.csv")
-    write_board(job, [row], tmp_path / "odd.xlsx")
-
-    heading, values = lines(tmp_path / "odd.csv")
-    sheet = openpyxl.load_workbook(tmp_path / "odd.xlsx")["leaderboard"]
-    assert heading[-1] == f"'{FORMULA}"
-    assert values[-1] == "a\u202eb"
-    assert [sheet.cell(1, 3).data_type, sheet.cell(2, 3).value] == ["s", r"a\u202eb"]
-
-
-def test_an_empty_leaderboard_is_refused(odd: tuple[Job, list[dict[str, Any]]], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no model has a verdict in this selection"):
-        write_board(odd[0], [], tmp_path / "board.csv")
-    assert [] == list(tmp_path.iterdir())
-
-
-# data sets
-
 
 OF_OTHERS = "a text of another revision"
 

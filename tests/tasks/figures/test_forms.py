@@ -7,14 +7,13 @@ import json
 import math
 import re
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import openpyxl
 import pytest
 
-from flows.cli.output import show
-from tasks.exports.result_files import write_board
+from flows.cli.output import show_json
+from tasks.exports.figure_files import figures_as_workbook
 from tasks.figures.figure import MISSING, with_values
 from tasks.figures.rendering import as_csv, as_text
 from tasks.figures.scope import Scope
@@ -34,7 +33,7 @@ GIVEN: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_six_forms_are_alike(name: str, scope: Scope, tmp_path: Path, capsys: Printed) -> None:
+def test_six_forms_are_alike(name: str, scope: Scope, capsys: Printed) -> None:
     figure, given = FIGURES[name], GIVEN.get(name, {})
     rows = scope.rows_of(figure, given)
     if not rows:
@@ -45,27 +44,27 @@ def test_six_forms_are_alike(name: str, scope: Scope, tmp_path: Path, capsys: Pr
     page = re.findall(r"<td [^>]*>(.*?)</td>", str(table(name, figure.columns, rows)), re.DOTALL)
     on_page = [html.unescape(re.sub(r"<[^>]+>", "", each)) for each in page]
     n_columns = len(with_values(figure.columns, rows))
-    _, terminal, _ = as_text(figure.columns, rows)
-    assert (n_columns * len(rows), len(rows)) == (len(on_page), len(terminal))
-    for index, cells in enumerate(terminal):
+    terminal = as_text(figure.columns, rows)
+    assert n_columns * len(rows) == len(on_page)
+    for index in range(len(rows)):
+        cells = [column.cells[index] for column in terminal]
         expected = on_page[index * n_columns : (index + 1) * n_columns]
         parts = {part for cell in cells for part in re.split(r" to | \(|\)", cell)}
         assert {each for each in expected if each != MISSING} <= {*cells, *parts}
 
     # For machines: all columns, under the same names, with the same values.
-    show(names, [list(row.values()) for row in rows], "json")
+    show_json(rows)
     assert json.loads(json.dumps(rows, default=str)) == json.loads(capsys.readouterr().out)
     plain_rows = [[plain(value) for value in row.values()] for row in rows]
     heading, *lines = csv.reader(io.StringIO(as_csv(names, rows)))
     assert names == heading
     assert plain_rows == [[as_before(each) for each in line] for line in lines]
-    write_board(scope.job, rows, tmp_path / "figure.xlsx", name=name)
-    book = openpyxl.load_workbook(tmp_path / "figure.xlsx")
-    (top, *below) = book.worksheets[0].iter_rows(values_only=True)
-    assert [*dict.fromkeys(("benchmark", "dataset_revision", *names))] == [*top]
-    for line, row in zip(below, rows, strict=True):
-        cells = dict(zip(top, line, strict=True))
-        assert all(are_alike(alike(cells[name]), alike(value)) for name, value in row.items()), (line, row)
+    book = openpyxl.load_workbook(io.BytesIO(figures_as_workbook(scope.job.key, [(figure, rows)])))
+    sheets = [list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets[:2]]
+    assert {"row", "benchmark", "dataset_revision", *names} == {*sheets[0][0], *sheets[1][0]}
+    for index, row in enumerate(rows, start=1):
+        cells = {name: value for sheet in sheets for name, value in zip(sheet[0], sheet[index], strict=True)}
+        assert all(are_alike(alike(cells[name]), alike(value)) for name, value in row.items()), (cells, row)
     if figure.compute is None:
         frame = scope.reader.arrow(scope.query_of(figure, given))
         assert names == frame.column_names

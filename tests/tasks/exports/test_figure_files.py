@@ -1,0 +1,149 @@
+"""Figures as files for spreadsheets: CSV with explained columns, and workbooks."""
+
+import csv
+import io
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from tasks.benchmarks import load_benchmark
+from tasks.config.job import Job
+from tasks.exports.figure_files import Sheet, figures_as_workbook, workbook, write_csv
+from tasks.figures.leaderboard import chosen, leaderboard
+from tasks.figures.scope import Scope
+from tasks.figures.shown import FIGURES
+from tasks.figures.shown.overview import LEADERBOARD
+from tasks.rules.errors import PipelineError
+from tests.kit import job_on
+from warehouse import Warehouse
+
+FORMULA = '=HYPERLINK("http://x","y")'
+CHOICES: list[dict[str, Any]] = [
+    {}, {"vintage": "all"}, {"is_severity": True}, {"is_hard": True},
+    *({"by": by} for by in load_benchmark("prbench").common_breakdowns),
+]  # fmt: skip
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> tuple[Job, list[dict[str, Any]]]:
+    """A board with one row that has every kind of value."""
+    values = (FORMULA, "-3 %", "2026-11-22", "plain", 7, -0.25, True, None, ["a", "b"],
+              datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), date(2026, 1, 2))  # fmt: skip
+    names = ["model", "judge", "vintage", "split", "n_tasks", "mean_score", "is_complete", "ci_low", "selections",
+             "first_response_at", "created_at"]  # fmt: skip
+    return job_on("sample", tmp_path / "data"), [dict(zip(names, values, strict=True))]
+
+
+def opened(job: Job, rows: list[dict[str, Any]]) -> Any:
+    """The workbook of a leaderboard."""
+    return openpyxl.load_workbook(io.BytesIO(figures_as_workbook(job.key, [(LEADERBOARD, rows)])))
+
+
+def columns_of(sheet: Any) -> list[str]:
+    return [cell.value for cell in sheet[1]]
+
+
+def lines(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8-sig", newline="") as opened:
+        return list(csv.reader(opened))
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=str)
+def test_every_leaderboard_column_is_explained(choice: dict[str, Any], inspected: Job, tmp_path: Path) -> None:
+    rows = leaderboard(inspected, **choice)
+    if not rows:
+        # Without a hard subset or enough labels, a leaderboard has no rows, but the same columns.
+        with Warehouse(inspected.warehouse).reader() as reader:
+            scope = Scope(inspected, reader, is_hard=choice.get("is_hard", False))
+            query = scope.query_of(*chosen(scope, choice.get("by")))
+            rows = [dict.fromkeys(reader.table(query)[0])]
+    write_csv(inspected.key, LEADERBOARD, rows, tmp_path / "board.csv")
+
+    heading, *explained = lines(tmp_path / "board-columns.csv")
+    assert ["column", "meaning"] == heading
+    assert [name for name, _ in explained] == lines(tmp_path / "board.csv")[0]
+    assert [] == [name for name, meaning in explained if len(meaning) < 10]
+
+
+def test_csv_keeps_numbers_and_dates_and_marks_formulas_alone(
+    odd: tuple[Job, list[dict[str, Any]]], tmp_path: Path
+) -> None:
+    job, rows = odd
+    write_csv(job.key, LEADERBOARD, rows, tmp_path / "odd.csv")
+
+    _, values = lines(tmp_path / "odd.csv")
+    assert [
+        f"'{FORMULA}", "'-3 %", "2026-11-22", "plain", "7", "-0.25", "True", "", "a, b", "2026-01-02T03:04:05+00:00",
+        "2026-01-02",
+    ] == values[2:]  # fmt: skip
+
+
+def test_excel_has_each_value_in_its_type_and_no_formula(odd: tuple[Job, list[dict[str, Any]]], tmp_path: Path) -> None:
+    job, rows = odd
+
+    sheet = opened(job, rows)["leaderboard"]
+    cells = {sheet.cell(1, column).value: sheet.cell(2, column) for column in range(1, sheet.max_column + 1)}
+    assert {
+        "model": (FORMULA, "s", True), "judge": ("-3 %", "s", True), "vintage": ("2026-11-22", "s", False),
+        "n_tasks": (7, "n", False), "mean_score": (-0.25, "n", False), "is_complete": (True, "b", False),
+        "ci_low": (None, "n", False), "selections": ("a, b", "s", False),
+        "first_response_at": (datetime(2026, 1, 2, 3, 4, 5), "d", False),
+        "created_at": (datetime(2026, 1, 2), "d", False),
+    }.items() <= {
+        name: (cell.value, cell.data_type, bool(cell.quotePrefix)) for name, cell in cells.items()
+    }.items()  # fmt: skip
+
+
+def test_headings_are_no_formulas_and_hidden_characters_of_a_workbook_are_visible(tmp_path: Path) -> None:
+    job, row = job_on("sample", tmp_path / "data"), {FORMULA: "a\u202eb"}
+    write_csv(job.key, LEADERBOARD, [row], tmp_path / "odd.csv")
+
+    heading, values = lines(tmp_path / "odd.csv")
+    sheet = opened(job, [row])["leaderboard"]
+    assert heading[-1] == f"'{FORMULA}"
+    assert values[-1] == "a\u202eb"
+    assert [sheet.cell(1, 1).data_type, sheet.cell(2, 1).value] == ["s", r"a\u202eb"]
+
+
+def test_a_workbook_has_the_columns_of_the_figure_first_and_hashes_on_the_second_sheet(inspected: Job) -> None:
+    rows = leaderboard(inspected)
+    book = opened(inspected, rows)
+    names = columns_of(book.worksheets[0])
+    shown = [column.name for column in LEADERBOARD.columns]
+
+    assert book.sheetnames == ["leaderboard", "leaderboard hashes", "columns"]
+    assert names[: len(shown)] == shown
+    assert not [name for name in names if name.endswith("_hash")]
+    assert {"row", "benchmark", "dataset_revision", "model_config_hash"} <= set(columns_of(book.worksheets[1]))
+    assert set(rows[0]) <= {*names, *columns_of(book.worksheets[1])}
+
+
+def test_numbers_of_a_workbook_are_whole_and_only_their_format_rounds(tmp_path: Path) -> None:
+    row = {"model": "a", "mean_score": 0.123456789012, "coverage": 0.98765, "cost_usd": 12.3456, "rank": 1}
+
+    sheet = opened(job_on("sample", tmp_path), [row]).worksheets[0]
+
+    cells = dict(zip(columns_of(sheet), sheet[2], strict=True))
+    assert {name: cells[name].value for name in row} == row
+    formats = {name: cells[name].number_format for name in row}
+    assert formats["mean_score"] == "0.000"
+    assert formats["coverage"] == "0.0%"
+    assert formats["cost_usd"] == "$#,##0.00"
+    assert formats["rank"] == "#,##0"
+
+
+def test_a_workbook_of_several_figures_has_a_sheet_for_each(tmp_path: Path) -> None:
+    parts = [(FIGURES["judge_agreement"], [{"kappa": 0.5}]), (FIGURES["judge_reliability"], [{"alpha": 0.25}])]
+
+    book = openpyxl.load_workbook(io.BytesIO(figures_as_workbook({}, parts)))
+
+    assert book.sheetnames[:2] == ["judge_agreement", "judge_reliability"]
+    assert [sheet["A2"].value for sheet in book.worksheets[:2]] == [0.5, 0.25]
+
+
+def test_a_text_too_long_for_a_cell_is_refused() -> None:
+    with pytest.raises(PipelineError, match="row 1, column text: a workbook has at most"):
+        workbook([Sheet("rows", [{"text": "x" * 40_000}])])
