@@ -90,8 +90,8 @@ def _data_set(job: Job) -> str:
     data = job.data
     source = job.settings.dataset.source
     kind = f" ({source})" if source in {"hub", "sample"} else ""
-    found = f"{data.name}{kind}, revision {data.revision[:12]}, splits {', '.join(data.splits)}"
-    return f"{found}; {refuse_unreachable_hub(job)}" if source == "hub" else found
+    description = f"{data.name}{kind}, revision {data.revision[:12]}, splits {', '.join(data.splits)}"
+    return f"{description}; {refuse_unreachable_hub(job)}" if source == "hub" else description
 
 
 def _network() -> Iterator[SetupFinding]:

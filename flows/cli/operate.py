@@ -325,7 +325,7 @@ def verify(context: Context, target: str, digest: str | None, texts: tuple[Path,
             both = ((str(each.certified), str(each.recomputed)) for each in verification.differences)
             rows = [(*of_row, *values) for of_row, values in zip(about, both, strict=True)]
             names = ["leaderboard", *_ABOUT, "figure", "certified", "recomputed"]
-            show_table(names, rows, essential=["split", "judge", "model", "figure", "certified", "recomputed"])
+            show_table(names, rows, essential=["leaderboard", "split", "judge", "model", *names[-3:]])
         for line in (*(verification.texts.differing if verification.texts else ()), *verification.lines):
             click.echo(line)
     return 0 if verification.is_confirmed else 1

@@ -42,7 +42,7 @@ def show(context: Context, columns: Sequence[str], rows: Rows, *, essential: Seq
             with writing_table(context):
                 show_table(columns, rows, essential=essential, is_wide=context.is_wide or context.output is not None)
         case "markdown":
-            put(context, markdown_text(columns, [[cell_text(value) for value in row] for row in rows]))
+            put(context, markdown_text(columns, rows))
         case "csv":
             put(context, csv_text([sheet_cell(value) for value in row] for row in (columns, *rows)))
         case _:
@@ -75,9 +75,9 @@ def _finite(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def markdown_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown_text(columns: Sequence[str], rows: Rows) -> str:
     """Return rows as a table in Markdown."""
-    lines = [[markdown_cell(cell) for cell in row] for row in (columns, *rows)]
+    lines = [[markdown_cell(cell_text(value)) for value in row] for row in (columns, *rows)]
     lines.insert(1, ["---"] * len(columns))
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
@@ -197,8 +197,7 @@ def print_table(
     if width is not None and most_width is not None:
         width = min(width, most_width)
     table_layout = wide_layout(columns) if is_wide else layout(columns, boards, width)
-    if width is None:
-        console = VisibleConsole(width=_WITHOUT_LIMIT)
+    console = VisibleConsole(width=width or _WITHOUT_LIMIT)
     with console.capture() as capture:
         for line in filter(None, (title, table_layout.heading)):
             console.print(Text(visible(line), style="bold"))

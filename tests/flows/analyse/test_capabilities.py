@@ -149,7 +149,7 @@ def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confi
     assert [] == command.json("weaknesses", "even")["weaknesses"]
     shown = command("weaknesses", "weak").stdout
     assert "Where models are weak" in shown
-    assert "│ even " in shown.partition("Candidates for weaknesses")[2]
+    assert "\neven " in shown.partition("Candidates for weaknesses")[2]
     assert "--model none: not found" in command("weaknesses", "none", code=2).stderr
 
 

@@ -1,10 +1,15 @@
 """`prbench leaderboard` and `diff`: their output for small worlds."""
 
+import csv
+import json
 from collections.abc import Callable
 from pathlib import Path
 
+import openpyxl
+import pyarrow.parquet as pq
 import pytest
 
+from flows.cli.options import ENDINGS
 from tasks.rules.text.numbers import number
 from tests.flows.conftest import run_on
 from tests.kit import Printed, combined, response, stored, written
@@ -30,20 +35,20 @@ def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_clipping_hides_and_which_ranks_are_possible_is_shown(uneven: Path, capsys: Printed) -> None:
     run_here = run_on(uneven, capsys)
     rows = {row["model"]: row for row in run_here.json("leaderboard")}
-    shown = run_here("leaderboard")
-    line = {model: next(line for line in shown.splitlines() if f" {model} " in line and "│" in line) for model in rows}
+    shown = run_here("leaderboard", "--wide")
+    line = {model: next(line for line in shown.splitlines()[2:] if f" {model} " in line) for model in rows}
     below = rows["below"]
 
     assert (0, 0, 0) == (below["mean_score"], below["ci_low"], below["ci_high"])
     mean, low, high = (number(below[f"raw_{name}"]) for name in ("mean_score", "ci_low", "ci_high"))
-    assert f" {mean} ({low} to {high}) │" in line["below"]
+    assert f" {mean} ({low} to {high}) " in line["below"]
     assert "A mean below 0 is shown as 0; ranks and `prbench diff` compare the unclipped means." in shown
     assert [(1, 1, 1), (2, 2, 3), (2, 2, 3), (None, None, None)] == [
         tuple(rows[model][name] for name in ("rank", "rank_low", "rank_high"))
         for model in ("good", "below", "alike", "unheard")
     ]
-    assert " 2 to 3 │" in line["below"]
-    assert " 60 │                     59 │        60 │" in line["good"]
+    assert " 2 to 3 " in line["below"]
+    assert " 60                      59         60 " in line["good"]
     assert "Not judged on a split by this judge: unheard" in shown
     assert "based on only part of the split" not in shown
 
@@ -63,3 +68,56 @@ def test_differences_that_the_goldens_lack_are_explained_in_sentences(tmp_path: 
     assert "nearly all tasks change alike" in fallen
     assert "twin and good have the same score on finance: no task differs (40 tasks)" in twin
     assert "0 of 80 criteria flipped" in twin
+
+
+COMMANDS = (
+    "leaderboard", "leaderboard --by category", "diff good below", "figure leaderboard", "figure costs",
+    "sql --cookbook", "sql --describe scores",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_writes_every_format_to_a_file(
+    command: str, uneven: Path, tmp_path: Path, capsys: Printed
+) -> None:
+    run_here = run_on(uneven, capsys)
+    paths = {ending: tmp_path / f"rows{ending}" for ending in ENDINGS}
+    for path in paths.values():
+        run_here(*command.split(), "-o", str(path))
+
+    assert json.loads(paths[".json"].read_text()) == run_here.json(*command.split())
+    first = json.loads(paths[".jsonl"].read_text().splitlines()[0])
+    assert set(first) <= set(next(csv.reader(paths[".csv"].open(encoding="utf-8-sig"))))
+    assert set(first) == set(pq.read_table(paths[".parquet"]).column_names)
+    assert openpyxl.load_workbook(paths[".xlsx"]).worksheets[0].max_row > 1
+    assert paths[".md"].read_text() == run_here(*command.split(), "--format", "markdown")
+    assert run_here(*command.split(), "--wide") == paths[".txt"].read_text()
+
+
+def test_a_command_with_several_figures_names_those_that_a_file_for_one_table_lacks(
+    uneven: Path, tmp_path: Path, capsys: Printed
+) -> None:
+    run_here = run_on(uneven, capsys)
+    run_here("diff", "good", "below", "-o", str(tmp_path / "diff.csv"))
+
+    assert "csv holds one table, diff; an .xlsx or .json file also has diff_categories" in run_here.err
+
+
+def test_nothing_to_show_is_no_file(uneven: Path, tmp_path: Path, capsys: Printed) -> None:
+    run_here = run_on(uneven, capsys)
+    line = run_here.refusal("reviews", "-o", str(tmp_path / "reviews.csv"))
+
+    assert "reviews.csv: not written. No criterion has been reviewed yet." in line
+    assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("command", "hint"), [
+    ("leaderboard --model godo", "good"), ("status --model belwo", "below"), ("diff godo below", "good"),
+    ("figure leaderbord", "leaderboard"), ("leaderboard --split finanec", "finance"),
+    ("leaderboard --score scor", "score"), ("leaderboard --by categry", "category"),
+    ("figure criteria n_criteri=1", "n_criteria"), ("sql --describe scorse", "scores"),
+])  # fmt: skip
+def test_a_mistyped_name_gets_a_hint(command: str, hint: str, uneven: Path, capsys: Printed) -> None:
+    run_here = run_on(uneven, capsys)
+
+    assert f"(did you mean `{hint}`?)" in run_here.refusal(*command.split())

@@ -68,6 +68,40 @@ def test_help_is_whole_and_every_option_has_a_text(width: int) -> None:
         assert command.epilog or isinstance(command, Group), f"{name} has no example"
 
 
+SHOWING = {"leaderboard", "figure", "figures", "status", "plan", "diff", "judges", "criteria", "lengths", "reviews",
+           "weaknesses", "conditions", "cascade", "benchmarks", "sql"}  # fmt: skip
+"""The commands that show figures or other rows."""
+
+
+def test_formats_and_files_are_options_of_exactly_the_commands_that_show_rows_and_the_same_in_each() -> None:
+    by_command = {
+        name: {option.name: option for option in command.params if isinstance(option, click.Option)}
+        for name, command in LEAVES.items()
+    }
+    ours = {name: options for name, options in by_command.items() if "is_wide" in options}
+    same = ("file_format", "output", "is_wide", "as_json")
+    texts = {tuple(str(vars(options[option])["help"]) for option in same) for options in ours.values()}
+    opts = {tuple(tuple(options[option].opts) for option in same) for options in ours.values()}
+    others = {name for name, options in by_command.items() if {"file_format", "output"} & options.keys()}
+
+    assert set(ours) == SHOWING
+    assert others == SHOWING
+    assert len(texts) == 1
+    assert opts == {(("--format",), ("-o", "--output"), ("--wide",), ("--json",))}
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    (["--json", "--format", "csv"], "--json and --format csv cannot be combined"),
+    (["-o", "rows.xls"], "-o rows.xls: the ending is none of .csv, .json, "),
+    (["-o", "rows"], "-o rows: the ending is none of .csv, .json, "),
+])  # fmt: skip
+@pytest.mark.parametrize("name", sorted(SHOWING))
+def test_contradicting_formats_and_unknown_endings_are_refused_before_anything_else(
+    name: str, given: list[str], message: str, refused: Refused
+) -> None:
+    assert message in refused(name, *NEEDED.get(name, ()), *given)
+
+
 def parsed(words: list[str]) -> click.Command:
     """Return the command that these words call, after click has parsed its options."""
     command: click.Command = cli
@@ -131,6 +165,10 @@ def test_a_wrong_option_configuration_or_benchmark_is_refused(name: str, refused
     (["plan", "--vintage", "all"], "--vintage all: works only for leaderboards and reports"),
     (["plan", "--model", "nope"], "--model nope: is neither configured nor"),
     (["plan", "--judge", "nope"], "--judge nope: is not configured"),
+    (["run", "--model", "smolm2-135m"], "(did you mean `smollm2-135m`?)"),
+    (["plan", "--judge", "smollm2-judge"], "(did you mean `smollm2-135m-judge`?)"),
+    (["run", "--split", "smaple"], "has no split 'smaple' (did you mean `sample`?)"),
+    (["run", "--benchmark", "prbnech"], "there is no 'prbnech' (did you mean `prbench`?)"),
     (["diff", "a", "b", "--debiased", "--flips", "3"], "--debiased shows no flipped criteria; leave --flips out"),
     (["import", "responses", str(SAMPLES / "responses.jsonl")], "nothing is stored here yet; run `prbench ingest`"),
     (["import", "verdicts", str(SAMPLES / "labels.csv")], "nothing is stored here yet; run `prbench ingest`"),

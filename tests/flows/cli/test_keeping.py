@@ -1,7 +1,10 @@
 """`prbench status` and `doctor`: spend, runs, exit codes, and findings."""
 
+import json
+import os
 import socket
 import sqlite3
+import subprocess
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +17,7 @@ from tasks.config.job import Job
 from tasks.llm.ledger.ledger import spend_in
 from tasks.maintain.upkeep import latest_runs, spent
 from tests.faults.server import FaultServer, HttpResponse
-from tests.flows.conftest import Run, run_on
+from tests.flows.conftest import PRBENCH, Run, run_on
 from tests.kit import Patch, Printed, at, call_entry, job_on, recorded, response, row, stored, written
 from tests.tasks.llm.conftest import failed
 from warehouse import Warehouse
@@ -155,8 +158,34 @@ def test_doctor_names_the_variable_of_an_address_that_cannot_be_reached(folder: 
     is_ok, detail = findings(folder, models=[{"name": "openai/m"}])["model openai/m"]
 
     assert is_ok is False
-    assert detail.startswith("127.0.0.1 cannot be reached (")
+    assert detail.startswith(f"127.0.0.1:{port} cannot be reached (")
     assert detail.endswith("; start the server or correct OPENAI_BASE_URL")
+
+
+def test_no_line_of_doctor_is_longer_than_100_characters(folder: Path, capsys: Printed) -> None:
+    run = run_on(folder, capsys)
+    run("doctor", "--no-call")
+
+    assert max(map(len, run.out.splitlines())) <= 100
+    assert "PROBLEM" not in run.out
+
+
+@pytest.mark.slow
+def test_doctor_does_not_call_a_hub_ok_that_cannot_be_reached(tmp_path: Path) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    config = tmp_path / "prbench.yaml"
+    config.write_text("dataset: {source: hub, splits: [finance]}\nmodels: []\njudges: []\n", encoding="utf-8")
+    environment = {**os.environ, "HF_ENDPOINT": f"http://127.0.0.1:{port}", "HF_HUB_OFFLINE": "0"}
+    command = [PRBENCH, "doctor", "--no-call", "--config", config, "--warehouse", tmp_path / "data", "--json"]
+
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    (finding,) = [each for each in json.loads(done.stdout) if each["what"] == "data set"]
+    assert done.returncode == 1
+    assert finding["state"] == "PROBLEM"
+    assert f"the hub at 127.0.0.1:{port}: Cannot read ScaleAI/PRBench" in finding["detail"]
 
 
 def test_doctor_reports_a_proxy_that_no_library_can_use_and_goes_on(folder: Path, monkeypatch: Patch) -> None:
@@ -185,7 +214,7 @@ def changed_call(tmp_path: Path, capsys: Printed) -> Run:
 
 def test_a_changed_number_of_a_call_is_reported_by_doctor_and_gone_after_aggregate(changed_call: Run) -> None:
     changed_call("doctor", "--no-call", code=3)
-    reported = changed_call.out
+    reported = " ".join(changed_call.out.split())  # lines are wrapped
     changed_call("aggregate", code=3)
     repaired = changed_call.err
     changed_call("doctor", "--no-call", code=0)

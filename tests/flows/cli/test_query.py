@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import openpyxl
 import pyarrow.parquet as pq
 import pytest
 
@@ -57,16 +58,17 @@ def test_every_format_holds_every_column_and_row(run_here: Run, tmp_path: Path) 
     assert "| 1 | x,y | – |" == run_here("sql", query, "--format", "markdown").splitlines()[2]
 
 
-def test_a_file_is_in_the_format_of_its_ending_and_never_a_workbook_that_is_none(tmp_path: Path, run_here: Run) -> None:
+def test_a_file_is_in_the_format_of_its_ending_and_an_unknown_one_is_refused(tmp_path: Path, run_here: Run) -> None:
     for name, content in (("q.csv", "a\n1\n"), ("q.jsonl", '{"a": 1}\n'), ("q.md", "| a |\n| --- |\n| 1 |\n")):
         run_here("sql", "select 1 as a", "-o", str(tmp_path / name))
         assert content == (tmp_path / name).read_text()
     run_here("sql", "select 1 as a", "--format", "jsonl", "-o", str(tmp_path / "q.csv"))
     assert '{"a": 1}\n' == (tmp_path / "q.csv").read_text()
-    for more in ([], ["--format", "csv"]):
-        run_here("sql", "select 1 as a", *more, "-o", str(tmp_path / "q.xlsx"), code=2)
-    assert not (tmp_path / "q.xlsx").exists()
-    assert "q.xlsx: a query is not written as a workbook; name a .csv file" in run_here.err
+    run_here("sql", "select 1 as a", "-o", str(tmp_path / "q.xlsx"))
+    assert 1 == openpyxl.load_workbook(tmp_path / "q.xlsx").worksheets[0]["A2"].value
+    run_here("sql", "select 1 as a", "-o", str(tmp_path / "q.xls"), code=2)
+    assert not (tmp_path / "q.xls").exists()
+    assert "q.xls: the ending is none of .csv, " in run_here.err
 
 
 HOSTILE = "select '=1+1' as \"=x\", '<script>[a](javascript:b)|`c`' as label, -1.5::double as n, '''-1' as mark"
@@ -191,6 +193,6 @@ def test_a_terminal_too_narrow_names_the_columns_that_are_left_out(capsys: Print
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")
     show_table(columns, rows)
-    *table, hidden = capsys.readouterr().out.partition("A wider terminal also shows: ")
+    *table, hidden = capsys.readouterr().out.partition("A wider terminal (or --wide) also shows: ")
     assert ("a_column_5" in table[0], " ".join(columns[6:])) == (True, " ".join(hidden.replace(",", "").split()))
     assert max(map(len, table[0].splitlines())) <= 80

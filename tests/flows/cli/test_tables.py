@@ -137,7 +137,7 @@ def test_what_is_the_same_in_all_rows_is_in_the_heading_of_a_terminal_but_for_es
 
     heading, *lines = printed(capsys).splitlines()
     assert heading.startswith("Judge: strict · Split: finance_hard · Label: Tax Law · ")
-    assert "Trials: 1,234" in heading
+    assert "Tasks ranked: 1,234" in heading
     assert "Coverage: " not in heading
     assert " Tasks " in "\n".join(lines)
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from flows.cli.main import main
-from flows.cli.output import show, show_table
+from flows.cli.output import cell_text, markdown_text, print_table
 from tasks.console import advance, notice, progress, shown_visibly
+from tasks.console.tables import TableColumn
 from tasks.llm.environment import guard_logs
 from tasks.rules.text.characters import visible
 from tests.flows.conftest import PRBENCH, Run
@@ -93,8 +94,9 @@ def test_machines_get_every_character(
 
 def test_tables_and_markdown_are_for_people_in_a_pipe_too(capsys: Printed) -> None:
     text = "word " * 500
-    show_table([f"col{CLEAR}"], [[EVIL], ["a\r\nb"], [text]], title=f"About {CLEAR}")
-    show([f"col{CLEAR}"], [[EVIL]], "markdown")
+    column = TableColumn("col", visible(f"col{CLEAR}"), [cell_text(cell) for cell in (EVIL, "a\r\nb", text)])
+    print_table([column], title=f"About {CLEAR}")
+    print(markdown_text([f"col{CLEAR}"], [[EVIL]]))
     shown = capsys.readouterr().out
     assert [] == commands_in(shown)
     assert 2 == shown.count(r"col\x1b[2J")

@@ -106,13 +106,14 @@ def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Read
 
     difference = shown(job, of="model", first="a", second="b", judge="a-judge")["diff"]
 
-    assert as_text(DIFF.columns, rows)[1] == cells(difference)
+    columns = as_text(DIFF.columns, rows)
+    assert [[column.cells[0] for column in columns if not column.is_absent]] == cells(difference)
     assert [*DIFF.notes_on(rows)] == [*difference.notes]
     assert "No interval and no test: fewer than 5 tasks differ." in difference.notes
 
 
 @pytest.mark.parametrize(("choices", "trouble"), [
-    ({"of": "model", "first": "a", "second": "nobody"}, "each must be a model with verdicts"),
+    ({"of": "model", "first": "a", "second": "nobody"}, "nobody: no model with verdicts has this name"),
     ({"of": "model", "first": "a", "second": "a"}, "a: given twice"),
     ({"of": "model", "first": "a", "second": "alone"},
      "nothing to compare: a and alone share no combination of dataset revision, vintage, judge, judge configuration"),

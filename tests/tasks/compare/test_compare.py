@@ -124,9 +124,9 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
 
 
 @pytest.mark.parametrize(("names", "options", "message"), [
-    (("a", "a-judgee"), {}, r"of one kind; nearest: a \(model\), a-judge \(judge\)"),
-    (("a", "a-judge"), {}, r"of one kind; nearest: a \(model\), a-judge \(judge\)"),
-    (("a", "b"), {"kind": "judge"}, "a and b: each must be a judge"),
+    (("a", "a-judgee"), {}, r"a-judgee: no model, .* has this name \(did you mean `a-judge`\?\)"),
+    (("a", "a-judge"), {}, r"a and a-judge: must all be of one kind; given: a \(model\), a-judge \(judge\)"),
+    (("a", "b"), {"kind": "judge"}, "a: no judge with verdicts has this name; known: a-judge, other"),
     (("a", "b"), {"models": ("a",)}, "--model: models are compared"),
     (("a", "b"), {"judges": ("nobody",)}, "nothing to compare: a has no verdict under these options"),
     (("a", "b"), {"revision": "another"}, "nothing to compare: a has no verdict under these options"),
@@ -184,7 +184,7 @@ def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill) 
     [difference] = result.differences
     assert ("template", "0123450000") == (result.kind, difference.pair.sides[1].name)
     assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == difference.paired.difference
-    for name, message in (("012345", "012345: 2 templates match"), ("01234", "of one kind")):
+    for name, message in (("012345", "012345: 2 templates match"), ("01234", "01234: no model, .* has this name")):
         with pytest.raises(UsageError, match=message):
             ask(reader, name, "0123456789")
 
