@@ -334,6 +334,7 @@ def leaderboard(context: Context, is_debiased: bool, **own: Any) -> None:
       prbench leaderboard --benchmark NAME --by BREAKDOWN
       prbench leaderboard --risk
       prbench leaderboard --selection latest
+      prbench leaderboard --wide            all columns
       prbench leaderboard -o board.xlsx     with a sheet of explanations
       prbench leaderboard --debiased      scores that people's labels correct
     """

@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import Field, GetJsonSchemaHandler, PrivateAttr
 from pydantic_core import CoreSchema
@@ -50,7 +50,7 @@ class Job(Strict):
     named_trials: tuple[Size, ...] | None = None
     vocabularies: tuple[str, ...] = ()
     compared_models: tuple[Model, ...] = ()
-    configured_labels: dict[Literal["model", "judge"], tuple[str, ...]] = Field(default_factory=dict)
+    configured_labels: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     n_responses: Size = 100
     night: str | None = None
     stop_at: datetime | None = None

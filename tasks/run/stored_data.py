@@ -80,9 +80,8 @@ def _in_words(row: Mapping[str, Any]) -> str:
 def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]) -> None:
     """Refuse a name that is neither configured nor stored in the revision."""
     configured: dict[str, Sequence[Endpoint]] = {"model": job.settings.models, "judge": job.settings.judges}
-    labels: dict[str, Sequence[str]] = {**job.configured_labels}
     for option, names in named.items():
-        known = [*(each.label for each in configured.get(option, ())), *labels.get(option, ())]
+        known = [*(each.label for each in configured.get(option, ())), *job.configured_labels.get(option, ())]
         if set(names) - set(known):
             known += [row[option] for row in reader.select(_STORED[option], f"distinct {option}", **job.key)]
         _refuse_others(option, names, known)

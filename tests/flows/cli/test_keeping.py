@@ -176,7 +176,8 @@ def test_doctor_does_not_call_a_hub_ok_that_cannot_be_reached(tmp_path: Path) ->
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
     config = tmp_path / "prbench.yaml"
-    config.write_text("dataset: {source: hub, splits: [finance]}\nmodels: []\njudges: []\n", encoding="utf-8")
+    dataset = f"{{source: hub, revision: {'a' * 40}, splits: [finance]}}"
+    config.write_text(f"dataset: {dataset}\nmodels: []\njudges: []\n", encoding="utf-8")
     environment = {**os.environ, "HF_ENDPOINT": f"http://127.0.0.1:{port}", "HF_HUB_OFFLINE": "0"}
     command = [PRBENCH, "doctor", "--no-call", "--config", config, "--warehouse", tmp_path / "data", "--json"]
 
