@@ -120,7 +120,8 @@ _OPTIONS: dict[str, GroupedOption] = {
         "embedded model]", type=_PATH),
     "warehouse": _value(LOCATION, "--warehouse", "DIR",
         "Folder with the data.  [default: `warehouse:` in the configuration, else $PRBENCH_WAREHOUSE, else "
-        "warehouse/data beside the configuration file, or in this folder if there is none]", type=_PATH),
+        "warehouse/data beside the configuration file; without one warehouse/embedded, unless warehouse/data exists "
+        "here]", type=_PATH),
     "benchmark": _value(LOCATION, "--benchmark", "NAME", "Benchmark to use.  [default: as configured]"),
     "json": _flag(OUTPUT, "--json as_json", "Write the result as JSON to standard output."),
     "quiet": _flag(OUTPUT, "-q --quiet is_quiet", "Show neither progress nor a summary; errors remain."),
