@@ -37,10 +37,11 @@ _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
               help="Print the SQL of a recipe, model, figure or query, and do not run it.", **_MAY_BE_BARE)  # fmt: skip
 @click.option("--format", "file_format", type=click.Choice(FORMATS),
               help="Format of the result.  [default: that of the file's ending, else table]")  # fmt: skip
+@click.option("--all", "shows_internal", is_flag=True, help="For --describe: list internal tables too.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the result to a file.")
 def sql(
     context: Context, query: str | None, file: TextIO | None, describe: str | None, cookbook: str | None,
-    shown: str | None, file_format: str | None, output: Path | None,
+    shown: str | None, file_format: str | None, output: Path | None, shows_internal: bool,
 ) -> None:  # fmt: skip
     """Query the database in SQL.
 
@@ -51,7 +52,8 @@ def sql(
       prbench sql 'select model, mean_score from leaderboard where is_primary'
       prbench sql -f query.sql -o rows.csv
       prbench sql                           how to open the database
-      prbench sql --describe                list all tables
+      prbench sql --describe                list the tables, the most used first
+      prbench sql --describe --all          list internal tables too
       prbench sql --describe leaderboard    list the columns of one
       prbench sql --cookbook                list the recipes
       prbench sql --cookbook ranking        run one
@@ -63,13 +65,16 @@ def sql(
     }  # fmt: skip
     if len(given := [name for name, value in sources.items() if value is not None]) > 1:
         raise click.UsageError(f"{' and '.join(given)} cannot be used together; give one")
+    if shows_internal and describe != "":
+        raise click.UsageError("--all lists internal tables; use it with --describe")
     if shown == "" and not cookbook:
         raise click.UsageError("--show prints SQL; give a name with --show NAME or --cookbook NAME")
     chosen = _format(context, file_format, output)
     if shown is not None:
         _show(context, shown or cookbook or "", chosen, output)
     elif describe is not None:
-        _describe(_database(context), describe, chosen, output)
+        tables = _listed(shows_internal=shows_internal)
+        _describe(_database(context), describe, tables, chosen, output)
     elif cookbook is not None:
         _cookbook(context, cookbook, chosen, output)
     elif query is None and file is None and sys.stdin.isatty():
@@ -98,18 +103,27 @@ def _run(database: Path, query: str, file_format: str, output: Path | None) -> N
     show(*run_sql(database, query), file_format, output)
 
 
-def _describe(database: Path, name: str, file_format: str, output: Path | None) -> None:
-    from sql import schema, template
-    from warehouse import TABLES, quoted
+def _listed(*, shows_internal: bool) -> dict[str, str]:
+    """Return the tables that `--describe` lists, each with its subject."""
+    from sql import public_tables
+    from warehouse import TABLES
+
+    public = public_tables()
+    internal = sorted(TABLES.keys() - public.keys()) if shows_internal else []
+    return public | dict.fromkeys(internal, "internal")
+
+
+def _describe(database: Path, name: str, subjects: dict[str, str], file_format: str, output: Path | None) -> None:
+    from sql import template
+    from warehouse import quoted
 
     if name:
         query = template("queries/look/columns", table=quoted(name.lower()))  # names ignore case, as in SQL
         if not run_sql(database, query)[1]:
             raise UsageError(f"there is no table or view {name}; `prbench sql --describe` lists all")
     else:
-        origins = dict.fromkeys(sorted(schema()["marts"]), "mart") | dict.fromkeys(sorted(TABLES), "stored")
-        rows = (f"({quoted(name)}, {quoted(origins[name])}, {index})" for index, name in enumerate(origins))
-        query = template("queries/look/tables", origins=", ".join(rows))
+        rows = [f"({quoted(table)}, {quoted(subjects[table])}, {index})" for index, table in enumerate(subjects)]
+        query = template("queries/look/tables", subjects=", ".join(rows))
     _run(database, query, file_format, output)
 
 

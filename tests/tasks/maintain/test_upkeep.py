@@ -15,7 +15,7 @@ from tasks.config.job import Job
 from tasks.exports.tables import export_tables
 from tasks.llm.ledger.ledger import Pruned
 from tasks.maintain.backup import backup, restore
-from tasks.maintain.upkeep import ResponseChoice, remove, run_cost, store_spend, tidy
+from tasks.maintain.upkeep import ResponseChoice, remove, run_cost, store_calls, tidy
 from tasks.rules.errors import UsageError
 from tests import kit
 from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
@@ -61,7 +61,7 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server:
     job = job_at(server, tmp_path, mode="batch")
     sampled(prepared(job))
     judged(job)
-    assert 2 == store_spend(job)
+    assert 2 == store_calls(job)
     of_judge, of_model = stored(job)
     sums = "select sum(cost_usd), count(*) from"
     ((of_responses, n_responses),), ((of_verdicts, _),) = (
@@ -72,7 +72,7 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server:
     assert ("sample", "hosted_vllm/a", 2 * n_responses, n_responses) == tuple(of_model[name] for name in names[:-1])
     assert pytest.approx((of_verdicts, of_responses)) == (of_judge["cost_usd"], of_model["cost_usd"])
     assert of_verdicts > 0
-    assert 0 == store_spend(job)
+    assert 0 == store_calls(job)
 
 
 @without_scores
@@ -82,13 +82,13 @@ def test_spend_is_written_only_when_it_is_new_and_the_ledger_may_be_read(
     job = job_at(server, tmp_path)
     Warehouse(job.warehouse).write("criteria", [kit.criterion("t", 0, 1.0)])
     Warehouse(job.warehouse).publish()
-    assert 0 == store_spend(job)
+    assert 0 == store_calls(job)
     record(job, "killed", 1)
-    assert 1 == store_spend(job)
+    assert 1 == store_calls(job)
     assert [("killed", 1, 0.5)] == figures(job)
     record(job, "killed", 2)
     record(job, "next", 1)
-    assert 2 == store_spend(job)
+    assert 2 == store_calls(job)
     assert [("killed", 2, 1.0), ("next", 1, 0.5)] == figures(job)
     record(job, "next", 2)
     assert [2, 2] == [row["calls"] for run_id in ("killed", "next") for row in run_cost(job, run_id)]
@@ -96,10 +96,10 @@ def test_spend_is_written_only_when_it_is_new_and_the_ledger_may_be_read(
         # Two machines that open the same ledger damage it.
         patched.setattr(Warehouse, "elsewhere", lambda _: "node7")
         assert [2, 1] == [row["calls"] for run_id in ("killed", "next") for row in run_cost(job, run_id)]
-        assert 0 == store_spend(job)
+        assert 0 == store_calls(job)
     shutil.rmtree(job.warehouse / "ledger")
     record(job, "killed", 3)
-    assert 0 == store_spend(job)
+    assert 0 == store_calls(job)
     assert [("killed", 2, 1.0), ("next", 1, 0.5)] == figures(job)
 
 
@@ -120,7 +120,7 @@ def shared(provider: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> J
     job = job_at(provider, folder / "warehouse", tasks, name="hosted_vllm/judge")
     sampled(prepared(job))
     judged(job)
-    store_spend(job)
+    store_calls(job)
     Warehouse(job.warehouse).publish()
     return job
 
