@@ -63,8 +63,7 @@ def sql(
     sources = {
         "a query": query, "-f": file, "--describe": describe, "--cookbook": cookbook, "--show NAME": shown or None,
     }  # fmt: skip
-    if len(given := [name for name, value in sources.items() if value is not None]) > 1:
-        raise click.UsageError(f"{' and '.join(given)} cannot be used together; give one")
+    _refuse_several(sources)
     if shows_internal and describe != "":
         raise click.UsageError("--all lists internal tables; use it with --describe")
     if shown == "" and not cookbook:
@@ -73,18 +72,27 @@ def sql(
     if shown is not None:
         _show(context, shown or cookbook or "", chosen, output)
     elif describe is not None:
-        tables = _listed(shows_internal=shows_internal)
-        _describe(_database(context), describe, tables, chosen, output)
+        _describe(_database(context), describe, _listed(shows_internal=shows_internal), chosen, output)
     elif cookbook is not None:
         _cookbook(context, cookbook, chosen, output)
     elif query is None and file is None and sys.stdin.isatty():
         _say_where(context, chosen, output)
     else:
-        try:
-            text = query if query is not None else (file or sys.stdin).read()
-        except UnicodeDecodeError as error:
-            raise click.UsageError(f"the query is not text in UTF-8 ({error})") from error
+        text = query if query is not None else _text_of(file or sys.stdin)
         _run(_database(context), text, chosen, output)
+
+
+def _refuse_several(sources: dict[str, str | TextIO | None]) -> None:
+    given = [name for name, value in sources.items() if value is not None]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} cannot be used together; give one")
+
+
+def _text_of(file: TextIO) -> str:
+    try:
+        return file.read()
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"the query is not text in UTF-8 ({error})") from error
 
 
 def _format(context: Context, file_format: str | None, output: Path | None) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 import sql
 from sql.cookbook import recipes
-from tests.kit import at, aggregated, combined, row
+from tests.kit import aggregated, at, combined, row
 from tests.tasks.aggregate.world import small_world
 from tests.warehouse.test_models import tables_in
 from warehouse import Reader
