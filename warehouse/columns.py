@@ -86,7 +86,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "created_at": (_TIME, "Time at which the row was written (UTC)."),
     # attempts
     "attempt_id": (_TEXT, "Hash of the call and of the attempt's number."),
-    "row_id": (_TEXT, "Id of the row that the call was made for: of several criteria in one call, the first verdict."),
+    "row_id": (_TEXT, "Id of the row that the call was made for: for several criteria, the first verdict's."),
     "http_status": (_INT, "HTTP status of the error, such as 429; NULL without an error, or without a response."),
     "finished_at": (_TIME, "Time at which the attempt ended (UTC)."),
     # verdicts

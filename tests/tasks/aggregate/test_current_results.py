@@ -24,7 +24,7 @@ def judged(of_response: dict[str, Any], second: int, **values: Any) -> list[dict
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    """One model on two nights, and before that under other parameters; a judge whose template changed; another judge."""
+    """A model on two nights, before that under other parameters; a judge whose template changed; another judge."""
     earlier_config = night("base", 1, model_config_hash="earlier parameters")
     first, second = night("2026-11-20", 2), night("2026-11-21", 3)
     rows = {

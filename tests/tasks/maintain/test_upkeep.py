@@ -26,6 +26,7 @@ from warehouse import Warehouse, WarehouseBusy, WarehouseError
 pytestmark = pytest.mark.slow
 without_scores = pytest.mark.usefixtures("without_scores")
 
+N_TASKS = 8
 N_CRITERIA = 98
 
 
@@ -73,6 +74,40 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server:
     assert pytest.approx((of_verdicts, of_responses)) == (of_judge["cost_usd"], of_model["cost_usd"])
     assert of_verdicts > 0
     assert 0 == store_calls(job)
+
+
+@without_scores
+def test_every_request_is_an_attempt_with_its_labels_and_costs_add_up(server: FaultServer, tmp_path: Path) -> None:
+    def fails_first(request: Request, number: int) -> HttpResponse:
+        is_busy = number == 0 and not is_judge_request(request)
+        return HttpResponse(status=503, raw=b"busy") if is_busy else well_behaved(request, number)
+
+    server.behaviour = fails_first
+    job = job_at(server, tmp_path)
+    sampled(prepared(job))
+    judged(job)
+    store_calls(job)
+    Warehouse(job.warehouse).publish()
+
+    groups = rows_in(
+        job,
+        "select purpose, model, judge, http_status, count(*) as n, count(distinct coalesce(verdict_id, response_id)) "
+        "as n_rows from attempts group by all order by purpose desc, http_status nulls last",
+    )
+    ((attempts_usd, costs_usd),) = values_in(
+        job, "select (select sum(cost_usd) from attempts), (select sum(cost_usd) from run_costs)"
+    )
+
+    assert groups == [
+        {"purpose": purpose, "model": "a", "judge": judge, "http_status": http_status, "n": n, "n_rows": n}
+        for purpose, judge, http_status, n in (
+            ("sample", None, 503, N_TASKS),
+            ("sample", None, None, N_TASKS),
+            ("judge", "judge", None, N_CRITERIA),
+        )
+    ]
+    assert attempts_usd == pytest.approx(costs_usd)
+    assert attempts_usd > 0
 
 
 @without_scores
