@@ -31,7 +31,7 @@ from tasks.dataset.source import with_revision
 from tasks.llm.environment import guard_logs
 from tasks.llm.ledger.files import was_damaged_since
 from tasks.llm.litellm_setup import collect_seldom
-from tasks.maintain.upkeep import repair_ledger, run_total, store_spend
+from tasks.maintain.upkeep import repair_ledger, run_total, store_calls
 from tasks.rules.errors import PipelineError
 from tasks.run.run_context import LEDGER, refuse_uninstalled, refuse_unready
 from tasks.run.writing import StageReport
@@ -89,7 +89,7 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, verifies_cal
         ended_at = None
         if outcome != outcomes.RUNNING:
             execution.outcome = outcome
-            store_spend(job)
+            store_calls(job)
             ended_at = datetime.now(UTC)
         warehouse.write("runs", [run_row(job, execution.reports, started_at, ended_at, outcome)])
         warehouse.publish()
@@ -198,7 +198,7 @@ def mark_killed(job: Job) -> list[dict[str, Any]]:
     warehouse, unfinished = Warehouse(job.warehouse), unfinished_runs(job)
     living = {job.run_id, *warehouse.living_runs()}
     if killed := [row | {"outcome": outcomes.KILLED} for row in unfinished if row["run_id"] not in living]:
-        store_spend(job)
+        store_calls(job)
         killed = [row | {"cost_usd": _cost_usd_of_killed(job, row)} for row in killed]
         warehouse.write("runs", killed)
         warehouse.publish()

@@ -214,8 +214,9 @@ def run_name() -> str:
 
 
 def warehouse_name(folder: Path) -> str:
-    """Return the name of a warehouse: that of its folder, or of the folder around the default `warehouse/data`."""
-    parts = folder.parts[:-2] if folder.parts[-2:] == ("warehouse", "data") else folder.parts
+    """Return the name of a warehouse: that of its folder, or of the folder around a default one."""
+    is_default = folder.parts[-2:] in {("warehouse", "data"), ("warehouse", "embedded")}
+    parts = folder.parts[:-2] if is_default else folder.parts
     return parts[-1].strip("/") or "root"
 
 

@@ -9,7 +9,7 @@ import tasks
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm.ledger.files import deletion_mark
-from tasks.maintain.upkeep import store_spend
+from tasks.maintain.upkeep import store_calls
 from tasks.report.rendering.site import is_whole, only_writer
 from tasks.rules.errors import PipelineError
 from tasks.run.run_context import LEDGER
@@ -43,7 +43,7 @@ def write_report(job: Job, folder: Path | None = None, vintage: str | None = Non
     can_write = os.access(job.warehouse, os.W_OK)
     with warehouse.only_machine(notice) if can_write else nullcontext(), only_writer(folder or job.report_folder):
         try:
-            if store_spend(job):  # the costs of this run, and of killed ones
+            if store_calls(job):  # the costs of this run, and of killed ones
                 warehouse.publish()
         except PipelineError as error:
             notice(f"costs are as of the last finished run: {error}")

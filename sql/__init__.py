@@ -106,6 +106,17 @@ def read(name: str) -> str:
     return with_ctes(text, {f"revision_{each}": of_revision(each) for each in relations} | ctes)
 
 
+def public_tables() -> dict[str, str]:
+    """Return the tables and views for users, each with its subject: the most used first, the others by subject."""
+    document = schema()
+    subjects = {path.stem: path.parent.name for path in (FOLDER / "marts").rglob("*.sql")}
+    for subject, names in document["stored"].items():
+        subjects.update(dict.fromkeys(names, subject))
+    most_used = dict.fromkeys(document["most_used"], "most used")
+    others = sorted(subjects.keys() - most_used.keys(), key=lambda name: (subjects[name], name))
+    return most_used | {name: subjects[name] for name in others}
+
+
 def of_revision(relation: str) -> str:
     """Return the query for `revision_<relation>`: the rows of a relation on the data-set revision."""
     return f"from {with_schema(relation)}\nwhere benchmark = $benchmark and dataset_revision = $dataset_revision"

@@ -84,6 +84,11 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "error": (_TEXT, "Cause of a failure, in one line."),
     "run_id": (_TEXT, "The run that wrote the row."),
     "created_at": (_TIME, "Time at which the row was written (UTC)."),
+    # attempts
+    "attempt_id": (_TEXT, "Hash of the call and of the attempt's number."),
+    "row_id": (_TEXT, "Id of the row that the call was made for: for several criteria, the first verdict's."),
+    "http_status": (_INT, "HTTP status of the error, such as 429; NULL without an error, or without a response."),
+    "finished_at": (_TIME, "Time at which the attempt ended (UTC)."),
     # verdicts
     "verdict_id": (_TEXT, "Hash of the response and its text, criterion, judge, template, grading and trial."),
     "criterion_hash": (_TEXT, "Hash of the criterion's content when it was judged."),
@@ -181,7 +186,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "parent_id": (_TEXT, "The parent node; NULL for the root, which is the whole field."),
     "level": (_INT, "Level below the root."),
     "name": (_TEXT, "Name of the node's capability; NULL if no name could be written."),
-    "attempt": (_INT, "Number of the request for a node's name, from 1; later ones list the taken names."),
+    "attempt": (_INT, "Number of the same request, from 1; for a node's name, later ones list the taken names."),
     "vectors": (_TEXT, "Source of the phrases' vectors: tfidf, or the label of the embedding model."),
     "is_leaf": (_FLAG, "True if the node has no children."),
     "analysis_id": (_TEXT, "Fingerprint of all inputs of scores in capabilities; changes with any of them."),

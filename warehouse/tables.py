@@ -194,5 +194,8 @@ TABLES: dict[str, StoredTable] = {table.name: table for table in (
     _table("spend", "The sums over a run's calls on a day, for a purpose, with a model, with discarded attempts.",
            f"run_id day purpose called_model calls failed_calls unpriced_calls {_USAGE} cost_usd created_at",
            "run_id day purpose called_model"),
+    _table("attempt_rows", "One request of a call, as the ledger recorded it, without texts.",
+           "attempt_id run_id purpose called_model row_id attempt status http_status latency_s prompt_tokens "
+           "cached_tokens completion_tokens reasoning_tokens cost_usd finished_at", "attempt_id"),
 )}  # fmt: skip
 DECIDED_STATUSES = ("ok", "met", "partial", "unmet")

@@ -135,7 +135,8 @@ _OPTIONS: dict[str, GroupedOption] = {
         "embedded model]", type=_PATH),
     "warehouse": _value(LOCATION, "--warehouse", "DIR",
         "Folder with the data.  [default: `warehouse:` in the configuration, else $PRBENCH_WAREHOUSE, else "
-        "warehouse/data beside the configuration file, or in this folder if there is none]", type=_PATH),
+        "warehouse/data beside the configuration file; without one warehouse/embedded, unless warehouse/data exists "
+        "here]", type=_PATH),
     "benchmark": _value(LOCATION, "--benchmark", "NAME", "Benchmark to use.  [default: as configured]"),
     "format": _value(OUTPUT, "--format file_format", "FORMAT",
         f"Format of the result: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}.  [default: by the ending of the file, else "

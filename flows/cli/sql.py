@@ -33,9 +33,10 @@ _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 @click.option("--cookbook", metavar="[NAME]", help="List the recipes, or run one of them.", **_MAY_BE_BARE)
 @click.option("--show", "shown", metavar="[NAME]",
               help="Print the SQL of a recipe, model, figure or query, and do not run it.", **_MAY_BE_BARE)  # fmt: skip
+@click.option("--all", "shows_internal", is_flag=True, help="For --describe: list internal tables too.")
 def sql(
     context: Context, query: str | None, file: TextIO | None, describe: str | None, cookbook: str | None,
-    shown: str | None,
+    shown: str | None, shows_internal: bool,
 ) -> None:  # fmt: skip
     """Query the database in SQL.
 
@@ -46,7 +47,8 @@ def sql(
       prbench sql 'select model, mean_score from leaderboard where is_primary'
       prbench sql -f query.sql -o rows.csv
       prbench sql                           how to open the database
-      prbench sql --describe                list all tables
+      prbench sql --describe                list the tables, the most used first
+      prbench sql --describe --all          list internal tables too
       prbench sql --describe leaderboard    list the columns of one
       prbench sql --cookbook                list the recipes
       prbench sql --cookbook ranking        run one
@@ -56,24 +58,34 @@ def sql(
     sources = {
         "a query": query, "-f": file, "--describe": describe, "--cookbook": cookbook, "--show NAME": shown or None,
     }  # fmt: skip
-    if len(given := [name for name, value in sources.items() if value is not None]) > 1:
-        raise click.UsageError(f"{' and '.join(given)} cannot be used together; give one")
+    _refuse_several(sources)
+    if shows_internal and describe != "":
+        raise click.UsageError("--all lists internal tables; use it with --describe")
     if shown == "" and not cookbook:
         raise click.UsageError("--show prints SQL; give a name with --show NAME or --cookbook NAME")
     if shown is not None:
         _show(context, shown or cookbook or "")
     elif describe is not None:
-        _describe(context, describe)
+        _describe(context, describe, _listed(shows_internal=shows_internal))
     elif cookbook is not None:
         _cookbook(context, cookbook)
     elif query is None and file is None and sys.stdin.isatty():
         _say_where(context)
     else:
-        try:
-            text = query if query is not None else (file or sys.stdin).read()
-        except UnicodeDecodeError as error:
-            raise click.UsageError(f"the query is not text in UTF-8 ({error})") from error
-        _run(context, text)
+        _run(context, query if query is not None else _text_of(file or sys.stdin))
+
+
+def _refuse_several(sources: dict[str, str | TextIO | None]) -> None:
+    given = [name for name, value in sources.items() if value is not None]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} cannot be used together; give one")
+
+
+def _text_of(file: TextIO) -> str:
+    try:
+        return file.read()
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"the query is not text in UTF-8 ({error})") from error
 
 
 def _run(context: Context, query: str) -> None:
@@ -85,20 +97,29 @@ def _run(context: Context, query: str) -> None:
     show(context, *run_sql(database, query))
 
 
-def _describe(context: Context, name: str) -> None:
-    from sql import schema, template
+def _listed(*, shows_internal: bool) -> dict[str, str]:
+    """Return the tables that `--describe` lists, each with its subject."""
+    from sql import public_tables
+    from warehouse import TABLES
+
+    public = public_tables()
+    internal = sorted(TABLES.keys() - public.keys()) if shows_internal else []
+    return public | dict.fromkeys(internal, "internal")
+
+
+def _describe(context: Context, name: str, subjects: dict[str, str]) -> None:
+    from sql import template
     from tasks.rules.text.characters import did_you_mean
     from warehouse import TABLES, quoted
 
     if name:
         query = template("queries/look/columns", table=quoted(name.lower()))  # names ignore case, as in SQL
         if not run_sql(_database(context), query)[1]:
-            hint = did_you_mean(name, [*schema()["marts"], *TABLES])
+            hint = did_you_mean(name, [*subjects, *TABLES])
             raise UsageError(f"there is no table or view {name}{hint}; `prbench sql --describe` lists all")
     else:
-        origins = dict.fromkeys(sorted(schema()["marts"]), "mart") | dict.fromkeys(sorted(TABLES), "stored")
-        rows = (f"({quoted(name)}, {quoted(origins[name])}, {index})" for index, name in enumerate(origins))
-        query = template("queries/look/tables", origins=", ".join(rows))
+        rows = [f"({quoted(table)}, {quoted(subjects[table])}, {index})" for index, table in enumerate(subjects)]
+        query = template("queries/look/tables", subjects=", ".join(rows))
     _run(context, query)
 
 

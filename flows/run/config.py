@@ -187,6 +187,9 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
 # The folder of the data
 
 VARIABLE = "PRBENCH_WAREHOUSE"
+_DATA = Path("warehouse/data")
+_EMBEDDED_DATA = Path("warehouse/embedded")
+"""The default folder without a configuration, so that rows of the sample are never beside one's own."""
 
 
 def warehouse_folder(option: Path | str | None, configured: str | None, config_file: Path | None) -> tuple[Path, str]:
@@ -195,18 +198,22 @@ def warehouse_folder(option: Path | str | None, configured: str | None, config_f
     Args:
         option: the value of `--warehouse`.
         configured: the configuration's `warehouse`; a relative path is relative to the configuration file.
-        config_file: the configuration file; None: the default is in the current folder.
+        config_file: the configuration file; None: the embedded default, whose default folder is one of its own unless
+            `warehouse/data` exists.
 
     Raises:
         UsageError: the path is that of a file or of a folder with other content, or begins with the home folder of an
             unknown user.
     """
     beside = config_file.parent if config_file else Path()
+    default = (_DATA, beside, f"default, beside {config_file}" if config_file else "default")
+    if config_file is None and not _DATA.exists():
+        default = (_EMBEDDED_DATA, beside, "default without a configuration")
     choices: list[tuple[Path | str | None, Path, str]] = [
         (option, Path(), "--warehouse"),
         (configured, beside, f"`warehouse` in {config_file}"),
         (os.environ.get(VARIABLE), Path(), VARIABLE),
-        ("warehouse/data", beside, f"default, beside {config_file}" if config_file else "default"),
+        default,
     ]
     given, beside, source = next((path, folder, why) for path, folder, why in choices if path)
     folder = (beside / from_home(given, source)).absolute()

@@ -23,8 +23,8 @@ from $changes as given (
 -- name: change_values
 -- One row: a task's value in both vintages of a change.
 select changes.*, task_id,
-    any_value(value) filter (vintage = earlier) as earlier_value,
-    any_value(value) filter (vintage = later) as later_value
+    any_value(mean_score) filter (vintage = earlier) as earlier_value,
+    any_value(mean_score) filter (vintage = later) as later_value
 from changes
 inner join revision_task_scores
     using (model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial)

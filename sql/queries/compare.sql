@@ -130,7 +130,7 @@ with split_tasks as (
 ),
 
 of_runs as (
-    select model_run_id, task_id, value
+    select model_run_id, task_id, mean_score as value
     from task_scores
     where list_contains($model_runs::ubigint[], model_run_id) and score_name = $score
 )

@@ -34,9 +34,9 @@ order by started_at, run_id;
 -- One row: a listed table or view, in the given order.
 --
 -- with: queries/look/tables_and_views
-select name as "table", origin, column_count as columns, comment as meaning
+select name as "table", subject, column_count as columns, comment as meaning
 from tables_and_views
-inner join (values {origins}) as listed (name, origin, list_position) using (name)
+inner join (values {subjects}) as listed (name, subject, list_position) using (name)
 order by list_position;
 
 -- name: tables_and_views

@@ -76,7 +76,7 @@ limit 10000;
 -- One row: a task's latest value in each vintage of a model's label, of any
 -- revision and configuration, under a judge's label.
 select task_scores.model, task_scores.task_id,
-    arg_max(task_scores.value, model_runs.first_response_at) as value
+    arg_max(task_scores.mean_score, model_runs.first_response_at) as value
 from task_scores
 inner join intermediate.model_runs as model_runs using (model_run_id)
 where task_scores.benchmark = $benchmark
@@ -85,7 +85,7 @@ where task_scores.benchmark = $benchmark
     and task_scores.grading = $grading
     and task_scores.score_name = $score
     and list_contains($models::varchar[], task_scores.model)
-    and task_scores.value is not null
+    and task_scores.mean_score is not null
 group by task_scores.model, task_scores.vintage, task_scores.task_id
 order by min(model_runs.first_response_at);
 

@@ -204,7 +204,10 @@ order by all;
 -- name: scores
 -- Each task's score for each entry under each judge configuration, the mean over its
 -- trials; with bounds if it is undecided.
-select judge_config, entry, task_id, value, value_lower, value_upper
+select judge_config, entry, task_id,
+    mean_score as value,
+    mean_lower as value_lower,
+    mean_upper as value_upper
 from revision_task_scores
 inner join entries using (model, model_config_hash, vintage)
 inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)

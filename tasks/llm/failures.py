@@ -82,6 +82,7 @@ _DOUBTFUL_CODES = frozenset(map(str, _DOUBTFUL))
 _CODES = ("code", "status", "type")
 _SENTENCES = ("message", "msg", "error", "detail")
 """How the names of fields with codes and with sentences end, in the body of an error."""
+_TIMEOUTS = frozenset({408, 504})
 _TEMPORARY = frozenset({408, 409, 424, 425, 429, 498, 499})
 """Statuses below 500 that are not about the request: 424 and 498 mean a busy server, 499 a closed connection."""
 
@@ -99,7 +100,8 @@ def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failur
     headers: Mapping[str, Any] = getattr(error, "litellm_response_headers", None) or {}
     wait_s = retry_after_s({str(name).lower(): str(value).strip() for name, value in headers.items()}, time.time())
     if isinstance(error, TimeoutError) or type(error).__name__ == "Timeout" or status == 408:
-        return Failure(TIMEOUT, Kind.DOWN, text, wait_s)
+        stated = exchange.status if exchange is not None else None
+        return Failure(TIMEOUT, Kind.DOWN, text, wait_s, http_status=stated if stated in _TIMEOUTS else None)
     is_from_server = exchange is not None and exchange.status is not None
     if isinstance(error, PipelineError) or (_NEVER_SENT.search(text) and not is_from_server):
         return Failure(PROVIDER_ERROR, Kind.FATAL, text, is_unpaid=True, is_about_key=bool(_KEY_REFUSED.search(text)))
@@ -188,6 +190,7 @@ def failure_of_http(status: int, message: str, text: str, wait_s: float | None) 
         is_unpaid=True,
         is_about_key=_is_about_key(status, message),
         alone=_alone(status, message),
+        http_status=status,
     )
 
 
@@ -235,7 +238,7 @@ def status_of_error(error: Any) -> int:
 def failure_of_status(status: int, text: str) -> Failure:
     """Return the failure for a status and a body from a batch's file."""
     of_status = (REDIRECTED, Kind.BAD_REQUEST) if 300 <= status < 400 else _by_status(status, text)
-    return Failure(*of_status, safe(f"HTTP {status}: {text}"), is_unpaid=True)
+    return Failure(*of_status, safe(f"HTTP {status}: {text}"), is_unpaid=True, http_status=status)
 
 
 def with_hints(failure: Failure, target: Target) -> Failure:

@@ -106,6 +106,8 @@ class Failure(NamedTuple):
     """True if the key is missing or refused."""
     alone: tuple[str, Kind] | None = None
     """The status and kind if the server accepts a harmless request; None if no harmless request can be made."""
+    http_status: int | None = None
+    """The HTTP status of the error; None if the server stated none."""
 
     @property
     def of_this_request(self) -> "Failure":

@@ -21,7 +21,7 @@ from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm.ledger.entries import SPEND_COLUMNS, SPEND_KEY
 from tasks.llm.ledger.files import mend
-from tasks.llm.ledger.ledger import Pruned, forget, prune, spend_in
+from tasks.llm.ledger.ledger import Pruned, forget, move_attempts, prune, spend_in
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.run.run_context import LEDGER
@@ -35,8 +35,8 @@ _Key = tuple[Any, ...]
 _key = itemgetter(*SPEND_KEY)
 
 
-def store_spend(job: Job) -> int:
-    """Store the new and changed spend of all runs in the ledger, including killed ones; return the number of rows.
+def store_calls(job: Job) -> int:
+    """Store the new spend and attempts of all runs in the ledger, including killed ones; return the rows of spend.
 
     The rows can be read after the next `publish`. If the ledger has fewer calls than a published row, because it was
     deleted or damaged, the published row stays.
@@ -47,15 +47,29 @@ def store_spend(job: Job) -> int:
     warehouse = Warehouse(job.warehouse)
     published = _published(warehouse)
     try:
+        _store_attempts(job, warehouse)
         spend = _spend(job, published)
     except PipelineError:  # the ledger may be damaged, so it is repaired; a second failure is raised
         repair_ledger(job)
+        _store_attempts(job, warehouse)
         spend = _spend(job, published)
     now = datetime.now(UTC)
     changed = [{**row, "created_at": now} for key, row in spend.items() if row != published.rows.get(key)]
     if changed:
         warehouse.write("spend", changed)
     return len(changed)
+
+
+def _store_attempts(job: Job, warehouse: Warehouse) -> None:
+    """Move the attempts from the ledger to the warehouse, unless another machine uses it."""
+
+    def store(attempts: list[Row]) -> None:
+        for attempt in attempts:
+            attempt["finished_at"] = datetime.fromtimestamp(attempt.pop("finished_at_s"), UTC)
+        warehouse.write("attempt_rows", attempts)
+
+    if not warehouse.elsewhere():
+        move_attempts(job.warehouse / LEDGER, store)
 
 
 def repair_ledger(job: Job, *, verifies_calls: bool = False) -> None:

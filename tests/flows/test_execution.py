@@ -181,7 +181,8 @@ def test_a_state_has_the_name_of_its_outcome_and_says_what_to_know(outcome: str)
 
 
 @pytest.mark.parametrize(("folder", "name"), [
-    ("/srv/evals/warehouse/data", "evals"), ("/srv/evals/nights", "nights"), ("/warehouse/data", "root"),
+    ("/srv/evals/warehouse/data", "evals"), ("/srv/evals/warehouse/embedded", "evals"),
+    ("/srv/evals/nights", "nights"), ("/warehouse/data", "root"),
 ])  # fmt: skip
 def test_a_warehouse_is_named_after_its_folder_or_after_the_one_with_the_default_folder(folder: str, name: str) -> None:
     from flows.recorded import warehouse_name

@@ -59,10 +59,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
 
 def test_the_wheel_has_every_file_of_the_packages_and_no_data(installed: Installation) -> None:
     contained = set(zipfile.ZipFile(installed.wheel).namelist())
-    data = PROJECT / "warehouse" / "data"
+    data = [PROJECT / "warehouse" / name for name in ("data", "embedded")]
     ours = {
         str(path.relative_to(PROJECT)) for package in PACKAGES for path in (PROJECT / package).rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts and not path.is_relative_to(data)
+        if path.is_file() and "__pycache__" not in path.parts and not any(path.is_relative_to(each) for each in data)
     }  # fmt: skip
     assert set() == ours - contained
     assert set() == {name for name in contained - ours if not name.startswith("prbench_pipeline-")}

@@ -10,7 +10,7 @@ from flows.execution import mark_killed, run_row
 from flows.run.outcomes import RUNNING
 from tasks.config.job import Job
 from tasks.figures.queries import filled
-from tasks.maintain.upkeep import latest_runs, run_cost, run_total, spent, store_spend
+from tasks.maintain.upkeep import latest_runs, run_cost, run_total, spent, store_calls
 from tests.flows.conftest import Run
 from tests.kit import Printed, at, call_entry, job_on, recorded, row, rows_in, written
 from tests.warehouse.parts import flip
@@ -87,7 +87,7 @@ def test_an_unknown_cost_is_never_0(
     assert cost == run_total(job, job.run_id)["cost_usd"]
     assert cost == run_row(job, [], at(1), at(2), "done")["cost_usd"]
     assert at(2) == run_row(job, [], at(2), at(1), "done")["ended_at"]  # the clock was set back
-    assert len(paid) == store_spend(job)
+    assert len(paid) == store_calls(job)
     Warehouse(job.warehouse).publish()
     (shown_run,) = rows_in(job, filled("history/runs", {"benchmark": "prbench", "living": [], "run": "another"}))
     assert (cost, unpriced) == (shown_run["cost_usd"], shown_run["unpriced_calls"])
@@ -108,7 +108,7 @@ def test_a_changed_bit_of_a_sum_is_damage_and_a_cost_that_was_not_published_at_a
 ) -> None:
     publish(job, runs=[begun("a-run") | {"outcome": outcome}])
     called(job, "a-run", {("judge", "j"): [TOTAL / 4, TOTAL * 3 / 4]})
-    store_spend(job)
+    store_calls(job)
     Warehouse(job.warehouse).publish()
     ledger = job.warehouse / "ledger" / "calls.sqlite"
     stored = struct.pack(">d", TOTAL)

@@ -1,6 +1,21 @@
 -- What was found, chunk by chunk, in the responses that were too long to be
 -- judged whole?
-with searched as (
+with judge as (
+    -- The judge: the main one. For another one, `where judge = 'its name'`.
+    select benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading,
+        judge_trial
+    from judge_configurations
+    where is_main
+),
+
+details as (
+    select verdict_id, model, vintage, judge, task_id, criterion_id, title, status
+    from verdict_details
+    natural join judge
+    where is_latest
+),
+
+searched as (
     select verdict_id, round, chunk_number, n_chunks, first_char, status, evidence
     from evidence
     -- A response that was split again, because a chunk was too long for the
@@ -12,18 +27,12 @@ with searched as (
     )
 )
 
-select verdicts.model, verdicts.task_id, verdicts.judge, criteria.title,
-    verdicts.status as verdict,
+select details.model, details.vintage, details.judge, details.task_id, details.title,
+    details.status as verdict,
     searched.round, searched.chunk_number, searched.n_chunks, searched.first_char, searched.status,
     array_to_string(searched.evidence, ' | ') as evidence
 from searched
-inner join verdicts using (verdict_id)
-left join intermediate.rubric_criteria as criteria
-    on verdicts.benchmark = criteria.benchmark
-        and verdicts.dataset_revision = criteria.dataset_revision
-        and verdicts.task_id = criteria.task_id
-        and verdicts.criterion_id = criteria.criterion_id
-        and verdicts.criterion_hash = criteria.content_hash
+inner join details using (verdict_id)
 where searched.evidence is null or len(searched.evidence) > 0
-order by verdicts.model, verdicts.task_id, verdicts.judge, criteria.position,
-    verdicts.verdict_id, searched.round, searched.chunk_number
+order by details.model, details.task_id, details.criterion_id, verdict_id, searched.round,
+    searched.chunk_number

@@ -1,6 +1,15 @@
 -- Which models lead, with interval and coverage?
-select benchmark, split, judge, judge_trial, vintage, rank,
-    rank_low || ' to ' || rank_high as possible_ranks,
+with judge as (
+    -- The judge: the main one. For another one, `where judge = 'its name'`.
+    select benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading,
+        judge_trial
+    from judge_configurations
+    where is_main
+)
+
+select benchmark, split, judge, vintage,
+    latest_rank as rank,
+    latest_rank_low || ' to ' || latest_rank_high as possible_ranks,
     model,
     round(mean_score, 3) as score,
     round(ci_low, 3) as ci_low,
@@ -9,5 +18,6 @@ select benchmark, split, judge, judge_trial, vintage, rank,
     n_tasks, n_tasks_full, n_tasks_wanted,
     round(coverage, 3) as coverage
 from leaderboard
-where is_primary
-order by benchmark, split, judge, judge_trial, vintage, rank nulls last, score desc, model
+natural join judge
+where is_primary and is_latest
+order by benchmark, split, rank nulls last, score desc, model

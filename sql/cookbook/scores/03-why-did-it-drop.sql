@@ -1,40 +1,59 @@
 -- On which criteria does the last model lose most against the first one, in
 -- points of the score?
-with ends as (
-    select task_set_id,
-        arg_min(model_run_id, rank) as first_series,
-        arg_max(model_run_id, rank) as last_series,
-        arg_min(model, rank) as first_model,
-        arg_max(model, rank) as last_model
-    from intermediate.ranks
-    inner join intermediate.mean_scores using (figure_id)
-    where mean_scores.breakdown = 'all' and mean_scores.is_primary and not is_own_hard
-    group by task_set_id, judge, judge_config_hash, template_hash, judge_trial, vintage
-    having count(*) > 1
+with judge as (
+    -- The judge: the main one. For another one, `where judge = 'its name'`.
+    select benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading,
+        judge_trial
+    from judge_configurations
+    where is_main
 ),
 
-met as (
-    select model_run_id, benchmark, dataset_revision, task_id, criterion_id,
+ends as (
+    select benchmark, dataset_revision, split,
+        arg_min(model, latest_rank) as first_model,
+        arg_min(model_config_hash, latest_rank) as first_config,
+        arg_max(model, latest_rank) as last_model,
+        arg_max(model_config_hash, latest_rank) as last_config
+    from leaderboard
+    natural join judge
+    where is_primary and is_latest
+    group by all
+    having count(latest_rank) > 1
+),
+
+decided as (
+    select benchmark, dataset_revision, judge, model, model_config_hash, vintage, task_id, splits,
+        criterion_id, title, category, weight,
         avg(value) as met_share
-    from intermediate.judged_criteria
+    from verdict_details
+    natural join judge
+    where is_latest
     group by all
     having count(value) > 0
 )
 
-select ends.first_model, ends.last_model, criteria.task_id, criteria.category, criteria.weight,
-    first_met.met_share as first_met,
-    last_met.met_share as last_met,
+select ends.split, first_decided.judge, ends.first_model,
+    first_decided.vintage as first_vintage,
+    ends.last_model,
+    last_decided.vintage as last_vintage,
+    task_id, first_decided.category, first_decided.weight,
+    first_decided.met_share as first_met,
+    last_decided.met_share as last_met,
     round(
-        criteria.weight * (last_met.met_share - first_met.met_share)
+        first_decided.weight * (last_decided.met_share - first_decided.met_share)
         / tasks.positive_weight, 4
     ) as effect,
-    criteria.title
+    first_decided.title
 from ends
-inner join met as first_met on ends.first_series = first_met.model_run_id
-inner join met as last_met using (benchmark, dataset_revision, task_id, criterion_id)
-inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+inner join decided as first_decided using (benchmark, dataset_revision)
+inner join decided as last_decided
+    using (benchmark, dataset_revision, judge, task_id, criterion_id)
 inner join tasks using (benchmark, dataset_revision, task_id)
-inner join intermediate.task_set_members using (task_set_id, task_id)
-where ends.last_series = last_met.model_run_id and effect < 0
-order by effect, criteria.task_id, criteria.criterion_id
+where ends.first_model = first_decided.model
+    and ends.first_config = first_decided.model_config_hash
+    and list_contains(first_decided.splits, ends.split)
+    and ends.last_model = last_decided.model
+    and ends.last_config = last_decided.model_config_hash
+    and effect < 0
+order by effect, ends.split, task_id, criterion_id
 limit 20

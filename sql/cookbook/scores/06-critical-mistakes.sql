@@ -1,12 +1,21 @@
 -- Which critical mistakes were made, by which model, and what did the judge
 -- say?
-select model, task_id, trial, judge, weight, title, explanation
+with judge as (
+    -- The judge: the main one. For another one, `where judge = 'its name'`.
+    select benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading,
+        judge_trial
+    from judge_configurations
+    where is_main
+)
+
+select model, vintage, judge, task_id, trial, weight, title, explanation
 from verdict_details
+natural join judge
 inner join (
     select benchmark, arg_min(severity, min_weight) as severity
     from severities
     group by benchmark
 ) as gravest using (benchmark, severity)
-where status = 'met'
-order by weight, model, task_id, trial, judge
+where status = 'met' and is_latest
+order by weight, model, task_id, trial
 limit 50

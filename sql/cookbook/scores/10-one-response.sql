@@ -1,14 +1,23 @@
 -- How was the response judged that lost most points?
-with worst as (
-    select response_id, judge, judge_config_hash, template_hash, judge_trial
+with judge as (
+    -- The judge: the main one. For another one, `where judge = 'its name'`.
+    select benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading,
+        judge_trial
+    from judge_configurations
+    where is_main
+),
+
+worst as (
+    select response_id
     from scores
-    inner join score_definitions using (benchmark, score_name)
-    where is_primary and is_complete
-    order by value, response_id
+    natural join judge
+    where is_primary and is_complete and is_latest
+    order by mean_score, response_id
     limit 1
 )
 
-select model, task_id, trial, judge, weight, category, status, title, explanation
+select model, vintage, judge, task_id, trial, weight, category, status, title, explanation
 from verdict_details
-inner join worst using (response_id, judge, judge_config_hash, template_hash, judge_trial)
-order by weight * (case when weight > 0 then 1 - value else value end) desc
+natural join judge
+semi join worst using (response_id)
+order by weight * (case when weight > 0 then 1 - value else value end) desc, criterion_id

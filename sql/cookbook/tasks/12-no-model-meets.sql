@@ -1,5 +1,20 @@
--- Which important criteria does no model meet?
-select field, topic, task_id, weight, n_models, n_responses, judge, title
-from criterion_statistics
-where met_share = 0 and weight >= 4
-order by weight desc, field, task_id, judge
+-- Which important criteria does no model meet in its current vintage?
+with judge as (
+    -- The judge: the main one. For another one, `where judge = 'its name'`.
+    select benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading,
+        judge_trial
+    from judge_configurations
+    where is_main
+)
+
+select field, topic, task_id, weight, judge,
+    list(distinct vintage order by vintage) as vintages,
+    count(distinct model) as n_models,
+    count(value) as n_responses,
+    title
+from verdict_details
+natural join judge
+where is_latest and weight >= 4
+group by benchmark, dataset_revision, field, topic, task_id, criterion_id, weight, judge, title
+having max(value) = 0
+order by weight desc, field, task_id, criterion_id

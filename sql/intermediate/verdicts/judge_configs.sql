@@ -9,6 +9,7 @@ select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
     -- Every decision has a probability.
     count(value) > 0 and count(value) = count(probability) filter (where value is not null)
         as has_probabilities,
-    max(n_in_call) as n_in_call
+    max(n_in_call) as n_in_call,
+    max(created_at) as last_verdict_at
 from intermediate.graded_verdicts
 group by judging_id, judge, judge_config_hash, template_hash, grading, judge_trial

@@ -3,7 +3,8 @@
 -- Prefect's UI and `runs.cost_usd` are sums of its rows.
 --
 -- built as: view
--- depends on: control_verdicts, criterion_variants, neighbour_verdicts, responses, spend, verdicts
+-- depends on: control_verdicts, criterion_variants, neighbour_verdicts, responses, runs, spend,
+--     verdicts
 with rows_written as (
     select *, 'sample' as purpose, model as called_model, status <> 'ok' as is_failed
     from responses
@@ -50,5 +51,9 @@ known as (
     select * from from_rows
 )
 
-select * replace (known_cost(cost_usd, unpriced_calls) as cost_usd)
+select run_id, day, purpose, called_model, calls, failed_calls, unpriced_calls, prompt_tokens,
+    cached_tokens, completion_tokens,
+    known_cost(cost_usd, unpriced_calls) as cost_usd,
+    night
 from known
+left join (select run_id, night from runs) as nights using (run_id)

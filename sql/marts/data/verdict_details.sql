@@ -1,6 +1,6 @@
 -- built as: view
--- depends on: intermediate.graded_verdicts, intermediate.judged_criteria,
---     intermediate.model_runs, criteria, responses, tasks, verdicts
+-- depends on: intermediate.current_runs, intermediate.graded_verdicts,
+--     intermediate.judged_criteria, intermediate.model_runs, criteria, responses, tasks, verdicts
 with readings as (
     -- It starts from the verdicts, so that a look-up by `verdict_id` reads one of
     -- them and not the rubrics of all responses.
@@ -31,11 +31,13 @@ select verdict_id, response_id,
         vintage, judge, judge_config_hash, template_hash, grading, judge_trial, status, value
     ),
     responses.status as response_status,
-    responses.text as response_text
+    responses.text as response_text,
+    model_runs.is_latest, current_runs.is_current, tasks.splits
 from readings
 inner join responses using (response_id)
 inner join intermediate.model_runs
     using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
+inner join intermediate.current_runs using (model_run_id)
 inner join tasks using (benchmark, dataset_revision, task_id)
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 left join verdicts using (verdict_id)

@@ -35,7 +35,8 @@ select task_sets.* exclude (task_set_id),
     level, model, model_config_hash, score_name, measure, n, rank_correlation,
     tanh(z - half) as ci_low,
     tanh(z + half) as ci_high,
-    n < 50 as is_small
+    n < 50 as is_small,
+    model_runs.is_latest
 from correlated
 inner join task_sets using (task_set_id)
 inner join intermediate.rankings using (ranking_id)

@@ -11,7 +11,8 @@ select benchmark, dataset_revision, split, judge, judge_config_hash, template_ha
     lag(case when mean_score is not null then vintage end ignore nulls)
         over by_time as previous_vintage,
     -- Means are compared before clipping, which would hide changes below 0.
-    raw_mean_score - lag(raw_mean_score ignore nulls) over by_time as change
+    raw_mean_score - lag(raw_mean_score ignore nulls) over by_time as change,
+    is_latest
 from leaderboard
 window by_time as (
     partition by benchmark, dataset_revision, split, judge, judge_config_hash,

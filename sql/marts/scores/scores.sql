@@ -1,8 +1,15 @@
 -- built as: view
--- depends on: intermediate.model_run_names, intermediate.response_scores
-select scored.response_id,
-    names.* exclude (model_run_id),
-    scored.* exclude (response_id, model_run_id, n_trials, breakdown, label, lowest, highest, n_met)
+-- depends on: intermediate.all_scores, intermediate.current_runs, intermediate.model_runs,
+--     intermediate.response_scores
+select scored.response_id, benchmark, dataset_revision, model_runs.judge,
+    model_runs.judge_config_hash, model_runs.template_hash, model_runs.grading,
+    model_runs.judge_trial, model_runs.vintage, model_runs.model, model_runs.model_config_hash,
+    scored.task_id, scored.trial, score_name, scored.value, scored.value_lower,
+    scored.value_upper, scored.coverage, scored.is_complete, scored.n_decided, scored.n_wanted,
+    scored.value as mean_score,
+    all_scores.is_primary, model_runs.is_latest, current_runs.is_current
 from intermediate.response_scores as scored
-inner join intermediate.model_run_names as names using (model_run_id)
+inner join intermediate.model_runs using (model_run_id)
+inner join intermediate.current_runs using (model_run_id)
+inner join intermediate.all_scores using (benchmark, score_name)
 where scored.breakdown = 'all'

@@ -16,7 +16,7 @@ from typing import Any
 from tasks.llm import embedded
 from tasks.llm.environment import filled_in, filled_in_secrets
 from tasks.llm.failures import failure_of, with_hints
-from tasks.llm.ledger.entries import ADD_SPEND, Entry, History, as_text, recorded, spend_of, total_usd
+from tasks.llm.ledger.entries import ADD_SPEND, Entry, History, as_text, replaced, spend_of, total_usd
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Admission, EndpointHealth, Limiter, NotCalled
 from tasks.llm.litellm_setup import litellm, make_known, spare_work
@@ -294,11 +294,10 @@ class Gateway:
 
     async def _replaced(self, call: Call, parameters: Mapping[str, Any], reply: Reply, failure: Failure) -> Reply:
         """Return a reply with another failure, also in the ledger."""
-        replaced = replace(reply, status=failure.status, failure=failure)
+        other_reply = replace(reply, status=failure.status, failure=failure)
         (key, number), *_ = reply.paid
-        replace_call, *_ = recorded([self._entry(call, parameters, key, number, replaced)])
-        await self.ledger.write(replace_call)
-        return replaced
+        await self.ledger.write(*replaced(self._entry(call, parameters, key, number, other_reply)))
+        return other_reply
 
     async def _ask_harmless(
         self, refused: Call, parameters: Mapping[str, Any], endpoint: EndpointHealth, failure: Failure

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from tasks.llm.replies import OK, Logprobs, Reply
 from tasks.llm.request import Prices
+from tasks.rules.identity import digest
 
 _REPLY = (
     "text", "finish_reason", "served_model", "served_fingerprint", "prompt_tokens", "cached_tokens",
@@ -24,6 +25,10 @@ COLUMNS = (*_OWN, "status", "is_final", *_REPLY, *Prices._fields)
 SPEND_KEY = ("run_id", "day", "purpose", "called_model")
 _COUNTS = ("calls", "failed_calls", "unpriced_calls", "prompt_tokens", "cached_tokens", "completion_tokens")
 SPEND_COLUMNS = (*SPEND_KEY, *_COUNTS, "cost_usd")
+ATTEMPT_COLUMNS = (
+    "attempt_id", "run_id", "purpose", "called_model", "row_id", "attempt", "status", "http_status", "latency_s",
+    "prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens", "cost_usd", "finished_at_s",
+)  # fmt: skip
 Statement = tuple[str, Sequence[tuple[Any, ...]]]
 """An SQL statement and its rows of values."""
 SEALED = {
@@ -45,8 +50,9 @@ TABLES = {
         submission text, call_key text, cell text, parameters text, checksum, primary key (submission, call_key)
     )""",
     "submission_states": "create table submission_states (submission text, state text, batch_id text, at_s real)",
+    "attempts": f"create table if not exists attempts ({', '.join(ATTEMPT_COLUMNS)})",
 }
-"""The tables of the ledger's file, created in this order."""
+"""The tables of the ledger's file, created in this order; `attempts` has those that are not in the warehouse yet."""
 SUBMITTING, SUBMITTED, ENDED = "handing in", "handed in", "ended"
 """The states of a batch as they are stored."""
 
@@ -261,10 +267,47 @@ def spend_of(entry: Entry) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
+def attempt_of(entry: Entry) -> tuple[Any, ...]:
+    """Return an attempt without texts, in the order of `ATTEMPT_COLUMNS`; one that the server rejected cost nothing."""
+    reply = entry.reply
+    cost_usd = reply.cost_usd
+    if cost_usd is None and reply.failure is not None and reply.failure.is_unpaid:
+        cost_usd = 0.0
+    return (
+        digest(entry.call_key, entry.attempt),
+        entry.run_id,
+        entry.purpose,
+        entry.model,
+        entry.cell,
+        entry.attempt,
+        reply.status,
+        reply.failure.http_status if reply.failure is not None else None,
+        reply.latency_s,
+        reply.prompt_tokens,
+        reply.cached_tokens,
+        reply.completion_tokens,
+        reply.reasoning_tokens,
+        cost_usd,
+        entry.finished_at_s,
+    )
+
+
+def replaced(entry: Entry) -> tuple[Statement, ...]:
+    """Return the statements that replace the outcome of a finished call, whose cost is recorded already."""
+    calls, _, _, attempts = recorded([entry])
+    return calls, attempts
+
+
 def recorded(entries: Sequence[Entry]) -> tuple[Statement, ...]:
     """Return the statements that record finished calls, with their costs."""
     calls = [(*entry.values, checksum_of(entry.values)) for entry in entries]
     logprobs = [_logprobs_row(entry) for entry in entries if entry.reply.logprobs is not None]
     insert = f"insert or replace into calls values ({', '.join('?' * len(COLUMNS))}, ?)"
     keep = "insert or replace into logprobs values (?, ?, ?, ?)"
-    return (insert, calls), (ADD_SPEND, [spend_of(entry) for entry in entries]), (keep, logprobs)
+    add_attempt = f"insert into attempts values ({', '.join('?' * len(ATTEMPT_COLUMNS))})"
+    return (
+        (insert, calls),
+        (ADD_SPEND, [spend_of(entry) for entry in entries]),
+        (keep, logprobs),
+        (add_attempt, [attempt_of(entry) for entry in entries]),
+    )

@@ -227,6 +227,8 @@ def connected(path: Path, *, may_lack_checksums: bool = False) -> sqlite3.Connec
             refuse_other_version(connection, path)
         if version_of(connection) == UNSEALED and not may_lack_checksums:
             raise PipelineError(f"{path}: an older prbench has it open; wait until that has ended, and run again")
+        if version_of(connection):  # files of earlier programs have no such table
+            connection.execute(TABLES["attempts"])
         stack.pop_all()
         return connection
 

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, TypeVar
 from tasks.console import notice
 from tasks.llm.ledger import files
 from tasks.llm.ledger.entries import (
+    ATTEMPT_COLUMNS,
     ENDED,
     SPEND_COLUMNS,
     SPEND_KEY,
@@ -341,6 +342,42 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
     return sorted(spend, key=itemgetter(*SPEND_KEY))
 
 
+_ATTEMPTS_AT_ONCE = 50_000
+
+
+def move_attempts(folder: Path, store: Callable[[list[dict[str, Any]]], object]) -> None:
+    """Pass the attempts that the ledger holds to `store`, and remove them.
+
+    A kill between the two passes the same attempts again; of two with one id the later one counts.
+
+    Raises:
+        PipelineError: the file cannot be read or written.
+    """
+    path = files.ledger_path(folder)
+    if not _holds_attempts(path):
+        return
+    query = f"select rowid, {', '.join(ATTEMPT_COLUMNS)} from attempts order by rowid limit {_ATTEMPTS_AT_ONCE}"
+    with files.refusing(path, "written"), files.in_use(folder), contextlib.closing(files.connected(path)) as connection:
+        while True:
+            connection.execute("begin immediate")
+            with connection:
+                rows = connection.execute(query).fetchall()
+                if not rows:
+                    return
+                attempts = [dict(zip(ATTEMPT_COLUMNS, row[1:], strict=True)) for row in rows]
+                store(list({attempt["attempt_id"]: attempt for attempt in attempts}.values()))
+                connection.execute("delete from attempts where rowid <= ?", [rows[-1][0]])
+
+
+def _holds_attempts(path: Path) -> bool:
+    """Return whether a file holds attempts, without the checks of an opening for writing."""
+    if not path.exists():
+        return False
+    with files.refusing(path, "read"), files.read_only(path) as connection:
+        has_table = connection.execute("select 1 from sqlite_master where name = 'attempts'").fetchone()
+        return bool(has_table and connection.execute("select 1 from attempts limit 1").fetchone())
+
+
 ROWS_AT_ONCE = 5_000
 Stored = Callable[[Sequence[str]], Mapping[str, bool]]
 """Takes cells and returns the ones with a stored row, each with a flag: true if the row is decided."""
@@ -438,7 +475,7 @@ def adopt(folder: Path, model: str, address: str, cells: Mapping[str, str]) -> P
                     )
                     for entry in reader.history(key).open
                 ]
-                calls, _, logprobs = recorded(adopted)
+                calls, _, logprobs, _ = recorded(adopted)
                 connection.executemany(*calls)
                 connection.executemany(*logprobs)
                 gone = [(key, entry.attempt) for entry in adopted]

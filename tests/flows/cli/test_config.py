@@ -109,9 +109,39 @@ def test_an_option_goes_before_the_configuration_and_that_before_the_environment
     assert (folder / chosen, why) == (job.warehouse, job.warehouse_source)
 
 
-def test_without_a_choice_data_is_stored_here_and_a_report_beside_the_configuration(folder: Path) -> None:
+def test_rows_of_the_embedded_default_are_not_beside_ones_own(folder: Path) -> None:
     job = load_job(Arguments())
-    assert (folder / "warehouse/data", "default") == (job.warehouse, job.warehouse_source)
+
+    assert job.warehouse == folder / "warehouse/embedded"
+    assert job.warehouse_source == "default without a configuration"
+
+    configured(file=Path("prbench.yaml"))
+
+    assert load_job(Arguments()).warehouse == folder / "warehouse/data"
+
+
+def test_data_that_is_stored_here_is_shown_without_a_configuration_too(folder: Path) -> None:
+    (folder / "warehouse/data").mkdir(parents=True)
+
+    job = load_job(Arguments())
+
+    assert job.warehouse == folder / "warehouse/data"
+    assert job.warehouse_source == "default"
+
+
+@pytest.mark.parametrize(("environment", "option", "chosen"), [
+    ("from/environment", None, "from/environment"), ("", "warehouse/data", "warehouse/data"),
+    ("from/environment", "given", "given"),
+])  # fmt: skip
+def test_a_choice_of_a_folder_holds_for_the_embedded_default(
+    folder: Path, monkeypatch: Patch, environment: str, option: str | None, chosen: str
+) -> None:
+    monkeypatch.setenv("PRBENCH_WAREHOUSE", environment)
+
+    assert load_job(Arguments(warehouse=Path(option) if option else None)).warehouse == folder / chosen
+
+
+def test_a_report_is_beside_the_configuration(folder: Path) -> None:
     assert folder / "sub/pages" == load_job(Arguments(config=configured("report: {folder: pages}"))).report_folder
     configured(f"warehouse: {folder / 'elsewhere'}", Path("prbench.yaml"))
     assert folder / "elsewhere" == load_job(Arguments()).warehouse

@@ -18,7 +18,8 @@ from flows.cli.output import show_table
 from sql.cookbook import recipes
 from tests.flows.conftest import PRBENCH, PROJECT, Command, Run
 from tests.kit import Patch, Printed, row, until, written
-from warehouse import Warehouse
+from tests.warehouse.test_contracts import PROMISED
+from warehouse import TABLES, Warehouse
 
 
 @pytest.fixture(scope="module")
@@ -196,3 +197,34 @@ def test_a_terminal_too_narrow_names_the_columns_that_are_left_out(capsys: Print
     *table, hidden = capsys.readouterr().out.partition("A wider terminal (or --wide) also shows: ")
     assert ("a_column_5" in table[0], " ".join(columns[6:])) == (True, " ".join(hidden.replace(",", "").split()))
     assert max(map(len, table[0].splitlines())) <= 80
+
+
+def test_describe_begins_with_the_most_used_tables_and_groups_the_others_by_subject(run_here: Run) -> None:
+    tables = run_here.json("sql", "--describe")
+    subjects = [table["subject"] for table in tables]
+
+    assert [table["table"] for table in tables[:2]] == ["leaderboard", "score_history"]
+    assert subjects[:8] == ["most used"] * 8
+    assert subjects[8:] == sorted(subjects[8:])
+    assert "most used" not in subjects[8:]
+    assert "internal" not in subjects
+
+
+def test_describe_lists_every_promised_table_and_internal_ones_only_with_all(run_here: Run) -> None:
+    public = [table["table"] for table in run_here.json("sql", "--describe")]
+    every = run_here.json("sql", "--describe", "--all")
+
+    assert set(PROMISED) <= set(public)
+    assert [table["table"] for table in every[: len(public)]] == public
+    assert {table["subject"] for table in every[len(public) :]} == {"internal"}
+    assert {*TABLES} <= {table["table"] for table in every}
+    assert "use it with --describe" in run_here.refusal("sql", "select 1", "--all")
+    assert "use it with --describe" in run_here.refusal("sql", "--describe", "runs", "--all")
+
+
+def test_describe_says_which_names_are_deprecated_and_they_can_be_read(run_here: Run) -> None:
+    columns = {each["column"]: each["meaning"] for each in run_here.json("sql", "--describe", "task_scores")}
+    deprecated = {name for name, meaning in columns.items() if meaning.startswith("Deprecated, use")}
+
+    assert deprecated == {"value", "value_lower", "value_upper"}
+    assert run_here.json("sql", f"select {', '.join(deprecated)} from task_scores") == []

@@ -1,19 +1,50 @@
 """Every recipe of the cookbook has rows on a small world with everything that recipes ask for."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+import sql
 from sql.cookbook import recipes
-from tests.kit import aggregated
+from tests.kit import aggregated, at, combined, row
 from tests.tasks.aggregate.world import small_world
+from tests.warehouse.test_models import tables_in
 from warehouse import Reader
+
+NIGHT = "2026-11-20"
+RECIPES = {recipe.name: recipe for recipe in recipes()}
+OF_NO_VINTAGE = {"judges-and-people", "wordings", "hard-tasks", "retries", "spend-by-night"}
+"""Recipes about pairs of graders, about tasks, or about calls."""
+
+
+def attempt(number: int, **values: Any) -> dict[str, Any]:
+    finished_at = at(0) + timedelta(minutes=number)
+    return row(
+        "attempt_rows", attempt_id=f"attempt-{number}", run_id="night", purpose="sample", called_model="openai/bell",
+        finished_at=finished_at, latency_s=2.0,
+        **{"status": "provider_error", "attempt": 1, "cost_usd": 0.0, **values},
+    )  # fmt: skip
+
+
+CALLS = {
+    "runs": [row("runs", run_id="night", night=NIGHT, outcome="done", started_at=at(0), ended_at=at(9), config="{}")],
+    "spend": [
+        row("spend", run_id="night", day=NIGHT, purpose="sample", called_model="openai/bell", calls=4, failed_calls=3,
+            unpriced_calls=0, prompt_tokens=1, cached_tokens=0, completion_tokens=1, cost_usd=0.5),
+    ],
+    "attempt_rows": [
+        attempt(1, http_status=429), attempt(2, http_status=429, attempt=2), attempt(3, status="timeout"),
+        attempt(4, status="ok", row_id="t000/bell/1/2026-11-20", cost_usd=0.5),
+    ],
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    with aggregated(tmp_path_factory.mktemp("cookbook"), small_world(seed=7)).reader() as opened:
+    world = combined(small_world(seed=7), CALLS)
+    with aggregated(tmp_path_factory.mktemp("cookbook"), world).reader() as opened:
         yield opened
 
 
@@ -23,3 +54,57 @@ def test_every_recipe_has_rows(reader: Reader, recipe: Any) -> None:
 
     assert rows
     assert len(columns) == len(set(columns))
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_reads_only_tables_that_describe_lists(name: str) -> None:
+    assert tables_in(RECIPES[name].query) <= sql.public_tables().keys()
+
+
+@pytest.mark.parametrize("name", RECIPES.keys() - OF_NO_VINTAGE)
+def test_a_recipe_shows_the_vintage_and_the_judge_of_what_it_is_about(reader: Reader, name: str) -> None:
+    columns, _ = reader.table(RECIPES[name].query)
+
+    assert [column for column in columns if "vintage" in column or "night" in column]
+    assert [column for column in columns if "judge" in column]
+
+
+@pytest.mark.parametrize("name", ["ranking", "categories", "risk", "cost", "failures", "critical-mistakes", "length"])
+def test_a_recipe_is_about_one_judge_and_the_current_vintage_of_each_model(reader: Reader, name: str) -> None:
+    columns, rows = reader.table(RECIPES[name].query)
+
+    shown = {tuple(value for column, value in zip(columns, row, strict=True)
+                   if column in {"model", "vintage", "judge"}) for row in rows}  # fmt: skip
+    assert {value for of_row in shown for value in of_row if value in {"a-judge", "judge-b"}} == {"a-judge"}
+    assert not [of_row for of_row in shown if "bell" in of_row and "base" in of_row]
+
+
+def test_flips_are_the_verdicts_that_changed_between_a_model_s_last_two_nights(reader: Reader) -> None:
+    columns, rows = reader.table(RECIPES["flips"].query)
+    flips = [dict(zip(columns, row, strict=True)) for row in rows]
+
+    assert {flip["model"] for flip in flips} == {"bell"}
+    assert {flip["first_night"] for flip in flips} == {"base"}
+    assert {flip["second_night"] for flip in flips} == {NIGHT}
+    assert {flip["judge"] for flip in flips} == {"a-judge"}
+    assert not [flip for flip in flips if flip["first_status"] == flip["second_status"]]
+    assert len({(flip["task_id"], flip["trial"], flip["title"]) for flip in flips}) == len(flips)
+
+
+def test_failed_requests_are_counted_by_night_and_cause(reader: Reader) -> None:
+    columns, rows = reader.table(RECIPES["retries"].query)
+    retries = [dict(zip(columns, row, strict=True)) for row in rows]
+
+    assert [(each["night"], each["cause"], each["failed_requests"]) for each in retries] == [
+        (NIGHT, "HTTP 429", 2),
+        (NIGHT, "timeout", 1),
+    ]
+
+
+def test_the_spend_of_a_night_is_that_of_its_runs(reader: Reader) -> None:
+    columns, rows = reader.table(RECIPES["spend-by-night"].query)
+    first = dict(zip(columns, rows[0], strict=True))
+
+    assert first["night"] == NIGHT
+    assert first["called_model"] == "openai/bell"
+    assert first["cost_usd"] == 0.5

@@ -15,7 +15,7 @@ from tasks.config.job import Job
 from tasks.exports.tables import export_tables
 from tasks.llm.ledger.ledger import Pruned
 from tasks.maintain.backup import backup, restore
-from tasks.maintain.upkeep import ResponseChoice, remove, run_cost, store_spend, tidy
+from tasks.maintain.upkeep import ResponseChoice, remove, run_cost, store_calls, tidy
 from tasks.rules.errors import UsageError
 from tests import kit
 from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
@@ -26,6 +26,7 @@ from warehouse import Warehouse, WarehouseBusy, WarehouseError
 pytestmark = pytest.mark.slow
 without_scores = pytest.mark.usefixtures("without_scores")
 
+N_TASKS = 8
 N_CRITERIA = 98
 
 
@@ -61,7 +62,7 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server:
     job = job_at(server, tmp_path, mode="batch")
     sampled(prepared(job))
     judged(job)
-    assert 2 == store_spend(job)
+    assert 2 == store_calls(job)
     of_judge, of_model = stored(job)
     sums = "select sum(cost_usd), count(*) from"
     ((of_responses, n_responses),), ((of_verdicts, _),) = (
@@ -72,7 +73,41 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server:
     assert ("sample", "hosted_vllm/a", 2 * n_responses, n_responses) == tuple(of_model[name] for name in names[:-1])
     assert pytest.approx((of_verdicts, of_responses)) == (of_judge["cost_usd"], of_model["cost_usd"])
     assert of_verdicts > 0
-    assert 0 == store_spend(job)
+    assert 0 == store_calls(job)
+
+
+@without_scores
+def test_every_request_is_an_attempt_with_its_labels_and_costs_add_up(server: FaultServer, tmp_path: Path) -> None:
+    def fails_first(request: Request, number: int) -> HttpResponse:
+        is_busy = number == 0 and not is_judge_request(request)
+        return HttpResponse(status=503, raw=b"busy") if is_busy else well_behaved(request, number)
+
+    server.behaviour = fails_first
+    job = job_at(server, tmp_path)
+    sampled(prepared(job))
+    judged(job)
+    store_calls(job)
+    Warehouse(job.warehouse).publish()
+
+    groups = rows_in(
+        job,
+        "select purpose, model, judge, http_status, count(*) as n, count(distinct coalesce(verdict_id, response_id)) "
+        "as n_rows from attempts group by all order by purpose desc, http_status nulls last",
+    )
+    ((attempts_usd, costs_usd),) = values_in(
+        job, "select (select sum(cost_usd) from attempts), (select sum(cost_usd) from run_costs)"
+    )
+
+    assert groups == [
+        {"purpose": purpose, "model": "a", "judge": judge, "http_status": http_status, "n": n, "n_rows": n}
+        for purpose, judge, http_status, n in (
+            ("sample", None, 503, N_TASKS),
+            ("sample", None, None, N_TASKS),
+            ("judge", "judge", None, N_CRITERIA),
+        )
+    ]
+    assert attempts_usd == pytest.approx(costs_usd)
+    assert attempts_usd > 0
 
 
 @without_scores
@@ -82,13 +117,13 @@ def test_spend_is_written_only_when_it_is_new_and_the_ledger_may_be_read(
     job = job_at(server, tmp_path)
     Warehouse(job.warehouse).write("criteria", [kit.criterion("t", 0, 1.0)])
     Warehouse(job.warehouse).publish()
-    assert 0 == store_spend(job)
+    assert 0 == store_calls(job)
     record(job, "killed", 1)
-    assert 1 == store_spend(job)
+    assert 1 == store_calls(job)
     assert [("killed", 1, 0.5)] == figures(job)
     record(job, "killed", 2)
     record(job, "next", 1)
-    assert 2 == store_spend(job)
+    assert 2 == store_calls(job)
     assert [("killed", 2, 1.0), ("next", 1, 0.5)] == figures(job)
     record(job, "next", 2)
     assert [2, 2] == [row["calls"] for run_id in ("killed", "next") for row in run_cost(job, run_id)]
@@ -96,10 +131,10 @@ def test_spend_is_written_only_when_it_is_new_and_the_ledger_may_be_read(
         # Two machines that open the same ledger damage it.
         patched.setattr(Warehouse, "elsewhere", lambda _: "node7")
         assert [2, 1] == [row["calls"] for run_id in ("killed", "next") for row in run_cost(job, run_id)]
-        assert 0 == store_spend(job)
+        assert 0 == store_calls(job)
     shutil.rmtree(job.warehouse / "ledger")
     record(job, "killed", 3)
-    assert 0 == store_spend(job)
+    assert 0 == store_calls(job)
     assert [("killed", 2, 1.0), ("next", 1, 0.5)] == figures(job)
 
 
@@ -120,7 +155,7 @@ def shared(provider: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> J
     job = job_at(provider, folder / "warehouse", tasks, name="hosted_vllm/judge")
     sampled(prepared(job))
     judged(job)
-    store_spend(job)
+    store_calls(job)
     Warehouse(job.warehouse).publish()
     return job
 

@@ -1,0 +1,101 @@
+"""Public tables say which rows are current, so that nothing is counted twice; a task has the same names everywhere."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.kit import admitted, at, combined, criterion, reading, response, row, verdict
+from warehouse import Reader
+
+LINES = [criterion("t1", 0, 5.0), criterion("t1", 1, -5.0)]
+
+
+def night(vintage: str, second: int, **values: Any) -> dict[str, Any]:
+    of_night = {"vintage": vintage, "created_at": at(second), **values}
+    return response("t1", **of_night) | {"response_id": f"t1/{vintage}/{values.get('model_config_hash', '')}"}
+
+
+def judged(of_response: dict[str, Any], second: int, **values: Any) -> list[dict[str, Any]]:
+    decided = [verdict(of_response, line, 1.0, created_at=at(second), **values) for line in LINES]
+    name = "/".join(map(str, values.values()))
+    return [each | {"verdict_id": f"{each['verdict_id']}/{name}"} for each in decided]
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    """A model on two nights, before that under other parameters; a judge whose template changed; another judge."""
+    earlier_config = night("base", 1, model_config_hash="earlier parameters")
+    first, second = night("2026-11-20", 2), night("2026-11-21", 3)
+    rows = {
+        "criteria": LINES,
+        "responses": [earlier_config, first, second],
+        "verdicts": [
+            *judged(earlier_config, 4),
+            *judged(first, 5),
+            *judged(second, 6, template_hash="earlier template"),
+            *judged(second, 7),
+            *judged(second, 8, judge="another"),
+        ],
+    }
+    tasks = admitted(["t1"], topic="Tax")
+    tasks["split_members"].append(row("split_members", split="hard", task_id="t1", position=0))
+    with reading(tmp_path_factory.mktemp("current"), tasks, rows) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("table", ["verdict_details", "scores", "task_scores"])
+def test_current_rows_have_one_vintage_and_one_configuration_of_each_label(reader: Reader, table: str) -> None:
+    rows = reader.rows(
+        f"select distinct vintage, model_config_hash, judge, template_hash from {table} where is_current order by judge"
+    )
+
+    assert rows == [
+        {"vintage": "2026-11-21", "model_config_hash": "a-configuration", "judge": judge, "template_hash": "a-template"}
+        for judge in ("a-judge", "another")
+    ]
+
+
+def test_the_latest_vintage_of_each_configuration_is_marked_under_one_name(reader: Reader) -> None:
+    tables = ("verdict_details", "scores", "category_scores", "task_scores", "leaderboard", "score_history")
+    query = "select distinct vintage from {} where is_latest and judge = 'a-judge' and template_hash = 'a-template'"
+
+    vintages = [{row["vintage"] for row in reader.rows(query.format(table))} for table in tables]
+
+    assert vintages == [{"base", "2026-11-21"}] * len(tables)
+
+
+def test_a_task_has_one_row_with_its_splits_field_and_topic(reader: Reader) -> None:
+    (task,) = reader.rows(
+        "select field, topic, splits, mean_score, value from task_scores where is_primary and is_current "
+        "and judge = 'a-judge'"
+    )
+
+    assert task["field"] == "Finance"
+    assert task["topic"] == "Tax"
+    assert task["splits"] == ["finance", "hard"]
+    assert task["mean_score"] == task["value"]
+
+
+def test_the_judge_with_most_scored_tasks_is_the_main_one(reader: Reader) -> None:
+    main = reader.rows("select judge, template_hash from judge_configurations where is_main")
+
+    assert main == [{"judge": "a-judge", "template_hash": "a-template"}]
+
+
+def test_a_person_who_labels_is_no_main_judge(tmp_path: Any) -> None:
+    of_night = night("base", 1)
+    rows = {
+        "criteria": LINES,
+        "responses": [of_night],
+        "verdicts": [*judged(of_night, 2, judge="a person", source="imported"), *judged(of_night, 3, judge="z-judge")],
+        "labellers": [row("labellers", judge="a person", import_batch="a-batch")],
+    }
+
+    with reading(tmp_path, combined(admitted(["t1"]), rows)) as opened:
+        judges = opened.rows("select judge, is_person, is_main from judge_configurations order by judge")
+
+    assert judges == [
+        {"judge": "a person", "is_person": True, "is_main": False},
+        {"judge": "z-judge", "is_person": False, "is_main": True},
+    ]
