@@ -5,8 +5,8 @@
 -- over the tasks with a failure, which count a mistake that was not made as one.
 --
 -- built as: view
--- depends on: intermediate.current_verdicts, intermediate.model_runs,
---     intermediate.task_set_members, intermediate.wanted_responses
+-- depends on: intermediate.current_verdicts, intermediate.current_vintages,
+--     intermediate.model_runs, intermediate.task_set_members, intermediate.wanted_responses
 with counted as (
     select model_run_id, task_set_id, split, is_own_hard, category,
         count(*) as n_decided,
@@ -18,11 +18,13 @@ with counted as (
     group by all
 )
 
-select benchmark, dataset_revision, split, is_own_hard, judge, judge_config_hash, template_hash,
-    grading, judge_trial, vintage, model, model_config_hash, is_latest, category, n_decided,
+select benchmark, dataset_revision, split, counted.is_own_hard, judge, judge_config_hash, template_hash,
+    grading, judge_trial, model_runs.vintage, model_runs.model,
+    model_runs.model_config_hash, current_vintages.is_latest, category, n_decided,
     n_failed,
     n_failed / n_decided as failure_rate,
     n_failed / nullif(sum(n_failed) over (partition by model_run_id, task_set_id), 0)
         as failure_share
 from counted
 inner join intermediate.model_runs using (model_run_id)
+inner join intermediate.current_vintages using (task_set_id, model_run_id)
