@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from tasks.compare.conditions import new_conditions, unknown_labels
 from tasks.config.job import Job
 from tasks.measures import MEASURES, SCORE, TRIALS, Row, renew
-from tasks.run.coverage_rules import new_coverage_rules
+from tasks.run.coverage_rules import new_coverage_rules, store_coverage_rules
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
@@ -17,7 +17,7 @@ def aggregate(job: Job) -> StageReport:
     with warehouse.reader() as reader:
         warehouse.write("grader_sets", _new_majorities(reader, job))
         warehouse.write("condition_sets", new_conditions(reader, job))
-        warehouse.write("coverage_rules", new_coverage_rules(reader, job))
+    store_coverage_rules(job)
     warehouse.publish()
     computed = renew(job, MEASURES)
     with warehouse.reader() as reader:

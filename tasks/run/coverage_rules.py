@@ -5,11 +5,18 @@ from typing import Any
 
 from tasks.config.job import Job
 from tasks.run.judge_configs import model_hash
-from warehouse import Reader
+from warehouse import Reader, Warehouse
 
 _KEY = ("benchmark", "model", "model_config_hash", "vintage")
 OTHERS = ""
 """The label of the rule for models that are not configured."""
+
+
+def store_coverage_rules(job: Job) -> None:
+    """Store the rules of a job that are new."""
+    warehouse = Warehouse(job.warehouse)
+    with warehouse.reader() as reader:
+        warehouse.write("coverage_rules", new_coverage_rules(reader, job))
 
 
 def new_coverage_rules(reader: Reader, job: Job) -> list[dict[str, Any]]:

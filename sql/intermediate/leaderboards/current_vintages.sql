@@ -31,9 +31,10 @@ left_out as (
 ),
 
 covered as (
-    select mean_scores.task_set_id, mean_scores.model_run_id, model_runs.judging_id,
-        mean_scores.model, mean_scores.model_config_hash, mean_scores.vintage,
-        mean_scores.is_own_hard, mean_scores.n_tasks_wanted, model_runs.first_response_at,
+    select mean_scores.benchmark, mean_scores.dataset_revision, mean_scores.task_set_id,
+        mean_scores.is_own_hard, mean_scores.n_tasks_wanted, mean_scores.model_run_id,
+        model_runs.judging_id, mean_scores.model, mean_scores.model_config_hash,
+        mean_scores.vintage, model_runs.first_response_at,
         -- Rounded, because sums of shares differ in the last digits.
         round(
             mean_scores.coverage + coalesce(n_criteria_left_out / sizes.n_criteria_wanted, 0), 12
@@ -48,8 +49,8 @@ covered as (
     where mean_scores.breakdown = 'all' and mean_scores.is_primary
 )
 
-select task_set_id, is_own_hard, n_tasks_wanted, model_run_id, judging_id, model,
-    model_config_hash, vintage, first_response_at, covered_share, is_at_bar,
+select benchmark, dataset_revision, task_set_id, is_own_hard, n_tasks_wanted, model_run_id,
+    judging_id, model, model_config_hash, vintage, first_response_at, covered_share, is_at_bar,
     row_number() over (
         partition by task_set_id, judging_id, model, model_config_hash
         order by is_at_bar desc, if(is_at_bar, null, covered_share) desc,

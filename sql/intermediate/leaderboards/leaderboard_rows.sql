@@ -30,7 +30,10 @@ select
     ranks.latest_rank, ranks.latest_rank_low, ranks.latest_rank_high, ranks.n_tasks_latest_ranked
 from intermediate.mean_scores
 inner join intermediate.score_intervals as own using (figure_id)
-inner join intermediate.current_vintages using (task_set_id, model_run_id)
+inner join (
+    select task_set_id, model_run_id, first_response_at, is_latest
+    from intermediate.current_vintages
+) as current_vintages using (task_set_id, model_run_id)
 left join intermediate.ranks using (figure_id)
 left join intermediate.model_run_costs using (task_set_id, model_run_id)
 left join intermediate.hiding_runs using (model_run_id)

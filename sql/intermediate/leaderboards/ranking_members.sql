@@ -6,11 +6,12 @@
 -- built as: view
 -- depends on: intermediate.current_vintages, intermediate.model_runs
 with own as (
-    select current_vintages.task_set_id, model_run_id, model_runs.ranking_id,
-        current_vintages.is_latest,
-        hash(benchmark, dataset_revision, 'latest', model_runs.judging_id) as latest_id,
-        count(distinct model_runs.vintage) over (partition by task_set_id, latest_id) as n_vintages
-    from intermediate.current_vintages
+    select task_set_id, model_run_id, model_runs.ranking_id, is_latest,
+        hash(
+            vintages.benchmark, vintages.dataset_revision, 'latest', vintages.judging_id
+        ) as latest_id,
+        count(distinct vintages.vintage) over (partition by task_set_id, latest_id) as n_vintages
+    from intermediate.current_vintages as vintages
     inner join intermediate.model_runs using (model_run_id)
 )
 

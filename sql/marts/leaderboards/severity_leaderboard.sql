@@ -61,8 +61,9 @@ select
     model_runs.* exclude (
         model_run_id, ranking_id, judging_id, trials, counted_trials, first_response_at, bar
     ),
-    current_vintages.is_latest,
+    is_latest,
     of_runs.* exclude (task_set_id, model_run_id)
 from of_runs
 inner join intermediate.model_runs using (model_run_id)
-inner join intermediate.current_vintages using (task_set_id, model_run_id)
+inner join (select task_set_id, model_run_id, is_latest from intermediate.current_vintages)
+    as current_vintages using (task_set_id, model_run_id)
