@@ -175,9 +175,9 @@ def comparisons(job: Job) -> list[dict[str, Any]]:
 
 
 def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
-    """Return the changes of each model from its last comparable vintage to its latest one, under every judge.
+    """Return the changes of each model from its last comparable vintage to its current one, under every judge.
 
-    `vintage` replaces the latest one. A row has the compared model runs, the split, and the interval and p-value of
+    `vintage` replaces the current one. A row has the compared model runs, the split, and the interval and p-value of
     the difference (Holm-corrected over all rows). A model with one vintage has no row.
     """
     changed: list[dict[str, Any]] = []
@@ -185,10 +185,14 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
         chosen: dict[str, Any] = {"is_latest": True} if vintage is None else {"vintage": vintage}
         chosen |= job.key
         judged = "(from leaderboard where counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash))"
-        for latest in reader.select(judged, f"distinct {', '.join(_JUDGE_COLUMNS)}, vintage", **chosen):
-            for row in _pairs(job, reader, latest["vintage"]):
-                if all(row[name] == latest[name] for name in _JUDGE_COLUMNS):
-                    changed += _differences(job, reader, row)
+        shown = reader.select(judged, f"distinct {', '.join(_JUDGE_COLUMNS)}, vintage, split", **chosen)
+        for current in sorted({row["vintage"] for row in shown}):
+            for pair in _pairs(job, reader, current):
+                identity = {"vintage": current, **{name: pair[name] for name in _JUDGE_COLUMNS}}
+                # A model may have another current vintage on another split.
+                splits = {row["split"] for row in shown if {**row, **identity} == row}
+                if splits:
+                    changed += [each for each in _differences(job, reader, pair) if each["split"] in splits]
     adjusted = holm([each["p_value"] for each in changed])
     return [
         {name: each[f"second_{name}"] for name in _JUDGE_COLUMNS}

@@ -36,6 +36,7 @@ from tasks.run.calls import Analysis, analyse_items
 from tasks.run.missing_work import MissingVerdicts
 from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.writing import STAGES, StageReport
+from tasks.run.coverage_rules import store_coverage_rules
 from tasks.sample import plan_samples, sample_cells
 from warehouse import Warehouse
 
@@ -150,6 +151,8 @@ async def assemble_flow(job: Job) -> StageReport:
 @reported
 async def sample_flow(job: Job) -> StageReport:
     """Sample the responses that are missing, in batches."""
+    # A killed run leaves a vintage that must not count as complete.
+    await to_thread(store_coverage_rules, job)
     cells = await to_thread(plan_samples, job)
     return await _run_by_label(job, "sample", "responses", sample_batch, cells, SAMPLES_A_BATCH)
 

@@ -232,6 +232,8 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "review_trial": (_INT, "Repetition of the review, from 1."),
     "findings": (_TEXT, "A model's finding on each check of a criterion: a JSON list of name, passes and reason."),
     # stopping
+    "wanted_trials": (_INT, "Number of trials that the configuration wants of the model."),
+    "min_coverage": (_REAL, "The coverage that a vintage needs to be current (`coverage.min`)."),
     "stopping_id": (_TEXT, "Hash of all inputs of comparisons: models, judge, score, tasks, order, settings."),
     "block": (_INT, "Number of the last block of tasks before the look, from 1."),
     "n_tasks_evaluated": (_INT, "Tasks of the evaluated random part, with or without a value."),

@@ -144,6 +144,10 @@ TABLES: dict[str, StoredTable] = {table.name: table for table in (
            "benchmark majority members created_at", "benchmark majority"),
     _table("condition_sets", "A model with its conditions, as configured.",
            "benchmark shared_model condition_names condition_models created_at", "benchmark shared_model"),
+    _table("coverage_rules", "The trials that a configuration wants of a model in a vintage, and the coverage that a "
+           "current vintage needs; an empty model stands for all others of the benchmark.",
+           "benchmark model model_config_hash vintage wanted_trials min_coverage created_at",
+           "benchmark model model_config_hash vintage"),
     _table("stopping_looks", "A comparison after one block of tasks, in a run that stops when comparisons are settled.",
            f"stopping_id {_DATA} {_BY_JUDGE} score_name model model_config_hash vintage compared_model "
            "compared_config_hash compared_vintage block n_tasks n_tasks_evaluated n_tasks_planned mean_difference "

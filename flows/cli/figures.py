@@ -322,8 +322,9 @@ _CANNOT_BE_COMBINED = (
 def leaderboard(context: Context, is_debiased: bool, **own: Any) -> None:
     """Rank the models.
 
-    Each score comes with its interval, its coverage, and its possible range: the lowest and the highest value once no
-    verdict is missing.
+    Each score is of a model's current vintage: the latest that covers enough of the split (`coverage.min`). It comes
+    with its interval, its coverage, and the range over all tasks: the lowest and the highest mean once no verdict is
+    missing. The score is the mean of complete tasks, so it may lie outside of this range.
 
     With --debiased, labels from sheets of `prbench export labelling --for` (or imported with --random-sample) correct
     the judge's scores. Beside the debiased score are the judge's own score and the score from the labels alone.

@@ -91,9 +91,15 @@ def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) ->
     """
     groups = comparable(reader, job.settings.benchmark, job.data.revision, kind)
     names = _options(reader, kind, groups)
-    largest = {side.name for side in max(groups, key=lambda group: len({side.name for side in group}), default=())}
-    likely = [name for name in names if name in largest][:2]
-    if kind in {"vintage", "run"}:  # the latest are first
+    largest = max(groups, key=lambda group: len({side.name for side in group}), default=())
+    candidates = [name for name in names if name in {side.name for side in largest}]
+    if kind == "vintage":  # current ones first, then the latest
+        current = reader.select("intermediate.current_model_runs", "model_run_id", is_latest=True, **job.key)
+        current_ids = {row["model_run_id"] for row in current}
+        current_names = {side.name for side in largest if side.model_run.model_run_id in current_ids}
+        candidates.sort(key=lambda name: name not in current_names)
+    likely = candidates[:2]
+    if kind in {"vintage", "run"}:
         likely.reverse()
     chosen = {**dict(zip(_SIDES, likely, strict=False)), **{name: value for name, value in given.items() if value}}
     fields = [Field(side, side.capitalize(), names.items(), chosen.get(side, "")) for side in _SIDES]

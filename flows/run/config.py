@@ -21,7 +21,7 @@ from tasks.config.settings import EARLIER_NIGHTS, EVERY_PAIR, Settings
 from tasks.dataset.source import with_revision
 from tasks.figures.scope import EVERY
 from tasks.rules.errors import UsageError, from_home
-from tasks.rules.identity import IMPORTED
+from tasks.rules.identity import IMPORTED, is_impossible_date
 from tasks.rules.text.characters import did_you_mean, hint_on
 from tasks.rules.text.json_text import refuse_deep
 from tasks.rules.variants import AUGMENTED
@@ -45,11 +45,24 @@ def load_job(arguments: Arguments) -> Job:
     if settings is None or problems:
         raise UsageError(f"{where}: {'; '.join(problems)}")
     job = _job(settings, arguments, file)
+    _refuse_impossible_date(job)
     try:
         refuse_impossible(job)
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from error
     return job
+
+
+def _refuse_impossible_date(job: Job) -> None:
+    """Refuse a new vintage that looks like a date and is none; stored ones stay readable."""
+    if not is_impossible_date(job.vintage):
+        return
+    warehouse = Warehouse(job.warehouse)
+    if warehouse.database.exists():
+        with warehouse.reader() as reader:
+            if reader.select("responses", "distinct vintage", vintage=job.vintage):
+                return
+    raise UsageError(f"--vintage {job.vintage}: is not a date; write 2026-11-22, or a label that is not like a date")
 
 
 def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:

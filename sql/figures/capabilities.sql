@@ -53,7 +53,7 @@ with weak as (
 judged as (
     select judged.task_id, judged.criterion_id, avg(judged.value) as value
     from intermediate.judged_criteria as judged
-    inner join revision_model_runs as model_runs using (model_run_id)
+    inner join revision_current_model_runs as model_runs using (model_run_id)
     where model_runs.model = $model
         and model_runs.is_latest
         and ($judges = [] or list_contains($judges::varchar[], model_runs.judge))

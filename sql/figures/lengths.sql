@@ -13,6 +13,7 @@ with grouped as (
         favg(value) over (partition by judge_config, split, entry) as whole_mean
     from scoped_response_lengths
     inner join scoped_task_set_members using (benchmark, dataset_revision, task_id)
+    semi join scoped_displayed_scores using (judge_config, entry, split, is_own_hard)
     where score_name = $score and is_complete and chars_alnum is not null
 )
 
@@ -44,10 +45,12 @@ from revision_length_correlations as correlations
 inner join shown_sets using (split, is_own_hard)
 inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 left join entries using (model, model_config_hash, vintage)
+left join (select distinct judge_config, entry, split, is_own_hard from scoped_displayed_scores)
+    as shown_scores using (judge_config, entry, split, is_own_hard)
 where score_name = $score
     and ($level::varchar is null or level = $level)
     and (
-        entries.entry is not null
+        shown_scores.entry is not null
         or (
             level = 'models'
             and (n > 2 or $level::varchar is null)

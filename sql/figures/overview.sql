@@ -160,6 +160,25 @@ ranked as (
     where breakdown = $breakdown and score_name = if($of_criteria, $label_score, $score)
 ),
 
+-- The newest vintage of each model, which is not the current one if it covers too little.
+newest as (
+    select split, is_own_hard, model, model_config_hash, judge, judge_config_hash, template_hash,
+        grading, judge_trial,
+        count(*) as n_vintages,
+        arg_max(vintage, (first_response_at, vintage)) as newest_vintage,
+        arg_max(coverage, (first_response_at, vintage)) as newest_coverage
+    from revision_displayed_scores
+    where breakdown = 'all' and score_name = $score and $vintage::varchar is null
+    group by all
+),
+
+further_trials as (
+    select model_run_id,
+        list_filter(trials, lambda trial: not list_contains(counted_trials, trial))
+            as uncounted_trials
+    from revision_model_runs
+),
+
 -- Of judges that decide several criteria in one call.
 groups as (
     select judge, judge_config_hash, template_hash, grading, judge_configs.judge_trial,
@@ -194,6 +213,10 @@ select judge_config, split, is_own_hard, is_hard,
     if(is_of_latest, n_tasks_latest_ranked, n_tasks_ranked) as n_tasks_ranked,
     coverage,
     coverage < $bar and n_tasks_skipped is null as is_below_bar,
+    if(newest_vintage <> vintage, newest_vintage, null) as newer_vintage,
+    if(newest_vintage <> vintage, newest_coverage, null) as newer_coverage,
+    coalesce(n_vintages, 1) as n_vintages,
+    nullif(uncounted_trials, []) as uncounted_trials,
     n_tasks_skipped, unbiased_mean_score, is_judged, may_hide_failures, n_trials, met_share,
     met_ci_low, met_ci_high, mean_chars_alnum, mean_completion_tokens, costs.responses_usd,
     costs.verdicts_usd, cost_usd, score_name,
@@ -204,6 +227,12 @@ select judge_config, split, is_own_hard, is_hard,
 from ranked
 left join groups using (judge, judge_config_hash, template_hash, grading, judge_trial)
 left join costs using (entry, judge_config, split, is_own_hard)
+left join newest
+    using (
+        split, is_own_hard, model, model_config_hash, judge, judge_config_hash, template_hash,
+        grading, judge_trial
+    )
+left join further_trials using (model_run_id)
 order by judge_config <> $main, judge_config, is_own_hard, is_hard, split,
     try_cast(label as integer) nulls last,
     -- Values that differ only by rounding are a tie.

@@ -21,10 +21,9 @@ inner join annotators using (kind)
 where n_annotated > 0;
 
 -- name: entries
--- The shown model vintages: of each configured model the latest one that the main
--- judge judged (or, if it judged none, another judge), and a later one that is
--- not judged yet; or the requested vintage. The best are first, those without a
--- score last.
+-- The shown model vintages: those that are current under a shown judge on a shown
+-- split, and the newest of a model that no judge judged; or the requested vintage.
+-- The best are first, those without a score last.
 with sampled_runs as (
     select model, model_config_hash, vintage,
         row_number() over (
@@ -39,28 +38,32 @@ with sampled_runs as (
 
 scored as (
     select model, model_config_hash, vintage,
-        round(exact_avg(mean_score), 12) as mean_score,
-        coalesce(bool_or(is_judged and judge_config = $main), false) as is_of_main
+        round(exact_avg(mean_score), 12) as mean_score
     from revision_leaderboard
-    inner join shown_judge_configs
+    semi join shown_judge_configs
         using (judge, judge_config_hash, template_hash, grading, judge_trial)
     where is_primary
+        and is_judged
         and (is_latest or $vintage::varchar is not null)
         and split in (select split from shown_splits)
     group by model, model_config_hash, vintage
-    qualify $vintage::varchar is not null
-        or is_of_main
-        or not bool_or(is_of_main) over (partition by model, model_config_hash)
+),
+
+marked as (
+    select sampled_runs.*, scored.mean_score,
+        scored.vintage is not null
+        or (is_newest and count(scored.vintage) over of_model = 0) as is_current
+    from sampled_runs
+    left join scored using (model, model_config_hash, vintage)
+    window of_model as (partition by model, model_config_hash)
 )
 
-select sampled_runs.model, sampled_runs.model_config_hash, sampled_runs.vintage, scored.mean_score
-from sampled_runs
-left join scored using (model, model_config_hash, vintage)
+select model, model_config_hash, vintage, mean_score
+from marked
 where $vintage::varchar = 'all'
-    or sampled_runs.vintage = $vintage
-    or ($vintage::varchar is null and (scored.vintage is not null or sampled_runs.is_newest))
-order by scored.mean_score desc nulls last, sampled_runs.model, sampled_runs.vintage,
-    sampled_runs.model_config_hash;
+    or vintage = $vintage
+    or ($vintage::varchar is null and is_current)
+order by mean_score desc nulls last, model, vintage, model_config_hash;
 
 -- name: judge_configs
 -- Every judge with its configuration, template, grading and repetition; the one

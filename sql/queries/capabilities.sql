@@ -13,7 +13,7 @@ verdicts as (
             judged.criterion_id, judged.weight, judged.value
         )) as basis
     from intermediate.judged_criteria as judged
-    inner join revision_model_runs as model_runs using (model_run_id)
+    inner join revision_current_model_runs as model_runs using (model_run_id)
     where model_runs.is_latest
     group by judging_id
 )
@@ -76,7 +76,7 @@ select
     avg(judged.value) as value,
     any_value(judged.weight) as weight
 from intermediate.judged_criteria as judged
-inner join revision_model_runs as model_runs using (model_run_id)
+inner join revision_current_model_runs as model_runs using (model_run_id)
 inner join (
     select task_id, criterion_id, row_number() over (order by task_id, criterion_id) - 1 as position
     from capability_members

@@ -3,7 +3,7 @@
 -- has a response to one of some tasks. Binary readings of ternary verdicts are
 -- left out.
 select model_runs.*, rubric, is_imported, may_hide_failures
-from revision_model_runs as model_runs
+from revision_current_model_runs as model_runs
 semi join (
     from intermediate.wanted_responses where list_contains($task_ids::varchar[], task_id)
 ) as wanted using (model_run_id)
@@ -184,7 +184,10 @@ where list_contains($response_ids::varchar[], response_id)
     and breakdown = $breakdown
     and label = $label
     and model_runs.judging_id = $judging_id
-    and (model_runs.is_latest or not $of_latest)
+    and (
+        not $of_latest
+        or model_run_id in (select model_run_id from intermediate.current_vintages where is_latest)
+    )
     and criteria.weight is not null
     and ($breakdown = 'all' or coalesce(criteria.category, '(none)') = $label)
 qualify count(judged.judging_id) over (partition by response_id) > 0

@@ -3,11 +3,13 @@
 -- the values of the tasks that have a complete trial, the best first.
 --
 -- with: queries/hard_subset/task_set_members, queries/hard_subset/selected_values,
---     intermediate/scores/breakdown_sizes, intermediate/scores/mean_scores
+--     intermediate/scores/breakdown_sizes, intermediate/scores/mean_scores,
+--     intermediate/leaderboards/current_vintages
 select mean_scores.*,
     coalesce(selected_values.task_values, []) as task_values
 from intermediate.mean_scores
-inner join (select model_run_id, is_latest from intermediate.model_runs) using (model_run_id)
+inner join (select task_set_id, model_run_id, is_latest from intermediate.current_vintages)
+    using (task_set_id, model_run_id)
 left join selected_values using (split, model_run_id)
 where breakdown = 'all'
     and score_name = $score
@@ -58,7 +60,7 @@ select distinct
     hash(split_members.split) as task_set_id,
     benchmark, dataset_revision, split_members.split,
     true as is_own_hard,
-    task_id
+    task_id, tasks.n_criteria
 from hard_subset
 inner join split_members using (benchmark, dataset_revision, task_id)
 inner join tasks using (benchmark, dataset_revision, task_id)

@@ -1,9 +1,27 @@
 -- name: pairs
 -- The models that were sampled and judged in a night, by judge configuration,
 -- with the last comparable vintage: the last night or the pinned vintage with at
--- least half as many verdicts, in which the judge was in control. Nights that
--- were cut short or out of control are not compared with.
-with judged as (
+-- least half as many verdicts, in which the judge was in control. Vintages whose
+-- coverage reaches the bar on every split of the night are preferred.
+with tonight_sets as (
+    select task_set_id, judging_id, model, model_config_hash,
+        count(*) over (partition by judging_id, model, model_config_hash) as n_sets
+    from revision_current_vintages
+    where vintage = $night and not is_own_hard
+),
+
+at_bar as (
+    select vintages.vintage, vintages.model, vintages.model_config_hash, judge, judge_config_hash,
+        template_hash, grading, judge_trial
+    from revision_current_vintages as vintages
+    inner join tonight_sets using (task_set_id, judging_id, model, model_config_hash)
+    inner join intermediate.judge_configs using (judging_id)
+    where vintages.is_at_bar
+    group by all
+    having count(*) = any_value(n_sets)
+),
+
+judged as (
     select responses.model, model_config_hash, responses.vintage, judge, judge_config_hash,
         template_hash, grading, judge_trial,
         min(responses.created_at) as first_response_at,
@@ -19,14 +37,20 @@ with judged as (
 ),
 
 usable as (
+    select judged.*, at_bar.model is not null as is_at_bar
     from judged
+    left join at_bar
+        using (
+            vintage, model, model_config_hash, judge, judge_config_hash, template_hash, grading,
+            judge_trial
+        )
     anti join (
         select *, night as vintage from revision_judge_drift where is_out_of_control
     ) as drifted using (vintage, judge, judge_config_hash, template_hash, grading)
 )
 
 select model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial,
-    arg_max(earlier.vintage, earlier.first_response_at) filter (
+    arg_max(earlier.vintage, (earlier.is_at_bar, earlier.first_response_at)) filter (
         earlier.vintage <> $night
         and earlier.first_response_at < tonight.first_response_at
         and 2 * earlier.n_decided >= tonight.n_decided

@@ -5,17 +5,19 @@ from datetime import UTC, datetime
 from tasks.compare.conditions import new_conditions, unknown_labels
 from tasks.config.job import Job
 from tasks.measures import MEASURES, SCORE, TRIALS, Row, renew
+from tasks.run.coverage_rules import new_coverage_rules, store_coverage_rules
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 
 def aggregate(job: Job) -> StageReport:
-    """Publish the stored rows, store configured majorities and conditions, and recompute measures that changed."""
+    """Publish the stored rows, store what is configured about them, and recompute measures that changed."""
     warehouse = Warehouse(job.warehouse)
     warehouse.publish()
     with warehouse.reader() as reader:
         warehouse.write("grader_sets", _new_majorities(reader, job))
         warehouse.write("condition_sets", new_conditions(reader, job))
+    store_coverage_rules(job)
     warehouse.publish()
     computed = renew(job, MEASURES)
     with warehouse.reader() as reader:
@@ -37,7 +39,7 @@ def aggregate(job: Job) -> StageReport:
 
 def has_stale_measures(reader: Reader, job: Job) -> bool:
     """Return whether `aggregate` would store something: a configured set, or a changed measure."""
-    new = (_new_majorities(reader, job), new_conditions(reader, job))
+    new = (_new_majorities(reader, job), new_conditions(reader, job), new_coverage_rules(reader, job))
     return any(new) or any(measure.stale(reader) for measure in MEASURES)
 
 

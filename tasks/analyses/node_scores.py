@@ -104,7 +104,7 @@ def _measured(
 ) -> tuple[list[Row], list[Row]]:
     """Return the rows of scores and of candidates under a judge configuration."""
     of_config = {"judging_id": config["judging_id"], "is_latest": True}
-    models = reader.select("intermediate.model_runs", "model, model_config_hash, vintage", **of_config)
+    models = reader.select("intermediate.current_model_runs", "model, model_config_hash, vintage", **of_config)
     right = [_right(reader, key, config, tree, len(models)) for tree in trees]
     measured: list[Row] = []
     candidates: list[Row] = []

@@ -69,9 +69,12 @@ _COLUMNS = {
     "stopping_scores": "split, judge, judge_config_hash, template_hash, grading, judge_trial, vintage, model, "
                        "model_config_hash, score_name, n_tasks, n_tasks_evaluated, n_tasks_skipped, sequence_low, "
                        "sequence_high, unbiased_mean_score",
+    "coverage_rules": f"model, model_config_hash, vintage, wanted_trials, min_coverage, {_time('created_at')}",
 }  # fmt: skip
 """The tables from which figures are computed, with their certified columns, none of which is a text."""
 ROWS = tuple(_COLUMNS)
+COVERAGE_RULES = "coverage_rules"
+"""The table without which a certificate was made before the current vintage of a model depended on coverage."""
 KEYS = {**{name: TABLES[name].key for name in ROWS if name in TABLES}, "tasks": ("task_id",)}
 """The key of each table within a benchmark and revision; labels of tasks have none, because they may occur twice."""
 
@@ -113,7 +116,8 @@ def write_rows(reader: Reader, names: Sequence[str], folder: Path, key: Mapping[
 
 def condition_of(name: str) -> str:
     """Return the condition for the certified rows of a table."""
-    condition = "benchmark = $benchmark" if _COLUMNS.get(name) == "* exclude (benchmark)" else _OF_DATA_SET
+    has_revision = name not in TABLES or "dataset_revision" in TABLES[name].columns
+    condition = _OF_DATA_SET if has_revision else "benchmark = $benchmark"
     if name == "hard_subset":
         latest = f"select (field, selection_id) from intermediate.latest_selections where {_OF_DATA_SET}"
         condition += f" and (field, selection_id) in ({latest})"

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -25,6 +25,9 @@ KEY = (
     "judge_trial", "vintage", "model", "model_config_hash", "score_name",
 )  # fmt: skip
 """The columns that identify a row of a leaderboard."""
+_OF_LATEST = ("is_latest", "latest_rank", "latest_rank_low", "latest_rank_high", "n_tasks_latest_ranked")
+"""The columns that depend on which vintage of a model is its current one."""
+_RULES = certifying.member_of(certifying.COVERAGE_RULES)
 _UNLIKE = """
     select status, value
     from verdicts
@@ -48,8 +51,12 @@ Compared = tuple[dict[str, int], list[FigureDifference]]
 """The number of certified `rows`, of compared `figures` and of `differing` ones; and these."""
 
 
-def compare(leaderboard: str, certified: Path, recomputed: Path, *, is_same_sql: bool) -> Compared:
+def compare(
+    leaderboard: str, certified: Path, recomputed: Path, *, is_same_sql: bool, left_out: Collection[str] = ()
+) -> Compared:
     """Compare two files with the rows of a leaderboard; unless both have the same SQL, only certified columns count.
+
+    The columns `left_out` are not compared.
 
     Raises:
         ValueError: a row is not JSON, or two rows have the same key.
@@ -64,7 +71,8 @@ def compare(leaderboard: str, certified: Path, recomputed: Path, *, is_same_sql:
             sides = ("present", "absent") if own is None else ("absent", "present")
             differences.append(FigureDifference(leaderboard, about, None, *sides))
             continue
-        columns = [column for column in dict.fromkeys([*stated, *(own if is_same_sql else ())]) if column not in KEY]
+        every = dict.fromkeys([*stated, *(own if is_same_sql else ())])
+        columns = [column for column in every if column not in KEY and column not in left_out]
         n_figures += len(columns)
         figures = [(column, stated.get(column), own.get(column)) for column in columns]
         differences += [FigureDifference(leaderboard, about, *each) for each in figures if not is_same(*each)]
@@ -166,7 +174,7 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
         names, about = {each.name for each in bundle.files}, bundle.meta
         key = {name: str(about.get(name)) for name in ("benchmark", "dataset_revision")}
         needed = {certifying.member_of(name) for name in (*certifying.ROWS, certifying.RUNS, *certifying.LEADERBOARDS)}
-        if lacking := needed - names:
+        if lacking := needed - names - {_RULES}:
             raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")
         # The certificate's SQL is only compared and never run, because it could read files.
         own = {name: text.encode() for name, text in certifying.model_texts().items()}
@@ -203,9 +211,14 @@ def _recomputed(
 ) -> tuple[dict[str, Compared], list[str]]:
     (work := folder / "recomputed").mkdir()
     files = {name: folder / certifying.member_of(name) for name in certifying.ROWS}
+    has_rules = (folder / _RULES).exists()
+    if not has_rules:
+        del files[certifying.COVERAGE_RULES]
     load_rows(database := work / "figures.duckdb", files, key)
     with Reader(database) as reader:
         notes = [*_refuse_odd(reader, manifest), *_refuse_other_calls(reader, manifest)]
+    if not has_rules:
+        notes.append("Made before current vintages depended on coverage: is_latest and latest ranks were not checked")
     models = sql.leading_to(certifying.MODELS, certifying.ROWS)
     compute(database, models)
     with Reader(database) as reader:
@@ -215,7 +228,12 @@ def _recomputed(
     with Reader(database) as reader:
         certifying.write_rows(reader, certifying.LEADERBOARDS, work, key)
     compared = {
-        name: compare(name, *(each / certifying.member_of(name) for each in (folder, work)), is_same_sql=is_same_sql)
+        name: compare(
+            name,
+            *(each / certifying.member_of(name) for each in (folder, work)),
+            is_same_sql=is_same_sql,
+            left_out=() if has_rules else _OF_LATEST,
+        )
         for name in certifying.LEADERBOARDS
     }
     return compared, notes

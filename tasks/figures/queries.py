@@ -102,13 +102,16 @@ _INTERNAL = {"benchmark", "dataset_revision", "figure_id", "basis", "task_set_id
 def _scoped(name: str, columns_of: ColumnsOf) -> str:
     """Return a step that selects the rows of a relation in the scope: on its tasks, of its models, by its judges.
 
+    Without a requested vintage, these are rows of current vintages where the relation says which are current.
+
     The columns `is_hard`, `entry` and `judge_config` come first, as far as the relation has their keys.
     """
     columns = set(columns_of(sql.with_schema(name)))
     deciding = [(keys, step, label) for keys, step, label in _KEYS if columns.issuperset(keys)]
     shown = ", ".join([*(f"{step}.{label}" for _, step, label in deciding), "scoped.*"])
     joined = "".join(f"\ninner join {step} using ({', '.join(keys)})" for keys, step, _ in deciding)
-    return f"select {shown}\nfrom revision_{name} as scoped{joined}"
+    current = "\nwhere is_latest or $vintage::varchar is not null" if "is_latest" in columns else ""
+    return f"select {shown}\nfrom revision_{name} as scoped{joined}{current}"
 
 
 def _presented(name: str, columns_of: ColumnsOf) -> str:

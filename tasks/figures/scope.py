@@ -133,13 +133,12 @@ class Scope:
 
     @cached_property
     def entries(self) -> list[dict[str, Any]]:
-        """Each model's latest vintage, or the requested one, or all; the best first.
+        """Each model's current vintages, or the requested one, or all; the best first.
 
-        The latest vintage is the latest that the main judge configuration judged; other graders may have only earlier
-        ones.
+        A model may have several: another one under another judge configuration, or on another split.
         """
         shown = Rows.of(self.judge_configs, (*JUDGE_CONFIG, "judge_config"))
-        given = {**self.given_members, "vintage": self.vintage, "main": self.main, "shown_judge_configs": shown}
+        given = {**self.given_members, "vintage": self.vintage, "shown_judge_configs": shown}
         labels = (("vintage", "{}"), ("model_config_hash", "{:.8}"))
         return with_labels(self.reader.rows(filled("scope/entries", given)), "entry", "model", labels)
 

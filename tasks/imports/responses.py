@@ -15,7 +15,7 @@ from tasks.imports.documents import SUFFIXES, Converted, convert, converters
 from tasks.imports.files import Given, ImportRefused, NotHere, Row
 from tasks.llm.replies import EMPTY, OK
 from tasks.rules.errors import UsageError
-from tasks.rules.identity import IMPORTED, response_id
+from tasks.rules.identity import IMPORTED, is_impossible_date, response_id
 from tasks.rules.text.characters import count_alphanumeric, shows_nothing
 from tasks.rules.text.numbers import some
 from tasks.run.writing import NO_CALL, StageReport, call_columns
@@ -209,6 +209,8 @@ def _cell(job: Job, key: Row, conversations: Mapping[str, str], offered: Offered
     if document is None and "response" not in given:
         raise ImportRefused(f"{where}: `response` is missing; add it (an empty one counts as a failed response)")
     trial, vintage = files.number_of(where, given, "trial"), files.text_in(given, "vintage") or job.vintage
+    if is_impossible_date(vintage) and vintage != job.vintage:
+        raise ImportRefused(f"{where}: vintage {vintage!r} is not a date; write 2026-11-22")
     return response_cell(job, key, task_id, conversations[task_id], model, trial, vintage)
 
 

@@ -6,7 +6,9 @@ are deliberate: a changed weight changes scores but needs no new verdict, and a 
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 DIGEST_HEX = 32
@@ -14,6 +16,35 @@ BASE_VINTAGE = "base"
 """The vintage of a sampling that is not tied to a date."""
 IMPORTED = "imported"
 """The configuration or template hash of imported rows."""
+
+
+_YEAR_FIRST = re.compile(r"(\d{4})[\W_](\d+)(?:[\W_](\d+))?|((?:19|20)\d\d)(\d\d)(\d\d)(?!\d)")
+_DAY_FIRST = re.compile(r"(\d{1,2})[\W_](\d{1,2})[\W_](\d{4})(?!\d)")
+_TIME = re.compile(r"[T _]*(\d+):(\d+)")
+
+
+def is_impossible_date(label: str) -> bool:
+    """Return whether a label begins like a date, such as 2026-13-45, that no calendar has; a time may follow."""
+    if match := _YEAR_FIRST.match(label):
+        parts = [part for part in match.groups() if part is not None]
+        orders = [(*parts, "1")[:3]]
+    elif match := _DAY_FIRST.match(label):
+        first, second, year = match.groups()
+        orders = [(year, second, first), (year, first, second)]
+    else:
+        return False
+    time = _TIME.match(label, match.end())
+    clock = time.groups() if time else ()
+    return not any(_is_moment(*map(int, (*order, *clock))) for order in orders)
+
+
+def _is_moment(*numbers: int) -> bool:
+    """Return whether year, month, day and perhaps hour and minute are those of a moment."""
+    try:
+        datetime(*numbers, tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return False
+    return True
 
 
 def digest(*parts: Any) -> str:

@@ -6,7 +6,7 @@
 --
 -- built as: view
 -- depends on: intermediate.breakdown_sizes, intermediate.condition_pairs,
---     intermediate.condition_values, intermediate.task_set_members
+--     intermediate.condition_values, intermediate.current_vintages, intermediate.task_set_members
 with compared as (
     select task_set_id, comparison_id,
         count(*) as n_tasks,
@@ -19,11 +19,25 @@ with compared as (
 ),
 
 wanted as (
-    select pairs.*, sizes.task_set_id, sizes.split, sizes.is_own_hard, sizes.breakdown, sizes.label,
+    select
+        pairs.* replace (
+            row_number() over (
+                partition by sizes.task_set_id, sizes.breakdown, sizes.label, sizes.score_name,
+                    pairs.judging_id, shared_model, condition
+                order by coalesce(changed.is_latest and baseline.is_latest, false) desc,
+                    changed.first_response_at desc, pairs.vintage desc
+            ) = 1 as is_latest
+        ),
+        sizes.task_set_id, sizes.split, sizes.is_own_hard, sizes.breakdown, sizes.label,
         sizes.score_name, sizes.n_tasks_wanted,
         hash(pairs.pair_id, sizes.breakdown, sizes.label, sizes.score_name) as comparison_id
     from intermediate.condition_pairs as pairs
     inner join intermediate.breakdown_sizes as sizes using (benchmark, dataset_revision)
+    left join intermediate.current_vintages as changed
+        on sizes.task_set_id = changed.task_set_id and pairs.model_run_id = changed.model_run_id
+    left join intermediate.current_vintages as baseline
+        on sizes.task_set_id = baseline.task_set_id
+            and pairs.baseline_run_id = baseline.model_run_id
     where sizes.breakdown in ('all', 'category') and not sizes.is_expected
 )
 

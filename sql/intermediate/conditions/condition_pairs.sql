@@ -4,10 +4,10 @@
 -- If a label had several configurations, the one that was sampled last counts.
 --
 -- built as: view
--- depends on: intermediate.condition_members, intermediate.model_runs
+-- depends on: intermediate.condition_members, intermediate.current_model_runs
 with latest as (
     select *
-    from intermediate.model_runs
+    from intermediate.current_model_runs
     qualify row_number() over (
         partition by ranking_id, model
         order by first_response_at desc, model_config_hash desc
@@ -22,14 +22,15 @@ select
         changed.model_config_hash, baseline.model, baseline.model_config_hash
     ) as samplings_id,
     members.shared_model, members.condition, members.position, members.baseline,
-    changed.* exclude (trials, first_response_at, is_latest),
+    changed.* exclude (trials, counted_trials, first_response_at, bar, is_latest),
     baseline.model_run_id as baseline_run_id,
     baseline.model as baseline_model,
     baseline.model_config_hash as baseline_config_hash,
     baseline.n_trials as baseline_n_trials,
     row_number() over (
         partition by changed.dataset_revision, changed.judging_id, shared_model, condition
-        order by changed.first_response_at desc, changed.vintage desc
+        order by changed.is_latest and baseline.is_latest desc,
+            changed.first_response_at desc, changed.vintage desc
     ) = 1 as is_latest
 from intermediate.condition_members as members
 inner join latest as changed using (benchmark, model)

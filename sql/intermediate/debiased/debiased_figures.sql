@@ -5,9 +5,9 @@
 -- without labels also have rows, which show that they have none.
 --
 -- built as: table
--- depends on: intermediate.covered_responses, intermediate.figure_labels,
---     intermediate.figure_values, intermediate.mean_scores, intermediate.model_runs,
---     intermediate.wanted_responses
+-- depends on: intermediate.covered_responses, intermediate.current_vintages,
+--     intermediate.figure_labels, intermediate.figure_values, intermediate.mean_scores,
+--     intermediate.model_runs, intermediate.wanted_responses
 with labelled as (
     select figure_id,
         count(factor) as n_labels,
@@ -24,7 +24,7 @@ with labelled as (
 ),
 
 counted as (
-    select mean_scores.*, model_runs.ranking_id, model_runs.is_latest,
+    select mean_scores.*, model_runs.ranking_id, current_vintages.is_latest,
         coalesce(columns('^n_(labels|tasks_labelled|people|unsampled_labels)$'), 0) as '\0',
         labels_basis, unsampled_mean_error,
         case
@@ -34,6 +34,8 @@ counted as (
         end as without_labels
     from intermediate.mean_scores
     inner join intermediate.model_runs using (model_run_id)
+    inner join (select task_set_id, model_run_id, is_latest from intermediate.current_vintages)
+        as current_vintages using (task_set_id, model_run_id)
     left join labelled using (figure_id)
     where raw_mean_score is not null and breakdown in ('all', 'category') and not is_expected
     qualify count(labelled.figure_id) over (partition by task_set_id, ranking_id) > 0

@@ -4,9 +4,8 @@
 -- With the whole rubric, models without a verdict have rows too.
 --
 -- built as: table
--- depends on: intermediate.hiding_runs, intermediate.mean_scores,
---     intermediate.model_run_costs, intermediate.model_runs, intermediate.ranks,
---     intermediate.score_intervals,
+-- depends on: intermediate.current_vintages, intermediate.hiding_runs, intermediate.mean_scores,
+--     intermediate.model_run_costs, intermediate.ranks, intermediate.score_intervals,
 --     intermediate.unjudged
 select
     mean_scores.* exclude (
@@ -26,11 +25,15 @@ select
     if(breakdown = 'all', columns('^(mean_chars_alnum|mean_completion_tokens|cost_usd)$'), null)
         as '\1',
     model_run_costs.is_judged, hiding_runs.may_hide_failures, ranks.rank, ranks.rank_low,
-    ranks.rank_high, ranks.n_tasks_ranked, model_runs.is_latest, model_runs.first_response_at,
+    ranks.rank_high, ranks.n_tasks_ranked, current_vintages.is_latest,
+    current_vintages.first_response_at,
     ranks.latest_rank, ranks.latest_rank_low, ranks.latest_rank_high, ranks.n_tasks_latest_ranked
 from intermediate.mean_scores
 inner join intermediate.score_intervals as own using (figure_id)
-inner join intermediate.model_runs using (model_run_id)
+inner join (
+    select task_set_id, model_run_id, first_response_at, is_latest
+    from intermediate.current_vintages
+) as current_vintages using (task_set_id, model_run_id)
 left join intermediate.ranks using (figure_id)
 left join intermediate.model_run_costs using (task_set_id, model_run_id)
 left join intermediate.hiding_runs using (model_run_id)

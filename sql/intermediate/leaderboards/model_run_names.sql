@@ -2,5 +2,6 @@
 --
 -- built as: view
 -- depends on: intermediate.model_runs
-select * exclude (ranking_id, judging_id, trials, n_trials, first_response_at, is_latest)
+select model_run_id, benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading,
+    judge_trial, vintage, model, model_config_hash
 from intermediate.model_runs

@@ -1,14 +1,40 @@
 -- One row: a configured model, sampled in one vintage, under one judge configuration.
 --
 -- built as: table
--- depends on: intermediate.judge_configs, temp.decided_points, temp.sampled_runs, responses
+-- depends on: intermediate.judge_configs, temp.coverage_bars, temp.decided_points,
+--     temp.sampled_runs, coverage_rules, responses
 with judged_trials as (
     select benchmark, dataset_revision, model, model_config_hash, vintage, judging_id,
-        list_sort(list(distinct responses.trial)) as begun,
+        responses.trial,
+        sum(decided_points.n_decided) as n_decided,
         min(responses.created_at) as first_response_at
     from temp.decided_points
     inner join responses on decided_points.response_key = hash(responses.response_id)
     where decided_points.breakdown = 'all'
+    group by all
+),
+
+with_rules as (
+    select judged_trials.*,
+        coverage_rules.wanted_trials,
+        coverage_bars.bar,
+        max(n_decided) filter (coalesce(trial <= wanted_trials, true)) over of_run as most_decided
+    from judged_trials
+    left join coverage_rules using (benchmark, model, model_config_hash, vintage)
+    left join temp.coverage_bars using (benchmark, model, model_config_hash)
+    window of_run as (
+        partition by benchmark, dataset_revision, model, model_config_hash, vintage, judging_id
+    )
+),
+
+judged as (
+    select benchmark, dataset_revision, model, model_config_hash, vintage, judging_id,
+        wanted_trials, bar,
+        list_sort(list(trial)) as begun,
+        -- A trial beyond the configured ones counts once it is as full as they are.
+        list(trial) filter (n_decided >= bar * most_decided and trial > wanted_trials) as further,
+        min(first_response_at) as first_response_at
+    from with_rules
     group by all
 )
 
@@ -21,16 +47,16 @@ select
     hash(benchmark, dataset_revision, vintage, judging_id) as ranking_id,
     judging_id, benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading,
     judge_trial, vintage, model, model_config_hash,
-    -- A judge is wanted on every sampled trial, even if all responses
-    -- failed; people and other imported graders only on trials that they
-    -- began.
     if(judge_configs.is_imported, begun, sampled) as trials,
-    len(trials) as n_trials,
-    first_response_at,
-    row_number() over (
-        partition by benchmark, dataset_revision, judging_id, model, model_config_hash
-        order by first_response_at desc, vintage desc
-    ) = 1 as is_latest
-from judged_trials
+    -- A judge is wanted on every configured trial, even if all responses
+    -- failed; without a configuration on every sampled one. People and other
+    -- imported graders are wanted only on trials that they began.
+    case
+        when judge_configs.is_imported or wanted_trials is null then trials
+        else list_sort(list_concat(range(1, wanted_trials + 1), coalesce(further, [])))
+    end as counted_trials,
+    len(counted_trials) as n_trials,
+    first_response_at, bar
+from judged
 inner join temp.sampled_runs using (benchmark, dataset_revision, model, model_config_hash, vintage)
 inner join intermediate.judge_configs using (judging_id)

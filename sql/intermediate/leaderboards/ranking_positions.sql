@@ -12,7 +12,7 @@ with ranked_runs as (
     select mean_scores.figure_id, ranking_members.is_own, ranking_members.is_of_latest,
         hash(task_set_id, ranking_id, breakdown, label, score_name) as compared_key
     from intermediate.mean_scores
-    inner join intermediate.ranking_members using (model_run_id)
+    inner join intermediate.ranking_members using (task_set_id, model_run_id)
     where n_tasks > 0
     qualify 2 * n_tasks >= max(n_tasks) over (partition by compared_key)
 ),

@@ -7,6 +7,7 @@
 -- depends on: intermediate.rubric_weights, intermediate.wanted_responses,
 --     temp.decided_points
 select wanted.model_run_id, wanted.response_id, wanted.task_id, wanted.trial, wanted.n_trials,
+    wanted.is_counted,
     rubric_weights.breakdown, rubric_weights.label, rubric_weights.label_key,
     coalesce(columns('^(points|expected_points|n_met|n_decided)$'), 0) as '\0',
     rubric_weights.positive, rubric_weights.negative,

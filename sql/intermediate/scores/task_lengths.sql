@@ -8,6 +8,7 @@ select response_points.model_run_id, response_points.task_id,
 from intermediate.response_points
 inner join responses using (response_id)
 where response_points.breakdown = 'all'
+    and response_points.is_counted
     and responses.status = 'ok'
     and response_points.n_decided = response_points.n_wanted
 group by all

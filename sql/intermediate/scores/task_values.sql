@@ -1,7 +1,7 @@
 -- One row: a task's score in a model run, the mean over its complete trials, by
 -- breakdown and label of the rubric; NULL without one.
 --
--- All trials of the model run are wanted: missing ones widen the bounds.
+-- All counted trials of the model run are wanted: missing ones widen the bounds.
 --
 -- Points are summed by trial first and turned into scores (`score_of`) later,
 -- because several scores share the same points.
@@ -24,6 +24,7 @@ with over_trials as (
         exact_sum(expected_points + undecided_positive) as expected_upper,
         list(expected_points) filter (n_decided = n_wanted) as trial_expected
     from intermediate.response_points
+    where is_counted
     group by all
 ),
 

@@ -5,8 +5,8 @@
 -- over the tasks with a failure, which count a mistake that was not made as one.
 --
 -- built as: view
--- depends on: intermediate.current_verdicts, intermediate.model_runs,
---     intermediate.task_set_members, intermediate.wanted_responses
+-- depends on: intermediate.current_verdicts, intermediate.current_vintages,
+--     intermediate.model_runs, intermediate.task_set_members, intermediate.wanted_responses
 with counted as (
     select model_run_id, task_set_id, split, is_own_hard, category,
         count(*) as n_decided,
@@ -26,3 +26,5 @@ select benchmark, dataset_revision, split, is_own_hard, judge, judge_config_hash
         as failure_share
 from counted
 inner join intermediate.model_runs using (model_run_id)
+inner join (select task_set_id, model_run_id, is_latest from intermediate.current_vintages)
+    as current_vintages using (task_set_id, model_run_id)

@@ -3,7 +3,8 @@
 -- benchmark declares the severities.
 --
 -- built as: view
--- depends on: intermediate.mean_scores, intermediate.model_run_costs, intermediate.model_runs,
+-- depends on: intermediate.current_vintages, intermediate.mean_scores,
+--     intermediate.model_run_costs, intermediate.model_runs,
 --     intermediate.response_points, intermediate.score_intervals,
 --     intermediate.task_set_members, severities
 with extremes as (
@@ -22,7 +23,7 @@ mistakes as (
     inner join intermediate.model_runs using (model_run_id)
     inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
     inner join extremes using (benchmark)
-    where label = gravest_bad and breakdown = 'severity' and n_decided = n_wanted
+    where label = gravest_bad and breakdown = 'severity' and n_decided = n_wanted and is_counted
     group by all
 ),
 
@@ -38,7 +39,7 @@ sides as (
 ),
 
 of_runs as (
-    select model_run_id, split, is_own_hard,
+    select task_set_id, model_run_id, split, is_own_hard,
         any_value(columns('^met_(share|ci_low|ci_high)$')) filter (is_good) as 'critical_\0',
         any_value(is_met_small) filter (where is_good) as is_critical_small,
         any_value(n_judged) filter (where is_good) as n_critical,
@@ -56,7 +57,13 @@ of_runs as (
     group by task_set_id, model_run_id, split, is_own_hard
 )
 
-select model_runs.* exclude (model_run_id, ranking_id, judging_id, trials, first_response_at),
-    of_runs.* exclude (model_run_id)
+select
+    model_runs.* exclude (
+        model_run_id, ranking_id, judging_id, trials, counted_trials, first_response_at, bar
+    ),
+    is_latest,
+    of_runs.* exclude (task_set_id, model_run_id)
 from of_runs
 inner join intermediate.model_runs using (model_run_id)
+inner join (select task_set_id, model_run_id, is_latest from intermediate.current_vintages)
+    as current_vintages using (task_set_id, model_run_id)

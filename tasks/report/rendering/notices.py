@@ -10,7 +10,7 @@ from tasks.figures.scope import Scope
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.llm.embedded import is_embedded
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
-from tasks.rules.text.numbers import counted, rank_notes, some
+from tasks.rules.text.numbers import counted, coverage_text, rank_notes, some
 from tasks.rules.verdict import TERNARY_AS_BINARY
 
 
@@ -86,6 +86,7 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
     if low := [row for row in called if row.get("is_below_bar")]:
         text = f"Below the coverage bar of {job.settings.coverage.min:.0%}, so based on only part of the split"
         yield Notice("warn", f"{text}: {_models(low, rows)}", "#leaderboard")
+    yield from _vintage_notices(called, rows)
     if parts := [row for row in rows if row.get("n_tasks_skipped")]:
         text = (
             "On a random part of the tasks, since all comparisons of the model are settled; the interval allows for it"
@@ -99,6 +100,27 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
             yield Notice("warn", f"{meaning}: {_models(hiding, rows)}", "judges.html")
     if any(row.get("n_tasks", 0) > 1 and row["is_small"] is None for row in rows):
         yield Notice("warn", "Some intervals are missing; `prbench aggregate` computes them.", "#leaderboard")
+
+
+def _vintage_notices(called: Rows, rows: Rows) -> Iterator[Notice]:
+    """Yield notices on vintages and trials that a leaderboard leaves out because they cover too little."""
+    if chosen := [row for row in called if row.get("is_below_bar") and row.get("n_vintages", 1) > 1]:
+        text = "No vintage reaches the bar, so the one with most coverage is shown"
+        yield Notice("warn", f"{text}: {_models(chosen, rows)}", "#leaderboard")
+    if passed_over := [row for row in rows if row.get("newer_vintage")]:
+        names = some(
+            f"{row['model_label']} {row['newer_vintage']} ({coverage_text(row['newer_coverage'])} of {row['split']})"
+            for row in passed_over
+        )
+        yield Notice("warn", f"A newer vintage covers too little to be shown: {names}", "#leaderboard")
+    if further := [row for row in rows if row.get("uncounted_trials")]:
+        names = some(f"{row['model']} trial {_numbers(row['uncounted_trials'])}" for row in further)
+        text = "Begun beyond the configured trials, so not counted until as complete as these"
+        yield Notice("warn", f"{text}: {names}", "#leaderboard")
+
+
+def _numbers(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))
 
 
 def _models(some_rows: Rows, rows: Rows) -> str:

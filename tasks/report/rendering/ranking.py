@@ -15,7 +15,7 @@ from markupsafe import Markup
 from tasks.benchmarks.base import Reference
 from tasks.config.models import ORIGINAL, Judge
 from tasks.figures.figure import Column, Row, Rows, grouped
-from tasks.figures.scope import Scope
+from tasks.figures.scope import EVERY, Scope
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.rules.text.numbers import number, rank_notes, some
 from tasks.run.judge_configs import judge_target
@@ -50,7 +50,9 @@ def rankings(scope: Scope) -> list[Ranking]:
     judges = {each["judge_config"]: each for each in scope.judge_configs}
     hard = set(scope.given_members["hard_splits"])
     # If only some models are shown, or several vintages of one, the ranks are not those of a whole ranking.
-    is_part = bool(scope.job.named_models) or len({entry["model"] for entry in scope.entries}) < len(labels)
+    configured = {(entry["model"], entry["model_config_hash"]) for entry in scope.entries}
+    n_shown = len(labels) if scope.vintage == EVERY else len(configured)
+    is_part = bool(scope.job.named_models) or len({entry["model"] for entry in scope.entries}) < n_shown
     ranked = []
     for label, rows in grouped(scope.rows_of(LEADERBOARD), "judge_config").items():
         # The paper's scores apply only to its own judge, in the first trial with the benchmark's default grading.

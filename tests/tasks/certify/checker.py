@@ -147,7 +147,31 @@ def runs_of(tables, tasks, rubrics, sums_of, other, hiding, failed):
             decided = sums_of.get((run[3:], row["response_id"]), {})
             for label in labels[row["task_id"]]:
                 sums[run, row["task_id"], label][row["trial"]] = decided.get(label, NOTHING)
+    rules = {tuple(row[name] for name in SAMPLING): row for row in tables.get("coverage_rules", ())}
+    for run, (trials, *_) in runs.items():
+        if run[3:] in other and run[:3] in rules:
+            count_trials(run, trials, rules[run[:3]]["wanted_trials"], bar_of(tables, run), sums)
     return runs, sums
+
+
+def bar_of(tables, run):
+    """The coverage that a vintage needs: by the last rule of the model, else of all others, else 0.99."""
+    rules = sorted(tables.get("coverage_rules", ()), key=lambda row: row["created_at"])
+    of_model = [row["min_coverage"] for row in rules if (row["model"], row["model_config_hash"]) == run[:2]]
+    of_others = [row["min_coverage"] for row in rules if not row["model"]]
+    return [0.99, *of_others[-1:], *of_model[-1:]][-1]
+
+
+def count_trials(run, trials, wanted, bar, sums):
+    """Leave only the trials that count: the wanted ones, and further ones that are as full as these."""
+    decided = defaultdict(int)
+    for (of_run, _, label), by_trial in sums.items():
+        for trial, each in by_trial.items():
+            decided[trial] += each[1] if (of_run, label) == (run, ALL) else 0
+    most = max((n for trial, n in decided.items() if trial <= wanted), default=0)
+    further = {trial for trial in trials if trial > wanted and decided[trial] >= bar * most > 0}
+    trials.clear()
+    trials.update(range(1, wanted + 1), further)
 
 
 def digest(*parts):
@@ -204,6 +228,10 @@ class Figures:
         self.under = tasks_under(tables, tasks, {task for (_, own), each in sets.items() if own for task in each})
         criteria, self.rubrics = labels_of_criteria(tables, tasks)
         self.stopped = {self.about({**row, "is_own_hard": False}): row for row in tables["stopping_scores"]}
+        self.primary = next(name for name, row in self.scores.items() if row["is_primary"])
+        self.bar = cache(lambda run: bar_of(tables, run))
+        self.n_criteria = {task: row["n_criteria"] for task, row in tasks.items()}
+        self.part_of = {run[:3] for (run, *_), row in self.stopped.items() if row["n_tasks_skipped"]}
         self.runs, self.sums = runs_of(tables, tasks, self.rubrics, *verdicts_of(tables, criteria))
 
     def responses(self, run, task, label, score):
@@ -287,12 +315,13 @@ class Figures:
                 ends["trials_ci"] = each.mean() - half, each.mean() + half
         for name, (low, high) in ends.items():
             figures |= {f"{name}_low": low, f"{name}_high": high}
-        return figures | {"is_latest": self.is_latest(run), "may_hide_failures": mark_of(self.runs[run][2])}
+        is_latest = self.is_latest(run, task_set)
+        return figures | {"is_latest": is_latest, "may_hide_failures": mark_of(self.runs[run][2])}
 
     def row(self, stated):
         """The figures of a row with a score."""
         run, *of = self.about(stated)
-        latest = [other for other in self.runs if self.is_latest(other) and other[3:] == run[3:]]
+        latest = [other for other in self.runs if self.is_latest(other, of[0]) and other[3:] == run[3:]]
         own = [other for other in self.runs if other[2:] == run[2:]]
         ranks = self.rank(run, own, "rank", "n_tasks_ranked", *of)
         return self.unranked(run, *of) | ranks | self.rank(run, latest, "latest_rank", "n_tasks_latest_ranked", *of)
@@ -321,9 +350,27 @@ class Figures:
         return tuple(row[name] for name in (*SAMPLING, *JUDGE_CONFIG)), task_set, label, row["score_name"]
 
     @cache  # noqa: B019 - as above
-    def is_latest(self, run):
+    def is_latest(self, run, task_set):
         same = [other for other in self.runs if (other[:2], other[3:]) == (run[:2], run[3:])]
-        return run == max(same, key=lambda each: (min(self.runs[each][1]), each[2]))
+        orders = {other: self.currency(other, task_set) for other in same if self.responded(other, task_set)}
+        return run in orders and orders[run] == max(orders.values())
+
+    @cache  # noqa: B019 - as above
+    def responded(self, run, task_set):
+        """The tasks of the set with a response in the run."""
+        return {task for task in self.sets[task_set] if (run, task, ALL) in self.sums}
+
+    @cache  # noqa: B019 - as above
+    def currency(self, run, task_set):
+        """What decides which vintage is current: at the bar, coverage below it, time of the first response, label."""
+        every = [each for of in self.known(run, task_set, ALL, self.primary).values() for each in of.values()]
+        covered = sum(each[3] for each in every) / sum(each[4] for each in every)
+        if run[:3] in self.part_of:
+            responded = {task for of_run, task, _ in self.sums if of_run[:3] == run[:3]}
+            left_out = sum(self.n_criteria[task] for task in set(self.sets[task_set]) - responded)
+            covered += left_out / sum(self.n_criteria[task] for task in self.sets[task_set])
+        is_at_bar = round(covered, 12) >= self.bar(run)
+        return is_at_bar, 0 if is_at_bar else round(covered, 12), min(self.runs[run][1]), run[2]
 
     def rank(self, run, others, name, n_name, *of):
         """The rank by the mean over tasks that all ranked runs share; a run is ranked with half of the most tasks."""

@@ -76,11 +76,13 @@ def resampled(judge: str, *vintages: str, **other: Any) -> list[Sampling]:
 @pytest.mark.parametrize(("others", "expected"), [
     (resampled("eva", "base", **IMPORTED), ({"judge"}, {"n1"})),
     # `elsewhere` is not known to label, so it is a judge; it has only judged `base`.
-    (resampled("elsewhere", "base", **IMPORTED), ({"judge", "elsewhere"}, {"n1"})),
-    (resampled("second", "base"), ({"judge", "second"}, {"n1"})),
+    (resampled("elsewhere", "base", **IMPORTED), ({"judge", "elsewhere"}, {"base", "n1"})),
+    (resampled("second", "base"), ({"judge", "second"}, {"base", "n1"})),
     (resampled("second", "n2"), ({"judge", "second"}, {"n1", "n2"})),
 ], ids=["people who label", "an imported judge", "a judge that saw less", "a judge that saw more"])  # fmt: skip
-def test_the_first_judge_decides(tmp_path: Path, others: list[Sampling], expected: tuple[set[str], set[str]]) -> None:
+def test_the_current_vintage_under_each_judge_is_shown(
+    tmp_path: Path, others: list[Sampling], expected: tuple[set[str], set[str]]
+) -> None:
     scope = scope_of(tmp_path, {**rows_by_table([*resampled("judge", "base", "n1"), *others]), **LABELLERS})
 
     assert expected == ({each["judge"] for each in scope.judge_configs}, {each["vintage"] for each in scope.entries})

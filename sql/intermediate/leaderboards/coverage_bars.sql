@@ -1,0 +1,17 @@
+-- One row: a configured model and the coverage that a vintage of it needs to be current.
+--
+-- The rule that was stored last counts: the model's own, else the benchmark's (that of the
+-- empty model), else the default of `coverage.min`.
+--
+-- depends on: temp.sampled_runs, coverage_rules
+with bars as (
+    select benchmark, model, model_config_hash, arg_max(min_coverage, created_at) as bar
+    from coverage_rules
+    group by all
+)
+
+select benchmark, model, model_config_hash,
+    coalesce(of_model.bar, of_benchmark.bar, 0.99) as bar
+from (select distinct benchmark, model, model_config_hash from temp.sampled_runs)
+left join bars as of_model using (benchmark, model, model_config_hash)
+left join (select benchmark, bar from bars where model = '') as of_benchmark using (benchmark)

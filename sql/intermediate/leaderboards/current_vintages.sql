@@ -1,0 +1,59 @@
+-- One row: a model run on a task set, with a flag: true if its vintage is the model's current
+-- one there, under its judge configuration.
+--
+-- The current vintage is the latest whose coverage reaches the bar. If none does, it is the
+-- one with most coverage, of equal ones the later. Tasks that `stopping` left out count as
+-- covered. This is the only definition; whatever shows one vintage of a model reads it.
+--
+-- built as: table
+-- depends on: intermediate.breakdown_sizes, intermediate.mean_scores, intermediate.model_runs,
+--     intermediate.task_set_members, responses, stopping_scores
+with stopped_runs as (
+    select distinct benchmark, dataset_revision, model, model_config_hash, vintage
+    from stopping_scores
+    where n_tasks_skipped > 0
+),
+
+left_out as (
+    select members.task_set_id, stopped_runs.model, stopped_runs.model_config_hash,
+        stopped_runs.vintage,
+        sum(members.n_criteria) as n_criteria_left_out
+    from stopped_runs
+    inner join intermediate.task_set_members as members using (benchmark, dataset_revision)
+    anti join responses
+        on stopped_runs.benchmark = responses.benchmark
+            and stopped_runs.dataset_revision = responses.dataset_revision
+            and stopped_runs.model = responses.model
+            and stopped_runs.model_config_hash = responses.model_config_hash
+            and stopped_runs.vintage = responses.vintage
+            and members.task_id = responses.task_id
+    group by all
+),
+
+covered as (
+    select mean_scores.benchmark, mean_scores.dataset_revision, mean_scores.task_set_id,
+        mean_scores.is_own_hard, mean_scores.n_tasks_wanted, mean_scores.model_run_id,
+        model_runs.judging_id, mean_scores.model, mean_scores.model_config_hash,
+        mean_scores.vintage, model_runs.first_response_at,
+        -- Rounded, because sums of shares differ in the last digits.
+        round(
+            mean_scores.coverage + coalesce(n_criteria_left_out / sizes.n_criteria_wanted, 0), 12
+        ) as covered_share,
+        covered_share >= model_runs.bar as is_at_bar
+    from intermediate.mean_scores
+    inner join (select model_run_id, judging_id, first_response_at, bar from intermediate.model_runs)
+        as model_runs using (model_run_id)
+    inner join intermediate.breakdown_sizes as sizes
+        using (task_set_id, breakdown, label, score_name)
+    left join left_out using (task_set_id, model, model_config_hash, vintage)
+    where mean_scores.breakdown = 'all' and mean_scores.is_primary
+)
+
+select benchmark, dataset_revision, task_set_id, is_own_hard, n_tasks_wanted, model_run_id,
+    judging_id, model, model_config_hash, vintage, first_response_at, covered_share, is_at_bar,
+    row_number() over (
+        partition by task_set_id, judging_id, model, model_config_hash
+        order by is_at_bar desc, if(is_at_bar, null, covered_share) desc,
+            first_response_at desc, vintage desc
+    ) = 1 as is_latest
+from covered

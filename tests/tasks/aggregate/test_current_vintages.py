@@ -1,0 +1,180 @@
+"""The current vintage of a model: the latest whose coverage reaches the bar, under a judge and on a split."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.kit import EPOCH, Fill, Rows, row
+from tests.tasks.compare.comparisons import Rubrics, judged, tasks_of
+from warehouse import Reader
+
+N_TASKS = 10
+FINANCE: Rubrics = {f"f{i}": ((5, "Accuracy"),) for i in range(N_TASKS)}
+LEGAL: Rubrics = {f"l{i}": ((5, "Accuracy"),) for i in range(N_TASKS)}
+NIGHT = "2026-11-28"
+
+
+def sampled(
+    vintage: str, days: int, tasks: Sequence[str], *, model: str = "a", trial: int = 1, judge: str = "a-judge"
+) -> Rows:
+    """Responses in a vintage with a verdict on each."""
+    of_response = {"vintage": vintage, "created_at": EPOCH + timedelta(days=days)}
+    decisions = {task: [1.0] for task in tasks}
+    return judged(decisions, model, rubrics=FINANCE | LEGAL, trial=trial, of_response=of_response, judge=judge)
+
+
+def rule(min_coverage: float, wanted_trials: int = 1, **of_model: Any) -> Rows:
+    """A stored rule of coverage, by default of all models without one of their own."""
+    identity = {"model": "", "model_config_hash": "", "vintage": ""} | of_model
+    return {"coverage_rules": [
+        row("coverage_rules", min_coverage=min_coverage, wanted_trials=wanted_trials, **identity)
+    ]}  # fmt: skip
+
+
+def current(reader: Reader, relation: str = "leaderboard") -> dict[str, str]:
+    """Split -> the current vintage there."""
+    query = f"select split, vintage from {relation} where is_latest and is_primary order by all"
+    rows = reader.rows(query)
+    vintages = {each["split"]: each["vintage"] for each in rows}
+    assert len(rows) == len(vintages)
+    return vintages
+
+
+def test_a_partial_backfill_does_not_replace_a_complete_night(published: Fill) -> None:
+    full = sampled("base", 1, [*FINANCE])
+    stopped_at_budget = sampled(NIGHT, 2, [*FINANCE][:4])
+
+    reader = published(tasks_of(FINANCE), full, stopped_at_budget)
+
+    assert current(reader) == {"finance": "base"}
+    ranks = "select vintage, latest_rank from leaderboard where is_primary and latest_rank is not null"
+    assert reader.rows(ranks) == [{"vintage": "base", "latest_rank": 1}]
+
+
+def test_a_later_night_at_the_bar_is_the_current_one(published: Fill) -> None:
+    reader = published(
+        tasks_of(FINANCE), rule(0.9), sampled("base", 1, [*FINANCE]), sampled(NIGHT, 2, [*FINANCE][:9])
+    )
+
+    assert current(reader) == {"finance": NIGHT}
+
+
+def test_without_a_vintage_at_the_bar_the_one_with_most_coverage_is_current(published: Fill) -> None:
+    reader = published(tasks_of(FINANCE), sampled("base", 1, [*FINANCE][:6]), sampled(NIGHT, 2, [*FINANCE][:4]))
+
+    assert current(reader) == {"finance": "base"}
+
+
+def test_of_vintages_with_equal_coverage_below_the_bar_the_later_is_current(published: Fill) -> None:
+    reader = published(tasks_of(FINANCE), sampled("base", 1, [*FINANCE][:4]), sampled(NIGHT, 2, [*FINANCE][4:8]))
+
+    assert current(reader) == {"finance": NIGHT}
+
+
+def test_each_split_and_judge_has_a_current_vintage_of_its_own(published: Fill) -> None:
+    tasks = tasks_of(FINANCE | LEGAL)
+    for member in tasks["split_members"]:
+        member["split"] = "legal" if member["task_id"] in LEGAL else "finance"
+
+    reader = published(
+        tasks,
+        sampled("base", 1, [*FINANCE, *LEGAL]),
+        sampled(NIGHT, 2, [*FINANCE, *LEGAL][:12]),
+        sampled("base", 1, [*FINANCE, *LEGAL], judge="another"),
+    )
+
+    query = "select judge, split, vintage from leaderboard where is_latest and is_primary and is_judged order by all"
+    assert [(each["judge"], each["split"], each["vintage"]) for each in reader.rows(query)] == [
+        ("a-judge", "finance", NIGHT),
+        ("a-judge", "legal", "base"),
+        ("another", "finance", "base"),
+        ("another", "legal", "base"),
+    ]
+    rates = "select distinct split, vintage from failure_rates where is_latest and judge = 'a-judge' order by all"
+    assert reader.rows(rates) == [{"split": "finance", "vintage": NIGHT}, {"split": "legal", "vintage": "base"}]
+
+
+def test_tasks_that_stopping_left_out_count_as_covered(published: Fill) -> None:
+    stopped = row(
+        "stopping_scores", split="finance", vintage=NIGHT, model="a", score_name="score", n_tasks=4,
+        n_tasks_evaluated=4, n_tasks_skipped=6,
+    )  # fmt: skip
+
+    reader = published(
+        tasks_of(FINANCE),
+        sampled("base", 1, [*FINANCE]),
+        sampled(NIGHT, 2, [*FINANCE][:4]),
+        sampled(NIGHT, 2, [*FINANCE][:4], judge="another"),
+        {"stopping_scores": [stopped]},
+    )
+
+    assert current(reader, "(from leaderboard where judge = 'a-judge')") == {"finance": NIGHT}
+    assert current(reader, "(from leaderboard where judge = 'another')") == {"finance": NIGHT}
+
+
+def test_each_configuration_on_a_warehouse_has_a_bar_of_its_own(published: Fill) -> None:
+    of_b = rule(0.3, model="b", model_config_hash="a-configuration", vintage=NIGHT)
+    both = [
+        sampled(vintage, day, tasks, model=model)
+        for model in ("a", "b")
+        for vintage, day, tasks in (("base", 1, [*FINANCE]), (NIGHT, 2, [*FINANCE][:4]))
+    ]
+
+    reader = published(tasks_of(FINANCE), rule(0.9), of_b, *both)
+
+    assert current(reader, "(from leaderboard where model = 'a')") == {"finance": "base"}
+    assert current(reader, "(from leaderboard where model = 'b')") == {"finance": NIGHT}
+
+
+def board(reader: Reader) -> dict[str, Any]:
+    """The only row of the leaderboard by the primary score."""
+    (only,) = reader.rows("select n_trials, coverage, n_tasks, mean_score from leaderboard where is_primary")
+    return only
+
+
+WANTED = {"model": "a", "model_config_hash": "a-configuration", "vintage": "base"}
+
+
+def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(published: Fill) -> None:
+    two_trials = [sampled("base", 1, [*FINANCE], trial=trial) for trial in (1, 2)]
+    third = sampled("base", 2, [*FINANCE][:2], trial=3)
+    for verdict in third["verdicts"]:
+        verdict |= {"value": None, "status": "provider_error"}
+
+    reader = published(tasks_of(FINANCE), rule(0.99, 2, **WANTED), *two_trials, third)
+
+    assert board(reader) == {"n_trials": 2, "coverage": 1.0, "n_tasks": N_TASKS, "mean_score": 1.0}
+    assert reader.value("select count(*) from scores where score_name = 'score' and trial = 3") == 2
+
+
+def test_a_further_trial_counts_once_it_is_as_full_as_the_configured_ones(published: Fill) -> None:
+    three_trials = [sampled("base", 1, [*FINANCE], trial=trial) for trial in (1, 2, 3)]
+
+    reader = published(tasks_of(FINANCE), rule(0.99, 2, **WANTED), *three_trials)
+
+    assert board(reader)["n_trials"] == 3
+
+
+def test_a_configured_trial_that_is_not_begun_lowers_the_coverage(published: Fill) -> None:
+    reader = published(tasks_of(FINANCE), rule(0.99, 2, **WANTED), sampled("base", 1, [*FINANCE]))
+
+    assert board(reader)["coverage"] == 0.5
+
+
+@pytest.mark.slow
+@settings(max_examples=12, deadline=None)
+@given(counts=st.lists(st.integers(1, N_TASKS), min_size=1, max_size=4), bar=st.sampled_from([0.3, 0.5, 0.9, 1.0]))
+def test_a_model_has_one_current_vintage_and_no_later_one_at_the_bar(
+    published: Fill, counts: list[int], bar: float
+) -> None:
+    samplings = [sampled(f"v{i}", i, [*FINANCE][:count]) for i, count in enumerate(counts)]
+    at_bar = [i for i, count in enumerate(counts) if count >= bar * N_TASKS]
+    expected = max(at_bar) if at_bar else max(i for i, count in enumerate(counts) if count == max(counts))
+
+    reader = published(tasks_of(FINANCE), rule(bar), *samplings)
+
+    assert current(reader) == {"finance": f"v{expected}"}
