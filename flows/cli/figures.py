@@ -23,8 +23,8 @@ After = Callable[[Mapping[str, Any]], Sequence[str]]
 def show_parts(
     context: Context, job: "Job", parts: Mapping[str, str], given: Mapping[str, Any], *, nothing: str = "",
     vintage: str | None = None, steps: Any = ({}, {}), after: After | None = None,
-) -> None:  # fmt: skip
-    """Show figures on stored data, as tables or as JSON, or a sentence if they have no rows.
+) -> dict[str, list[dict[str, Any]]]:  # fmt: skip
+    """Show figures on stored data, as tables or as JSON, or a sentence if they have no rows; return the rows by part.
 
     Args:
         context: the command's context.
@@ -58,6 +58,7 @@ def show_parts(
         show_nothing(job, nothing or next(iter(figures.values())).empty)
         figures = {}
     present(context, figures, rows_by_part, notes, is_all=bool(given.get("is_all")))
+    return rows_by_part
 
 
 def present(
@@ -83,6 +84,8 @@ def present(
         rows = rows_by_part[key]
         if not rows and figure.empty:
             click.echo(f"{figure.title}: {figure.empty}")
+        if rows and figure.heading is not None:
+            click.echo(figure.heading(rows))
         show_columns(figure.columns, rows if is_all else figure.listed(rows), figure.title)
         for note in (note for note in dict.fromkeys(figure.notes_on(rows)) if note not in shown):
             click.echo(note)

@@ -64,7 +64,7 @@ def cells(drawn: PageFigure) -> list[list[str]]:
 
 
 def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations(job: Job) -> None:
-    flips = cells(shown(job, of="model", first="a", second="b")["diff_flips"])
+    flips = cells(shown(job, of="model", first="a", second="b", vintage="base")["diff_flips"])
 
     assert [
         ["−10.00", "not met", "met", "−1.111", "t4", "why in a: 0.0", "why in b: 1"],
@@ -115,7 +115,7 @@ def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Read
     ({"of": "model", "first": "a", "second": "nobody"}, "each must be a model with verdicts"),
     ({"of": "model", "first": "a", "second": "a"}, "a: given twice"),
     ({"of": "model", "first": "a", "second": "alone"},
-     "nothing to compare: a and alone share no combination of dataset revision, vintage, judge, judge configuration"),
+     "nothing to compare: a and alone share no combination of dataset revision, judge, judge configuration"),
     ({"of": "model", "first": "a", "second": "b", "split": "nowhere"}, "the chosen splits have no admitted task"),
     ({"of": "model", "first": "a", "second": "b", "judge": "nobody"}, "a has no verdict under these options"),
 ])  # fmt: skip
