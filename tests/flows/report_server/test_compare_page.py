@@ -126,6 +126,34 @@ def test_an_impossible_comparison_shows_its_reason_and_choices(job: Job, choices
     assert trouble in (page.trouble or "")
 
 
+def test_models_begin_in_their_current_vintages_and_another_one_can_be_chosen(job: Job) -> None:
+    page = compare_page(job, {"of": "model", "first": "a", "second": "b"}, Path("nowhere"))
+    [vintage] = [field for field in page.fields if field.name == "vintage"]
+
+    assert vintage.chosen == ""
+    assert [*vintage.options] == [
+        ("", "current"), ("all", "all"), ("2026-10-02", "2026-10-02"), ("base", "base"),
+    ]  # fmt: skip
+    assert "why in a: 1" in page.figures[1].table
+    assert "why in a: 1.0" in shown(job, of="model", first="a", second="b", vintage="base")["diff_flips"].table
+
+
+def test_vintages_begin_with_the_current_one_even_if_an_earlier_one_was_completed_later(tmp_path: Path) -> None:
+    """The base responses were completed after the night, which remains the current vintage."""
+    first, *later = RUBRICS
+    completed = {"created_at": at(9)}
+    with reading(
+        tmp_path / "data", tasks_of(RUBRICS), judged({first: ALL_MET[first]}, "a"),
+        judged({task: ALL_MET[task] for task in later}, "a", of_response=completed),
+        judged(MIXED, "a", of_response=NIGHT),
+    ):  # fmt: skip
+        data = DataRevision(name="made up", revision=REVISION, splits=("finance",))
+        job = job_on("sample", tmp_path / "data").looking_up(lambda: data)
+        page = compare_page(job, {"of": "vintage"}, Path("nowhere"))
+
+    assert [field.chosen for field in page.fields[:2]] == ["base", "2026-10-02"]
+
+
 @pytest.mark.parametrize("given", [{"of": "password"}, {"first": "only one"}])
 def test_invalid_parameters_are_ignored(job: Job, given: dict[str, str]) -> None:
     assert () == compare_page(job, given, Path("nowhere")).figures
