@@ -24,7 +24,7 @@ _COMMENT = re.compile(r"((?:--[^\n]*\n)*)(.*)", re.DOTALL)
 """The comment that a query begins with, and the query."""
 _OF_REVISION = re.compile(r"\b(?:from|join) revision_(\w+)")
 """A relation of which a query reads the rows on the data-set revision."""
-_MEASURE = re.compile(r"\bmeasured\.([a-z]\w*?)(?:_ci_low|_ci_high|_n|_is_small|_note)?\b")
+_MEASURE = re.compile(r"\bmeasured\.([a-z]\w*?)(?:_ci_low|_ci_high|_p_value|_n|_is_small|_note)?\b")
 """A measure that a model reads as a column of `intermediate.measured`."""
 
 

@@ -34,8 +34,8 @@ After = Callable[[Mapping[str, Any]], Sequence[str]]
 def show_parts(
     context: Context, job: "Job", parts: Mapping[str, str], given: Mapping[str, Any], *, nothing: str = "",
     vintage: str | None = None, steps: Any = ({}, {}), after: After | None = None,
-) -> None:  # fmt: skip
-    """Show figures on stored data, as tables or as JSON, or a sentence if they have no rows.
+) -> dict[str, list[dict[str, Any]]]:  # fmt: skip
+    """Show figures on stored data, as tables or as JSON, or a sentence if they have no rows; return the rows by part.
 
     Args:
         context: the command's context.
@@ -69,6 +69,7 @@ def show_parts(
         show_nothing(context, job, nothing or next(iter(figures.values())).empty)
         figures = {}
     present(context, figures, rows_by_part, notes, is_all=bool(given.get("is_all")), job=job)
+    return rows_by_part
 
 
 def present(
@@ -112,6 +113,8 @@ def _show_tables(
         if not rows and figure.empty:
             click.echo(f"{figure.title}: {figure.empty}")
         listed = rows if is_all else figure.listed(rows)
+        if rows and figure.heading is not None:
+            click.echo(figure.heading(rows))
         if listed:
             show_figure(figure, listed, title=figure.title, is_wide=context.is_wide or context.output is not None)
         for note in (note for note in dict.fromkeys(figure.notes_on(rows)) if note not in shown):

@@ -193,12 +193,12 @@ class Context:
 
         `checked` are the options whose values must be known names; `further` are other names, by kind.
         """
-        from tasks.figures.scope import EVERY
+        from tasks.rules.identity import EVERY_VINTAGE
         from tasks.run.stored_data import on_stored_data
 
         named = {option: self.given(option) for option in checked}
         if "vintage" in named:
-            named["vintage"] = () if named["vintage"] in {None, EVERY} else (named["vintage"],)
+            named["vintage"] = () if named["vintage"] in {None, EVERY_VINTAGE} else (named["vintage"],)
         return on_stored_data(self.job, named | further)
 
 

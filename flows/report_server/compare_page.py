@@ -16,10 +16,11 @@ from tasks.figures.scope import task_address
 from tasks.figures.shown.comparisons import CATEGORIES, DIFF, FLIPS, TASKS
 from tasks.report.rendering.page_figures import PageFigure, served
 from tasks.rules.errors import PipelineError
+from tasks.rules.identity import EVERY_VINTAGE
 from warehouse import Reader, Warehouse, WarehouseError
 
 KINDS: dict[Kind, tuple[str, str]] = {
-    "model": ("Models", "Two models under the same judge, in the same vintage."),
+    "model": ("Models", "Two models under the same judge, each in its current vintage unless another one is chosen."),
     "vintage": (
         "Vintages",
         "Two samplings of the same model, such as two nights. A night samples the nightly models again; the vintage of "
@@ -91,22 +92,15 @@ def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) ->
     """
     groups = comparable(reader, job.settings.benchmark, job.data.revision, kind)
     names = _options(reader, kind, groups)
-    largest = max(groups, key=lambda group: len({side.name for side in group}), default=())
-    candidates = [name for name in names if name in {side.name for side in largest}]
-    if kind == "vintage":  # current ones first, then the latest
-        current = reader.select("intermediate.current_model_runs", "model_run_id", is_latest=True, **job.key)
-        current_ids = {row["model_run_id"] for row in current}
-        current_names = {side.name for side in largest if side.model_run.model_run_id in current_ids}
-        candidates.sort(key=lambda name: name not in current_names)
-    likely = candidates[:2]
-    if kind in {"vintage", "run"}:
-        likely.reverse()
+    largest = max(groups, key=lambda group: len({side.name for side in group}), default=[])
+    likely = _likely(kind, [*names], largest)
     chosen = {**dict(zip(_SIDES, likely, strict=False)), **{name: value for name, value in given.items() if value}}
     fields = [Field(side, side.capitalize(), names.items(), chosen.get(side, "")) for side in _SIDES]
     for name in ("model", "judge", "vintage"):
         options = _options(reader, name, groups)
         if name != kind and (kind, name) != ("run", "vintage") and len(options) > 1:
-            fields.append(Field(name, name.capitalize(), [("", "all"), *options.items()], chosen.get(name, "")))
+            usual = [("", "current"), (EVERY_VINTAGE, "all")] if name == "vintage" else [("", "all")]
+            fields.append(Field(name, name.capitalize(), [*usual, *options.items()], chosen.get(name, "")))
     members = reader.select(
         "intermediate.task_set_members", "distinct split", benchmark=job.settings.benchmark,
         dataset_revision=job.data.revision, is_own_hard=False,
@@ -115,6 +109,19 @@ def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) ->
         splits = [("", "as configured"), *((row["split"], row["split"]) for row in members)]
         fields.append(Field("split", "Split", splits, given.get("split", "")))
     return fields
+
+
+def _likely(kind: Kind, names: Sequence[str], sides: Sequence[Side]) -> list[str]:
+    """Return the two names to begin with, of a group of sides; of vintages the current one is the second."""
+    of_group = {side.name for side in sides}
+    likely = [name for name in names if name in of_group]
+    if kind not in {"vintage", "run"} or len(likely) < 2:
+        return likely[:2]
+    current = {side.name for side in sides if side.model_run.current_splits}
+    second = next((name for name in likely if kind == "run" or name in current), likely[0])
+    # The latest are first.
+    earlier = likely[likely.index(second) + 1 :]
+    return [earlier[0] if earlier else likely[0], second]
 
 
 def _options(reader: Reader, name: str, groups: Sequence[Sequence[Side]]) -> dict[str, str]:

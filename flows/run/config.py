@@ -19,9 +19,8 @@ from tasks.check import expectations_of, policies_of
 from tasks.config.job import Job
 from tasks.config.settings import EARLIER_NIGHTS, EVERY_PAIR, Settings
 from tasks.dataset.source import with_revision
-from tasks.figures.scope import EVERY
 from tasks.rules.errors import UsageError, from_home
-from tasks.rules.identity import IMPORTED, is_impossible_date
+from tasks.rules.identity import EVERY_VINTAGE, IMPORTED, is_impossible_date
 from tasks.rules.text.characters import did_you_mean, hint_on
 from tasks.rules.text.json_text import refuse_deep
 from tasks.rules.variants import AUGMENTED
@@ -344,8 +343,8 @@ def refuse_every_vintage(job: Job) -> None:
     Raises:
         UsageError: the job's vintage is `all`.
     """
-    if job.vintage == EVERY:
-        raise UsageError(f"--vintage {EVERY}: works only for leaderboards and reports; name one vintage")
+    if job.vintage == EVERY_VINTAGE:
+        raise UsageError(f"--vintage {EVERY_VINTAGE}: works only for leaderboards and reports; name one vintage")
 
 
 def refuse_unknown_names(job: Job) -> None:

@@ -77,8 +77,19 @@ full join (select * from cells where side = 2) as second using (task_id, content
 order by effect, task_id, criterion_id;
 
 -- name: model_runs
--- One row: a model run, with the times of its last response and verdict.
-with sampled_runs as (
+-- One row: a model run, with the times of its last response and verdict, the
+-- splits (or own hard selections) that it has verdicts on, and those on which its
+-- vintage is the current one.
+with boards as (
+    select model_run_id,
+        list(split) filter (is_judged) as splits,
+        list(split) filter (is_judged and is_latest) as current_splits
+    from intermediate.leaderboard_rows
+    where breakdown = 'all' and is_primary and is_own_hard = $is_hard
+    group by model_run_id
+),
+
+sampled_runs as (
     select benchmark, dataset_revision, model, model_config_hash, vintage,
         max(created_at) as responded_at
     from responses
@@ -94,8 +105,11 @@ judged as (
 
 select model_runs.*,
     counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash) as is_by_judge,
-    responded_at, judged_at
+    responded_at, judged_at,
+    coalesce(splits, []) as splits,
+    coalesce(current_splits, []) as current_splits
 from intermediate.model_runs
+left join boards using (model_run_id)
 inner join sampled_runs using (benchmark, dataset_revision, model, model_config_hash, vintage)
 inner join judged using (judging_id)
 -- Not the binary readings of ternary verdicts: they would repeat each

@@ -14,11 +14,11 @@ import polars as pl
 
 import sql
 from tasks.benchmarks import load_benchmark
-from tasks.compare.pairs import DIFFERING, Comparison, Kind, ModelRunPair, Side, pairs, score_name_of
+from tasks.compare.pairs import DIFFERING, Comparison, Kind, ModelRunPair, PairedRuns, pairs, score_name_of
 from tasks.rules.errors import PipelineError
 from tasks.rules.statistics import comparison as rules
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
-from tasks.rules.text.numbers import counted
+from tasks.rules.text.numbers import counted, some
 from warehouse import Reader
 
 
@@ -45,12 +45,16 @@ class ScoreDifference:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonResult:
-    """The result of a comparison: its kind and score, the differences by pair and split, and notes on all of them."""
+    """The result of a comparison: its kind and score, the differences by pair and split, and notes on all of them.
+
+    `not_compared` has a sentence for each name and split with verdicts that are in no difference.
+    """
 
     kind: Kind
     score: str
     differences: tuple[ScoreDifference, ...]
     notes: tuple[str, ...]
+    not_compared: tuple[str, ...] = ()
 
 
 def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
@@ -62,7 +66,9 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
     """
     settings = comparison.job.settings
     score = score_name_of(load_benchmark(settings.benchmark), comparison.score)
-    kind, paired_runs = pairs(reader, comparison)
+    paired = pairs(reader, comparison)
+    kind = paired.kind
+    paired_runs = paired.pairs
     # A row for each split, model run and wanted task: its value, if a trial is complete, and whether it has a response.
     parameters = {
         "benchmark": settings.benchmark, "is_hard": comparison.is_hard, "splits": list(settings.dataset.splits),
@@ -74,7 +80,9 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
         no_tasks = "the chosen splits have no admitted task; run `prbench check` to see why"
         no_subset = "no hard subset is selected yet; run `prbench select-hard` first"
         raise PipelineError(f"nothing to compare: {no_subset if comparison.is_hard else no_tasks}")
-    differences, empty = list[ScoreDifference](), list[str]()
+    splits = values["split"].unique(maintain_order=True).to_list()
+    differences = list[ScoreDifference]()
+    empty = list[str]()
     for pair in paired_runs:
         # For a pipeline run, only the tasks on which it made a verdict count.
         first, second = (
@@ -83,19 +91,41 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
             for own in [values.filter(model_run_id=side.model_run.model_run_id)]
         )
         wanted = first.join(second, on=["split", "task_id"], suffix="_second", maintain_order="left")
-        for split in values["split"].unique(maintain_order=True):
+        for split in splits:
+            if pair.splits is not None and split not in pair.splits:
+                continue
             difference = _difference(pair, split, wanted.filter(split=split))
             if difference is None:
-                sides = " and ".join(short(kind, side) for side in pair.sides)
-                empty.append(f"{split}: no task is complete for both {sides}.")
+                empty.append(_no_task(split, *(short(kind, side.name) for side in pair.sides)))
             else:
                 differences.append(difference)
+    not_compared = _not_compared(paired, differences, splits)
+    without_task = [*dict.fromkeys([*empty, *not_compared])]
     if not differences:
-        raise PipelineError(f"nothing to compare: {empty[0].removesuffix('.')}")
+        why = without_task[0] if without_task else f"no verdict on {', '.join(splits)}"
+        raise PipelineError(f"nothing to compare: {why.removesuffix('.')}; {paired.existing}")
+    notes = [*_on_random_parts(reader, paired_runs), *without_task]
     # Holm's correction covers all differences of the comparison.
     adjusted = rules.holm([difference.paired.p_value for difference in differences])
     corrected = tuple(replace(each, p_adjusted=p_value) for each, p_value in zip(differences, adjusted, strict=True))
-    return ComparisonResult(kind, score, corrected, (*_on_random_parts(reader, paired_runs), *empty))
+    return ComparisonResult(kind, score, corrected, tuple(notes), tuple(not_compared))
+
+
+def _no_task(split: str, first: str, second: str) -> str:
+    return f"{split}: no task is complete for both {first} and {second}."
+
+
+def _not_compared(paired: PairedRuns, differences: Iterable[ScoreDifference], splits: Sequence[str]) -> list[str]:
+    """Return a sentence for each other name and chosen split with verdicts, but without a difference from the first."""
+    compared = {(difference.pair.sides[1].name, difference.split) for difference in differences}
+    first, *others = paired.names
+    sentences = []
+    for other in others:
+        expected = paired.expected_splits[first] | paired.expected_splits[other]
+        for split in splits:
+            if split in expected and (other, split) not in compared:
+                sentences.append(_no_task(split, short(paired.kind, first), short(paired.kind, other)))
+    return sentences
 
 
 def _on_random_parts(reader: Reader, paired_runs: Iterable[ModelRunPair]) -> list[str]:
@@ -107,9 +137,9 @@ def _on_random_parts(reader: Reader, paired_runs: Iterable[ModelRunPair]) -> lis
     return [f"Evaluated only until all comparisons were settled: {stopped}. {note}"] if stopped else []
 
 
-def short(kind: Kind, side: Side) -> str:
+def short(kind: Kind, name: str) -> str:
     """Return the name of a side; only the beginning of a hash."""
-    return side.name[:12] if kind in {"template", "revision"} else side.name
+    return name[:12] if kind in {"template", "revision"} else name
 
 
 def _difference(pair: ModelRunPair, split: str, wanted: pl.DataFrame) -> ScoreDifference | None:
@@ -132,7 +162,7 @@ _DECISIONS = {1.0: "met", 0.5: "partly met", 0.0: "not met"}
 
 def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
     """Return a difference as a sentence."""
-    first, second = (short(result.kind, side) for side in difference.pair.sides)
+    first, second = (short(result.kind, side.name) for side in difference.pair.sides)
     where, gap = f"on {difference.split}{where_in(result, difference)}", difference.paired.difference or 0.0
     n_tasks, n_differing = difference.paired.n_tasks, n_unequal(difference)
     if not n_differing:
@@ -241,15 +271,40 @@ def rows_of(result: ComparisonResult) -> list[Row]:
             **asdict(each.paired), "no_interval": why_no_interval(each), "n_tasks_wanted": len(each.wanted),
             "p_adjusted": each.p_adjusted, "is_significant": rules.is_significant(each.p_adjusted),
             "sentence": sentence(result, each), "notes": list(each.pair.notes), "notes_on_all": notes_on_all(result),
+            "not_compared": list(result.not_compared),
             **{
                 f"{prefix}_{name}": value
                 for prefix, side in zip(("first", "second"), each.pair.sides, strict=True)
                 for name, value in asdict(side.model_run).items()
-                if name != "model_run_id"
+                if name not in {"model_run_id", "splits", "current_splits"}
             },
         }
         for each in result.differences
     ]  # fmt: skip
+
+
+def subject(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return one line that says what rows of differences compare: names, vintages, models, judges and splits."""
+    vintages_by_name: dict[str, list[str]] = {}
+    for row in rows:
+        for side in ("first", "second"):
+            vintages_by_name.setdefault(row[side], []).append(row[f"{side}_vintage"])
+    vintages = {name: some(of_name) for name, of_name in vintages_by_name.items()}
+    is_same = len(set(vintages.values())) == 1
+    first, *others = (
+        name if is_same or name == of_name or name.endswith(f"@{of_name}") else f"{name} (vintage {of_name})"
+        for name, of_name in vintages.items()
+    )
+    parts = [f"Comparing {first} with {some(others)}"]
+    if is_same:
+        parts.append(f"in vintage {vintages[rows[0]['first']]}")
+    kind = rows[0]["kind"]
+    if kind != "model":
+        parts.append(f"responses of {some(row['first_model'] for row in rows)}")
+    if kind != "judge":
+        parts.append(f"judged by {some(row['first_judge'] for row in rows)}")
+    parts.append(f"on {some(row['split'] for row in rows)}")
+    return ", ".join(parts) + "."
 
 
 def with_verdicts(row: Row, verdicts: Row) -> Row:
@@ -288,7 +343,7 @@ def _labels(result: ComparisonResult, difference: ScoreDifference) -> Row:
 
     `where` holds the attributes that both sides share and that vary between differences.
     """
-    first, second = (short(result.kind, side) for side in difference.pair.sides)
+    first, second = (short(result.kind, side.name) for side in difference.pair.sides)
     where = where_in(result, difference).removeprefix(", ") or None
     return {"kind": result.kind, "first": first, "second": second, "where": where, "split": difference.split}
 

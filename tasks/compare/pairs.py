@@ -1,7 +1,7 @@
 """The sides of a comparison: names, their model runs, and the pairs of runs that are compared."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from itertools import product
 from operator import attrgetter
@@ -11,7 +11,9 @@ import sql
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.identity import BASE_VINTAGE, EVERY_VINTAGE
 from tasks.rules.text.characters import did_you_mean, hint_on
+from tasks.rules.text.numbers import some
 from warehouse import Reader
 
 Kind = Literal["model", "judge", "template", "run", "vintage", "revision"]
@@ -33,9 +35,10 @@ _IDENTITY = (
 class Comparison:
     """A requested comparison: each other name is compared with the first, on the splits of a job.
 
-    If `kind` is None, it follows from the names. The models and judges that the job names, its data-set revision
-    (unless revisions are compared), and `vintage` select the model runs to pair. If `score` is None, it is the primary
-    one.
+    If `kind` is None, it follows from the names. A model can be named with a vintage (`label@vintage`). The models and
+    judges that the job names, its data-set revision (unless revisions are compared), and `vintage` select the model
+    runs to pair: by default the current ones on each split, with `all` those of every vintage. In any other vintage,
+    models that are not sampled every night stand with their base responses. If `score` is None, it is the primary one.
     """
 
     job: Job
@@ -50,7 +53,8 @@ class Comparison:
 class ModelRun:
     """A configured model, sampled in one vintage, under one judge configuration.
 
-    `is_by_judge` is false for labels of people.
+    `is_by_judge` is false for labels of people. `splits` have verdicts of it; on `current_splits` its vintage is the
+    model's current one. If hard tasks are compared, both are names of own hard selections.
     """
 
     model_run_id: int
@@ -67,23 +71,41 @@ class ModelRun:
     is_by_judge: bool
     responded_at: datetime
     judged_at: datetime
+    splits: frozenset[str]
+    current_splits: frozenset[str]
+
+    @property
+    def in_vintage(self) -> str:
+        """The name of the model in this vintage."""
+        return f"{self.model}@{self.vintage}"
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A model run with its name in the comparison; of a pipeline run, only some tasks count (`only_tasks`)."""
+    """A model run with its name in the comparison; of a pipeline run, only some tasks count (`only_tasks`).
+
+    `is_dated` is true if a model is named with its vintage.
+    """
 
     name: str
     model_run: ModelRun
     only_tasks: frozenset[str] | None = None
+    is_dated: bool = False
+
+    def splits(self, *, is_current: bool) -> frozenset[str]:
+        """Return the splits on which it can be expected in a comparison, by default or of current vintages."""
+        if self.only_tasks is not None:
+            return frozenset()
+        return self.model_run.current_splits if is_current and not self.is_dated else self.model_run.splits
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRunPair:
-    """Two model runs that differ only in the compared property."""
+    """Two model runs that differ only in the compared property; `splits` are those to compare, or None for all."""
 
     sides: tuple[Side, Side]
     notes: tuple[str, ...] = ()
+    splits: frozenset[str] | None = None
 
 
 def score_name_of(benchmark: Benchmark, score: str | None) -> str:
@@ -111,6 +133,7 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
         kind: runs if kind == "run" else sorted({getattr(each, DIFFERING[kind][0]) for each in model_runs})
         for kind in KINDS
     }
+    known["model"] = list(dict.fromkeys([*known["model"], *sorted({each.in_vintage for each in model_runs})]))
     kinds, given = [kind for kind in KINDS if kind == comparison.kind] or KINDS, " and ".join(comparison.names)
     matches = {kind: [_matches(name, kind, known[kind]) for name in comparison.names] for kind in kinds}
     # A full name takes precedence over a prefix.
@@ -142,17 +165,33 @@ def _matches(name: str, kind: Kind, known: Sequence[str]) -> list[str]:
     return [each for each in known if each == name or (is_prefix and each.startswith(name))]
 
 
-def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPair]]:
-    """Return the kind of the comparison, and the pairs of model runs.
+@dataclass(frozen=True, slots=True)
+class PairedRuns:
+    """The pairs of model runs of a comparison: its kind, the names of its sides, and the pairs.
+
+    `expected_splits` are those on which each name has verdicts in the compared vintages. `existing` says in words what
+    is stored under the names, in any vintage.
+    """
+
+    kind: Kind
+    names: Sequence[str]
+    pairs: Sequence[ModelRunPair]
+    expected_splits: Mapping[str, frozenset[str]]
+    existing: str
+
+
+def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
+    """Return the pairs of model runs to compare.
 
     Raises:
         UsageError: the names do not determine a comparison, or an option has no match.
         PipelineError: no two model runs can be compared.
     """
-    job, vintage = comparison.job, comparison.vintage
-    every = model_runs(reader, job.settings.benchmark)
+    job = comparison.job
+    every = model_runs(reader, job.settings.benchmark, is_hard=comparison.is_hard)
     kind, names = resolved(reader, comparison, every)
-    if {"model": job.named_models, "judge": job.named_judges, "vintage": vintage}.get(kind):
+    vintage = None if comparison.vintage == EVERY_VINTAGE else comparison.vintage
+    if {"model": job.named_models, "judge": job.named_judges, "vintage": comparison.vintage}.get(kind):
         raise UsageError(f"--{kind}: {kind}s are compared; leave the option out")
     requested = [
         each
@@ -161,25 +200,102 @@ def pairs(reader: Reader, comparison: Comparison) -> tuple[Kind, list[ModelRunPa
         if (each.judge in job.named_judges if job.named_judges else each.is_by_judge or kind == "judge")
         and (kind == "revision" or each.dataset_revision == job.data.revision)
         and (not job.named_models or each.model in job.named_models)
-        and (not vintage or each.vintage == vintage)
+        and (kind != "run" or vintage in {None, each.vintage})
     ]
     of_names = _sides(reader, job.settings.benchmark, kind, requested, names)
+    dated = [side.name for side in of_names if side.is_dated]
+    if dated and comparison.vintage:
+        raise UsageError(f"--vintage {comparison.vintage}: {dated[0]} names its vintage; leave the option out")
     sides = {name: [side for side in of_names if side.name == name] for name in names}
-    paired = [pair for name in names[1:] for pair in _paired(kind, sides[names[0]], sides[name])]
+    if vintage is not None and kind != "run":
+        sides = {name: _standing(job, vintage, of_name) for name, of_name in sides.items()}
+    equal = _equal(kind, is_every=comparison.vintage == EVERY_VINTAGE)
+    is_current = comparison.vintage is None and kind not in {"run", "vintage"}
+    first, *others = sides.values()
+    if is_current:
+        paired = [pair for other in others for pair in _current_pairs(kind, first, other)]
+    else:
+        paired = [pair for other in others for pair in _paired(kind, first, other, equal)]
+    existing = "; ".join(_existing(kind, names, of_names))
     if not paired:
-        raise PipelineError(_nothing(kind, names, sides))
-    return kind, paired
+        raise PipelineError("; ".join(filter(None, [_nothing(kind, sides, vintage, equal), existing])))
+    expected_splits = {
+        name: frozenset(split for side in of_name for split in side.splits(is_current=is_current))
+        for name, of_name in sides.items()
+    }
+    return PairedRuns(kind, names, paired, expected_splits, existing)
 
 
-def model_runs(reader: Reader, benchmark: str) -> list[ModelRun]:
-    """Return the model runs of a benchmark that have a verdict.
+def _current_pairs(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> list[ModelRunPair]:
+    """Return the pairs of one name with another in current vintages, each with its splits."""
+    pair_by_sides: dict[tuple[Side, Side], ModelRunPair] = {}
+    for split in sorted({split for side in (*first, *second) for split in side.model_run.splits}):
+        for pair in _paired(kind, *_current(kind, first, second, split), _equal(kind)):
+            known = pair_by_sides.get(pair.sides, replace(pair, splits=frozenset()))
+            splits = frozenset({*(known.splits or ()), split})
+            pair_by_sides[pair.sides] = replace(known, splits=splits)
+    return [*pair_by_sides.values()]
+
+
+def _standing(job: Job, vintage: str, sides: Sequence[Side]) -> list[Side]:
+    """Return the sides that stand in a vintage: those of it, and the base ones of pinned models that have none of it.
+
+    A model is pinned if its configuration says so, or if it is not configured and has no other responses.
+    """
+    resampling = {model.label: model.resample for model in job.settings.models}
+    vintages: dict[str, set[str]] = {}
+    for side in sides:
+        vintages.setdefault(side.model_run.model, set()).add(side.model_run.vintage)
+    standing = []
+    for side in sides:
+        of_model = vintages[side.model_run.model]
+        is_pinned = resampling.get(side.model_run.model, "never" if of_model == {BASE_VINTAGE} else "") == "never"
+        stands_in = is_pinned and vintage not in of_model and side.model_run.vintage == BASE_VINTAGE
+        if stands_in or side.model_run.vintage == vintage:
+            standing.append(side)
+    return standing
+
+
+def _current(kind: Kind, first: Sequence[Side], second: Sequence[Side], split: str) -> tuple[list[Side], list[Side]]:
+    """Return the sides whose vintages are compared on a split.
+
+    Models are compared in the current vintage of each, unless a name has a vintage. All else is compared on the same
+    responses: in the vintage of a model that is current on most of the sides that have it, else in the latest one.
+    """
+    sides = [side for side in (*first, *second) if split in side.model_run.splits]
+    current = [side for side in sides if split in side.model_run.current_splits]
+    if kind == "model":
+        compared = [side for side in sides if side in current or side.is_dated]
+    else:
+        compared = []
+        equal = [name for name in _equal(kind) if name != "vintage"]
+        for group in _grouped(sides, *equal).values():
+            by_vintage = _grouped(group, "vintage")
+            shared = [of_vintage for of_vintage in by_vintage.values() if len({side.name for side in of_vintage}) > 1]
+            if shared:
+                preferred = max(shared, key=lambda of_vintage: _preference(of_vintage, current))
+                compared += preferred
+    return [side for side in compared if side in first], [side for side in compared if side in second]
+
+
+def _preference(sides: Sequence[Side], current: Sequence[Side]) -> tuple[int, datetime]:
+    """Return the number of current sides, and the time of the last response."""
+    n_current = sum(side in current for side in sides)
+    return n_current, max(side.model_run.responded_at for side in sides)
+
+
+def model_runs(reader: Reader, benchmark: str, *, is_hard: bool = False) -> list[ModelRun]:
+    """Return the model runs of a benchmark that have a verdict; `is_hard` is about their splits.
 
     Raises:
         PipelineError: no model run has a verdict.
     """
-    rows = reader.rows(sql.read("queries/compare/model_runs"), {"benchmark": benchmark})
+    rows = reader.rows(sql.read("queries/compare/model_runs"), {"benchmark": benchmark, "is_hard": is_hard})
     if not rows:
         raise PipelineError(f"nothing to compare: no verdict on {benchmark} yet; run `prbench run` first")
+    for row in rows:
+        row["splits"] = frozenset(row["splits"])
+        row["current_splits"] = frozenset(row["current_splits"])
     return [ModelRun(**{field.name: row[field.name] for field in fields(ModelRun)}) for row in rows]
 
 
@@ -191,9 +307,15 @@ def _grouped(sides: Iterable[Side], *equal: str) -> dict[Any, list[Side]]:
     return groups
 
 
-def _equal(kind: Kind) -> list[str]:
-    """Return the attributes that must be equal on both sides: all except the compared property."""
-    return [name for name in _IDENTITY if name not in DIFFERING[kind]]
+def _equal(kind: Kind, *, is_every: bool = False) -> list[str]:
+    """Return the attributes that must be equal on both sides: all except the compared property.
+
+    Models are compared in the vintages that were chosen for each, unless every vintage is compared by itself.
+    """
+    differing = DIFFERING[kind]
+    if kind == "model" and not is_every:
+        differing = (*differing, "vintage")
+    return [name for name in _IDENTITY if name not in differing]
 
 
 def _sides(
@@ -202,6 +324,10 @@ def _sides(
     """Return the model runs as sides, named by the attribute of this kind; `names` selects some."""
     if kind != "run":
         named = [Side(getattr(each, DIFFERING[kind][0]), each) for each in every]
+        if kind == "model":
+            labels = {each.model for each in every}
+            dated = [each for each in every if names is not None and each.in_vintage not in labels]
+            named += [Side(each.in_vintage, each, is_dated=True) for each in dated]
         return [side for side in named if names is None or side.name in names]
     by_id = {each.model_run_id: each for each in every}
     parameters = {"benchmark": benchmark, "runs": None if names is None else list(names)}
@@ -212,10 +338,10 @@ def _sides(
     ]
 
 
-def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> Iterator[ModelRunPair]:
-    """Yield the pairs of a name with another one, in the order of the model runs."""
-    of_second = _grouped(second, *_equal(kind))
-    for key, group in _grouped(first, *_equal(kind)).items():
+def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side], equal: Sequence[str]) -> Iterator[ModelRunPair]:
+    """Yield the pairs of a name with another one that are equal in some attributes, in the order of the model runs."""
+    of_second = _grouped(second, *equal)
+    for key, group in _grouped(first, *equal).items():
         others = of_second.get(key, [])
         if kind == "run":
             # Two pipeline runs on the same responses share their verdicts, because a verdict is stored once.
@@ -227,7 +353,9 @@ def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> Iterat
             by_template, with_template = (_grouped(sides, "template_hash") for sides in (group, others))
             shared = [(by_template[each], with_template[each]) for each in by_template if each in with_template]
             for both in shared or [(group, others)]:
-                yield _latest(*both)
+                pair = _latest(*both)
+                if len({side.model_run.model_run_id for side in pair.sides}) > 1:
+                    yield pair
 
 
 def _latest(first: Sequence[Side], second: Sequence[Side]) -> ModelRunPair:
@@ -239,12 +367,33 @@ def _latest(first: Sequence[Side], second: Sequence[Side]) -> ModelRunPair:
     return ModelRunPair((max(first, key=newest), max(second, key=newest)), notes)
 
 
-def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> str:
-    if absent := [name for name in names if not sides[name]]:
-        return f"nothing to compare: {absent[0]} has no verdict under these options"
-    words = [name.removesuffix("_hash").replace("config", "configuration").replace("_", " ") for name in _equal(kind)]
-    same = ", or worked on the same responses; compare runs of different vintages" if kind == "run" else ""
-    return f"nothing to compare: {' and '.join(names)} share no combination of {', '.join(words)}{same}"
+def _nothing(kind: Kind, sides: Mapping[str, Sequence[Side]], vintage: str | None, equal: Sequence[str]) -> str:
+    """Return the reason why there is nothing to compare."""
+    absent = next((name for name, of_name in sides.items() if not of_name), None)
+    ids = [{side.model_run.model_run_id for side in of_name} for of_name in sides.values()]
+    if absent is not None and vintage is not None:
+        why = f"{absent} has no verdict in vintage {vintage} under these options"
+    elif absent is not None:
+        why = f"{absent} has no verdict under these options"
+    elif kind == "model" and all(ids[0] & other for other in ids[1:]):
+        why = f"{' and '.join(sides)} are the same responses"
+    else:
+        words = [name.removesuffix("_hash").replace("config", "configuration") for name in equal]
+        why = f"{' and '.join(sides)} share no combination of {', '.join(words).replace('_', ' ')}"
+    if kind == "run" and absent is None:
+        why += ", or worked on the same responses; compare runs of different vintages"
+    return f"nothing to compare: {why}"
+
+
+def _existing(kind: Kind, names: Iterable[str], stored: Sequence[Side]) -> Iterator[str]:
+    """Yield for each name the vintages that it has verdicts in, or the models of a vintage, and their judges."""
+    for name in names:
+        runs = sorted((side.model_run for side in stored if side.name == name), key=attrgetter("responded_at"))
+        if runs:
+            listed = dict.fromkeys(each.model if kind in {"run", "vintage"} else each.vintage for each in runs)
+            judges = dict.fromkeys(each.judge for each in runs)
+            by = "" if kind == "judge" else f" by {some(judges)}"
+            yield f"{name} has verdicts {'of' if kind in {'run', 'vintage'} else 'in'} {some(listed)}{by}"
 
 
 def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> list[list[Side]]:

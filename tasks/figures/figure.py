@@ -238,6 +238,7 @@ class Figure:
         compute: computes rows that SQL cannot, from the scope and the figure's parameters.
         given: the figure's own parameters; others are shared by all queries.
         listed: selects the rows of the table, which is for reading: by default those on full splits; the CSV has all.
+        heading: a line above the table in a terminal that says what the current rows are about.
         notes: sentences about the current rows, below the charts.
         measured: values that `prbench aggregate` computes; a note says so if a row lacks them all.
         breakdown: the kind of label that it is about; the figure is left out if the data has no such label.
@@ -259,6 +260,7 @@ class Figure:
     compute: Callable[[Any, Mapping[str, Any]], list[dict[str, Any]]] | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
     listed: Callable[[Rows], Rows] = on_full_splits
+    heading: Callable[[Rows], str] | None = None
     notes: Callable[[Rows], Sequence[str]] | None = None
     measured: tuple[str, ...] = ()
     breakdown: str = ""

@@ -29,10 +29,6 @@ from warehouse import Reader
 _HEX = 16
 
 
-EVERY = "all"
-"""Selects the rows of all vintages."""
-
-
 def task_key(task_id: str) -> str:
     """Return the name of a task."""
     return digest("task", task_id)[:_HEX]

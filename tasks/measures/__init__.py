@@ -79,6 +79,14 @@ MEASURES = (
         key=f"{_JUDGED}, arrangement, compared_with, measure_of, breakdown, label",
     ),
     CONDITION,
+    Measure(
+        "lead",
+        figures="intermediate.lead_figures",
+        values="intermediate.lead_values",
+        columns="task_id, leader_value, value",
+        compute=scores.lead_test,
+        method=intervals.METHOD,
+    ),
     LABELS,
     Measure(
         "failing_rate", "intermediate.prediction_figures", "intermediate.check_outcomes",

@@ -1,4 +1,7 @@
-"""Intervals of leaderboards, tests of differences between conditions, and scores corrected by people's labels."""
+"""Intervals of leaderboards, paired tests, and scores corrected by people's labels.
+
+The tests are of differences between conditions, and from the first model of a board.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +12,7 @@ from numpy.typing import NDArray
 
 from tasks.measures.measure import Columns, MeasureResult, Results, Row
 from tasks.rules.statistics import debiased
-from tasks.rules.statistics.comparison import paired_difference
+from tasks.rules.statistics.comparison import PairedDifference, paired_difference
 from tasks.rules.statistics.intervals import Draws, Floats, draws, few_to_rest_on, ratio_intervals, repeated_interval
 
 
@@ -50,8 +53,16 @@ def trial_means(_: Sequence[Row], values: Columns) -> Iterator[Results]:
 def condition_test(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     """Yield the test of a difference from the baseline, by the rule of `prbench diff`."""
     test = paired_difference(values["baseline_value"], values["value"])
-    of_mean = (test.difference, test.ci_low, test.ci_high, test.p_value, test.n_differing, test.is_small)
-    yield {"difference": MeasureResult(*of_mean), "smallest_detectable": MeasureResult(test.smallest_detectable)}
+    yield {"difference": _difference(test), "smallest_detectable": MeasureResult(test.smallest_detectable)}
+
+
+def lead_test(_: Sequence[Row], values: Columns) -> Iterator[Results]:
+    """Yield the test of a difference from the first model of a board, by the rule of `prbench diff`."""
+    yield {"lead": _difference(paired_difference(values["leader_value"], values["value"]))}
+
+
+def _difference(test: PairedDifference) -> MeasureResult:
+    return MeasureResult(test.difference, test.ci_low, test.ci_high, test.p_value, test.n_differing, test.is_small)
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,9 +104,10 @@ class Results(AbstractContextManager["Results"]):
             UsageError: there is no such score, breakdown, model, judge or vintage.
         """
         from tasks.figures.leaderboard import chosen
-        from tasks.figures.scope import EVERY, Scope
+        from tasks.figures.scope import Scope
+        from tasks.rules.identity import EVERY_VINTAGE
 
-        job = self._narrowed(models, judges, () if vintage in {None, EVERY} else (vintage,))
+        job = self._narrowed(models, judges, () if vintage in {None, EVERY_VINTAGE} else (vintage,))
         with self._reader() as reader:
             scope = Scope(job, reader, vintage, is_hard=is_hard, score=score)
             figure, given = chosen(scope, by)

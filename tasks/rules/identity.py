@@ -14,6 +14,8 @@ from typing import Any
 DIGEST_HEX = 32
 BASE_VINTAGE = "base"
 """The vintage of a sampling that is not tied to a date."""
+EVERY_VINTAGE = "all"
+"""Selects the rows of all vintages."""
 IMPORTED = "imported"
 """The configuration or template hash of imported rows."""
 

@@ -27,7 +27,8 @@ select
     model_run_costs.is_judged, hiding_runs.may_hide_failures, ranks.rank, ranks.rank_low,
     ranks.rank_high, ranks.n_tasks_ranked, current_vintages.is_latest,
     current_vintages.first_response_at,
-    ranks.latest_rank, ranks.latest_rank_low, ranks.latest_rank_high, ranks.n_tasks_latest_ranked
+    ranks.latest_rank, ranks.latest_rank_low, ranks.latest_rank_high, ranks.n_tasks_latest_ranked,
+    ranks.may_be_first, ranks.latest_may_be_first
 from intermediate.mean_scores
 inner join intermediate.score_intervals as own using (figure_id)
 inner join (

@@ -3,19 +3,20 @@
 --
 -- A measure is valid for these values only, so a join must also compare `basis`.
 -- The column of the value has the measure's name; others add `_ci_low`,
--- `_ci_high`, `_n`, `_is_small` and `_note`. Only columns that other models read
+-- `_ci_high`, `_p_value`, `_n`, `_is_small` and `_note`. Only columns that other models read
 -- as `measured.<name>` exist.
 --
 -- built as: table
 -- depends on: measures
 select figure_id, basis,
     columns('(.*)_value') as '\1',
-    columns('.*_(ci_low|ci_high|n|is_small|note)$')
+    columns('.*_(ci_low|ci_high|p_value|n|is_small|note)$')
 from measures
 pivot (
     any_value(value) as value,
     any_value(ci_low) as ci_low,
     any_value(ci_high) as ci_high,
+    any_value(p_value) as p_value,
     any_value(n) as n,
     any_value(is_small) as is_small,
     any_value(note) as note

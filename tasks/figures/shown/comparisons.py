@@ -6,7 +6,7 @@ They show conditions (a model compared with its baseline) and comparisons that e
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tasks.compare.differences import apart, compare, rows_of, with_verdicts
+from tasks.compare.differences import apart, compare, rows_of, subject, with_verdicts
 from tasks.compare.pairs import Comparison
 from tasks.figures import charts
 from tasks.figures.figure import Column, Figure, Kind, Page, Row, Rows, columns, grouped
@@ -89,6 +89,7 @@ DIFF = Figure(
     "smallest_detectable first_mean second_mean n_compared n_flips n_flips_lost",
     headings={"n_compared": "Criteria: compared"},
     compute=_part("differences"),
+    heading=subject,
     notes=_sentences,
     essential="first second difference ci_low p_adjusted",
     boards="where split",

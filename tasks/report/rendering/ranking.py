@@ -1,7 +1,7 @@
 """The ranking: leaders and ties, and boards with the models of each split in order and scores of the paper.
 
-A model is tied with the leader if the intervals allow it to be first (`rank_low`). Boards are HTML with a line for each
-model. The interval in a line is inline SVG, so it shows without scripts and on paper.
+A model is tied with the leader unless a paired test shows the leader ahead (`may_be_first`). Boards are HTML with a
+line for each model. The interval in a line is inline SVG, so it shows without scripts and on paper.
 """
 
 import math
@@ -141,7 +141,7 @@ def _highest(split: str, rows: Rows) -> str:
 def _leader(split: str, rows: Rows) -> str:
     best = min(row["rank"] for row in rows)
     first = [row for row in rows if row["rank"] == best]
-    tied = [row["model"] for row in rows if row["rank"] != best and row["rank_low"] == 1]
+    tied = [row["model"] for row in rows if row["rank"] != best and row["may_be_first"]]
     ties = f"tied with {some(tied, _NAMED)}" if tied else "no other model is tied" if rows[1:] else "the only model"
     names, verb = some((row["model"] for row in first), _NAMED), "leads" if len(first) == 1 else "lead"
     # Ranks may compare fewer tasks than scores, so the leader's score is not always the highest.
@@ -205,7 +205,7 @@ def _lines(rows: Rows, references: Sequence[Reference], at: Callable[[float], st
 
 def _drawn(row: Row, at: Callable[[float], str], axis: Iterable[float]) -> Row:
     """Return the columns of a line that are made of others."""
-    kind = "quoted" if isinstance(row["model"], Markup) else "tied" if row["rank_low"] == 1 else ""
+    kind = "quoted" if isinstance(row["model"], Markup) else "tied" if row["may_be_first"] else ""
     low, high, mean, best, worst = (row[name] for name in ("ci_low", "ci_high", "mean_score", "rank_low", "rank_high"))
     interval = None if low is None or mean is None else f"{number(low)} to {number(high)}"
     parts = [_GRID.format(at(value)) for value in axis]

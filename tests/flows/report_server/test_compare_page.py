@@ -64,7 +64,7 @@ def cells(drawn: PageFigure) -> list[list[str]]:
 
 
 def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations(job: Job) -> None:
-    flips = cells(shown(job, of="model", first="a", second="b")["diff_flips"])
+    flips = cells(shown(job, of="model", first="a", second="b", vintage="base")["diff_flips"])
 
     assert [
         ["−10.00", "not met", "met", "−1.111", "t4", "why in a: 0.0", "why in b: 1"],
@@ -116,7 +116,7 @@ def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Read
     ({"of": "model", "first": "a", "second": "nobody"}, "nobody: no model with verdicts has this name"),
     ({"of": "model", "first": "a", "second": "a"}, "a: given twice"),
     ({"of": "model", "first": "a", "second": "alone"},
-     "nothing to compare: a and alone share no combination of dataset revision, vintage, judge, judge configuration"),
+     "nothing to compare: a and alone share no combination of dataset revision, judge, judge configuration"),
     ({"of": "model", "first": "a", "second": "b", "split": "nowhere"}, "the chosen splits have no admitted task"),
     ({"of": "model", "first": "a", "second": "b", "judge": "nobody"}, "a has no verdict under these options"),
 ])  # fmt: skip
@@ -125,6 +125,34 @@ def test_an_impossible_comparison_shows_its_reason_and_choices(job: Job, choices
 
     assert page.fields
     assert trouble in (page.trouble or "")
+
+
+def test_models_begin_in_their_current_vintages_and_another_one_can_be_chosen(job: Job) -> None:
+    page = compare_page(job, {"of": "model", "first": "a", "second": "b"}, Path("nowhere"))
+    [vintage] = [field for field in page.fields if field.name == "vintage"]
+
+    assert vintage.chosen == ""
+    assert [*vintage.options] == [
+        ("", "current"), ("all", "all"), ("2026-10-02", "2026-10-02"), ("base", "base"),
+    ]  # fmt: skip
+    assert "why in a: 1" in page.figures[1].table
+    assert "why in a: 1.0" in shown(job, of="model", first="a", second="b", vintage="base")["diff_flips"].table
+
+
+def test_vintages_begin_with_the_current_one_even_if_an_earlier_one_was_completed_later(tmp_path: Path) -> None:
+    """The base responses were completed after the night, which remains the current vintage."""
+    first, *later = RUBRICS
+    completed = {"created_at": at(9)}
+    with reading(
+        tmp_path / "data", tasks_of(RUBRICS), judged({first: ALL_MET[first]}, "a"),
+        judged({task: ALL_MET[task] for task in later}, "a", of_response=completed),
+        judged(MIXED, "a", of_response=NIGHT),
+    ):  # fmt: skip
+        data = DataRevision(name="made up", revision=REVISION, splits=("finance",))
+        job = job_on("sample", tmp_path / "data").looking_up(lambda: data)
+        page = compare_page(job, {"of": "vintage"}, Path("nowhere"))
+
+    assert [field.chosen for field in page.fields[:2]] == ["base", "2026-10-02"]
 
 
 @pytest.mark.parametrize("given", [{"of": "password"}, {"first": "only one"}])

@@ -83,7 +83,9 @@ def changes(first: Decisions, second: Decisions) -> list[Fraction]:
 
 def ask(reader: Reader, *names: str, revision: str = REVISION, **options: Any) -> ComparisonResult:
     named = {f"named_{name}": options.pop(name, None) for name in ("models", "judges")}
-    job = job_on("unused", Path("unused"), dataset={"source": "unused", "splits": ["finance"]}).model_copy(update=named)
+    dataset = {"source": "unused", "splits": options.pop("splits", ["finance"])}
+    models = options.pop("configured", [])
+    job = job_on("unused", Path("unused"), dataset=dataset, models=models).model_copy(update=named)
     data = DataRevision(name="unused", revision=revision, splits=("finance",))
     return compare(reader, Comparison(job.looking_up(lambda: data), names, **options))
 

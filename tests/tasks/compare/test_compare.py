@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import sql
-from tasks.compare.differences import decision
+from tasks.compare.differences import ComparisonResult, decision, rows_of, subject
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import REVISION, Fill, Rows, admitted, at, criterion, reading, response, row, verdict
 from tests.tasks.compare import comparisons
@@ -136,18 +136,150 @@ def test_unclear_names_fail(sittings: Reader, names: tuple[str, ...], options: d
         ask(sittings, *names, **options)
 
 
-def test_models_are_compared_under_one_judging_and_in_one_vintage_only(sittings: Reader) -> None:
-    for other in ("elsewhere", "only-later"):
-        with pytest.raises(PipelineError, match=r"nothing to compare: only-base and .* share no combination") as error:
-            ask(sittings, "only-base", other)
-        assert 1 == error.value.exit_code
-    assert ["base", "later"] == [d.pair.sides[0].model_run.vintage for d in ask(sittings, "a", "b").differences]
+def vintages_in(result: ComparisonResult) -> list[tuple[str, str]]:
+    """The vintages of both sides of each difference."""
+    pairs = [difference.pair.sides for difference in result.differences]
+    return [(first.model_run.vintage, second.model_run.vintage) for first, second in pairs]
+
+
+def test_models_are_compared_under_one_judging_only(sittings: Reader) -> None:
+    with pytest.raises(
+        PipelineError, match="nothing to compare: only-base and elsewhere share no combination"
+    ) as error:
+        ask(sittings, "only-base", "elsewhere")
+
+    assert error.value.exit_code == 1
+    assert str(error.value).endswith(
+        "; only-base has verdicts in base by a-judge; elsewhere has verdicts in base by other"
+    )
+
+
+def test_models_are_compared_in_the_current_vintage_of_each(sittings: Reader) -> None:
+    assert vintages_in(ask(sittings, "a", "b")) == [("later", "later")]
+    assert vintages_in(ask(sittings, "a", "only-base")) == [("later", "base")]
+    assert vintages_in(ask(sittings, "only-base", "only-later")) == [("base", "later")]
+
+
+def test_every_vintage_is_compared_by_itself_if_all_are_requested(sittings: Reader) -> None:
+    result = ask(sittings, "a", "b", vintage="all")
+
+    assert vintages_in(result) == [("base", "base"), ("later", "later")]
+    with pytest.raises(
+        PipelineError, match="only-base and only-later share no combination of dataset revision, vintage"
+    ):
+        ask(sittings, "only-base", "only-later", vintage="all")
+
+
+def test_a_pinned_model_stands_in_every_vintage_with_its_base(sittings: Reader) -> None:
     [later] = ask(sittings, "a", "b", vintage="later").differences
-    assert pytest.approx(float(mean(changes(MIXED, WORSE_IN_RISK)))) == later.paired.difference
+
+    assert later.paired.difference == pytest.approx(float(mean(changes(MIXED, WORSE_IN_RISK))))
+    assert vintages_in(ask(sittings, "a", "only-base", vintage="later")) == [("later", "base")]
+
+
+def test_a_model_that_lacks_a_vintage_is_pinned_by_its_configuration_or_if_it_has_no_other_than_base(
+    sittings: Reader,
+) -> None:
+    """The model `a` was sampled in other vintages, so it is not pinned unless the configuration says so."""
+    nightly = {"name": "openai/only-base", "label": "only-base", "resample": "nightly"}
+    pinned = {"name": "openai/a", "label": "a"}
+    missing = "nothing to compare: {} has no verdict in vintage tonight under these options"
+
+    with pytest.raises(PipelineError, match=missing.format("a")) as error:
+        ask(sittings, "night", "a", vintage="tonight")
+    with pytest.raises(PipelineError, match=missing.format("only-base")):
+        ask(sittings, "night", "only-base", vintage="tonight", configured=[nightly])
+
+    assert "; a has verdicts in base, later by a-judge" in str(error.value)
+    assert vintages_in(ask(sittings, "night", "a", vintage="tonight", configured=[pinned])) == [("tonight", "base")]
+
+
+def test_a_model_can_be_named_with_a_vintage(sittings: Reader) -> None:
+    [difference] = ask(sittings, "a@base", "a@later").differences
+
+    assert [side.name for side in difference.pair.sides] == ["a@base", "a@later"]
+    assert difference.paired.difference == pytest.approx(float(mean(changes(ALL_MET, MIXED))))
+    assert vintages_in(ask(sittings, "a@base", "b")) == [("base", "later")]
+
+
+@pytest.mark.parametrize(("names", "options", "message"), [
+    (("a@base", "a@tonight"), {}, "a@base and a@tonight: each must be a model"),
+    (("a", "a@later"), {}, "nothing to compare: a and a@later are the same responses"),
+    (("a@base", "b"), {"vintage": "later"}, "--vintage later: a@base names its vintage; leave the option out"),
+])  # fmt: skip
+def test_impossible_names_with_a_vintage_fail(
+    sittings: Reader, names: tuple[str, ...], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(PipelineError, match=message):
+        ask(sittings, *names, **options)
+
+
+def test_a_label_in_full_is_meant_before_a_label_with_a_vintage(published: Fill) -> None:
+    reader = published(
+        tasks_of(RUBRICS), judged(ALL_MET, "a"), judged(ALL_MET, "a", of_response={"vintage": "later"}),
+        judged(MIXED, "a@later"),
+    )  # fmt: skip
+
+    [difference] = ask(reader, "a", "a@later", vintage="base").differences
+
+    assert difference.pair.sides[1].model_run.model == "a@later"
+    assert difference.pair.sides[1].model_run.vintage == "base"
+
+
+def test_judges_are_compared_in_the_current_vintage_of_a_model_or_else_the_latest_that_both_judged(
+    published: Fill,
+) -> None:
+    later = {"vintage": "later", "created_at": at(5)}
+    latest = {"vintage": "latest", "created_at": at(9)}
+    by_other = [
+        judged(decisions, model, of_response=of_response, judge="other")["verdicts"]
+        for decisions, model, of_response in ((MIXED, "a", later), (MIXED, "b", {}), (MIXED, "b", later))
+    ]
+    reader = published(
+        tasks_of(RUBRICS), judged(ALL_MET, "a"), judged(ALL_MET, "a", of_response=later),
+        judged(ALL_MET, "a", of_response=latest), judged(ALL_MET, "b"), judged(ALL_MET, "b", of_response=later),
+        *({"verdicts": verdicts} for verdicts in by_other),
+    )  # fmt: skip
+
+    result = ask(reader, "a-judge", "other")
+
+    assert [(each.pair.sides[0].model_run.model, *vintages) for each, vintages in zip(
+        result.differences, vintages_in(result), strict=True
+    )] == [("a", "later", "later"), ("b", "later", "later")]  # fmt: skip
+
+
+def test_the_subject_of_a_comparison_names_models_vintages_judges_and_splits(sittings: Reader) -> None:
+    subjects = [
+        subject(rows_of(ask(sittings, *names)))
+        for names in (("a", "b"), ("a", "b", "only-base"), ("a@base", "a@later"), ("base", "later"))
+    ]
+
+    assert subjects == [
+        "Comparing a with b, in vintage later, judged by a-judge, on finance.",
+        "Comparing a (vintage later) with b (vintage later), only-base (vintage base), judged by a-judge, on finance.",
+        "Comparing a@base with a@later, judged by a-judge, on finance.",
+        "Comparing base with later, responses of a, b, judged by a-judge, on finance.",
+    ]
+
+
+def test_a_split_on_which_only_one_model_has_verdicts_is_named(published: Fill) -> None:
+    legal = {f"law-{number}": [(10, "Accuracy")] for number in range(3)}
+    everywhere = {**RUBRICS, **legal}
+    met = {task: [1.0 if weight > 0 else 0.0 for weight, _ in rubric] for task, rubric in everywhere.items()}
+    tasks = tasks_of(everywhere)
+    for member in tasks["split_members"]:
+        member["split"] = "legal" if member["task_id"] in legal else "finance"
+    reader = published(tasks, judged(met, "a", rubrics=everywhere), judged(MIXED, "b"))
+
+    result = ask(reader, "a", "b", splits=["finance", "legal"])
+
+    assert [difference.split for difference in result.differences] == ["finance"]
+    assert result.not_compared == ("legal: no task is complete for both a and b.",)
+    assert ask(reader, "a", "b").not_compared == ()
 
 
 def test_of_a_model_that_was_configured_again_the_latest_responses_count(sittings: Reader) -> None:
-    [difference] = ask(sittings, "a", "twice").differences
+    [difference] = ask(sittings, "a", "twice", vintage="base").differences
     assert "new" == difference.pair.sides[1].model_run.model_config_hash
     assert 0 == difference.paired.difference
     assert any("twice has 2 configurations" in note for note in difference.pair.notes)

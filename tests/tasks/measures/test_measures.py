@@ -77,7 +77,7 @@ def test_every_measure_has_its_columns_beside_the_others(warehouse: Warehouse) -
 
 
 def test_every_measure_that_a_model_reads_is_named_in_the_code_that_computes_it() -> None:
-    read = re.compile(r"\bmeasured\.([a-z]\w*?)(?:_ci_low|_ci_high|_n|_is_small|_note)?\b")
+    read = re.compile(r"\bmeasured\.([a-z]\w*?)(?:_ci_low|_ci_high|_p_value|_n|_is_small|_note)?\b")
     names = {name for model in sql.models() for name in read.findall(model.query)}
     files = chain(Path("tasks/measures").rglob("*.py"), Path("tasks/rules").rglob("*.py"))
     code = "".join(path.read_text() for path in files)

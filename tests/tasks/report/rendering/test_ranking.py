@@ -14,10 +14,10 @@ from tasks.run.judge_configs import judge_target
 
 
 def row(model: str, rank: int | None, **more: Any) -> dict[str, Any]:
-    """A row of a leaderboard, for a model whose interval allows only its own rank."""
+    """A row of a leaderboard, for a model whose interval allows only its own rank, and that is tied with no other."""
     usual = {
         "model": model, "rank": rank, "judge_config": "j", "split": "finance", "is_own_hard": False, "rank_low": rank,
-        "mean_score": 1 - (rank or 0) / 10,
+        "mean_score": 1 - (rank or 0) / 10, "may_be_first": rank == 1,
     }  # fmt: skip
     return usual | more
 
@@ -26,7 +26,7 @@ HARD = [row("bob", 1, split="hard"), row("cy", 1, split="mine", is_own_hard=True
 
 
 @pytest.mark.parametrize(("rows", "sentence"), [
-    ([row("ada", 1), row("bob", 2, rank_low=1), row("cy", 3)],
+    ([row("ada", 1), row("bob", 2, may_be_first=True), row("cy", 3)],
      "ada leads on finance with 0.900, ahead by 0.100 (tied with bob)."),
     ([row("ada", 1), row("bob", 3)], "ada leads on finance with 0.900, ahead by 0.200 (no other model is tied)."),
     # Ranked on fewer tasks than it has a score on.

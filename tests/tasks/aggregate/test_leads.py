@@ -1,0 +1,83 @@
+"""The models that could be first: those that the paired test does not show behind the first of their board."""
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.kit import Rows, aggregated, at, combined, values_in
+from tests.tasks.compare.comparisons import Rubric, judged, tasks_of
+
+WEIGHTS = [2**position for position in range(10)]
+RUBRICS: dict[str, Rubric] = {f"t{number:02d}": [(weight, "Accuracy") for weight in WEIGHTS] for number in range(60)}
+DIFFICULTIES = {task: random.Random(task).uniform(300, 900) for task in RUBRICS}
+
+
+def model_behind(points: float, name: str, *, noise: float = 20, tasks: Any = tuple(RUBRICS), **more: Any) -> Rows:
+    """A model whose score on each task is the task's own, less some points of 1023 and a little noise."""
+    decisions = {}
+    for task in tasks:
+        dice = random.Random(f"{task} {name}")
+        points_met = round(DIFFICULTIES[task] - points + dice.uniform(-noise, noise))
+        decisions[task] = [float(bool(points_met & weight)) for weight in WEIGHTS]
+    return judged(decisions, name, rubrics=RUBRICS, **more)
+
+
+def first_ones(folder: Path, *models: Mapping[str, Any], column: str = "latest_may_be_first") -> dict[str, Any]:
+    warehouse = aggregated(folder, combined(tasks_of(RUBRICS), *models))
+    query = f"select model, {column} from leaderboard where is_primary order by model"
+    return dict(values_in(warehouse.root, query))
+
+
+def test_a_model_that_the_paired_test_shows_behind_could_not_be_first_though_the_intervals_overlap(
+    tmp_path: Path,
+) -> None:
+    models = (model_behind(0, "leader"), model_behind(60, "behind"), model_behind(1, "beside"))
+
+    assert first_ones(tmp_path / "data", *models) == {"behind": False, "beside": True, "leader": True}
+    ranks = "select rank_low from leaderboard where is_primary and model = 'behind'"
+    assert values_in(tmp_path / "data", ranks) == [(1,)]
+
+
+def test_a_model_with_too_few_tasks_for_a_test_could_be_first(tmp_path: Path) -> None:
+    few = tuple(RUBRICS)[:4]
+    models = (model_behind(0, "leader", tasks=few), model_behind(200, "behind", tasks=few))
+
+    assert first_ones(tmp_path / "data", *models) == {"behind": True, "leader": True}
+
+
+def test_of_two_models_with_equal_scores_both_are_first(tmp_path: Path) -> None:
+    equal = {task: [1.0] * 5 + [0.0] * 5 for task in RUBRICS}
+    models = (judged(equal, "one", rubrics=RUBRICS), judged(equal, "two", rubrics=RUBRICS))
+
+    assert first_ones(tmp_path / "data", *models) == {"one": True, "two": True}
+
+
+def test_the_p_values_of_a_board_are_corrected_together(tmp_path: Path) -> None:
+    """Alone the difference is significant; beside nine others that are not, it is no longer."""
+    leader = model_behind(0, "leader", noise=0)
+    behind = model_behind(16, "slow", noise=90)
+    others = [model_behind(25, f"other-{number}", noise=200) for number in range(9)]
+
+    alone = first_ones(tmp_path / "alone", leader, behind)
+    beside_others = first_ones(tmp_path / "beside", leader, behind, *others)
+
+    p_values = "select distinct p_value from measures where measure = 'lead'"
+    ((p_alone,),) = values_in(tmp_path / "alone", p_values)
+    assert 0.006 < p_alone <= 0.05
+    assert not alone["slow"]
+    assert beside_others["slow"]
+
+
+def test_nights_have_boards_of_their_own_beside_the_board_of_the_latest_vintages(tmp_path: Path) -> None:
+    night = {"of_response": {"vintage": "2026-11-28", "created_at": at(5)}}
+    models = (model_behind(0, "fresh"), model_behind(90, "fresh", **night), model_behind(60, "pinned"))
+
+    warehouse = aggregated(tmp_path / "data", combined(tasks_of(RUBRICS), *models))
+
+    query = "select model, vintage, may_be_first, latest_may_be_first from leaderboard where is_primary order by all"
+    assert values_in(warehouse.root, query) == [
+        ("fresh", "2026-11-28", True, False),
+        ("fresh", "base", True, None),
+        ("pinned", "base", False, True),
+    ]
