@@ -145,13 +145,15 @@ order by task_id, response_id, position, criterion_id;
 -- name: decided_members
 -- One row: a control set, with the number of its members that are decided in a
 -- night.
-select any_value(judge) as judge,
-    count(*) as n_members,
-    coalesce(any_value(nights.n_decided), 0) as n_decided
-from control_set
-left join (
-    from judge_drift where night = $night
-) as nights using (set_id)
-where list_contains($sets::varchar[], set_id)
-group by set_id
+with sets as (
+    select set_id, judge, count(*) as n_members
+    from control_set
+    where list_contains($sets::varchar[], set_id)
+    group by set_id, judge
+)
+
+select sets.judge, sets.n_members, coalesce(nights.n_decided, 0) as n_decided
+from sets
+left join judge_drift as nights
+    on sets.set_id = nights.set_id and nights.night = $night
 order by all;

@@ -167,7 +167,7 @@ def drifts(drifted: Iterable[Mapping[str, Any]]) -> list[Alert]:
             drift_line(row),
             row,
             whom=f"judge {row['judge']}",
-            happened=f"drifted: {row['agreement']:.0%} of its verdicts repeated",
+            happened="drifted",
         )
         for row in drifted
     ]

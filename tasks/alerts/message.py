@@ -16,8 +16,6 @@ _MOST_CHARS = 400
 """Of a title, and of a line about an alert; a command is never cut."""
 _TITLED = 2
 """The number of phrases in a title; the others are counted."""
-_SCORED = 6
-"""The number of scores in a message; the others are counted."""
 _STEPS = 2
 """The number of commands to try next."""
 _CALLS_EVERYBODY = re.compile(r"@(?=(?:here|channel|everyone|all)\b)", re.IGNORECASE)
@@ -41,12 +39,14 @@ class Results:
     @property
     def line(self) -> str:
         """The scores and the cost in a line."""
-        judges = dict.fromkeys(row["judge"] for row in self.scores)
-        scores = [f"{row['model']} {short_number(row['mean_score'], 3)} on {row['split']}" for row in self.scores]
-        shown = some(scores, _SCORED) or "none yet"
-        by = f" by {', '.join(judges)}" if judges else ""
+        by_split: dict[str, list[str]] = {}
+        for row in self.scores:
+            score = f"{row['model']} {short_number(row['mean_score'], 3)}"
+            by_split.setdefault(row["split"], []).append(score)
+        shown = some((f"{split}: {some(scores)}" for split, scores in by_split.items()), separator="; ")
+        judge = f" by {self.scores[0]['judge']}" if self.scores else ""
         cost = "unknown" if self.cost_usd is None else f"{self.cost_usd:,.2f} USD"
-        return f"Scores{by}: {shown}. Cost: {cost} for {counted(self.calls, 'call')}."
+        return f"Scores{judge}: {shown or 'none'}. Cost: {cost} for {counted(self.calls, 'call')}."
 
 
 @dataclass(frozen=True)
@@ -91,17 +91,9 @@ def night_message(
     tail.append(f"Next: {'; '.join(list(dict.fromkeys(steps))[:_STEPS])}.")
     if job.report_url is not None or job.report_index.exists():
         tail.append(f"Report: {job.report_url or job.report_index}")
-    events = [alert.line for alert in first]
-    if consequences:
-        fallen = some((alert.headline for alert in consequences), 3, "; ")
-        events.append(f"Perhaps caused by that: {fallen}.")
-    n_events = MOST_LINES - len(tail)
-    if len(events) > n_events:
-        rest = some((alert.headline for alert in [*first[n_events - 1 :], *consequences]), 3, "; ")
-        events = [*events[: n_events - 1], f"Also: {rest}."]
-    shown = [one_line(line, _MOST_CHARS) for line in events]
-    lines = tuple(visible(line) for line in [*shown, *tail])
-    about = _phrases(first, "; ") if ordered else _nothing_new(standing)
+    events = _events(first, consequences, MOST_LINES - len(tail))
+    lines = tuple(visible(line) for line in [*events, *tail])
+    about = _phrases(first) if ordered else _nothing_new(standing)
     title = visible(one_line(f"{about} ({job.settings.benchmark}, {job.night})", _MOST_CHARS))
     as_json = {
         "night": job.night,
@@ -118,26 +110,55 @@ def night_message(
     return Message(title, lines, as_json)
 
 
+def _events(first: Sequence[Alert], consequences: Sequence[Alert], most: int) -> list[str]:
+    """Return at most so many lines about alerts and what they may explain."""
+    groups = _by_drop(first)
+    events = [_event(group) for group in groups]
+    if consequences:
+        events.append(f"Perhaps caused by that: {_phrases(consequences)}.")
+    if len(events) <= most:
+        return events
+    rest = [group[0] for group in groups[most - 1 :]]
+    return [*events[: most - 1], f"Also: {_phrases([*rest, *consequences])}."]
+
+
 def _nothing_new(standing: Sequence[Alert]) -> str:
-    if not standing:
-        return "complete, no alerts"
-    return f"nothing new; as the night before: {_phrases(standing, '; ')}"
+    return f"nothing new; as before: {_phrases(standing)}" if standing else "complete, no alerts"
 
 
-def _phrases(alerts: Sequence[Alert], separator: str) -> str:
+_NOUNS = {"coverage": "endpoints", "judge_drift": "judges", "score_drop": "models"}
+"""Kind of alert -> what several of them are about."""
+
+
+def _phrases(alerts: Iterable[Alert]) -> str:
     """Return what happened to whom; what happened to several of them is one phrase."""
-    sufferers: dict[str, list[str]] = {}
-    for alert in alerts:
-        sufferers.setdefault(alert.happened or alert.headline, []).append(alert.whom)
+    groups: dict[str, list[Alert]] = {}
+    for group in _by_drop(alerts):
+        groups.setdefault(group[0].happened or group[0].headline, []).append(group[0])
     phrases = []
-    for happened, whom in sufferers.items():
-        if len(whom) == 1:
-            phrases.append(f"{whom[0]} {happened}".strip())
-        elif any(whom):
-            phrases.append(f"{len(whom)} endpoints {happened}: {some(whom)}")
+    for happened, group in groups.items():
+        noun = _NOUNS.get(group[0].kind)
+        if len(group) == 1 or noun is None:
+            phrases.append(group[0].headline)
         else:
-            phrases.append(f"{happened} ({len(whom)} times)")
-    return some(phrases, _TITLED, separator)
+            phrases.append(f"{len(group)} {noun} {happened}: {some(alert.whom for alert in group)}")
+    return some(phrases, _TITLED, "; ")
+
+
+def _by_drop(alerts: Iterable[Alert]) -> list[list[Alert]]:
+    """Return the alerts one by one, but the drops of one model on one split, under several judges, as one group."""
+    groups: dict[Any, list[Alert]] = {}
+    for number, alert in enumerate(alerts):
+        is_drop = alert.kind == "score_drop"
+        groups.setdefault((alert.subject, alert.facts.get("split")) if is_drop else number, []).append(alert)
+    return list(groups.values())
+
+
+def _event(group: Sequence[Alert]) -> str:
+    """Return the line about an alert, or about a drop under several judges."""
+    others = [f"{alert.facts['judge']} {alert.happened.partition(': ')[2]}" for alert in group[1:]]
+    also = f"; judged by others: {some(others)}" if others else ""
+    return one_line(group[0].line, _MOST_CHARS) + also
 
 
 _CONTINUE = "nightly --night {night}"
