@@ -43,7 +43,7 @@ from flows.nightly import alert_crashed, as_night, run_night, skip_night
 from flows.recorded import STOPPED, message_of, state_of, warehouse_name
 from flows.run.arguments import Arguments
 from flows.run.config import config_file, load_job
-from flows.run.nights import NIGHT, STOP_TIME, begin_of, night_of
+from flows.run.nights import NIGHT, STOP_TIME, is_over, night_of
 from flows.run.outcomes import INTERRUPTED, MISSED
 from flows.server import FOLDER, PrefectServer, named_server, own_server, secret_path
 from tasks.config.job import Job
@@ -128,14 +128,13 @@ def nightly(
     if night is not None:
         return _state(run_night(job, is_verbose=False))
     schedule = job.settings.nightly
-    fired_at = flow_run.scheduled_start_time
-    of_night = as_night(job, fired_at)
-    now = datetime.now(UTC)
     # Prefect may start a run some seconds early, when the night before is still the current one.
-    if begin_of(schedule, now) > begin_of(schedule, fired_at):
+    scheduled_at = flow_run.scheduled_start_time
+    of_night = as_night(job, scheduled_at)
+    now = datetime.now(UTC)
+    if is_over(schedule, scheduled_at, now):
         why = f"it was missed, and the night of {night_of(schedule, now)} has started"
-        skip_night(of_night, why)
-        return state_of(MISSED, f"the night of {of_night.night}: {why}")
+        return _state(skip_night(of_night, why, outcome=MISSED))
     if _AUTO_SCHEDULED not in flow_run.tags:
         # A person started it, so the stop time is the next one.
         of_night = job.model_copy(update={"night": of_night.night})
@@ -234,8 +233,8 @@ def _state(execution: Execution) -> State[Any]:
     """Return the Prefect state of a run that has ended."""
     if execution.was_interrupted:
         return state_of(INTERRUPTED, STOPPED)
-    alerts = [alert["line"] for alert in execution.alerts]
-    return state_of(execution.outcome, message_of(execution.reports, execution.outcome, alerts))
+    first = [] if execution.message is None else [execution.message.title, *execution.message.lines]
+    return state_of(execution.outcome, message_of(execution.reports, execution.outcome, first))
 
 
 # `prbench serve`: a Prefect server, the deployments that are registered with it, and their runs, which start here

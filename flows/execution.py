@@ -24,6 +24,7 @@ import sql
 from flows.run import outcomes
 from flows.run.config import refuse_every_vintage, refuse_unknown_names
 from flows.server import server_of
+from tasks.alerts.message import Message
 from tasks.config.job import Job
 from tasks.config.settings import Settings
 from tasks.console import notice
@@ -46,6 +47,8 @@ class Execution:
     outcome: str = outcomes.DONE
     reports: list[StageReport] = field(default_factory=list)
     alerts: list[dict[str, Any]] = field(default_factory=list)
+    message: Message | None = None
+    """About all alerts."""
 
     @property
     def exit_code(self) -> int:
@@ -195,7 +198,8 @@ SELECTION = {"limit", "vintage", "named_models", "named_judges", "named_tasks", 
 
 def mark_killed(job: Job) -> list[dict[str, Any]]:
     """Record unfinished runs without a living process as killed, and return their rows of `runs`."""
-    warehouse, unfinished = Warehouse(job.warehouse), unfinished_runs(job)
+    warehouse = Warehouse(job.warehouse)
+    unfinished = stored_runs(job, outcome=outcomes.RUNNING)
     living = {job.run_id, *warehouse.living_runs()}
     if killed := [row | {"outcome": outcomes.KILLED} for row in unfinished if row["run_id"] not in living]:
         store_calls(job)
@@ -215,19 +219,24 @@ def _cost_usd_of_killed(job: Job, row: Mapping[str, Any]) -> float | None:
     return None if is_lost else cost_usd
 
 
-def unfinished_runs(job: Job, **of: Any) -> list[dict[str, Any]]:
-    """Return the rows of unfinished runs; none if nothing is published yet."""
+def stored_runs(job: Job, **of: Any) -> list[dict[str, Any]]:
+    """Return the rows of runs; none if nothing is published yet."""
     warehouse = Warehouse(job.warehouse)
     if not warehouse.database.exists():
         return []
     runs = "(select *, config ->> 'benchmark' as benchmark from runs)"
     with warehouse.reader() as reader:
-        return reader.select(runs, ", ".join(TABLES["runs"].columns), outcome=outcomes.RUNNING, **of)
+        return reader.select(runs, ", ".join(TABLES["runs"].columns), **of)
+
+
+def runs_of_night(job: Job, **of: Any) -> list[dict[str, Any]]:
+    """Return the rows of the runs of the job's night."""
+    return stored_runs(job, night=job.night, benchmark=job.settings.benchmark, **of)
 
 
 def is_in_progress(job: Job) -> bool:
     """Return whether a run of the job's night is in progress."""
-    unfinished = unfinished_runs(job, night=job.night, benchmark=job.settings.benchmark)
+    unfinished = runs_of_night(job, outcome=outcomes.RUNNING)
     living = Warehouse(job.warehouse).living_runs()
     return any(row["run_id"] in living for row in unfinished)
 

@@ -7,18 +7,24 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import sql
-from flows.execution import Execution, execute_flow, is_in_progress, mark_killed, unfinished_runs
+from flows.execution import Execution, execute_flow, is_in_progress, mark_killed, runs_of_night
 from flows.run.nights import end_of, night_of, stop_time
-from flows.run.outcomes import FAILED, INTERRUPTED, SKIPPED, any_failed, explained
+from flows.run.outcomes import FAILED, INTERRUPTED, RUNNING, SKIPPED, explained, outcome_of
+from flows.work import has_work, without_work
+from tasks.alerts.causes import control_alerts, coverage_alerts, stops_of
 from tasks.alerts.findings import COMPARED, Alert, alerts_of_reports, drifts, drops, failure, skipped, stopping_drops
-from tasks.alerts.sending import Delivery, deliver, delivered, ping, store
+from tasks.alerts.message import Message, Results, night_message
+from tasks.alerts.sending import Delivery, deliver, history_of, ping, store
 from tasks.compare.differences import compare, rows_of
 from tasks.compare.pairs import Comparison
 from tasks.config.job import Job
 from tasks.console import notice
-from tasks.drift import drifted
+from tasks.drift import control_sets_of_night, drifted
+from tasks.figures.leaderboard import leaderboard
 from tasks.rules.errors import PipelineError
 from tasks.rules.statistics.comparison import holm
+from tasks.run.coverage import low_coverage
+from tasks.run.writing import StageReport
 from tasks.stopping import last_looks
 from warehouse import Reader, Warehouse, WarehouseBusy, WarehouseError
 
@@ -69,20 +75,32 @@ def run_night(job: Job, *, is_verbose: bool, scheduled_at: datetime | None = Non
         _send(job, [*alerts, failure(f"the night of {job.night} {why}")])
         raise
     execution.alerts = [vars(alert) for alert in alerts]
-    _send(job, alerts)
-    was_cut_short = execution.outcome in {FAILED, INTERRUPTED} or any_failed(execution.reports)
-    if not was_cut_short and (pinged := ping(job.settings.alerts)) is not None:
-        _store(job, [], [pinged])
-        if pinged.status == "failed":
-            notice(f"the dead-man's switch could not be called: {pinged.error}")
+    execution.message = _send(job, alerts, None if execution.was_interrupted else _results(job))
+    is_incomplete = any(report.has_failed or report.is_below_bar for report in execution.reports)
+    if execution.outcome not in {FAILED, INTERRUPTED} and not is_incomplete:
+        _ping(job)
     return execution
 
 
-def skip_night(job: Job, why: str) -> Execution:
-    """Send an alert that a night does not take place."""
-    alert = skipped(f"the night of {job.night} did not take place: {why}")
-    _send(job, [alert])
-    return Execution(job, SKIPPED, alerts=[vars(alert)])
+def _ping(job: Job) -> None:
+    """Call the dead-man's switch, if one is configured, and store the result."""
+    pinged = ping(job.settings.alerts)
+    if pinged is None:
+        return
+    _store(job, [], [pinged])
+    if pinged.status == "failed":
+        notice(f"the dead-man's switch could not be called: {pinged.error}")
+
+
+def skip_night(job: Job, why: str, outcome: str = SKIPPED) -> Execution:
+    """Send an alert that a night does not take place, or goes no further; not about a night that lacks nothing."""
+    if not has_work(job, "night"):
+        reports = without_work(job, "night")
+        return Execution(job, outcome_of(reports), reports)
+    what = "was not continued" if runs_of_night(job) else "did not take place"
+    alert = skipped(f"the night of {job.night} {what}: {why}")
+    message = _send(job, [alert])
+    return Execution(job, outcome, alerts=[vars(alert)], message=message)
 
 
 def _of_killed(job: Job) -> list[Alert]:
@@ -92,15 +110,16 @@ def _of_killed(job: Job) -> list[Alert]:
         warehouse.verify()
         warehouse.publish()  # the very first night begins with an empty database
         killed = mark_killed(job)
-    return [
-        failure(f"the night of {row['night']} was killed (run {row['run_id']}, begun {row['started_at']:%H:%M} UTC)")
-        for row in killed
-        if row["night"] is not None
-    ]
+    alerts = []
+    for row in killed:
+        if row["night"] is not None:
+            line = f"the night of {row['night']} was killed (run {row['run_id']}, begun {row['started_at']:%H:%M} UTC)"
+            alerts.append(failure(line, {"night": row["night"]}, happened=f"the night of {row['night']} was killed"))
+    return alerts
 
 
 def _alerts_of(execution: Execution) -> list[Alert]:
-    """Return alerts for drifted judges, lower scores, and problems that the stages reported."""
+    """Return alerts for drifted judges, lower scores, low coverage, and problems that the stages reported."""
     if execution.was_interrupted:
         return [failure(f"the night of {execution.job.night} was stopped; what was finished is kept")]
     job, alerts = execution.job, execution.job.settings.alerts
@@ -112,7 +131,45 @@ def _alerts_of(execution: Execution) -> list[Alert]:
         *drops(compared, least_drop=alerts.least_drop, alpha=alerts.alpha, drifted_judges=drifting),
     ]
     failed = [failure(warning) for report in execution.reports if report.has_failed for warning in report.warnings]
-    return [*failed, *drifts(judges), *fallen, *alerts_of_reports(execution.reports)]
+    incomplete = _coverage_alerts(job, execution.reports)
+    return [*failed, *incomplete, *drifts(judges), *fallen, *alerts_of_reports(execution.reports)]
+
+
+def _coverage_alerts(job: Job, reports: Sequence[StageReport]) -> list[Alert]:
+    """Return an alert for each cause of low coverage, also that of the control sets."""
+    is_cut_short = any(report.is_at_budget or report.is_at_stop_time for report in reports)
+    alerts: list[Alert] = []
+    if any(report.stage == "coverage" and report.is_below_bar for report in reports):
+        errors = _frequent_errors(job)
+        stops = stops_of(job, reports)
+        alerts += coverage_alerts(low_coverage(job), stops, is_cut_short=is_cut_short, errors=errors)
+    if not is_cut_short:
+        explained_judges = {alert.subject for alert in alerts}
+        alerts += control_alerts(control_sets_of_night(job), job.settings.coverage.min, explained_judges)
+    return alerts
+
+
+def _frequent_errors(job: Job) -> dict[tuple[str, str], str]:
+    """Return the most frequent error of the run by kind and label of the called model or judge."""
+    with Warehouse(job.warehouse).reader() as reader:
+        rows = reader.rows(sql.read("queries/nightly/frequent_errors"), {"run_id": job.run_id})
+    return {(row["kind"], row["label"]): row["error"] for row in rows}
+
+
+def _results(job: Job) -> Results:
+    """Return the scores of the night under its first judge, and the cost of all its runs."""
+    judges = job.settings.judges
+    is_sampled = any(model.resample == "nightly" for model in job.settings.models)
+    rows = leaderboard(job, vintage=job.night if is_sampled else None)
+    scores = [
+        {name: row[name] for name in ("split", "model", "judge", "mean_score")}
+        for row in rows
+        if row["mean_score"] is not None and (not judges or row["judge"] == judges[0].label)
+    ]
+    runs = runs_of_night(job)
+    costs = [row["cost_usd"] for row in runs]
+    cost_usd = None if None in costs else sum(costs)
+    return Results(scores, cost_usd, sum(row["calls"] or 0 for row in runs))
 
 
 def alert_refused(job: Job, error: Exception) -> None:
@@ -123,20 +180,27 @@ def alert_refused(job: Job, error: Exception) -> None:
 
 def alert_crashed(job: Job, why: str) -> None:
     """Send an alert that the process of a night has crashed, unless it had begun: then the next night sends one."""
-    if not unfinished_runs(job, night=job.night, benchmark=job.settings.benchmark):
+    if not runs_of_night(job, outcome=RUNNING):
         _send(job, [failure(f"the night of {job.night} crashed before it began: {why}")])
 
 
-def _send(job: Job, alerts: Sequence[Alert]) -> None:
-    """Store the alerts, send them, and store their deliveries."""
-    for alert in alerts:
-        notice(f"alert: {alert.line}")
+def _send(job: Job, alerts: Sequence[Alert], results: Results | None = None) -> Message | None:
+    """Store the alerts, send them, and store their deliveries; return the message about all of them, if there is any.
+
+    The terminal shows it, and Prefect.
+    """
+    message = night_message(job, alerts, results) if alerts else None
+    if message is not None:
+        notice(f"alert: {message.title}")
+        for line in message.lines:
+            notice(f"  {line}")
     _store(job, alerts, [])
-    _store(job, [], _deliver(job, alerts))
+    _store(job, [], _deliver(job, alerts, results))
+    return message
 
 
-def _deliver(job: Job, alerts: Sequence[Alert]) -> list[Delivery]:
-    deliveries = deliver(job.settings.alerts, alerts, job, delivered=delivered(job))
+def _deliver(job: Job, alerts: Sequence[Alert], results: Results | None = None) -> list[Delivery]:
+    deliveries = deliver(job.settings.alerts, alerts, job, results, history=history_of(job, alerts))
     for each in deliveries:
         if each.status == "failed":
             notice(f"could not send an alert to {each.receiver}: {each.error}")

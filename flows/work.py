@@ -21,9 +21,8 @@ from tasks.hard_subset.select import has_new_selection
 from tasks.judge.judge import plan_verdicts
 from tasks.judge.neighbours import missing as missing_arrangements
 from tasks.rules.errors import PipelineError
-from tasks.rules.text.numbers import coverage_text
 from tasks.run.calls import Analysis
-from tasks.run.coverage import coverage
+from tasks.run.coverage import low_coverage
 from tasks.run.missing_work import missing_splits, unworded_criteria, wanted_rubrics, wanted_tasks
 from tasks.run.writing import CALLED_KINDS, STAGES, StageReport
 from tasks.sample import plan_samples
@@ -165,21 +164,7 @@ def coverage_report(job: Job, stage: str = "evaluate", before: Sequence[StageRep
 
     If no call of the stages before succeeded, warnings are not printed: the cause has been reported.
     """
-    report, bar = StageReport("coverage"), job.settings.coverage.min
-    configured, matrix = {judge.label for judge in job.settings.judges}, coverage(job)
-    absent = {model.label for model in job.settings.models if model.is_imported} - {c.model for c in matrix if c.due}
-    report.warnings += [
-        f"{label}: nothing is imported under this label; `prbench import responses`" for label in absent
-    ]
-    for covered in matrix:
-        counts = covered.judge in configured and stage != "sample" if covered.judge else stage != "judge"
-        if counts and covered.due_share < bar:
-            by = f"verdicts of {covered.judge} on" if covered.judge else "responses of"
-            causes = ", ".join(f"{count} {status}" for status, count in sorted(covered.failures.items()))
-            report.warnings.append(
-                f"{by} {covered.model_name}, trial {covered.trial}: {covered.done} of {covered.due} are done "
-                f"({coverage_text(covered.due_share)}, the bar is {bar:.1%}); {causes or 'the rest is missing'}"
-            )
+    report = StageReport("coverage", warnings=low_coverage(job, stage).lines)
     report.is_below_bar = bool(report.warnings)
     if not (job.is_quiet or no_call_succeeded(before)):
         for warning in report.warnings:

@@ -1,6 +1,7 @@
 """The job of a run: the configuration file, narrowed by the command line and checked, and the folder of its data."""
 
 import os
+import shlex
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -82,7 +83,14 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
     given = {
         name: value for name, value in vars(arguments).items() if value not in (None, ()) and name in Job.model_fields
     }
+    location = {
+        "config": None if file is None else file.absolute(),
+        "warehouse": warehouse if file is None or source in {"--warehouse", VARIABLE} else None,
+        "benchmark": arguments.benchmark,
+    }
+    options = [f"--{name} {shlex.quote(str(value))}" for name, value in location.items() if value is not None]
     job = Job(**given | {
+        "location": tuple(options),
         "settings": settings.model_copy(update={**chosen, "report": report}), "compared_models": compared,
         "configured_labels": {
             "model": tuple(model.label for model in settings.models),

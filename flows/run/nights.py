@@ -73,6 +73,11 @@ def _first_moment(clock: datetime, zone: tzinfo) -> datetime:
     return min(clock.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
 
 
+def is_over(nightly: Nightly, scheduled_at: datetime, moment: datetime) -> bool:
+    """Return whether the next night has begun at a moment, after the one that was scheduled for a time."""
+    return begin_of(nightly, moment) > begin_of(nightly, scheduled_at)
+
+
 def end_of(nightly: Nightly, moment: datetime) -> datetime | None:
     """Return the stop time of the night at a moment, which may have passed; None: the schedule has none.
 

@@ -21,7 +21,7 @@ class Ending(NamedTuple):
 
     A run that stopped at a limit or is below the bar has the type COMPLETED, since a retry would not help. Its name
     differs, so Prefect's automations can listen for it (`prefect.flow-run.Below the bar`), and those that listen for
-    `prefect.flow-run.Completed` do not fire.
+    `prefect.flow-run.Completed` do not fire. A night without any work done has the type FAILED, so it is not green.
     """
 
     exit_code: int
@@ -34,8 +34,8 @@ ENDINGS = {
     BELOW_BAR: Ending(3, "COMPLETED", "Below the bar"),
     STOPPED_AT_BUDGET: Ending(4, "COMPLETED", "Stopped at the budget"),
     STOPPED_AT_TIME: Ending(4, "COMPLETED", "Stopped at the stop time"),
-    SKIPPED: Ending(0, "COMPLETED", "Skipped"),
-    MISSED: Ending(0, "COMPLETED", "Missed"),
+    SKIPPED: Ending(3, "FAILED", "Skipped"),
+    MISSED: Ending(3, "FAILED", "Missed"),
     INTERRUPTED: Ending(130, "CANCELLED", "Cancelled"),
     FAILED: Ending(1, "FAILED", "Failed"),
     KILLED: Ending(1, "CRASHED", "Crashed"),

@@ -141,3 +141,19 @@ select * from members
 union all by name
 select * from beside
 order by task_id, response_id, position, criterion_id;
+
+-- name: decided_members
+-- One row: a control set, with the number of its members that are decided in a
+-- night.
+with sets as (
+    select set_id, judge, count(*) as n_members
+    from control_set
+    where list_contains($sets::varchar[], set_id)
+    group by set_id, judge
+)
+
+select sets.judge, sets.n_members, coalesce(nights.n_decided, 0) as n_decided
+from sets
+left join judge_drift as nights
+    on sets.set_id = nights.set_id and nights.night = $night
+order by all;

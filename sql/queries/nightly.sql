@@ -61,3 +61,16 @@ left join usable as earlier
 where tonight.vintage = $night
 group by all
 order by all;
+
+-- name: frequent_errors
+-- One row: a model or judge with failed calls in a run, and its most frequent
+-- error.
+select 'model' as kind, model as label, mode(error) as error
+from responses
+where run_id = $run_id and error is not null
+group by model
+union all
+select 'judge', judge, mode(error)
+from verdicts
+where run_id = $run_id and error is not null
+group by judge;

@@ -1,27 +1,25 @@
-"""Alerts after a night, from the figures of other stages, and the message that contains them."""
+"""Alerts after a night, from the figures of other stages."""
 
 import json
 import math
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from tasks.config.job import Job
 from tasks.llm.environment import redacted, safe
 from tasks.rules.identity import digest
 from tasks.rules.statistics.comparison import holm, is_significant
 from tasks.rules.statistics.control import drift_line
-from tasks.rules.text.characters import one_line, storable, visible
+from tasks.rules.text.characters import one_line, storable
 from tasks.rules.text.numbers import some
 from tasks.run.writing import LEFT_OUT, StageReport
 
-Kind = Literal["failure", "skipped", "budget", "stop_time", "judge_drift", "score_drop", "coverage", "quality"]
+Kind = Literal["failure", "skipped", "budget", "stop_time", "coverage", "judge_drift", "score_drop", "quality"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""The kinds of alerts in their order in a message: first those about the end of a night, then its findings."""
+"""The kinds of alerts in their order in a message: causes come before what they may explain."""
 
 
 @dataclass(frozen=True)
@@ -35,18 +33,30 @@ class Alert:
         subject: label of its model or judge; empty for the night itself.
         line: a sentence with numbers, for people.
         facts: the same for machines.
+        whom: what it happened to, such as `judge strict`; empty for the night itself.
+        happened: what happened, in a few words for a title.
+        cause: `whom` of the alert that may explain this one.
     """
 
     kind: Kind
     subject: str
     line: str
     facts: Mapping[str, Any] = field(default_factory=dict)
+    whom: str = ""
+    happened: str = ""
+    cause: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "subject", safe(self.subject))
+        for name in ("subject", "whom", "happened", "cause"):
+            object.__setattr__(self, name, safe(getattr(self, name)))
         # The line is cut; the facts are complete.
         object.__setattr__(self, "line", one_line(redacted(storable(self.line)), 1_000))
         object.__setattr__(self, "facts", _plain(self.facts))
+
+    @property
+    def headline(self) -> str:
+        """What happened to whom."""
+        return f"{self.whom} {self.happened}".strip() or one_line(self.line, 120)
 
 
 def _plain(value: Any) -> Any:
@@ -99,15 +109,32 @@ def drops(
             f"{each['second_mean']:.3f} in {each['second_vintage']}, {each['first_mean']:.3f} in "
             f"{each['first_vintage']}; {ci}corrected p {p_value}, {each['n_tasks']}{share} tasks"
         )
-        alerts.append(_drop({**each, "p_adjusted": p_adjusted}, line, drifted_judges))
+        happened = f"fell on {each['split']}: {_means(each['first_mean'], each['second_mean'])}"
+        alerts.append(_drop({**each, "p_adjusted": p_adjusted}, line, happened, drifted_judges))
     return alerts
 
 
-def _drop(row: Mapping[str, Any], line: str, drifted_judges: Collection[str]) -> Alert:
-    judge, has_drifted = row["judge"], row["judge"] in drifted_judges
+def _means(first: float, second: float) -> str:
+    """Return two means, with as many decimals as their difference needs."""
+    decimals = 2 if abs(second - first) >= 0.1 else 3
+    return " to ".join(short_number(mean, decimals) for mean in (first, second))
+
+
+def short_number(value: float, decimals: int) -> str:
+    """Return a number without the zero before its point."""
+    text = f"{value:z.{decimals}f}"
+    return re.sub(r"^(-?)0\.", r"\1.", text)
+
+
+def _drop(row: Mapping[str, Any], line: str, happened: str, drifted_judges: Collection[str]) -> Alert:
+    judge = row["judge"]
+    has_drifted = judge in drifted_judges
+    cause = ""
     if has_drifted:
         line += f"; {judge} drifted the same night, so the judge may be the cause, not the model"
-    return Alert("score_drop", row["model"], line, {**row, "judge_drifted": has_drifted})
+        cause = f"judge {judge}"
+    facts = {**row, "judge_drifted": has_drifted}
+    return Alert("score_drop", row["model"], line, facts, whom=row["model"], happened=happened, cause=cause)
 
 
 def stopping_drops(looks: Iterable[Mapping[str, Any]], *, drifted_judges: Collection[str] = ()) -> list[Alert]:
@@ -123,6 +150,7 @@ def stopping_drops(looks: Iterable[Mapping[str, Any]], *, drifted_judges: Collec
             f"{look['judge']}): by {-look['mean_difference']:.3f} since {look['compared_vintage']}, interval at every "
             f"look {look['sequence_low']:+.3f} to {look['sequence_high']:+.3f}, settled after "
             f"{look['n_tasks_evaluated']} of {look['n_tasks_planned']} tasks",
+            f"fell by {short_number(-look['mean_difference'], 3)} since {look['compared_vintage']}",
             drifted_judges,
         )
         for look in looks
@@ -132,35 +160,32 @@ def stopping_drops(looks: Iterable[Mapping[str, Any]], *, drifted_judges: Collec
 
 def drifts(drifted: Iterable[Mapping[str, Any]]) -> list[Alert]:
     """Return an alert for each judge that is outside its control limits (rows of `judge_drift`)."""
-    return [Alert("judge_drift", row["judge"], drift_line(row), row) for row in drifted]
+    return [
+        Alert(
+            "judge_drift",
+            row["judge"],
+            drift_line(row),
+            row,
+            whom=f"judge {row['judge']}",
+            happened="drifted",
+        )
+        for row in drifted
+    ]
 
 
 def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
-    """Return alerts from the reports of a night's stages.
-
-    They are about the budget or the stop time, coverage or quality below the bar, and an incomplete control set.
-    """
+    """Return alerts from the reports of a night's stages: the budget or stop time, and data quality below the bar."""
     alerts = [
         *_stopped("budget", "its budget", [report for report in reports if report.is_at_budget]),
         *_stopped("stop_time", "its stop time", [report for report in reports if report.is_at_stop_time]),
     ]
-    stopped = dict.fromkeys(line for report in reports for line in report.stopped)
     for report in reports:
-        if report.is_below_bar and report.stage == "coverage":
-            lines = [*stopped, *report.warnings]
-            alerts.append(Alert("coverage", "", some(lines, 3, "; "), {"warnings": lines}))
-        elif report.is_below_bar:
+        if report.is_below_bar and report.stage != "coverage":
             lines = [line for line in report.warnings if LEFT_OUT in line] or report.warnings
             line = f"{report.stage}: data quality is below the bar: {some(lines, 3, '; ')}"
-            alerts.append(Alert("quality", "", line, {"stage": report.stage, "warnings": lines}))
-        # A reached budget or stop time is a separate alert.
-        is_cut_short = report.is_at_budget or report.is_at_stop_time
-        if report.stage == "drift" and (report.failures or (report.skipped and not is_cut_short)):
-            # Without verdicts on the control set, a drift of the judge could not be detected.
-            missing = [f"{count} {status}" for status, count in sorted(report.failures.items())]
-            line = f"the control set was not fully judged: {', '.join([*missing, f'{report.skipped} skipped'])}"
-            facts = {"failures": report.failures, "skipped": report.skipped, "warnings": report.warnings}
-            alerts.append(Alert("coverage", "", f"{line}; drift of a judge may be missed", facts))
+            facts = {"stage": report.stage, "warnings": lines}
+            happened = f"data quality fell below the bar ({report.stage})"
+            alerts.append(Alert("quality", "", line, facts, happened=happened))
     return alerts
 
 
@@ -172,15 +197,14 @@ def _stopped(kind: Kind, what: str, reports: Sequence[StageReport]) -> list[Aler
     n_skipped = {report.stage: report.skipped for report in reports}
     by_stage = ", ".join(f"{count} in {stage}" for stage, count in n_skipped.items())
     line = "; ".join([f"the run reached {what}; skipped: {by_stage}", *why])
-    return [Alert(kind, "", line, {"skipped": n_skipped, "warnings": list(why)})]
+    n_made = sum(report.rows for report in reports)
+    share = n_made / (n_made + sum(n_skipped.values()) or 1)
+    facts = {"skipped": n_skipped, "warnings": list(why), "share": share}
+    return [Alert(kind, "", line, facts, happened=f"the run reached {what}")]
 
 
 failure, skipped = partial(Alert, "failure", ""), partial(Alert, "skipped", "")
 """The night ended with an error, or did not take place; the alert's line says why."""
-
-
-_CALLS_EVERYBODY = re.compile(r"@(?=(?:here|channel|everyone|all)\b)", re.IGNORECASE)
-_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 def alert_id(job: Job, alert: Alert) -> str:
@@ -194,49 +218,27 @@ def alert_id(job: Job, alert: Alert) -> str:
     return digest("alert", of, job.settings.benchmark, alert.kind, alert.subject, alert.line, facts)
 
 
-class Message(NamedTuple):
-    """The alerts of a job's night: a title, their texts for people and for chat servers, and all of it for machines."""
+_STATES: dict[str, tuple[tuple[str, ...], str]] = {
+    "budget": ((), "share"),
+    "stop_time": ((), "share"),
+    "coverage": (("of", "happened"), "share"),
+    "judge_drift": (("cause",), "agreement"),
+    "score_drop": (("judge", "judge_trial", "split", "score", "first_vintage"), "second_mean"),
+}
+"""Kind of alert -> the facts that say what is the case, and the one that says how much of it.
 
-    title: str
-    body: str
-    as_chat: str
-    as_json: dict[str, Any]
-
-
-def alert_message(job: Job, alerts: Iterable[Alert]) -> Message:
-    """Return the message with some alerts, in the order of their kinds.
-
-    The title has the night, and the number of alerts of each kind. The text for Slack and similar servers has no
-    mentions and links, even if names contain them.
-    """
-    ordered = sorted(alerts, key=lambda alert: KINDS.index(alert.kind))
-    counts = Counter(alert.kind for alert in ordered)
-    kinds = ", ".join(f"{_words(kind)} ({count})" for kind, count in counts.items())
-    title = one_line(visible(f"{job.settings.benchmark}, night {job.night}: {kinds}"))
-    as_json = {
-        "night": job.night, "run_id": job.run_id, "benchmark": job.settings.benchmark, "warehouse": str(job.warehouse),
-        "report": job.report_url, "alerts": [vars(alert) for alert in ordered],
-    }  # fmt: skip
-    as_chat = f"{escaped(title)}\n\n{_text(job, ordered, escaped)}"
-    return Message(title, _text(job, ordered, visible), as_chat, as_json)
+The others are events, or have the same id until they change.
+"""
+_NOTICEABLE = 0.05
+"""A smaller difference of the level is no change."""
 
 
-def _text(job: Job, alerts: Sequence[Alert], shown: Callable[[str], str]) -> str:
-    """Return the alerts as text, one per paragraph, as many as fit."""
-    paragraphs = [shown(f"{_words(alert.kind)}: {alert.line}") for alert in alerts]
-    ends = accumulate(len(paragraph) + 2 for paragraph in paragraphs)
-    # Chat servers accept at least 16,000 characters.
-    n_fit = sum(end <= 15_000 for end in ends)
-    rest = [f"and {len(paragraphs) - n_fit} more"] if n_fit < len(paragraphs) else []
-    report = f", report {job.report_url}" if job.report_url else ""
-    where = f"run {job.run_id}, warehouse {job.warehouse}{report}; all are in the table `alerts`"
-    return "\n\n".join([*paragraphs[:n_fit], *rest, shown(where)])
-
-
-def _words(kind: Kind) -> str:
-    return kind.replace("_", " ")
-
-
-def escaped(text: str) -> str:
-    """Return the text so that Slack shows it unchanged."""
-    return _CALLS_EVERYBODY.sub("@\u200b", visible(text)).translate(_ESCAPES)
+def is_unchanged(kind: str, subject: str, facts: Mapping[str, Any], alert: Alert) -> bool:
+    """Return whether a stored alert of an earlier night is about the same state as an alert."""
+    if kind not in _STATES or (kind, subject) != (alert.kind, alert.subject):
+        return False
+    names, level = _STATES[kind]
+    is_same = all(facts.get(name) == alert.facts.get(name) for name in names)
+    if not is_same or facts.get(level) is None or alert.facts.get(level) is None:
+        return False
+    return bool(abs(facts[level] - alert.facts[level]) < _NOTICEABLE)

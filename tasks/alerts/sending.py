@@ -10,7 +10,7 @@ import os
 import smtplib
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
@@ -20,7 +20,8 @@ from threading import Thread
 from typing import Any, Literal
 from urllib.parse import quote
 
-from tasks.alerts.findings import Alert, Message, alert_id, alert_message
+from tasks.alerts.findings import Alert, alert_id, is_unchanged
+from tasks.alerts.message import Message, Results, night_message
 from tasks.config.job import Job
 from tasks.config.settings import Alerts, Email, Receiver
 from tasks.console import rewrite_log_records
@@ -65,22 +66,32 @@ class NotDelivered(Exception):
 
 
 def deliver(
-    settings: Alerts, alerts: Sequence[Alert], job: Job, *, delivered: Collection[tuple[str, str]] = ()
+    settings: Alerts,
+    alerts: Sequence[Alert],
+    job: Job,
+    results: Results | None = None,
+    *,
+    history: "History | None" = None,
 ) -> list[Delivery]:
-    """Send one message with all alerts to each receiver, in parallel; without an alert no message.
+    """Send one message with all new alerts to each receiver, in parallel.
 
-    Alerts that were `delivered` before (receiver and id) are not sent to that receiver again.
+    Without a new alert there is no message, unless `alerts.when` is `always` and the night came to its end: then there
+    is one a night.
 
     A message may arrive twice, if its receiver accepted it too late or the reply was lost. The wait before the next
     attempt doubles from `FIRST_WAIT_S` up to 30 s.
     """
+    history = history or History()
     due = []
     for number, to in enumerate(settings.to, start=1):
         receiver = f"{to.kind} {number}"
-        new = {alert_id(job, each): each for each in alerts if (receiver, alert_id(job, each)) not in delivered}
-        if new:
-            targets = _sends(to, alert_message(job, new.values()), settings.timeout_s)
-            due.append(partial(_delivery, receiver, targets, settings, tuple(new)))
+        new = [alert for alert in alerts if not history.has_told(receiver, alert_id(job, alert))]
+        is_due = settings.when == "always" and results is not None and not history.has_heard(receiver, alerts)
+        if new or is_due:
+            message = night_message(job, new, results, standing=[] if new else alerts)
+            targets = _sends(to, message, settings.timeout_s)
+            alert_ids = tuple(dict.fromkeys(alert_id(job, alert) for alert in new))
+            due.append(partial(_delivery, receiver, targets, settings, alert_ids))
     with ThreadPoolExecutor(len(settings.to) or None) as pool:
         return list(pool.map(lambda send: send(), due))
 
@@ -173,8 +184,7 @@ def _sends(to: Receiver, message: Message, timeout_s: float) -> list[Send]:
         return [partial(_send, partial(_mail, to.email, address), message, timeout_s) for address in to.email.to]
     if to.apprise is not None:
         return [partial(_send, partial(_service, to.apprise), message, timeout_s)]
-    hook = message.as_json | {"title": message.title, "message": message.body}
-    content = {"text": message.as_chat} if to.slack is not None else hook
+    content = {"text": message.as_chat} if to.slack is not None else message.as_json
     return [partial(_call, to.slack or to.webhook or "", timeout_s, content)]
 
 
@@ -222,10 +232,67 @@ def _mail(email: Email, to: str, asset: Any) -> Any:
     )  # fmt: skip
 
 
-def delivered(job: Job) -> set[tuple[str, str]]:
-    """Return the receivers that got a message, each with the id of an alert in it."""
-    rows = _stored(job, "alert_deliveries", "receiver, unnest(alert_ids) as alert_id", status="sent")
-    return {(row["receiver"], row["alert_id"]) for row in rows}
+@dataclass(frozen=True)
+class History:
+    """What receivers were sent before: pairs of a receiver and an alert's id, also of alerts that have not changed.
+
+    `notified` got a message this night, `reassured` one without an alert.
+    """
+
+    sent: frozenset[tuple[str, str]] = frozenset()
+    notified: frozenset[str] = frozenset()
+    reassured: frozenset[str] = frozenset()
+
+    def has_told(self, receiver: str, alert_id: str) -> bool:
+        """Return whether a receiver was sent an alert."""
+        return (receiver, alert_id) in self.sent
+
+    def has_heard(self, receiver: str, alerts: Sequence[Alert]) -> bool:
+        """Return whether a receiver was sent a message this night that says the same."""
+        return receiver in (self.notified if alerts else self.reassured)
+
+
+def history_of(job: Job, alerts: Sequence[Alert]) -> History:
+    """Return what receivers were sent before of the alerts of a job's night.
+
+    An alert counts as sent if it was sent in an earlier night, has not changed, and was there in all nights since.
+    """
+    deliveries = _stored(job, "alert_deliveries", "receiver, night, n_alerts, alert_ids", status="sent")
+    sent = {(row["receiver"], alert_id) for row in deliveries for alert_id in row["alert_ids"] or ()}
+    tonight = [row for row in deliveries if row["night"] == job.night and row["receiver"] != "ping"]
+    of_benchmark = {"benchmark": job.settings.benchmark}
+    runs = "(select night, config ->> 'benchmark' as benchmark from runs where night is not null)"
+    nights = [row["night"] for row in _stored(job, runs, "distinct night", **of_benchmark)]
+    earlier_nights = sorted((night for night in nights if night < (job.night or "")), reverse=True)
+    stored_alerts: dict[str, list[dict[str, Any]]] = {}
+    for row in _stored(job, "alerts", "night, alert_id, kind, subject, facts", **of_benchmark):
+        stored_alerts.setdefault(row["night"], []).append(row)
+    receivers = {receiver for receiver, _ in sent}
+    for alert in alerts:
+        ids = _unchanged_since(alert, [stored_alerts.get(night, []) for night in earlier_nights])
+        for receiver in receivers:
+            if any((receiver, earlier_id) in sent for earlier_id in ids):
+                sent.add((receiver, alert_id(job, alert)))
+    return History(
+        frozenset(sent),
+        frozenset(row["receiver"] for row in tonight),
+        frozenset(row["receiver"] for row in tonight if row["n_alerts"] == 0),
+    )
+
+
+def _unchanged_since(alert: Alert, nights: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
+    """Return the ids of an alert in earlier nights, the latest night first, as long as each night had it."""
+    ids = []
+    for stored_alerts in nights:
+        same = [
+            row["alert_id"]
+            for row in stored_alerts
+            if is_unchanged(row["kind"], row["subject"], json.loads(row["facts"]), alert)
+        ]
+        if not same:
+            break
+        ids += same
+    return ids
 
 
 def _stored(job: Job, table: str, columns: str, **where: Any) -> list[dict[str, Any]]:

@@ -34,6 +34,7 @@ class Job(Strict):
     hints on mistyped names. `night` is the label of the run's night, and the vintage of
     every model that is resampled each night; all others have `vintage`. No call begins after `stop_at`.
     With `retry_failed` permanent failures are missing work too, with `replace_lost` also rows that damage lost.
+    `location` are the options of a command that name the same configuration, data and benchmark.
     `warehouse_source` describes the source of the warehouse's folder, for people. The revision of the data set is
     looked up when it is first needed, once for the job and all its copies.
     """
@@ -41,6 +42,7 @@ class Job(Strict):
     settings: Settings
     warehouse: Path
     warehouse_source: str = ""
+    location: tuple[str, ...] = ()
     run_id: str
     limit: Size | None = None
     vintage: str = BASE_VINTAGE

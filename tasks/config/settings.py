@@ -306,11 +306,13 @@ class Alerts(Strict):
     """The settings of alerts: the causes of an alert after a night, and its receivers.
 
     A drop counts when it is at least `least_drop` and significant at `alpha`, corrected for all comparisons of the
-    night. `ping` is the address of a dead-man's switch, which is called when a night has come to its end.
+    night. With `when: always` a message is sent after every night, else only if there is a new alert. `ping` is the
+    address of a dead-man's switch, which is called when a night has come to a good end.
     """
 
     least_drop: Annotated[float, Field(ge=0)] = 0.01
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    when: Literal["changes", "always"] = "changes"
     to: tuple[Receiver, ...] = ()
     ping: Address | None = None
     attempts: Size = 4

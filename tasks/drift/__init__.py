@@ -110,6 +110,13 @@ def drifted(job: Job) -> list[dict[str, Any]]:
         return reader.select("judge_drift", _DRIFTED, order="judge", is_out_of_control=True, **given)
 
 
+def control_sets_of_night(job: Job) -> list[dict[str, Any]]:
+    """Return the `judge` of each control set, with how many of its `n_members` are decided in the job's night."""
+    with Warehouse(job.warehouse).reader() as reader:
+        given = {"night": job.night, "sets": _set_ids(job, wanted_tasks(job, reader), reader)}
+        return reader.rows(sql.read("queries/drift/decided_members"), given)
+
+
 LOST = "lost"
 """Status of a member that cannot be judged again: its response, criterion or conversation is missing or has changed."""
 _GONE = "response, criterion or conversation is gone or has changed"

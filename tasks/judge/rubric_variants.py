@@ -48,7 +48,8 @@ async def derive(job: Job) -> StageReport:
                 context.add_notices(report)
     if report.rows:
         await asyncio.to_thread(warehouse.publish)
-    report.is_below_bar = bool(report.failures)
+    n_failed = sum(report.failures.values())
+    report.is_below_bar = report.rows - n_failed < job.settings.coverage.min * report.rows
     report.notes.append(f"{report.rows} criteria rewritten ({', '.join(missing) or 'no judge needs it'})")
     return report
 

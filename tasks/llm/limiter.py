@@ -14,6 +14,8 @@ from typing import Any
 from tasks.llm.replies import TIMEOUT, Failure, Kind, Reply
 from tasks.llm.request import NOTHING, UNKNOWN, Usage, cost_usd
 
+NO_REPLY = "no reply for"
+"""The beginning of the reason why a silent endpoint was stopped."""
 _DECREASE, _SHORTEST_BETWEEN_CUTS_S = 0.7, 1.0
 _FAILURES_UNTIL_OPEN, _BAD_REQUESTS_UNTIL_STOP = 5, 5
 FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 15.0
@@ -172,7 +174,7 @@ class EndpointHealth:
         self._failures += 1
         silence_s = now_s - self._silent_since_s
         if self._is_open and silence_s >= self._outage_s:
-            self._stop(f"no reply for {silence_s:.0f} s, the last failure: {failure.error}")
+            self._stop(f"{NO_REPLY} {silence_s:.0f} s, the last failure: {failure.error}")
         elif self._is_open and self.closed_until_s <= now_s:
             self.closed_until_s = now_s + self._pause_s
             self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)

@@ -9,6 +9,7 @@ import sql
 from tasks.config.job import Job
 from tasks.llm.replies import OK
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
+from tasks.rules.text.numbers import coverage_text
 from tasks.rules.verdict import DECIDED
 from tasks.run.judge_configs import judge_configs, model_hash
 from tasks.run.missing_work import imported_models, wanted_tasks
@@ -67,6 +68,51 @@ def coverage(job: Job, *, only_stored: bool = False) -> list[CoverageCell]:
         job = job.with_settings(models=(), judges=())
     with Warehouse(job.warehouse).reader() as reader:
         return _Matrix(job, reader, only_stored).covered()
+
+
+@dataclass(frozen=True)
+class LowCoverage:
+    """The cells below the coverage `bar`, and the configured labels without any imported response."""
+
+    bar: float
+    cells: list[CoverageCell]
+    labels_without_import: list[str]
+
+    @property
+    def lines(self) -> list[str]:
+        """A sentence about each label and cell, with its causes."""
+        lines = [
+            f"{label}: nothing is imported under this label; `prbench import responses`"
+            for label in self.labels_without_import
+        ]
+        return lines + self.lines_on(self.cells)
+
+    def lines_on(self, cells: Iterable[CoverageCell]) -> list[str]:
+        """Return a sentence about each of some cells, with its causes."""
+        lines = []
+        for cell in cells:
+            of = f"verdicts of {cell.judge} on" if cell.judge else "responses of"
+            causes = ", ".join(f"{count} {status}" for status, count in sorted(cell.failures.items()))
+            lines.append(
+                f"{of} {cell.model_name}, trial {cell.trial}: {cell.done} of {cell.due} are done "
+                f"({coverage_text(cell.due_share)}, the bar is {self.bar:.1%}); {causes or 'the rest is missing'}"
+            )
+        return lines
+
+
+def low_coverage(job: Job, stage: str = "evaluate") -> LowCoverage:
+    """Return what is below the coverage bar after a stage (or after all stages)."""
+    matrix = coverage(job)
+    bar = job.settings.coverage.min
+    configured_judges = {judge.label for judge in job.settings.judges}
+    cells = []
+    for cell in matrix:
+        counts = cell.judge in configured_judges and stage != "sample" if cell.judge else stage != "judge"
+        if counts and cell.due_share < bar:
+            cells.append(cell)
+    covered_models = {cell.model for cell in matrix if cell.due}
+    imported_labels = [model.label for model in job.settings.models if model.is_imported]
+    return LowCoverage(bar, cells, [label for label in imported_labels if label not in covered_models])
 
 
 _Row = Mapping[str, Any]

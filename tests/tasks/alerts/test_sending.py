@@ -10,8 +10,9 @@ import pytest
 import requests
 from pydantic import ValidationError
 
-from tasks.alerts.findings import Alert, alert_id, alert_message
-from tasks.alerts.sending import Delivery, deliver, ping
+from tasks.alerts.findings import Alert, alert_id
+from tasks.alerts.message import night_message
+from tasks.alerts.sending import Delivery, History, deliver, ping
 from tasks.llm.transport import Redirected, watched
 from tests.faults.anything import Plain
 from tests.kit import Patch
@@ -51,7 +52,7 @@ def test_slack_gets_one_text_without_links_and_mentions(hook: Hook, monkeypatch:
 
     assert [Delivery("slack 1", "sent", 1, None, 2)] == deliver(alerts_to({"slack": "${SLACK}"}), alerts, NIGHT)
     [call] = hook.seen
-    assert {"text": alert_message(NIGHT, alerts).as_chat} == call.json
+    assert {"text": night_message(NIGHT, alerts).as_chat} == call.json
     assert "failure: &lt;!channel&gt; @\u200bhere failed" in call.json["text"]
 
 

@@ -1,0 +1,156 @@
+"""Causes of low coverage: an alert for each model or judge that fell short by itself, with what followed from it."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tasks.alerts.findings import Alert
+from tasks.config.job import Job
+from tasks.llm.limiter import NO_REPLY
+from tasks.llm.replies import PROVIDER_ERROR, REDIRECTED, TIMEOUT
+from tasks.rules.variants import AUGMENTED
+from tasks.run.coverage import CoverageCell, LowCoverage
+from tasks.run.run_context import Callee, callees
+from tasks.run.writing import JUDGE, MODEL, RUBRIC_WRITER, StageReport
+
+_UNANSWERED = {PROVIDER_ERROR, REDIRECTED, TIMEOUT}
+"""Statuses of calls that ended without a reply."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """An endpoint that was stopped: who is called there, why it was stopped, and the judges that need it."""
+
+    callee: Callee
+    reason: str
+    judges: frozenset[str] = frozenset()
+
+    def explains(self, cell: CoverageCell) -> bool:
+        """Return whether the cell is incomplete because of this stop."""
+        if self.callee.kind == MODEL:
+            return cell.model == self.callee.label
+        return cell.judge in self.judges
+
+
+def stops_of(job: Job, reports: Sequence[StageReport]) -> list[Stop]:
+    """Return the models, judges and rubric writers whose endpoints were stopped in a run."""
+    writer_judges = {judge.label for judge in job.settings.judges if judge.rubric == AUGMENTED}
+    stops: dict[str, Stop] = {}
+    for callee in callees(job, ()):
+        judges = writer_judges if callee.kind == RUBRIC_WRITER else {callee.label, callee.cascade or callee.label}
+        beginning = f"{callee.target.endpoint_name}: "
+        for report in reports:
+            # Models and judges have limits of their own, so one of two equal endpoints may be stopped.
+            if (report.stage == "sample") != (callee.kind == MODEL):
+                continue
+            for line in report.stopped:
+                if line.startswith(beginning):
+                    stops[str(callee)] = Stop(callee, line.removeprefix(beginning), frozenset(judges))
+    return list(stops.values())
+
+
+def coverage_alerts(
+    low: LowCoverage,
+    stops: Sequence[Stop] = (),
+    *,
+    is_cut_short: bool = False,
+    errors: Mapping[tuple[str, str], str] | None = None,
+) -> list[Alert]:
+    """Return an alert for each cause of low coverage.
+
+    A stopped endpoint is the cause of all cells that need it. Where a model has too few responses, its missing
+    verdicts are a consequence, as is everything that a run at its budget or stop time has not begun.
+
+    Args:
+        low: the cells below the bar.
+        stops: endpoints that were stopped.
+        is_cut_short: the run reached its budget or stop time, which is an alert of its own.
+        errors: kind and label of a model or judge -> its most frequent error.
+    """
+    alerts = [_missing_import(low, label) for label in low.labels_without_import]
+    rest = list(low.cells)
+    for stop in stops:
+        explained = [cell for cell in low.cells if stop.explains(cell)]
+        rest = [cell for cell in rest if not stop.explains(cell)]
+        if explained:
+            alerts.append(_shortfall(low, stop.callee.kind, stop.callee.label, explained, reason=stop.reason))
+    incomplete_models = {cell.model for cell in low.cells if cell.judge is None}
+    by_cause: dict[tuple[str, str], list[CoverageCell]] = {}
+    for cell in rest:
+        is_failing = cell.due - sum(cell.failures.values()) < low.bar * cell.due
+        if is_failing or not (is_cut_short or (cell.judge and cell.model in incomplete_models)):
+            cause = (JUDGE, cell.judge) if cell.judge else (MODEL, cell.model)
+            by_cause.setdefault(cause, []).append(cell)
+    for (kind, label), cells in by_cause.items():
+        alerts.append(_shortfall(low, kind, label, cells, error=(errors or {}).get((kind, label), "")))
+    return alerts
+
+
+def _missing_import(low: LowCoverage, label: str) -> Alert:
+    [line] = LowCoverage(low.bar, [], [label]).lines
+    happened = "got no imported responses"
+    facts = {"warnings": [line], "of": MODEL, "happened": happened, "share": 0.0}
+    return Alert("coverage", label, line, facts, whom=f"model {label}", happened=happened)
+
+
+def _shortfall(
+    low: LowCoverage, kind: str, label: str, cells: Sequence[CoverageCell], *, reason: str = "", error: str = ""
+) -> Alert:
+    """Return the alert about a model, judge or rubric writer that left these cells incomplete."""
+    is_model = kind == MODEL
+    own_cells = [cell for cell in cells if (cell.judge is None) == is_model]
+    done = sum(cell.done for cell in own_cells)
+    due = sum(cell.due for cell in own_cells)
+    failures = sum((cell.failures for cell in own_cells), Counter[str]())
+    what = "responses" if is_model else "verdicts"
+    counts = [f"{done:,} of {due:,} {what}"]
+    counts += [f"{count:,} {status}" for status, count in sorted(failures.items())]
+    causes = [reason or (error and f"most often {error}")]
+    whom = kind if kind == RUBRIC_WRITER else f"{kind} {label}"
+    happened = _happened(done, failures, reason)
+    facts = {
+        "warnings": low.lines_on(cells),
+        "of": kind,
+        "happened": happened,
+        "done": done,
+        "due": due,
+        "share": done / due if due else 1.0,
+    }
+    line = f"{whom} {happened}: {'; '.join([', '.join(counts), *filter(None, causes)])}"
+    return Alert("coverage", label, line, facts, whom=whom, happened=happened)
+
+
+def _happened(done: int, failures: Counter[str], reason: str) -> str:
+    is_silent = not reason and done == 0 and failures and set(failures) <= _UNANSWERED
+    if is_silent or reason.startswith(NO_REPLY):
+        return "stopped replying" if done else "gave no reply"
+    if reason:
+        return "refused further calls" if done else "refused all calls"
+    return "stayed below the coverage bar"
+
+
+def control_alerts(
+    sets: Sequence[Mapping[str, Any]], bar: float, explained_judges: Collection[str] = ()
+) -> list[Alert]:
+    """Return an alert for each judge that decided too little of its control set, so that a drift may be missed.
+
+    Args:
+        sets: the `judge` of each control set, with `n_decided` of its `n_members`.
+        bar: the least share to decide.
+        explained_judges: those with an alert about the cause.
+    """
+    alerts = []
+    for row in sets:
+        judge = row["judge"]
+        if judge in explained_judges or row["n_decided"] >= bar * row["n_members"]:
+            continue
+        happened = "left the control set incomplete"
+        line = (
+            f"judge {judge} {happened}: {row['n_decided']} of {row['n_members']} verdicts, so drift of the judge may "
+            "be missed"
+        )
+        share = row["n_decided"] / row["n_members"]
+        facts = {**row, "of": JUDGE, "happened": happened, "share": share}
+        alerts.append(Alert("coverage", judge, line, facts, whom=f"judge {judge}", happened=happened))
+    return alerts

@@ -1,0 +1,198 @@
+"""The message about a night: a title that says what happened to whom, and at most six lines for people."""
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tasks.alerts.findings import KINDS, Alert, short_number
+from tasks.config.job import Job
+from tasks.rules.text.characters import one_line, visible
+from tasks.rules.text.numbers import counted, some
+
+MOST_LINES = 6
+_MOST_CHARS = 400
+"""Of a title, and of a line about an alert; a command is never cut."""
+_TITLED = 2
+"""The number of phrases in a title; the others are counted."""
+_STEPS = 2
+"""The number of commands to try next."""
+_CALLS_EVERYBODY = re.compile(r"@(?=(?:here|channel|everyone|all)\b)", re.IGNORECASE)
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a night that came to its end has brought.
+
+    Attributes:
+        scores: rows with `split`, `model`, `judge` and `mean_score`, in the order in which they are shown.
+        cost_usd: the cost of all runs of the night; None if it is not known.
+        calls: the requests of all runs of the night.
+    """
+
+    scores: Sequence[Mapping[str, Any]] = ()
+    cost_usd: float | None = None
+    calls: int = 0
+
+    @property
+    def line(self) -> str:
+        """The scores and the cost in a line."""
+        by_split: dict[str, list[str]] = {}
+        for row in self.scores:
+            score = f"{row['model']} {short_number(row['mean_score'], 3)}"
+            by_split.setdefault(row["split"], []).append(score)
+        shown = some((f"{split}: {some(scores)}" for split, scores in by_split.items()), separator="; ")
+        judge = f" by {self.scores[0]['judge']}" if self.scores else ""
+        cost = "unknown" if self.cost_usd is None else f"{self.cost_usd:,.2f} USD"
+        return f"Scores{judge}: {shown or 'none'}. Cost: {cost} for {counted(self.calls, 'call')}."
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message about a job's night: for people, for chat servers, and all of it for machines.
+
+    The text for chat servers has no mentions and links, even if names contain them.
+    """
+
+    title: str
+    lines: tuple[str, ...]
+    as_json: dict[str, Any]
+
+    @property
+    def body(self) -> str:
+        """The lines as one text."""
+        return "\n".join(self.lines)
+
+    @property
+    def as_chat(self) -> str:
+        """The title and the lines as Slack and similar servers show them unchanged."""
+        return "\n".join([f"{escaped(self.title)}\n", *map(escaped, self.lines)])
+
+
+def night_message(
+    job: Job, alerts: Iterable[Alert], results: Results | None = None, *, standing: Sequence[Alert] = ()
+) -> Message:
+    """Return the message with these alerts; without any, a message about a night with nothing new.
+
+    Args:
+        job: the night's.
+        alerts: what is new; causes come before what they explain.
+        results: None if the night did not come to its end.
+        standing: alerts that were sent before and have not changed; only the title of a message without news has them.
+    """
+    ordered = sorted(alerts, key=lambda alert: KINDS.index(alert.kind))
+    causes = {alert.whom for alert in ordered if alert.whom}
+    first = [alert for alert in ordered if alert.cause not in causes]
+    consequences = [alert for alert in ordered if alert.cause in causes]
+    tail = [] if results is None else [results.line]
+    steps = [next_step(job, alert) for alert in first] or [next_step(job, None)]
+    tail.append(f"Next: {'; '.join(list(dict.fromkeys(steps))[:_STEPS])}.")
+    if job.report_url is not None or job.report_index.exists():
+        tail.append(f"Report: {job.report_url or job.report_index}")
+    events = _events(first, consequences, MOST_LINES - len(tail))
+    lines = tuple(visible(line) for line in [*events, *tail])
+    about = _phrases(first) if ordered else _nothing_new(standing)
+    title = visible(one_line(f"{about} ({job.settings.benchmark}, {job.night})", _MOST_CHARS))
+    as_json = {
+        "night": job.night,
+        "run_id": job.run_id,
+        "benchmark": job.settings.benchmark,
+        "warehouse": str(job.warehouse),
+        "report": job.report_url,
+        "alerts": [vars(alert) for alert in ordered],
+        "title": title,
+        "message": "\n".join(lines),
+        "lines": list(lines),
+        "results": None if results is None else vars(results),
+    }
+    return Message(title, lines, as_json)
+
+
+def _events(first: Sequence[Alert], consequences: Sequence[Alert], most: int) -> list[str]:
+    """Return at most so many lines about alerts and what they may explain."""
+    groups = _by_drop(first)
+    events = [_event(group) for group in groups]
+    if consequences:
+        events.append(f"Perhaps caused by that: {_phrases(consequences)}.")
+    if len(events) <= most:
+        return events
+    rest = [group[0] for group in groups[most - 1 :]]
+    return [*events[: most - 1], f"Also: {_phrases([*rest, *consequences])}."]
+
+
+def _nothing_new(standing: Sequence[Alert]) -> str:
+    return f"nothing new; as before: {_phrases(standing)}" if standing else "complete, no alerts"
+
+
+_NOUNS = {"coverage": "endpoints", "judge_drift": "judges", "score_drop": "models"}
+"""Kind of alert -> what several of them are about."""
+
+
+def _phrases(alerts: Iterable[Alert]) -> str:
+    """Return what happened to whom; what happened to several of them is one phrase."""
+    groups: dict[str, list[Alert]] = {}
+    for group in _by_drop(alerts):
+        groups.setdefault(group[0].happened or group[0].headline, []).append(group[0])
+    phrases = []
+    for happened, group in groups.items():
+        noun = _NOUNS.get(group[0].kind)
+        if len(group) == 1 or noun is None:
+            phrases.append(group[0].headline)
+        else:
+            phrases.append(f"{len(group)} {noun} {happened}: {some(alert.whom for alert in group)}")
+    return some(phrases, _TITLED, "; ")
+
+
+def _by_drop(alerts: Iterable[Alert]) -> list[list[Alert]]:
+    """Return the alerts one by one, but the drops of one model on one split, under several judges, as one group."""
+    groups: dict[Any, list[Alert]] = {}
+    for number, alert in enumerate(alerts):
+        is_drop = alert.kind == "score_drop"
+        groups.setdefault((alert.subject, alert.facts.get("split")) if is_drop else number, []).append(alert)
+    return list(groups.values())
+
+
+def _event(group: Sequence[Alert]) -> str:
+    """Return the line about an alert, or about a drop under several judges."""
+    others = [f"{alert.facts['judge']} {alert.happened.partition(': ')[2]}" for alert in group[1:]]
+    also = f"; judged by others: {some(others)}" if others else ""
+    return one_line(group[0].line, _MOST_CHARS) + also
+
+
+_CONTINUE = "nightly --night {night}"
+_COMMANDS = {
+    "failure": (_CONTINUE, "continues it once the cause is gone"),
+    "skipped": (_CONTINUE, "runs it once the cause is gone"),
+    "budget": (_CONTINUE, "continues it, with --max-usd"),
+    "stop_time": (_CONTINUE, "continues it, with --stop-at"),
+    "coverage": ("status --night {night}", "shows the errors; `prbench nightly` with the same options tries again"),
+    "judge_drift": ("sql 'from judge_drift order by night desc'", "shows since when"),
+    "score_drop": ("diff {first_vintage} {second_vintage} --model {model}", "shows the changed verdicts"),
+    "look": ("leaderboard --vintage all --model {model}", "shows its nights"),
+    "quality": ("check", "shows the rows"),
+    "": ("leaderboard --vintage {night}", "shows more"),
+}
+"""Kind of alert -> the command that shows more about it or continues the night, and what it does.
+
+A drop in a night with `stopping` is a `look`; without an alert the leaderboard shows more.
+"""
+
+
+def next_step(job: Job, alert: Alert | None) -> str:
+    """Return the command that shows more about an alert, or that continues the night."""
+    facts = {} if alert is None else alert.facts
+    kind: str = "" if alert is None else alert.kind
+    if kind == "score_drop" and "first_vintage" not in facts:
+        kind = "look"
+    subject = "" if alert is None else alert.subject
+    command, effect = _COMMANDS[kind]
+    values = {"night": job.night, **facts, "model": shlex.quote(subject)}
+    words = ["prbench", command.format(**values), *job.location]
+    return f"`{' '.join(words)}` {effect}"
+
+
+def escaped(text: str) -> str:
+    """Return the text so that Slack shows it unchanged."""
+    return _CALLS_EVERYBODY.sub("@\u200b", visible(text)).translate(_ESCAPES)
