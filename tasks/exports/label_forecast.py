@@ -4,7 +4,7 @@ Which figures exist is decided by the rule of `tasks/rules/statistics/debiased.p
 `tasks/measures/scores.py`; here it is applied to the labels that each figure will have.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -103,8 +103,10 @@ def outlook_notes(population: Population, n_rows: int, seed: int) -> list[str]:
     causes = defaultdict(list)
     for each in impossible:
         causes[each.split, each.no_figure].append(each.model)
+    n_models = Counter(each.split for each in at_most)
     for (split, cause), models in causes.items():
-        notes.append(f"no sheet gives an interval on {split} to {some(models)}: {cause}")
+        named = "any model" if len(models) == n_models[split] else some(models)
+        notes.append(f"no sheet gives an interval on {split} to {named}: {cause}")
     return notes
 
 

@@ -11,7 +11,7 @@ for all.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -170,7 +170,15 @@ def export_sampled_labelling(
         rows=len(rows),
         notes=notes,
         sheet_id=sheet["sheet_id"],
-        figures=[asdict(figure) for figure in figures],
+        figures=[
+            {
+                "model": figure.model,
+                "split": figure.split,
+                "n_labels": figure.n_labels,
+                "no_figure": figure.no_figure,
+            }
+            for figure in figures
+        ],
         expected_widths=widths,
     )
 
