@@ -4,12 +4,11 @@ import os
 from contextlib import nullcontext
 from pathlib import Path
 
-import sql
-import tasks
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm.ledger.files import deletion_mark
 from tasks.maintain.upkeep import store_calls
+from tasks.report.rendering.program import hash_of_program
 from tasks.report.rendering.site import is_whole, only_writer
 from tasks.rules.errors import PipelineError
 from tasks.run.run_context import LEDGER
@@ -57,7 +56,6 @@ def write_report(job: Job, folder: Path | None = None, vintage: str | None = Non
         return n_bytes
 
 
-_WRITERS = (Path(tasks.__file__).parent / "report", Path(tasks.__file__).parent / "benchmarks", sql.FOLDER / "report")
 _FILE = "report-basis.txt"
 """The file in the report folder with the hash of the report's inputs."""
 
@@ -79,14 +77,10 @@ def whole_of(job: Job) -> Job:
 
 
 def basis_of(job: Job) -> str:
-    """Return a hash of the published data without runs, the configuration, and the code that writes reports."""
+    """Return a hash of the published data without runs, the configuration, and this program."""
     # Every run adds rows to these tables, but only the list of runs shows them.
     stored = Warehouse(job.warehouse).published_parts(but={"runs", "alerts", "alert_deliveries"})
     # A report no longer shows replies that were deleted from the ledger.
     deletions = str(deletion_mark(job.warehouse / LEDGER))
     shown = job.settings.model_dump_json(exclude={"alerts", "limits"})  # these change nothing in a report
-    files = (path for folder in _WRITERS for path in sorted(folder.rglob("*")))
-    code = [
-        path.read_text(encoding="utf-8") for path in files if path.suffix in {".py", ".js", ".css", ".html", ".sql"}
-    ]
-    return hash_of_document([shown, job.data.revision, job.vintage, deletions, stored, code])
+    return hash_of_document([shown, job.data.revision, job.vintage, deletions, stored, hash_of_program()])

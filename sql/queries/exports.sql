@@ -112,6 +112,40 @@ inner join tasks using (benchmark, dataset_revision, task_id)
 where list_contains($task_ids::varchar[], task_id)
 order by list_position($task_ids::varchar[], task_id), criteria.position;
 
+-- name: figures_to_correct
+-- One row: a response that counts in a figure of a judge configuration, with a flag:
+-- true if an earlier sheet with labels covers it.
+with covered as (
+    select distinct response_id
+    from intermediate.covered_responses
+    where steps = $steps
+        and (covered_breakdown = 'all' or (covered_breakdown, covered_label) = ($breakdown, $label))
+)
+
+select mean_scores.figure_id, mean_scores.model, mean_scores.split,
+    figure_values.task_id as task,
+    wanted.response_id,
+    covered.response_id is not null as is_covered
+from revision_mean_scores as mean_scores
+inner join intermediate.figure_values using (figure_id)
+inner join intermediate.wanted_responses as wanted
+    on figure_values.model_run_id = wanted.model_run_id
+        and figure_values.task_id = wanted.task_id
+        and list_contains(figure_values.complete_trials, wanted.trial)
+left join covered on wanted.response_id = covered.response_id
+where mean_scores.model_run_id in (
+        select model_run_id
+        from intermediate.wanted_responses
+        where judging_id = $judging_id
+            and list_contains($response_ids::varchar[], response_id)
+    )
+    and mean_scores.score_name = $score
+    and mean_scores.breakdown = $breakdown
+    and mean_scores.label = $label
+    and not mean_scores.is_own_hard
+    and ($splits = [] or list_contains($splits::varchar[], mean_scores.split))
+order by mean_scores.split, mean_scores.model, figure_id, task, wanted.response_id;
+
 -- name: sampled_judge_configs
 -- One row: a judge configuration of some responses, those with the most decided
 -- verdicts first. People who label do not count as judges.
@@ -131,7 +165,9 @@ order by n_verdicts desc, grading = 'ternary_as_binary', judge_trial, judge, jud
 -- One row: a verdict that a sheet can sample, on a response with verdicts of the
 -- judge: its contribution to the task's value if it is met, a flag (true if the
 -- judge has decided the whole response, so that it counts), the judge's verdict,
--- the difference of other judges from it, and earlier labels.
+-- the difference of other judges from it, and earlier labels: their value, the
+-- number of verdicts that each represents, and the labelled share of the
+-- populations of earlier sheets.
 with judged as (
     select response_id, criterion_id, criterion_hash, judging_id, value
     from intermediate.graded_verdicts
@@ -157,6 +193,26 @@ labelled as (
     from intermediate.imported_decisions
     where is_label and steps = $steps
     group by all
+),
+
+sampled as (
+    select response_id, criterion_id, criterion_hash, factor
+    from intermediate.sampled_labels
+    where steps = $steps
+),
+
+covered as (
+    select response_id, criterion_id, exact_sum(density) as density
+    from intermediate.covered_responses as sheets
+    inner join responses using (response_id)
+    inner join criteria using (benchmark, dataset_revision, task_id)
+    where list_contains($response_ids::varchar[], response_id)
+        and sheets.steps = $steps
+        and (
+            sheets.covered_breakdown = 'all'
+            or coalesce(criteria.category, '(none)') = sheets.covered_label
+        )
+    group by all
 )
 
 select response_id,
@@ -169,7 +225,9 @@ select response_id,
     judged.value as judge_value,
     coalesce(disagreement, 0) as disagreement,
     coalesce(n_others, 0) as n_others,
-    label_value
+    label_value,
+    coalesce(sampled.factor, 0) as factor,
+    coalesce(covered.density, 0) as density
 from revision_responses as responses
 inner join (select *, content_hash as criterion_hash from criteria) as criteria
     using (benchmark, dataset_revision, task_id)
@@ -179,6 +237,8 @@ inner join intermediate.model_runs using (model_run_id)
 left join judged using (response_id, criterion_id, criterion_hash)
 left join others using (response_id, criterion_id, criterion_hash)
 left join labelled using (response_id, criterion_id, criterion_hash)
+left join sampled using (response_id, criterion_id, criterion_hash)
+left join covered using (response_id, criterion_id)
 where list_contains($response_ids::varchar[], response_id)
     and bounds.score_name = $score
     and breakdown = $breakdown

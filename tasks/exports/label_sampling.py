@@ -1,4 +1,4 @@
-"""Sampling of the verdicts whose labels narrow an interval most, and a forecast of its width."""
+"""Sampling of the verdicts whose labels narrow an interval most."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,6 @@ from tasks.config.job import Job
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.rules.statistics import sampling
-from tasks.rules.statistics.debiased import FEWEST_LABELLED_TASKS, FEWEST_LABELS
 from tasks.rules.statistics.intervals import Floats
 from tasks.run.judge_configs import first_judge_config
 from tasks.run.missing_work import WantedTasks
@@ -41,30 +40,20 @@ class Population:
     """The verdicts from which a sheet is sampled for a purpose, and the judge to correct.
 
     Besides the columns of the query, `verdicts` has a `key`, the `contribution` of the verdict to its model's mean, the
-    expected squared `error` of the judge, and `is_known`: true if the verdict has a label.
+    expected squared `error` of the judge, and `is_known`: true if the verdict has a label. `responses` are those that
+    count in the figures to correct.
     """
 
     wanted: WantedTasks
     purpose: Purpose
     verdicts: pl.DataFrame
+    responses: pl.DataFrame
     judge: str
 
     @cached_property
     def free(self) -> pl.DataFrame:
         """The verdicts without a label."""
         return self.verdicts.filter(~pl.col("is_known"))
-
-    @cached_property
-    def least(self) -> Row:
-        """The number of models, and the smallest numbers of tasks that can be labelled and of labels of one of them."""
-        counts = pl.col("task").n_unique().alias("n_tasks"), pl.col("is_known").sum().alias("n_labels")
-        of_models = self.verdicts.group_by("model").agg(counts)
-        return of_models.select(pl.len().alias("n_models"), pl.col("n_tasks", "n_labels").min()).row(0, named=True)
-
-    @property
-    def n_needed(self) -> int:
-        """The approximate number of further labels that give each model as many as a figure needs."""
-        return int(max(0, self.least["n_models"] * (FEWEST_LABELS - self.least["n_labels"])))
 
     def probabilities(self, n_wanted: int) -> Floats:
         """Return the probability of sampling each verdict without a label.
@@ -74,6 +63,14 @@ class Population:
         size = sampling.sizes(self.free["contribution"].to_numpy(), self.free["error"].to_numpy())
         _, of_model = np.unique(self.free["model"].to_list(), return_inverse=True)
         return sampling.inclusion_probabilities(size / np.bincount(of_model, size)[of_model], n_wanted)
+
+    def sample(self, n_wanted: int, seed: int) -> pl.DataFrame:
+        """Return sampled verdicts without a label, with the `probability` of each."""
+        free = self.free.with_columns(probability=pl.Series(self.probabilities(n_wanted)))
+        keys = free["key"].to_list()
+        models = free["model"].to_list()
+        sampled = sampling.systematic_sample(free["probability"].to_numpy(), keys, seed, models)
+        return free[sampled]
 
 
 def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence[str]) -> Purpose:
@@ -113,10 +110,12 @@ def population_of(
     judge_configs = reader.rows(sql.read("queries/exports/sampled_judge_configs"), of_judges)
     if (judge_config := first_judge_config(job, wanted.benchmark, judge_configs)) is None:
         raise UsageError("--for: no judge has a verdict on these responses; run `prbench judge`, or leave --for out")
+    parameters = {
+        **wanted.key, "judging_id": judge_config["judging_id"], "steps": judge_config["steps"],
+        "score": purpose.score, "breakdown": purpose.breakdown, "label": purpose.label,
+    }  # fmt: skip
     frame = pl.DataFrame(reader.arrow(sql.read("queries/exports/drawn_population"), {
-        **wanted.key, "response_ids": response_ids, "judging_id": judge_config["judging_id"],
-        "steps": judge_config["steps"], "score": purpose.score, "breakdown": purpose.breakdown,
-        "label": purpose.label, "of_latest": of_latest,
+        **parameters, "response_ids": response_ids, "of_latest": of_latest,
     }))  # fmt: skip
     if frame.is_empty():
         raise UsageError(f"--for {purpose.named}: no criterion of these responses counts for it")
@@ -136,7 +135,10 @@ def population_of(
     key = pl.concat_str("response_id", "criterion_id", "criterion_hash", separator="/")
     is_known = pl.col("label_value").is_not_null()
     verdicts = frame.with_columns(key=key, contribution=share, error=pl.Series(errors), is_known=is_known)
-    return Population(wanted, purpose, verdicts, judge_config["judge"])
+    responses = pl.DataFrame(reader.arrow(sql.read("queries/exports/figures_to_correct"), {
+        **parameters, "response_ids": frame["response_id"].unique().to_list(), "splits": list(wanted.splits),
+    }))  # fmt: skip
+    return Population(wanted, purpose, verdicts, responses, judge_config["judge"])
 
 
 def draw(job: Job, population: Population, n_rows: int, seed: int) -> tuple[Row, list[Row]]:
@@ -150,11 +152,9 @@ def draw(job: Job, population: Population, n_rows: int, seed: int) -> tuple[Row,
     verdicts, free, purpose, key = population.verdicts, population.free, population.purpose, population.wanted.key
     if free.is_empty():
         raise UsageError(f"--for {purpose.named}: every verdict has a label already")
-    of_free = population.probabilities(n_rows)
-    keys = free["key"].to_list()
-    sampled = [keys[index] for index in sampling.systematic_sample(of_free, keys, seed, free["model"].to_list())]
+    sampled = population.sample(n_rows, seed)["key"]
     probabilities = np.ones(len(verdicts))
-    probabilities[~verdicts["is_known"].to_numpy()] = of_free
+    probabilities[~verdicts["is_known"].to_numpy()] = population.probabilities(n_rows)
     listed = [f"{name}/{p!r}" for name, p in zip(verdicts["key"], probabilities.tolist(), strict=True)]
     sheet_id = digest("label sheet", *key.values(), tuple(purpose), n_rows, seed, listed)
     sheet = {
@@ -169,61 +169,3 @@ def draw(job: Job, population: Population, n_rows: int, seed: int) -> tuple[Row,
     columns = ("response_id", "criterion_id", "criterion_hash", "probability", "is_known")
     of_sheet = {**key, "sheet_id": sheet_id}
     return sheet, [of_sheet | row for row in drawn.select(*columns, task_id="task").to_dicts()]
-
-
-def expected_widths(reader: Reader, population: Population, n_rows: int) -> list[Row]:
-    """Return the mean `width` of the chosen intervals now (`n_labels` 0), and as expected after `n_labels` more.
-
-    `is_enough` states whether that many labels are expected to give each of the intervals. The width now is None if one
-    of them is missing. Labels of earlier sheets are included through the current width, or if there is none, by their
-    number.
-    """
-    now, purpose = _widths_now(reader, population), population.purpose
-    models = [[each] for each in population.verdicts["model"].unique().sort()]
-    groups = [list(purpose.models)] if purpose.is_difference else models
-    known = [now[name]["width"] for name in map(" ".join, groups) if name in now]
-    has_figures = len(known) == len(groups)
-    width = float(np.mean(known)) if has_figures else None
-    expected: list[Row] = [{"n_labels": 0, "width": width, "is_enough": has_figures}]
-    for n in sorted({50, 100, 200, n_rows}):
-        labelled = population.free.with_columns(probability=pl.Series(population.probabilities(n)))
-        widths = [_width(population, labelled, group, now.get(" ".join(group))) for group in groups]
-        is_enough = n >= population.n_needed and population.least["n_tasks"] >= FEWEST_LABELLED_TASKS
-        expected.append({"n_labels": n, "width": float(np.mean(widths)), "is_enough": has_figures or is_enough})
-    return expected
-
-
-def _widths_now(reader: Reader, population: Population) -> dict[str, Row]:
-    """Return the widths of the debiased intervals on the largest task set, and the numbers of labels behind them."""
-    purpose, vintages = population.purpose, population.verdicts["vintage"].unique().to_list()
-    key = {**population.wanted.key, "judge": population.judge, "vintage": vintages, "score_name": purpose.score,
-           "breakdown": purpose.breakdown}  # fmt: skip
-    width = "debiased_ci_high - debiased_ci_low as width, n_tasks, split"
-    if purpose.is_difference:
-        columns, order = f"model_a, model_b, n_labels_a + n_labels_b as n_labels, {width}", "n_tasks desc, split"
-        rows = reader.select("debiased_differences", columns, order=order, **key)
-        both = set(purpose.models)
-        rows = [row | {"model": " ".join(purpose.models)} for row in rows if {row["model_a"], row["model_b"]} == both]
-    else:
-        columns, order = f"model, n_labels, {width}", "is_latest desc, n_tasks desc, split"
-        rows = reader.select("debiased_scores", columns, order=order, label=purpose.label, **key)
-    # The first row of each model counts.
-    return {row["model"]: row for row in reversed(rows) if row["width"] is not None}
-
-
-def _width(population: Population, labelled: pl.DataFrame, group: Sequence[str], now: Row | None) -> float:
-    """Return the expected width of the interval of a model's mean, or of a difference, with these labels."""
-    is_own = pl.col("model").is_in(group)
-    own, labelled = population.verdicts.filter(is_own), labelled.filter(is_own)
-    sign = pl.when((pl.col("model") == group[0]) & (len(group) > 1)).then(-1.0).otherwise(1.0)
-    points = (sign * pl.col("contribution") * pl.col("judge_value")).sum().alias("value")
-    values = own.filter("is_counted").group_by("task", maintain_order=True).agg(points)["value"].to_numpy()
-    of_tasks = len(values) * float(np.var(values, ddof=1)) if len(values) > 1 else 0.0
-    names = ("contribution", "error", "probability")
-    contributions, errors, probabilities = (labelled[name].to_numpy() for name in names)
-    added = sampling.label_variance(contributions, errors, probabilities)
-    n_new = float(probabilities.sum())
-    if now is None:
-        return sampling.expected_width(of_tasks, [added], [n_new], int(own["is_known"].sum()))
-    before = max(0.0, (now["width"] / 2.0 / 1.96) ** 2 - of_tasks)
-    return sampling.expected_width(of_tasks, [before, added], [now["n_labels"], n_new])

@@ -20,12 +20,11 @@ from typing import Any
 import sql
 from tasks.assemble import complete_conversations
 from tasks.config.job import Job
-from tasks.exports import label_sampling
+from tasks.exports import label_forecast, label_sampling
 from tasks.figures.rendering import as_csv
 from tasks.imports.verdicts import SHEET_COLUMN
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.identity import digest
-from tasks.rules.statistics.debiased import FEWEST_LABELLED_TASKS, FEWEST_LABELS
 from tasks.rules.statistics.sampling import SampledUnit, stratified_sample
 from tasks.rules.verdict import BINARY, TERNARY, WORDS
 from tasks.run.missing_work import Conversation, WantedTasks, wanted_tasks
@@ -90,9 +89,14 @@ _DECISIONS = {BINARY: ("criteria_met", "yes or no"), TERNARY: ("verdict", ", ".j
 
 @dataclass
 class LabellingReport(StageReport):
-    """The report of an export of a sampled sheet, with the id of the sheet and the expected widths of the interval."""
+    """The report of an export of a sampled sheet.
+
+    It has the id of the sheet, the `figures` once it is filled in (with the reason why one is missing), and the
+    expected widths of the interval.
+    """
 
     sheet_id: str = ""
+    figures: list[Row] = field(default_factory=list)
     expected_widths: list[Row] = field(default_factory=list)
 
 
@@ -148,7 +152,10 @@ def export_sampled_labelling(
         ids = [each["response_id"] for each in usable if each["model"] in purpose.models]
         population = label_sampling.population_of(job, reader, wanted, purpose, ids, of_latest=of_latest)
         sheet, draws = label_sampling.draw(job, population, n_rows, seed)
-        widths = label_sampling.expected_widths(reader, population, sheet["n_drawn"])
+        n_drawn = sheet["n_drawn"]
+        widths = label_forecast.expected_widths(reader, population, n_drawn, seed)
+        figures = label_forecast.outlooks(population, n_drawn, seed)
+        forecast = [_width_note(widths, n_drawn), *label_forecast.outlook_notes(population, n_drawn, seed)]
         chosen = {(row["response_id"], row["criterion_id"]) for row in draws if not row["is_known"]}
         of_responses = _rows(reader, wanted, sorted({response_id for response_id, _ in chosen}))
         rows = [row for row in of_responses if (row["response_id"], row["criterion"]) in chosen]
@@ -157,18 +164,32 @@ def export_sampled_labelling(
             warehouse.write("label_draws", draws)
             warehouse.publish()
         how = _write(reader, wanted, file, rows)
-    notes = [f"{sheet['design']}, in {file}", f"fill in {how}", _forecast(widths, population, sheet["n_drawn"])]
-    return LabellingReport("export", rows=len(rows), notes=notes, sheet_id=sheet["sheet_id"], expected_widths=widths)
+    notes = [f"{sheet['design']}, in {file}", f"fill in {how}", *forecast]
+    return LabellingReport(
+        "export",
+        rows=len(rows),
+        notes=notes,
+        sheet_id=sheet["sheet_id"],
+        figures=[
+            {
+                "model": figure.model,
+                "split": figure.split,
+                "n_labels": figure.n_labels,
+                "no_figure": figure.no_figure,
+            }
+            for figure in figures
+        ],
+        expected_widths=widths,
+    )
 
 
-def _forecast(widths: Sequence[Row], population: label_sampling.Population, n_rows: int) -> str:
-    """Return a line that states how many labels are needed and how wide the interval is expected to be."""
-    now, then = widths[0]["width"], next(each for each in widths if each["n_labels"] == n_rows)
+def _width_note(widths: Sequence[Row], n_rows: int) -> str:
+    """Return a sentence on the expected width of the interval."""
+    now = widths[0]["width"]
+    then = next(each["width"] for each in widths if each["n_labels"] == n_rows)
     if now is not None:
-        return f"the interval is {now:.3f} wide now, and with {n_rows} more labels about {then['width']:.3f}"
-    needed = f"each model needs {FEWEST_LABELS} labels in {FEWEST_LABELLED_TASKS} tasks, {population.n_needed} in total"
-    too_few = "" if then["is_enough"] else " (too few)"
-    return f"{needed}; with {n_rows}{too_few} the interval is about {then['width']:.2f} wide"
+        return f"the interval is {now:.3f} wide now, and with {n_rows} more labels about {then:.3f}"
+    return f"with {n_rows} labels the interval is about {then:.2f} wide"
 
 
 def _usable(job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any_vintage: bool = False) -> list[Row]:

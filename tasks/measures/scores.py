@@ -108,26 +108,26 @@ def _figure(values: Columns) -> _Figure:
     names, first, task = np.unique(values["task"], return_index=True, return_inverse=True)
     of_tasks = ("known_offset", "positive", "negative", "judged")
     known = debiased.KnownTasks(*(values[name][first].astype(float) for name in of_tasks))
-    if reason := _refused({name: column[0] for name, column in values.items()}):
+    counts = {name: column[0] for name, column in values.items()}
+    if reason := _without_labels(counts):
         return _Figure(names, known.judged, (), reason)
     has_label = ~np.ma.getmaskarray(values["contribution"])
     of_labels = ("contribution", "label_value", "judge_value", "factor")
     labels = debiased.Labels(task[has_label], *(np.asarray(values[name][has_label], dtype=float) for name in of_labels))
     estimates = tuple(debiased.corrected(known, labels, uses_judge=uses_judge) for uses_judge in (True, False))
-    return _Figure(names, known.judged, estimates, debiased.too_few(estimates[0]))
+    return _Figure(names, known.judged, estimates, debiased.outweighed(estimates[0].effective_labels))
 
 
-def _refused(row: Row) -> str | None:
+def _without_labels(counts: Row) -> str | None:
     """Return the reason why a figure has no debiased score, if its counts give one."""
-    if row["without_labels"] and row["without_labels"] is not np.ma.masked:
-        return str(row["without_labels"])
-    if row["n_tasks_uncovered"]:
-        return f"no sheet covers {row['n_tasks_uncovered']} of its {row['n_tasks']} tasks"
-    if row["n_labels"] < debiased.FEWEST_LABELS:
-        return f"too few labels: {row['n_labels']}, not {debiased.FEWEST_LABELS}"
-    if row["n_tasks_labelled"] < debiased.FEWEST_LABELLED_TASKS:
-        return f"too few tasks with labels: {row['n_tasks_labelled']}, not {debiased.FEWEST_LABELLED_TASKS}"
-    return None
+    if counts["without_labels"] and counts["without_labels"] is not np.ma.masked:
+        return str(counts["without_labels"])
+    return debiased.too_few_labels(
+        n_tasks=counts["n_tasks"],
+        n_tasks_uncovered=counts["n_tasks_uncovered"],
+        n_labels=counts["n_labels"],
+        n_tasks_labelled=counts["n_tasks_labelled"],
+    )
 
 
 def _results(

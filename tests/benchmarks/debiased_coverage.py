@@ -214,7 +214,7 @@ def outcomes(
             labels = DESIGNS[design](of, n, dice)
             sums = debiased.corrected(of.known, labels)
             few_tasks = len(np.unique(labels.task)) < debiased.FEWEST_LABELLED_TASKS
-            if len(labels.label) < debiased.FEWEST_LABELS or few_tasks or debiased.too_few(sums):
+            if len(labels.label) < debiased.FEWEST_LABELS or few_tasks or debiased.outweighed(sums.effective_labels):
                 refused[design] += 1
                 continue
             alone = debiased.corrected(of.known, labels, uses_judge=False)

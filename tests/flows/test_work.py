@@ -120,7 +120,9 @@ def test_unknown_work_counts_as_work(tmp_path: Path) -> None:
     assert has_work(job, "compact")
 
 
-def test_a_report_is_up_to_date_until_it_is_harmed_or_something_else_than_a_run_is_stored(tmp_path: Path) -> None:
+def test_a_report_is_up_to_date_until_it_is_harmed_or_something_else_than_a_run_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = job_on("sample", tmp_path)
     warehouse = Warehouse(job.warehouse)
     warehouse.publish()
@@ -135,6 +137,9 @@ def test_a_report_is_up_to_date_until_it_is_harmed_or_something_else_than_a_run_
     capped = job.settings.model_copy(update={"limits": Limits(max_usd=1.0)})
     assert is_up_to_date(job.model_copy(update={"settings": capped}))
     assert not is_up_to_date(job.model_copy(update={"vintage": "later"}))
+    with monkeypatch.context() as upgrade:
+        upgrade.setattr("flows.report.hash_of_program", lambda: "a later program")
+        assert not is_up_to_date(job)
 
     (site.folder / "data/of-somebody.txt").write_text("not listed", encoding="utf-8")
     above = job.report_folder / "index.html"

@@ -23,20 +23,18 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, partial
-from importlib.metadata import version
-from pathlib import Path
+from functools import partial
 from typing import Any, NamedTuple
 
 from isal import isal_zlib
 
-import sql
 from tasks.console import notice
 from tasks.figures.queries import JUDGE_CONFIG, SAMPLING, Rows
 from tasks.figures.scope import Scope, entry_key, judge_config_key, task_key
 from tasks.llm.ledger.files import deletion_mark
 from tasks.llm.ledger.ledger import KeptReply, kept_replies
 from tasks.report.drilldown.markdown import as_html
+from tasks.report.rendering.program import hash_of_program
 from tasks.report.rendering.site import Site
 from tasks.rules.errors import PipelineError
 from tasks.rules.verdict import TERNARY, TERNARY_AS_BINARY
@@ -159,20 +157,11 @@ def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
 
 
 def _blocks(subjects: Subjects, state: Mapping[str, Any]) -> list[Block]:
-    return [Block(*row) for row in subjects.rows("drilldown/blocks", program=_program(), **state)]
+    return [Block(*row) for row in subjects.rows("drilldown/blocks", program=hash_of_program(), **state)]
 
 
 def _missing(blocks: Iterable[Block], site: Site) -> list[Block]:
     return [block for block in blocks if not site.keep(data_file(block.name))]
-
-
-@cache
-def _program() -> str:
-    """Return a hash that changes with this package, its queries, and its libraries."""
-    queries = (sql.FOLDER / f"{name}.sql" for name in ("report/drilldown", "figures/shared"))
-    texts = [path.read_text(encoding="utf-8") for path in sorted([*Path(__file__).parent.glob("*.py"), *queries])]
-    libraries = [version("pyromark"), version("nh3"), version("duckdb"), version("isal")]
-    return hashlib.sha256("\n".join([*texts, *map(repr, sql.models()), *libraries]).encode()).hexdigest()
 
 
 def _sections(subjects: Subjects, blocks: Sequence[Block], replies: Replies) -> dict[tuple[str, int], list[list[str]]]:

@@ -115,7 +115,7 @@ def corrected(known: KnownTasks, labels: Labels, *, uses_judge: bool = True) -> 
         uses_judge: true to use the judge's verdicts.
     """
     signs = _signs(labels.contribution)
-    importance = _importance(labels)
+    importance = _importance(labels.contribution, labels.factor)
     constants, power = _prediction(signs, labels, importance, uses_judge=uses_judge)
     residual = labels.label - signs @ constants - power * labels.judge
     design = np.column_stack([signs, labels.judge]) if power > 0.0 else signs
@@ -130,11 +130,34 @@ def corrected(known: KnownTasks, labels: Labels, *, uses_judge: bool = True) -> 
     return Corrected(values, spread, _extra_variance(careful, importance), _effective(importance), degrees, power)
 
 
-def too_few(estimated: Corrected) -> str | None:
-    """Return the reason if a few labels outweigh the others so much that there is no figure; else None."""
-    if 0.0 < estimated.effective_labels < FEWEST_EFFECTIVE:
-        return f"a few labels outweigh the others, which are worth {estimated.effective_labels:.0f} equal ones"
+def too_few_labels(*, n_tasks: int, n_tasks_uncovered: int, n_labels: int, n_tasks_labelled: int) -> str | None:
+    """Return the reason why the numbers of labels and tasks give no figure; None if they suffice.
+
+    Args:
+        n_tasks: tasks of the figure.
+        n_tasks_uncovered: tasks among them with a response that no sheet with labels covers.
+        n_labels: labelled verdicts of the figure.
+        n_tasks_labelled: tasks with such a verdict.
+    """
+    if n_tasks_uncovered:
+        return f"no sheet covers {n_tasks_uncovered} of its {n_tasks} tasks"
+    if n_labels < FEWEST_LABELS:
+        return f"too few labels: {n_labels}, not {FEWEST_LABELS}"
+    if n_tasks_labelled < FEWEST_LABELLED_TASKS:
+        return f"too few tasks with labels: {n_tasks_labelled}, not {FEWEST_LABELLED_TASKS}"
     return None
+
+
+def outweighed(effective: float) -> str | None:
+    """Return the reason if a few labels outweigh the others so much that there is no figure; else None."""
+    if 0.0 < effective < FEWEST_EFFECTIVE:
+        return f"a few labels outweigh the others, which are worth {effective:.0f} equal ones"
+    return None
+
+
+def effective_labels(contribution: Floats, factor: Floats) -> float:
+    """Return the equivalent number of equally important labels (see `Labels`)."""
+    return _effective(_importance(contribution, factor))
 
 
 def estimate(estimated: Corrected) -> DebiasedEstimate:
@@ -210,10 +233,10 @@ def _signs(contribution: Floats) -> Floats:
     return np.column_stack([is_positive, ~is_positive]).astype(np.float64)
 
 
-def _importance(labels: Labels) -> Floats:
+def _importance(contribution: Floats, factor: Floats) -> Floats:
     """Return the weight of each label's squared residual in the variance: c^2 (1 - pi) / pi^2 (Poisson sampling)."""
-    beyond = np.maximum(labels.factor - 1.0, 1e-3 * labels.factor)
-    return np.asarray(labels.contribution**2 * labels.factor * beyond)
+    beyond = np.maximum(factor - 1.0, 1e-3 * factor)
+    return np.asarray(contribution**2 * factor * beyond)
 
 
 def _prediction(signs: Floats, labels: Labels, importance: Floats, *, uses_judge: bool) -> tuple[Floats, float]:

@@ -16,6 +16,7 @@ squared error (`debiased.py`); for a given number of labels it is smallest with 
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -157,14 +158,21 @@ def systematic_sample(
     Returns:
         The sampled indices, in the order of the units.
     """
-    order = np.array(sorted(range(len(keys)), key=lambda index: (groups[index], digest("draw", seed, keys[index]))))
-    start = int(digest("start", seed, *sorted(keys))[:_HEX], 16) / 16**_HEX
+    order, start = _random_line(tuple(keys), seed, tuple(groups))
     ends = np.cumsum(probabilities[order])
     # The sum is whole except for rounding, which must not add or drop a unit.
     ends[-1] = round(ends[-1])
     passed = np.floor(ends - start)
     sampled = np.diff(passed, prepend=math.floor(-start)) > 0
     return np.sort(order[sampled])
+
+
+@lru_cache(maxsize=1)
+def _random_line(keys: tuple[str, ...], seed: int, groups: tuple[str, ...]) -> tuple[NDArray[np.int64], float]:
+    """Return the random order of units, group by group, and the random start; kept for samples of other sizes."""
+    order = np.array(sorted(range(len(keys)), key=lambda index: (groups[index], digest("draw", seed, keys[index]))))
+    start = int(digest("start", seed, *sorted(keys))[:_HEX], 16) / 16**_HEX
+    return order, start
 
 
 def label_variance(contributions: Floats, errors: Floats, probabilities: Floats) -> float:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.rules.statistics.debiased import KnownTasks, Labels, corrected, estimate, estimated_difference, too_few
+from tasks.rules.statistics.debiased import KnownTasks, Labels, corrected, estimate, estimated_difference, outweighed
 
 N = 200
 
@@ -81,9 +81,9 @@ def test_few_labels_that_outweigh_all_others_are_too_few() -> None:
     known, labels = one_verdict_a_task(np.ones(N), np.ones(N), every=4)
     heavy = np.where(np.arange(len(labels.task)) < 3, 50.0, 0.1)
 
-    assert too_few(corrected(known, labels)) is None
+    assert outweighed(corrected(known, labels).effective_labels) is None
     weighed = Labels(labels.task, labels.contribution * heavy, labels.label, labels.judge, labels.factor)
-    assert "3 equal ones" in (too_few(corrected(known, weighed)) or "")
+    assert "3 equal ones" in (outweighed(corrected(known, weighed).effective_labels) or "")
 
 
 def test_an_interval_reaches_further_to_the_side_that_few_tasks_show() -> None:

@@ -1,0 +1,28 @@
+"""A hash of this program, which changes with anything that pages and data files are made of."""
+
+import hashlib
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+"""The folder of all packages."""
+PACKAGES = ("expectations", "flows", "sql", "tasks", "warehouse")
+_LIBRARIES = ("duckdb", "isal", "jinja2", "nh3", "pyromark")
+
+
+@cache
+def hash_of_program(root: Path = ROOT) -> str:
+    """Return a hash of all files of the packages (but compiled ones), and of the libraries that render pages.
+
+    It covers the whole program, because a list of the parts that pages are made of would miss the next part.
+    """
+    hashed = hashlib.sha256()
+    for package in PACKAGES:
+        for path in sorted((root / package).rglob("*")):
+            if path.is_file() and path.suffix != ".pyc":
+                content = hashlib.sha256(path.read_bytes()).hexdigest()
+                hashed.update(f"{path.relative_to(root).as_posix()} {content}\n".encode())
+    for library in _LIBRARIES:
+        hashed.update(f"{library} {version(library)}\n".encode())
+    return hashed.hexdigest()

@@ -1,0 +1,158 @@
+"""What a sheet says about its labels, compared with the figures that exist once it is filled in."""
+
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.aggregate import aggregate
+from tasks.config.job import Job
+from tasks.exports.sheets import LabellingReport, export_sampled_labelling
+from tasks.imports.responses import import_responses
+from tasks.imports.verdicts import import_verdicts
+from tests.kit import Row, good_row, job_on, prepared, values_in, write_jsonl
+from tests.tasks.dataset.rows import hub_criterion
+from tests.tasks.exports.conftest import save_sheet, sheet_rows
+
+pytestmark = pytest.mark.slow
+FINANCE = [f"f{number}" for number in range(24)]
+LEGAL = [f"l{number}" for number in range(14)]
+SPLITS = {"finance": FINANCE, "finance_hard": FINANCE[:16], "legal": LEGAL}
+MODELS = ("ada", "bob")
+N_CRITERIA = 10
+
+
+def criteria_of(task: str) -> list[Row]:
+    categories = ("Practical Utility", "Financial Accuracy")
+    return [
+        hub_criterion(f"{task}-c{number}", "important", 4 + number % 4, criteria_category=categories[number % 2])
+        for number in range(N_CRITERIA)
+    ]
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """Two models on a split with 24 tasks, its hard subset, and a split with 14 tasks, all judged."""
+    folder = tmp_path_factory.mktemp("splits")
+    source = folder / "source"
+    source.mkdir()
+    for split, tasks in SPLITS.items():
+        field = "Legal" if split == "legal" else "Finance"
+        write_jsonl(
+            source / f"{split}.jsonl", [good_row(task, rubric=criteria_of(task), field=field) for task in tasks]
+        )
+    job = prepared(job_on(source, folder / "warehouse"))
+    cells = [{"task": task, "model": model} for task in (*FINANCE, *LEGAL) for model in MODELS]
+    import_responses(job, write_jsonl(folder / "r.jsonl", [cell | {"response": str(cell)} for cell in cells]))
+    decisions = [
+        cell | {"criterion": f"{cell['task']}-c{number}", "judge": "a-judge", "criteria_met": (index + number) % 3 > 0}
+        for index, cell in enumerate(cells)
+        for number in range(N_CRITERIA)
+    ]
+    import_verdicts(job, write_jsonl(folder / "v.jsonl", decisions))
+    aggregate(job)
+    return job
+
+
+def exported(job: Job, file: Path, n_rows: int, **options: Any) -> LabellingReport:
+    return export_sampled_labelling(job, file, **{"sampled_for": "leaderboard", "n_rows": n_rows, **options})
+
+
+def label(job: Job, file: Path) -> None:
+    """Fill in a sheet and import it."""
+    rows = [dict(row) for row in sheet_rows(file)]
+    for row in rows:
+        is_met = random.Random(f"{row['task']} {row['model']} {row['criterion']}").random() < 0.6
+        row |= {"judge": "eva", "criteria_met": "yes" if is_met else "no"}
+    import_verdicts(job, save_sheet(file.with_suffix(".filled.csv"), rows))
+    aggregate(job)
+
+
+def stored_figures(job: Job, of: str = "breakdown = 'all' and is_primary") -> list[tuple[Any, ...]]:
+    query = "select model, split, n_labels, no_figure from debiased_scores where judge = 'a-judge'"
+    return values_in(job, f"{query} and {of} order by split, model")
+
+
+def promised_figures(report: LabellingReport) -> list[tuple[Any, ...]]:
+    return [(row["model"], row["split"], row["n_labels"], row["no_figure"]) for row in report.figures]
+
+
+@pytest.mark.parametrize("n_rows", [110, 500])
+def test_a_sheet_promises_the_figures_that_its_labels_give_on_each_split(job: Job, tmp_path: Path, n_rows: int) -> None:
+    report = exported(job, tmp_path / "a.csv", n_rows, seed=n_rows)
+    label(job, tmp_path / "a.csv")
+
+    assert len(report.figures) == len(SPLITS) * len(MODELS)
+    assert promised_figures(report) == stored_figures(job)
+
+
+def test_labels_for_a_leaderboard_are_counted_by_split_and_not_in_total(job: Job, tmp_path: Path) -> None:
+    report = exported(job, tmp_path / "a.csv", 60)
+    label(job, tmp_path / "a.csv")
+    missing = [row for row in stored_figures(job) if row[-1] is not None]
+    given = re.search(r"it gives (\d+) of 6 scores", report.line)
+
+    assert given is not None
+    assert int(given[1]) == 6 - len(missing)
+    assert len(missing) > 2
+    assert not any(row["is_enough"] for row in report.expected_widths)
+
+
+def test_the_stated_number_of_rows_gives_every_interval_that_can_exist(job: Job, tmp_path: Path) -> None:
+    report = exported(job, tmp_path / "a.csv", 30)
+    needed = re.search(r"-n (\d+) gives an interval to all 4 that can have one", report.line)
+    assert needed is not None
+
+    complete = exported(job, tmp_path / "b.csv", int(needed[1]))
+    label(job, tmp_path / "b.csv")
+    existing = [(model, split) for model, split, _, no_figure in stored_figures(job) if no_figure is None]
+
+    assert existing == [(model, split) for split in ("finance", "finance_hard") for model in MODELS]
+    assert "that can have one" not in complete.line
+
+
+def test_a_split_with_too_few_tasks_is_named_before_anybody_labels(job: Job, tmp_path: Path) -> None:
+    report = exported(job, tmp_path / "a.csv", 60)
+
+    assert "no sheet gives an interval on legal to any model: too few tasks with labels: 14, not 15" in report.line
+
+
+def test_the_next_sheet_counts_earlier_labels_by_split(job: Job, tmp_path: Path) -> None:
+    exported(job, tmp_path / "a.csv", 60)
+    label(job, tmp_path / "a.csv")
+    second = exported(job, tmp_path / "b.csv", 40)
+    needed = re.search(r"-n (\d+) gives an interval to all 4 that can have one", second.line)
+    assert needed is not None
+    third = exported(job, tmp_path / "c.csv", int(needed[1]))
+    label(job, tmp_path / "c.csv")
+
+    assert promised_figures(third) == stored_figures(job)
+    assert sum(no_figure is None for *_, no_figure in stored_figures(job)) == 4
+
+
+def test_tasks_that_the_sheet_leaves_out_are_named(job: Job, tmp_path: Path) -> None:
+    part = job.model_copy(update={"limit": 10})
+    report = exported(part, tmp_path / "a.csv", 60)
+    label(job, tmp_path / "a.csv")
+
+    assert re.search(
+        r"no sheet gives an interval on finance to any model: no sheet covers \d+ of its 24 tasks", report.line
+    )
+    assert [row for row in promised_figures(report) if row[1] == "finance"] == [
+        row for row in stored_figures(job) if row[1] == "finance"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sampled_for", "of"),
+    [("ada bob", "breakdown = 'all' and is_primary"), ("Financial Accuracy", "label = 'Financial Accuracy'")],
+)
+def test_a_sheet_for_a_pair_or_a_category_promises_by_the_same_rule(
+    job: Job, tmp_path: Path, sampled_for: str, of: str
+) -> None:
+    report = exported(job, tmp_path / "a.csv", 100, sampled_for=sampled_for)
+    label(job, tmp_path / "a.csv")
+
+    assert set(promised_figures(report)) == set(stored_figures(job, of))

@@ -1,0 +1,50 @@
+"""The hash of the program, which decides whether a report is written again."""
+
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tasks.report.rendering.program import PACKAGES, ROOT, hash_of_program
+
+FILES = (
+    "flows/nightly.py", "sql/__init__.py", "sql/figures/overview.sql", "sql/marts/leaderboards/leaderboard.sql",
+    "sql/report/drilldown.sql", "sql/schema.yml", "tasks/benchmarks/prbench.py", "tasks/figures/shown/judges.py",
+    "tasks/report/assets/page.js", "tasks/report/assets/report.css", "tasks/report/templates/base.html",
+    "tasks/rules/text/characters.py", "warehouse/columns.py",
+)  # fmt: skip
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """A copy of some files of the program."""
+    for name in FILES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_change_in_any_file_of_the_program_changes_its_hash(program: Path, name: str) -> None:
+    before = hash_of_program(program)
+    path = program / name
+    path.write_text(path.read_text(encoding="utf-8").replace(" ", "  ", 1), encoding="utf-8")
+    hash_of_program.cache_clear()
+
+    assert hash_of_program(program) != before
+
+
+def test_compiled_files_do_not_change_the_hash(program: Path) -> None:
+    before = hash_of_program(program)
+    (program / "flows/__pycache__").mkdir()
+    (program / "flows/__pycache__/nightly.cpython-313.pyc").write_bytes(b"compiled")
+    hash_of_program.cache_clear()
+
+    assert hash_of_program(program) == before
+
+
+def test_the_program_has_all_packages_that_are_installed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+    assert sorted(project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]) == list(PACKAGES)
