@@ -134,8 +134,10 @@ async def _derive(job: Job) -> list[StageReport]:
 
 
 async def _finish(job: Job, before: list[StageReport]) -> list[StageReport]:
-    """Aggregate, select the hard subset, measure coverage, and write the report."""
-    reports = [await call(stages.aggregate_flow, job), await call(stages.select_hard_flow, job, must_select=False)]
+    """Aggregate, select the hard subset (unless a limit narrows the tasks), measure coverage, and write the report."""
+    reports = [await call(stages.aggregate_flow, job)]
+    if job.limit is None:
+        reports.append(await call(stages.select_hard_flow, job, must_select=False))
     reports.append(coverage_report(job, "evaluate", before))
     if is_recorded():
         await show_results(job)

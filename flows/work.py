@@ -46,7 +46,7 @@ def _is_new_night(job: Job, reader: Reader) -> bool:
 def _may_select(job: Job, _: Reader) -> bool:
     """Return whether a run would select a hard subset; a run continues if none can be selected."""
     try:
-        return has_new_selection(job)
+        return job.limit is None and has_new_selection(job)
     except PipelineError:
         return False
 

@@ -107,7 +107,7 @@ _OPTIONS: dict[str, GroupedOption] = {
     "task": _several("--task named_tasks", "ID", "Only this task (repeatable)."),
     "trial": _several("--trial named_trials", "N", "Only trial number N (repeatable).", type=_POSITIVE),
     "trials": _value(SELECTION, "--trials", "N", "Use trials 1 to N.  [default: as configured]", type=_POSITIVE),
-    "limit": _value(SELECTION, "--limit", "N", "Use only the first N tasks.", type=_POSITIVE),
+    "limit": _value(SELECTION, "--limit", "N", "Use only N tasks, drawn from the splits in turn.", type=_POSITIVE),
     "vintage": _value(SELECTION, "--vintage", "LABEL",
         "Label of the sampling to use (its vintage): `base`, or a night's date.  [default: base]"),
     "vintage-shown": _value(SELECTION, "--vintage", "LABEL",
