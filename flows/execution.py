@@ -40,12 +40,17 @@ from warehouse import TABLES, Warehouse, lines_on, pop_notices
 
 @dataclass
 class Execution:
-    """The result of a run."""
+    """The result of a run.
+
+    `flow` names the flow of a run that a command started, and is empty for other work; `seconds` is how long it took.
+    """
 
     job: Job
     outcome: str = outcomes.DONE
     reports: list[StageReport] = field(default_factory=list)
     alerts: list[dict[str, Any]] = field(default_factory=list)
+    flow: str = ""
+    seconds: float = 0.0
 
     @property
     def exit_code(self) -> int:
@@ -134,6 +139,7 @@ def execute_flow(job: Job, name: str, *, is_verbose: bool) -> Execution:
     """Run one of the flows of `flows.work` as the work of an execution."""
     from flows.work import FLOWS
 
+    started_s = time.monotonic()
     refuse_every_vintage(job)
     FLOWS[name].refuse(job)
     if calls := FLOWS[name].calls:
@@ -142,7 +148,10 @@ def execute_flow(job: Job, name: str, *, is_verbose: bool) -> Execution:
         refuse_unready(job, calls)
     prepare(is_verbose=is_verbose)
     # `aggregate` is the command that repairs.
-    return execute(job, partial(_run, job, name), verifies_calls=name == "aggregate")
+    execution = execute(job, partial(_run, job, name), verifies_calls=name == "aggregate")
+    execution.flow = name
+    execution.seconds = time.monotonic() - started_s
+    return execution
 
 
 def _run(job: Job, name: str) -> list[StageReport]:

@@ -35,7 +35,7 @@ from tasks.plan.plan import ingest_and_check
 from tasks.run.calls import Analysis, analyse_items
 from tasks.run.missing_work import MissingVerdicts
 from tasks.run.run_context import RunContext, open_run_context
-from tasks.run.writing import STAGES, StageReport
+from tasks.run.writing import AT_BUDGET, STAGES, StageReport
 from tasks.sample import plan_samples, sample_cells
 from warehouse import Warehouse
 
@@ -71,11 +71,16 @@ async def run_batches(
     await to_thread(context.warehouse.publish)
     if report.rows:
         report.notes.append(f"{report.rows} {what} made")
-        report.add_messages(await to_thread(check, job, (stage,)))
+        findings = await to_thread(check, job, (stage,))
+        if report.skipped:
+            # That the responses in hand lack verdicts is a consequence; the cause has a line.
+            findings.warnings.clear()
+        report.add_messages(findings)
     elif report.skipped == 0:
         report.notes.append(f"nothing to {stage}, no model call made")
     if report.skipped:
-        report.notes.append(f"{report.skipped} {what} not called for")
+        cause = f" ({AT_BUDGET})" if report.is_at_budget else ""
+        report.notes.append(f"{report.skipped} {what} not called for{cause}")
     return await log_stage(job, report, started_s)
 
 
@@ -119,8 +124,12 @@ async def log_stage(job: Job, report: StageReport, started_s: float | None = Non
     line, labels = report.line, job.named_models or ()
     if report.stage in {"sample", "judge"} and len(labels) == 1:  # several stages may run at the same time
         line = line.replace(report.stage, f"{report.stage} {labels[0]}", 1)
-    for each in () if job.is_quiet else (line, *(f"  {warning}" for warning in report.warnings)):
-        notice(each)
+    if not job.is_quiet:
+        notice(line)
+        for warning in report.warnings:
+            # The end of the run has that line.
+            if not warning.startswith(AT_BUDGET):
+                notice(f"  {warning}")
     if is_recorded():
         await recorded.show_stage(job, report, line)
     return report

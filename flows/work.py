@@ -163,7 +163,8 @@ def without_work(job: Job, name: str) -> list[StageReport]:
 def coverage_report(job: Job, stage: str = "evaluate", before: Sequence[StageReport] = ()) -> StageReport:
     """Compare the coverage of a stage (or of all stages) with the configured bar.
 
-    If no call of the stages before succeeded, warnings are not printed: the cause has been reported.
+    If no call of the stages before succeeded, or the budget or the stop time ended them, warnings are not printed: the
+    cause has been reported, and the end of the run names what is missing.
     """
     report, bar = StageReport("coverage"), job.settings.coverage.min
     configured, matrix = {judge.label for judge in job.settings.judges}, coverage(job)
@@ -181,7 +182,8 @@ def coverage_report(job: Job, stage: str = "evaluate", before: Sequence[StageRep
                 f"({coverage_text(covered.due_share)}, the bar is {bar:.1%}); {causes or 'the rest is missing'}"
             )
     report.is_below_bar = bool(report.warnings)
-    if not (job.is_quiet or no_call_succeeded(before)):
+    is_explained = no_call_succeeded(before) or any(each.is_at_budget or each.is_at_stop_time for each in before)
+    if not (job.is_quiet or is_explained):
         for warning in report.warnings:
             notice(f"  {warning}")
     return report
