@@ -26,7 +26,7 @@ from flows.run.config import refuse_every_vintage, refuse_unknown_names
 from flows.server import server_of
 from tasks.config.job import Job
 from tasks.config.settings import Settings
-from tasks.console import notice
+from tasks.console import notice, working
 from tasks.dataset.source import with_revision
 from tasks.llm.environment import guard_logs
 from tasks.llm.ledger.files import was_damaged_since
@@ -97,7 +97,8 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, verifies_cal
             store_spend(job)
             ended_at = datetime.now(UTC)
         warehouse.write("runs", [run_row(job, execution.reports, started_at, ended_at, outcome)])
-        warehouse.publish()
+        with working("publishing the database", is_quiet=job.is_quiet):
+            warehouse.publish()
 
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -158,15 +159,17 @@ def _run(job: Job, name: str) -> list[StageReport]:
     """Run a flow if it has work: recorded if a Prefect server is reachable, else as a plain function."""
     from flows.work import FLOWS, has_work, without_work
 
-    if not has_work(job, name):
-        return without_work(job, name)
-    server = server_of(job)  # if the server must be started, it starts while the libraries load
-    flow = resolve_name(FLOWS[name].path)
-    from flows.recorded import UNRECORDED, run_recorded
+    with working("looking for missing work", is_quiet=job.is_quiet):
+        if not has_work(job, name):
+            return without_work(job, name)
+    with working("loading libraries and starting Prefect", is_quiet=job.is_quiet):
+        server = server_of(job)  # if the server must be started, it starts while the libraries load
+        flow = resolve_name(FLOWS[name].path)
+        from flows.recorded import UNRECORDED, run_recorded
 
-    if server is not None and not server.is_ready():
-        notice(f"no Prefect server responded at {server.host_and_port} within a minute; this run is not recorded")
-        server = None
+        if server is not None and not server.is_ready():
+            notice(f"no Prefect server responded at {server.host_and_port} within a minute; this run is not recorded")
+            server = None
     UNRECORDED.set() if server is None else UNRECORDED.clear()
     if server is not None and not job.is_quiet:
         notice(f"Prefect records this run: {server.host_and_port}")

@@ -1,6 +1,7 @@
 """The options that commands share, in three groups; each command has those that affect it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass, fields
 from functools import cached_property, partial, wraps
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flows.run.arguments import Arguments
+from tasks.console import working
 
 if TYPE_CHECKING:
     from tasks.config.job import Job
@@ -154,6 +156,11 @@ class Context:
         from flows.run.config import load_job
 
         return load_job(self.arguments)
+
+    def working(self) -> AbstractContextManager[None]:
+        """Show that the command is at work until the block ends; libraries that take long are imported in it."""
+        name = click.get_current_context().command_path.removeprefix("prbench ")
+        return working(name, is_quiet=self.arguments.is_quiet, is_whole=True)
 
     def given(self, option: str) -> Any:
         """Return the value of a shared option."""

@@ -130,11 +130,12 @@ def cell_text(value: Any) -> str:
 
 def run_flow(context: Context, name: str) -> "Execution":
     """Run a flow with the options of the command."""
-    from flows.execution import execute_flow
-    from flows.work import FLOWS
+    with context.working():
+        from flows.execution import execute_flow
+        from flows.work import FLOWS
 
-    refuse_early(context, must_be_stored="data" not in FLOWS[name].work)
-    return execute_flow(context.job, name, is_verbose=context.is_verbose)
+        refuse_early(context, must_be_stored="data" not in FLOWS[name].work)
+        return execute_flow(context.job, name, is_verbose=context.is_verbose)
 
 
 def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
@@ -174,9 +175,11 @@ def finish(context: Context, execution: "Execution", **more: Any) -> int:
 
 def write(context: Context, job: "Job", work: Callable[[], "list[StageReport]"]) -> int:
     """Do work that writes to the warehouse as a run, show its result, and return the exit code."""
-    from flows.execution import execute
+    with context.working():
+        from flows.execution import execute
 
-    return finish(context, execute(job, work))
+        execution = execute(job, work)
+    return finish(context, execution)
 
 
 def report_done(context: Context, report: "StageReport") -> int:

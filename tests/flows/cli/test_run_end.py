@@ -129,7 +129,9 @@ def test_a_run_that_stops_at_its_budget_ends_in_three_lines(command: Command, pr
 
     n_verdicts = len(provider.judge_requests)
     done, missing, reason = stopped.stderr.splitlines()[-3:]
-    assert done.startswith(f"Done: {2 * N_TASKS} of {2 * N_TASKS} responses, {n_verdicts} of {2 * N_CRITERIA} verdicts; ")
+    assert done.startswith(
+        f"Done: {2 * N_TASKS} of {2 * N_TASKS} responses, {n_verdicts} of {2 * N_CRITERIA} verdicts; "
+    )
     assert missing == f"Missing: {2 * N_CRITERIA - n_verdicts} verdicts of judge"
     assert reason.startswith("exit code 4 (stopped at the budget): ")
     assert "of 2 USD used, and the next call, which needs up to 0." in reason
