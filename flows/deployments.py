@@ -98,7 +98,7 @@ def run(
         models: Labels of the models to evaluate. Empty: all configured ones.
         judges: Labels of the judges to ask. Empty: all configured ones.
         splits: Splits of the data set. Empty: the configured ones.
-        limit: Use only the first so many tasks. Empty: all.
+        limit: Use only so many tasks, drawn from the splits in turn. Empty: all.
         stop_at: No call starts after this time, such as 06:30.
         max_usd: Cap on the cost of the run in US dollars. Empty: the configured cap.
         retry_failed: Retry permanent failures too.

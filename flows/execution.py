@@ -27,7 +27,7 @@ from flows.server import server_of
 from tasks.alerts.message import Message
 from tasks.config.job import Job
 from tasks.config.settings import Settings
-from tasks.console import notice
+from tasks.console import notice, working
 from tasks.dataset.source import with_revision
 from tasks.llm.environment import guard_logs
 from tasks.llm.ledger.files import was_damaged_since
@@ -41,7 +41,10 @@ from warehouse import TABLES, Warehouse, lines_on, pop_notices
 
 @dataclass
 class Execution:
-    """The result of a run."""
+    """The result of a run.
+
+    `flow` names the flow of a run that a command started, and is empty for other work; `seconds` is how long it took.
+    """
 
     job: Job
     outcome: str = outcomes.DONE
@@ -49,6 +52,8 @@ class Execution:
     alerts: list[dict[str, Any]] = field(default_factory=list)
     message: Message | None = None
     """About all alerts."""
+    flow: str = ""
+    seconds: float = 0.0
 
     @property
     def exit_code(self) -> int:
@@ -95,7 +100,8 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, verifies_cal
             store_calls(job)
             ended_at = datetime.now(UTC)
         warehouse.write("runs", [run_row(job, execution.reports, started_at, ended_at, outcome)])
-        warehouse.publish()
+        with working("publishing the database", is_quiet=job.is_quiet):
+            warehouse.publish()
 
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -137,6 +143,7 @@ def execute_flow(job: Job, name: str, *, is_verbose: bool) -> Execution:
     """Run one of the flows of `flows.work` as the work of an execution."""
     from flows.work import FLOWS
 
+    started_s = time.monotonic()
     refuse_every_vintage(job)
     FLOWS[name].refuse(job)
     if calls := FLOWS[name].calls:
@@ -145,22 +152,27 @@ def execute_flow(job: Job, name: str, *, is_verbose: bool) -> Execution:
         refuse_unready(job, calls)
     prepare(is_verbose=is_verbose)
     # `aggregate` is the command that repairs.
-    return execute(job, partial(_run, job, name), verifies_calls=name == "aggregate")
+    execution = execute(job, partial(_run, job, name), verifies_calls=name == "aggregate")
+    execution.flow = name
+    execution.seconds = time.monotonic() - started_s
+    return execution
 
 
 def _run(job: Job, name: str) -> list[StageReport]:
     """Run a flow if it has work: recorded if a Prefect server is reachable, else as a plain function."""
     from flows.work import FLOWS, has_work, without_work
 
-    if not has_work(job, name):
-        return without_work(job, name)
-    server = server_of(job)  # if the server must be started, it starts while the libraries load
-    flow = resolve_name(FLOWS[name].path)
-    from flows.recorded import UNRECORDED, run_recorded
+    with working("looking for missing work", is_quiet=job.is_quiet):
+        if not has_work(job, name):
+            return without_work(job, name)
+    with working("loading libraries and starting Prefect", is_quiet=job.is_quiet):
+        server = server_of(job)  # if the server must be started, it starts while the libraries load
+        flow = resolve_name(FLOWS[name].path)
+        from flows.recorded import UNRECORDED, run_recorded
 
-    if server is not None and not server.is_ready():
-        notice(f"no Prefect server responded at {server.host_and_port} within a minute; this run is not recorded")
-        server = None
+        if server is not None and not server.is_ready():
+            notice(f"no Prefect server responded at {server.host_and_port} within a minute; this run is not recorded")
+            server = None
     UNRECORDED.set() if server is None else UNRECORDED.clear()
     if server is not None and not job.is_quiet:
         notice(f"Prefect records this run: {server.host_and_port}")

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from prefect import flow
 
@@ -123,9 +123,14 @@ async def _in_blocks(job: Job) -> list[StageReport]:
     return [*reports, await log_stage(job, report, started_s)]
 
 
-def _was_cut_short(reports: Iterable[StageReport]) -> bool:
+def _was_cut_short(reports: Sequence[StageReport]) -> bool:
     """Return whether the budget, the time or an outage ended the work of a stage."""
-    return any(each.is_at_budget or each.is_at_stop_time or each.skipped for each in reports)
+    return _is_at_stop(reports) or any(each.skipped for each in reports)
+
+
+def _is_at_stop(reports: Iterable[StageReport]) -> bool:
+    """Return whether the budget or the stop time ended the work of a stage."""
+    return any(each.is_at_budget or each.is_at_stop_time for each in reports)
 
 
 async def _derive(job: Job) -> list[StageReport]:
@@ -134,8 +139,13 @@ async def _derive(job: Job) -> list[StageReport]:
 
 
 async def _finish(job: Job, before: list[StageReport]) -> list[StageReport]:
-    """Aggregate, select the hard subset, measure coverage, and write the report."""
-    reports = [await call(stages.aggregate_flow, job), await call(stages.select_hard_flow, job, must_select=False)]
+    """Aggregate, select the hard subset, measure coverage, and write the report.
+
+    A limit or a stop at the budget or the stop time leaves out tasks, so no hard subset is selected then.
+    """
+    reports = [await call(stages.aggregate_flow, job)]
+    if job.limit is None and not _is_at_stop(before):
+        reports.append(await call(stages.select_hard_flow, job, must_select=False))
     reports.append(coverage_report(job, "evaluate", before))
     if is_recorded():
         await show_results(job)

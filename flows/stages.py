@@ -23,7 +23,7 @@ from tasks.analyses.trees import grow, write_names
 from tasks.assemble import assemble
 from tasks.check import check
 from tasks.config.job import Job
-from tasks.console import notice, progress
+from tasks.console import notice, progress, working
 from tasks.drift import judge_control_set
 from tasks.hard_subset.select import select_hard
 from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts
@@ -33,10 +33,10 @@ from tasks.judge.rubric_variants import derive
 from tasks.maintain.upkeep import tidy
 from tasks.plan.plan import ingest_and_check
 from tasks.run.calls import Analysis, analyse_items
+from tasks.run.coverage_rules import store_coverage_rules
 from tasks.run.missing_work import MissingVerdicts
 from tasks.run.run_context import RunContext, open_run_context
-from tasks.run.writing import STAGES, StageReport
-from tasks.run.coverage_rules import store_coverage_rules
+from tasks.run.writing import AT_BUDGET, STAGES, StageReport
 from tasks.sample import plan_samples, sample_cells
 from warehouse import Warehouse
 
@@ -69,14 +69,20 @@ async def run_batches(
                 report.add_messages(await each(context))
             await _run_all(context, batches, report)
             context.add_notices(report)
-    await to_thread(context.warehouse.publish)
+    with working(f"publishing and checking {what}", is_quiet=job.is_quiet):
+        await to_thread(context.warehouse.publish)
+        findings = await to_thread(check, job, (stage,)) if report.rows else StageReport("check")
     if report.rows:
         report.notes.append(f"{report.rows} {what} made")
-        report.add_messages(await to_thread(check, job, (stage,)))
+        if report.skipped:
+            # That the responses in hand lack verdicts is a consequence; the cause has a line.
+            findings.warnings.clear()
+        report.add_messages(findings)
     elif report.skipped == 0:
         report.notes.append(f"nothing to {stage}, no model call made")
     if report.skipped:
-        report.notes.append(f"{report.skipped} {what} not called for")
+        cause = f" ({AT_BUDGET})" if report.is_at_budget else ""
+        report.notes.append(f"{report.skipped} {what} not called for{cause}")
     return await log_stage(job, report, started_s)
 
 
@@ -120,31 +126,37 @@ async def log_stage(job: Job, report: StageReport, started_s: float | None = Non
     line, labels = report.line, job.named_models or ()
     if report.stage in {"sample", "judge"} and len(labels) == 1:  # several stages may run at the same time
         line = line.replace(report.stage, f"{report.stage} {labels[0]}", 1)
-    for each in () if job.is_quiet else (line, *(f"  {warning}" for warning in report.warnings)):
-        notice(each)
+    if not job.is_quiet:
+        notice(line)
+        for warning in report.warnings:
+            # The end of the run has that line.
+            if not warning.startswith(AT_BUDGET):
+                notice(f"  {warning}")
     if is_recorded():
         await recorded.show_stage(job, report, line)
     return report
 
 
-async def _stage(job: Job, work: Awaitable[StageReport]) -> StageReport:
-    """Do the work of a stage, and print its report."""
+async def _stage(job: Job, step: str, work: Awaitable[StageReport]) -> StageReport:
+    """Do the work of a stage, shown as a step in progress, and print its report."""
     started_s = time.monotonic()
-    return await log_stage(job, await work, started_s)
+    with working(step, is_quiet=job.is_quiet):
+        report = await work
+    return await log_stage(job, report, started_s)
 
 
 @flow(name="ingest", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def ingest_flow(job: Job) -> StageReport:
     """Read the data set and check it; tasks that break an invariant are quarantined."""
-    return await _stage(job, to_thread(ingest_and_check, job))
+    return await _stage(job, "loading the data set", to_thread(ingest_and_check, job))
 
 
 @flow(name="assemble", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def assemble_flow(job: Job) -> StageReport:
     """Build the conversations of the admitted tasks."""
-    return await _stage(job, to_thread(assemble, job))
+    return await _stage(job, "building conversations", to_thread(assemble, job))
 
 
 @flow(name="sample", flow_run_name=run_name, validate_parameters=False)
@@ -161,7 +173,7 @@ async def sample_flow(job: Job) -> StageReport:
 @reported
 async def derive_flow(job: Job) -> StageReport:
     """Rewrite the criteria for judges that use another rubric than the original one."""
-    return await _stage(job, derive(job))
+    return await _stage(job, "rewriting criteria", derive(job))
 
 
 @flow(name="judge", flow_run_name=run_name, validate_parameters=False)
@@ -190,7 +202,7 @@ async def judge_flow(job: Job) -> StageReport:
 @reported
 async def aggregate_flow(job: Job) -> StageReport:
     """Compute scores, leaderboard and intervals."""
-    return await _stage(job, to_thread(aggregate, job))
+    return await _stage(job, "computing scores", to_thread(aggregate, job))
 
 
 def _select_hard(job: Job, must_select: bool = True) -> StageReport:
@@ -205,21 +217,21 @@ def _select_hard(job: Job, must_select: bool = True) -> StageReport:
 @reported
 async def select_hard_flow(job: Job, must_select: bool = True) -> StageReport:
     """Select the hard subset of each field."""
-    return await _stage(job, to_thread(_select_hard, job, must_select))
+    return await _stage(job, "selecting hard tasks", to_thread(_select_hard, job, must_select))
 
 
 @flow(name="check", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def check_flow(job: Job) -> StageReport:
     """Run all data-quality suites on the stored data."""
-    return await _stage(job, to_thread(check, job))
+    return await _stage(job, "checking data", to_thread(check, job))
 
 
 @flow(name="drift", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def drift_flow(job: Job) -> StageReport:
     """Judge the control sets again, and choose one for each judge without one."""
-    return await _stage(job, judge_control_set(job))
+    return await _stage(job, "judging control sets", judge_control_set(job))
 
 
 def _write_report(job: Job) -> StageReport:
@@ -237,7 +249,7 @@ def _write_report(job: Job) -> StageReport:
 @reported
 async def report_flow(job: Job) -> StageReport:
     """Write the report, and link to it."""
-    report = await _stage(job, to_thread(_write_report, job))
+    report = await _stage(job, "writing the report", to_thread(_write_report, job))
     if is_recorded() and not report.has_failed:
         await recorded.show_link(job, job.report_url or job.report_index.resolve().as_uri())
     return report
@@ -247,7 +259,7 @@ async def report_flow(job: Job) -> StageReport:
 @reported
 async def compact_flow(job: Job, only_if_needed: bool = False) -> StageReport:
     """Merge small files into large ones, and delete raw replies that are older than the configured days."""
-    return await _stage(job, to_thread(tidy, job, only_if_needed))
+    return await _stage(job, "merging files", to_thread(tidy, job, only_if_needed))
 
 
 # Analyses, which have commands of their own: labels of tasks, reviews of criteria, capabilities, and neighbours

@@ -45,7 +45,7 @@ def _is_new_night(job: Job, reader: Reader) -> bool:
 def _may_select(job: Job, _: Reader) -> bool:
     """Return whether a run would select a hard subset; a run continues if none can be selected."""
     try:
-        return has_new_selection(job)
+        return job.limit is None and has_new_selection(job)
     except PipelineError:
         return False
 
@@ -162,11 +162,13 @@ def without_work(job: Job, name: str) -> list[StageReport]:
 def coverage_report(job: Job, stage: str = "evaluate", before: Sequence[StageReport] = ()) -> StageReport:
     """Compare the coverage of a stage (or of all stages) with the configured bar.
 
-    If no call of the stages before succeeded, warnings are not printed: the cause has been reported.
+    If no call of the stages before succeeded, or the budget or the stop time ended them, warnings are not printed: the
+    cause has been reported, and the end of the run names what is missing.
     """
     report = StageReport("coverage", warnings=low_coverage(job, stage).lines)
     report.is_below_bar = bool(report.warnings)
-    if not (job.is_quiet or no_call_succeeded(before)):
+    is_explained = no_call_succeeded(before) or any(each.is_at_budget or each.is_at_stop_time for each in before)
+    if not (job.is_quiet or is_explained):
         for warning in report.warnings:
             notice(f"  {warning}")
     return report

@@ -35,20 +35,21 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
       prbench report --serve             serve it on localhost until Ctrl-C
       prbench report --serve --live      follow a run in progress in the browser
     """
-    from flows.report import write_report
-    from warehouse import Warehouse
-
     if is_live and not is_served:
         raise click.UsageError("--live shows a page of the local server; add --serve")
     given = context.arguments
-    stored = context.stored_job()
-    job = stored if given.splits else stored.on_splits(())
-    index = (out or job.report_folder) / job.settings.benchmark / "index.html"
-    warehouse = Warehouse(job.warehouse)
-    n_bytes = None
-    # A run in progress writes the report at its own end.
-    if not is_live or (warehouse.database.exists() and not warehouse.living_runs()):
-        n_bytes = write_report(job, out, given.vintage)
+    with context.working():
+        from flows.report import write_report
+        from warehouse import Warehouse
+
+        stored = context.stored_job()
+        job = stored if given.splits else stored.on_splits(())
+        index = (out or job.report_folder) / job.settings.benchmark / "index.html"
+        warehouse = Warehouse(job.warehouse)
+        n_bytes = None
+        # A run in progress writes the report at its own end.
+        if not is_live or (warehouse.database.exists() and not warehouse.living_runs()):
+            n_bytes = write_report(job, out, given.vintage)
     if context.as_json:
         show_json({"index": str(index), "bytes": n_bytes})
     elif n_bytes is not None and not given.is_quiet:

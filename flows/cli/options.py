@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass, fields
 from functools import cached_property, partial, wraps
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flows.run.arguments import Arguments
+from tasks.console import working
 
 if TYPE_CHECKING:
     from tasks.config.job import Job
@@ -122,7 +124,7 @@ _OPTIONS: dict[str, GroupedOption] = {
     "task": _several("--task named_tasks", "ID", "Only this task (repeatable)."),
     "trial": _several("--trial named_trials", "N", "Only trial number N (repeatable).", type=_POSITIVE),
     "trials": _value(SELECTION, "--trials", "N", "Use trials 1 to N.  [default: as configured]", type=_POSITIVE),
-    "limit": _value(SELECTION, "--limit", "N", "Use only the first N tasks.", type=_POSITIVE),
+    "limit": _value(SELECTION, "--limit", "N", "Use only N tasks, drawn from the splits in turn.", type=_POSITIVE),
     "vintage": _value(SELECTION, "--vintage", "LABEL",
         "Label of the sampling to use (its vintage): `base`, or a night's date.  [default: base]"),
     "vintage-shown": _value(SELECTION, "--vintage", "LABEL",
@@ -181,6 +183,11 @@ class Context:
         from flows.run.config import load_job
 
         return load_job(self.arguments)
+
+    def working(self) -> AbstractContextManager[None]:
+        """Show that the command is at work until the block ends; libraries that take long are imported in it."""
+        name = click.get_current_context().command_path.removeprefix("prbench ")
+        return working(name, is_quiet=self.arguments.is_quiet, is_whole=True)
 
     def given(self, option: str) -> Any:
         """Return the value of a shared option."""

@@ -253,11 +253,12 @@ def cell_text(value: Any) -> str:
 
 def run_flow(context: Context, name: str) -> "Execution":
     """Run a flow with the options of the command."""
-    from flows.execution import execute_flow
-    from flows.work import FLOWS
+    with context.working():
+        from flows.execution import execute_flow
+        from flows.work import FLOWS
 
-    refuse_early(context, must_be_stored="data" not in FLOWS[name].work)
-    return execute_flow(context.job, name, is_verbose=context.is_verbose)
+        refuse_early(context, must_be_stored="data" not in FLOWS[name].work)
+        return execute_flow(context.job, name, is_verbose=context.is_verbose)
 
 
 def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
@@ -281,25 +282,12 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
     _ = job.data  # raises if it is missing
 
 
-def explain_exit(execution: "Execution") -> None:
-    """Explain exit code 1 if no call succeeded."""
-    import sql
-    from warehouse import Warehouse
-
-    if execution.has_nothing:
-        if stopped := dict.fromkeys(line for report in execution.reports for line in report.stopped):
-            cause = "; ".join(stopped) if execution.job.is_quiet else "the models were stopped, see above"
-        else:
-            with Warehouse(execution.job.warehouse).reader() as reader:
-                query = sql.read("queries/look/errors_of_run")
-                cause = reader.rows(query, {"run_id": execution.job.run_id})[0]["error"]
-        advice = "correct that and run it again; `prbench doctor` tests each model"
-        click.echo(f"exit code 1 (no call succeeded): {cause}; {advice}", err=True)
-
-
 def finish(context: Context, execution: "Execution", **more: Any) -> int:
     """Show the result, with `more` keys in JSON, and return the exit code."""
-    explain_exit(execution)
+    from flows.cli.run_end import end_lines
+
+    for line in end_lines(execution):
+        click.echo(line, err=True)
     if context.as_json:
         show_json(execution.as_json | more)
     else:
@@ -310,9 +298,11 @@ def finish(context: Context, execution: "Execution", **more: Any) -> int:
 
 def write(context: Context, job: "Job", work: Callable[[], "list[StageReport]"]) -> int:
     """Do work that writes to the warehouse as a run, show its result, and return the exit code."""
-    from flows.execution import execute
+    with context.working():
+        from flows.execution import execute
 
-    return finish(context, execute(job, work))
+        execution = execute(job, work)
+    return finish(context, execution)
 
 
 def report_done(context: Context, report: "StageReport") -> int:

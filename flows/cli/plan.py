@@ -11,7 +11,6 @@ from flows.cli.options import EVALUATED, SHOWS, Context, command
 from flows.cli.output import refuse_early, show, show_json, show_table, writing_table
 
 if TYPE_CHECKING:
-    from flows.execution import Execution
     from tasks.config.job import Job
     from tasks.plan.estimate import Planned
 
@@ -39,38 +38,54 @@ def plan(context: Context, stopping: bool) -> int:
       prbench plan --night 2026-11-22 --json
       prbench plan --stopping
     """
-    return show_plan(context, context.job, with_stopping=stopping)
+    return show_plan(context, with_stopping=stopping)
 
 
-def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> int:
+def show_plan(context: Context, *, with_stopping: bool = False) -> int:
     """Show the calls that a job would make, with tokens and cost."""
-    from flows.run.config import refuse_unknown_names
+    with context.working():
+        from flows.run.config import refuse_unknown_names
+        from tasks.plan.plan import plan as planned_calls
+        from tasks.plan.plan import plan_analyses
+        from tasks.plan.stopping import plan_stopping
+
+        job = context.job
+        refuse_early(context)
+        refuse_unknown_names(job)
+        exit_code = _prepare(job)
+        if exit_code:
+            return exit_code
+        if with_stopping:
+            compared, calls = plan_stopping(job)
+        else:
+            planned = planned_calls(job)
+            analyses = plan_analyses(job)
+    if with_stopping:
+        _show_stopping(context, compared, calls)
+    else:
+        _show_planned(context, planned, analyses)
+    return 0
+
+
+def _show_planned(context: Context, planned: "list[Planned]", analyses: "list[Planned]") -> None:
     from tasks.plan.estimate import total_of
-    from tasks.plan.plan import is_prepared, plan_analyses
-    from tasks.plan.plan import plan as planned_calls
     from tasks.run.run_context import unbounded
     from tasks.run.unadopted import lines_on_unadopted
 
-    refuse_early(context)
-    refuse_unknown_names(job)
-    if not is_prepared(job) and (prepared := _prepare(job)).was_interrupted:
-        return prepared.exit_code
-    if with_stopping:
-        _show_stopping(context, job)
-        return 0
-    planned, analyses = planned_calls(job), plan_analyses(job)
-    total, without_cap = total_of(planned), list(unbounded(job))
+    job = context.job
+    total = total_of(planned)
+    without_cap = list(unbounded(job))
     retirements = list(_retirements(job))
     if context.as_json:
         calls = {"calls": list(map(vars, planned)), "analyses": list(map(vars, analyses))}
         plan_as_json = calls | {"total": vars(total), "without_cap": without_cap, "retirements": retirements}
         show_json(plan_as_json, context.output)
-        return 0
+        return
     for line in lines_on_unadopted(job):
         click.echo(line, err=True)
     if context.file_format != "table":
         show(context, _COLUMNS, _rows([*planned, total, *analyses]))
-        return 0
+        return
     with writing_table(context):
         show_calls(context, [*planned, total])
         for line in [*(f"A cap would be refused: {line}" for line in without_cap), *retirements]:
@@ -78,7 +93,6 @@ def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> i
         if analyses:
             click.echo("Analyses, which have commands of their own and are not part of a run:")
             show_calls(context, analyses)
-    return 0
 
 
 def _retirements(job: "Job") -> "Iterator[str]":
@@ -92,10 +106,7 @@ def _retirements(job: "Job") -> "Iterator[str]":
             yield f"{callee}: {line}"
 
 
-def _show_stopping(context: Context, job: "Job") -> None:
-    from tasks.plan.stopping import plan_stopping
-
-    compared, calls = plan_stopping(job)
+def _show_stopping(context: Context, compared: list[dict[str, Any]], calls: list[dict[str, Any]]) -> None:
     if context.as_json:
         show_json({"comparisons": compared, "calls": calls}, context.output)
     elif not compared:
@@ -155,18 +166,20 @@ def _lines(planned: "Planned") -> Iterator[str]:
         yield f"Judged again by {planned.label}: {planned.judged_before}"
 
 
-def _prepare(job: "Job") -> "Execution":
-    """Load the data set as a run, and return its result."""
+def _prepare(job: "Job") -> int:
+    """Load the data set as a run, unless it is loaded; return the exit code of an interrupted one, else 0."""
     from flows.execution import execute
     from tasks.console import notice
-    from tasks.plan.plan import prepare
+    from tasks.plan.plan import is_prepared, prepare
 
+    if is_prepared(job):
+        return 0
     notice("loading and checking the data set first; this makes no model call")
     # Loading is not part of the planned night.
     prepared = execute(job.model_copy(update={"night": None}), lambda: prepare(job))
     for warning in (warning for report in prepared.reports for warning in report.warnings):
         notice(f"  {warning}")
-    return prepared
+    return prepared.exit_code if prepared.was_interrupted else 0
 
 
 def _usd(planned: "Planned") -> float | str | None:

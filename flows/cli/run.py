@@ -88,18 +88,19 @@ def nightly(context: Context) -> int:
       prbench nightly --night 2026-11-22       continue an interrupted night
       prbench nightly --stop-at 06:30
     """
-    from flows.nightly import alert_refused, run_night
-    from flows.run.config import refuse_unknown_names
-    from tasks.rules.errors import PipelineError
-    from warehouse import WarehouseError
+    with context.working():
+        from flows.nightly import alert_refused, run_night
+        from flows.run.config import refuse_unknown_names
+        from tasks.rules.errors import PipelineError
+        from warehouse import WarehouseError
 
-    try:
-        refuse_early(context)
-        refuse_unknown_names(context.job)
-    except (PipelineError, WarehouseError) as error:
-        alert_refused(context.job, error)
-        raise
-    execution = run_night(context.job, is_verbose=context.is_verbose)
+        try:
+            refuse_early(context)
+            refuse_unknown_names(context.job)
+        except (PipelineError, WarehouseError) as error:
+            alert_refused(context.job, error)
+            raise
+        execution = run_night(context.job, is_verbose=context.is_verbose)
     _show_board(context, execution)
     return finish(context, execution)
 
@@ -118,7 +119,7 @@ def backfill(context: Context, dry_run: bool) -> int:
       prbench backfill --task 5f2c --split finance --stop-at 06:30
     """
     if dry_run:
-        return show_plan(context, context.job)
+        return show_plan(context)
     execution = run_flow(context, "backfill")
     _show_board(context, execution)
     return finish(context, execution)
@@ -292,11 +293,12 @@ def neighbours(context: Context, is_plan: bool, **_: Any) -> int:
       prbench figure neighbour_effects       shows the result
     """
     if is_plan:
-        from tasks.plan.plan import plan_neighbours
+        with context.working():
+            from tasks.plan.plan import plan_neighbours
 
-        calls = plan_neighbours(context.job)
+            calls = plan_neighbours(context.job)
         if context.as_json:
-            show_json([vars(each) for each in calls])
+            show_json([vars(planned) for planned in calls])
         else:
             show_calls(context, calls)
         return 0

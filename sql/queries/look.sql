@@ -9,7 +9,7 @@ order by columns.column_index;
 -- One row: an error of a run's failed calls, the most frequent first.
 select error
 from (select run_id, error from responses union all select run_id, error from verdicts) as failed
-where run_id = $run_id
+where run_id = $run_id and error is not null
 group by error
 order by count(*) desc, error;
 

@@ -79,3 +79,16 @@ select
     known_cost(coalesce(exact_sum(cost_usd), 0), coalesce(sum(unpriced_calls), 0)) as cost_usd
 from run_costs
 where run_id = $run_id;
+
+-- name: total_cost
+-- The calls of one run, or of all runs of a night, with their number and cost.
+--
+-- with: queries/maintain/spend, marts/costs/run_costs
+select
+    (select count(*) from runs where night = $night and config ->> 'benchmark' = $benchmark) as n_runs,
+    coalesce(sum(calls), 0)::bigint as calls,
+    coalesce(sum(unpriced_calls), 0)::bigint as unpriced_calls,
+    known_cost(coalesce(exact_sum(cost_usd), 0), coalesce(sum(unpriced_calls), 0)) as cost_usd
+from run_costs
+where run_id = $run_id
+    or run_id in (select run_id from runs where night = $night and config ->> 'benchmark' = $benchmark);

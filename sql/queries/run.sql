@@ -253,13 +253,12 @@ group by all
 order by n_verdicts desc, n_responses desc, benchmark, dataset_revision;
 
 -- name: tasks_of_splits
--- One row: an admitted task of some splits, in the order of the splits.
-select task_id
+-- One row: an admitted task in one of some splits, in the order of the splits.
+select split, task_id
 from revision_split_members
 inner join tasks using (benchmark, dataset_revision, task_id)
 where is_admitted and list_contains($splits::varchar[], split)
-group by task_id
-order by min((list_position($splits::varchar[], split), position));
+order by list_position($splits::varchar[], split), position;
 
 -- name: unadopted_responses
 -- The number of a model's responses under an earlier configuration that have no

@@ -2,13 +2,15 @@
 
 import logging
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 from tasks.rules.text.characters import visible
+from tasks.rules.text.numbers import duration
 
 if TYPE_CHECKING:
     from tasks.console.printing import Bars
@@ -87,38 +89,78 @@ def exact(stream: TextIO) -> TextIO:
 
 @dataclass
 class Tally:
-    """The progress of a stage on one model; the name has both."""
+    """The progress of a stage on one model, both in the name; or of a step whose length is unknown (no total).
+
+    Times are of the monotonic clock: of the begin, of the first finished unit, and of the last printed line.
+    """
 
     name: str
-    total: int
+    total: int | None
     is_quiet: bool = False
     done: int = 0
     failed: int = 0
-    printed_at_s: float = field(default_factory=time.monotonic)
+    begun_s: float = 0.0
+    first_s: float = 0.0
+    printed_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.begun_s = time.monotonic()
+        self.printed_s = self.begun_s
 
 
 _tallies: dict[tuple[str, str], Tally] = {}
+_open: list[Tally] = []
+"""All tallies that are shown, the innermost last."""
 _bars: list["Bars"] = []
 """The only bars, shared by all work: a terminal has room for one set."""
 _until_done = ExitStack()
+_drawing = threading.RLock()
+_SILENCE_S = 15.0
+"""Without a terminal, the work in progress is named after so many seconds without a line."""
+_MOST_SILENCE_S = 300.0
 
 
 def _show(tally: Tally) -> None:
     """Show a tally: a bar on a terminal; elsewhere a line from time to time, and one at the end."""
     if tally.is_quiet:
         return
-    if not _bars and sys.stderr.isatty():
-        from tasks.console.printing import Bars
+    with _drawing:
+        if not _bars and sys.stderr.isatty():
+            _draw(tally)
+        failures = f"{tally.failed} failed" if tally.failed else ""
+        if _bars:
+            _bars[0].show(tally, failures)
+        elif tally.total is not None:
+            _print_if_due(tally, tally.total, failures)
 
-        _bars.append(_until_done.enter_context(Bars()))
-        # Other output passes through Rich, which would obey control characters.
-        _until_done.enter_context(shown_visibly())
-    failures = f"{tally.failed} failed" if tally.failed else ""
-    if _bars:
-        _bars[0].show(tally, failures)
-    elif tally.done >= tally.total or time.monotonic() - tally.printed_at_s > 20:
-        tally.printed_at_s = time.monotonic()
-        notice(", ".join(filter(None, (f"{tally.name}: {tally.done} of {tally.total}", failures))))
+
+def _draw(tally: Tally) -> None:
+    """Open the bars; the name of the work stands there while Rich is imported."""
+    terminal = exact(sys.stderr)
+    terminal.write(f"{visible(tally.name)}\r")
+    terminal.flush()
+    from tasks.console.printing import Bars
+
+    terminal.write("\x1b[2K")
+    _bars.append(_until_done.enter_context(Bars()))
+    # Other output passes through Rich, which would obey control characters.
+    _until_done.enter_context(shown_visibly())
+
+
+def _print_if_due(tally: Tally, total: int, failures: str) -> None:
+    """Print the counts and an estimate of the time left: at the end, and ever more seldom before."""
+    now_s = time.monotonic()
+    is_done = tally.done >= total
+    silence_s = min(_MOST_SILENCE_S, max(_SILENCE_S, (now_s - tally.begun_s) / 10))
+    if not is_done and now_s - tally.printed_s < silence_s:
+        return
+    tally.printed_s = now_s
+    left = ""
+    # The first unit also waited for everything to start, so it says nothing about the others.
+    if tally.done > 1 and not is_done:
+        unit_s = (now_s - tally.first_s) / (tally.done - 1)
+        left = f"about {duration(unit_s * (total - tally.done))} left"
+    notice(", ".join(filter(None, (f"{tally.name}: {tally.done} of {total}", failures, left))))
 
 
 def advance(what: str, label: str = "", *, succeeded: bool) -> None:
@@ -126,6 +168,8 @@ def advance(what: str, label: str = "", *, succeeded: bool) -> None:
     tally = _tallies.get((what, label))
     if tally is not None:
         tally.done += 1
+        if tally.done == 1:
+            tally.first_s = time.monotonic()
         tally.failed += not succeeded
         _show(tally)
 
@@ -137,16 +181,63 @@ def progress(what: str, totals: Mapping[str, int], *, is_quiet: bool = False) ->
         (what, label): Tally(f"{what} {label}".rstrip(), total, is_quiet) for label, total in totals.items() if total
     }
     _tallies.update(tallies)
-    for tally in tallies.values():
+    with _shown([*tallies.values()]):
+        try:
+            yield list(tallies.values())
+        finally:
+            for key in tallies:
+                del _tallies[key]
+
+
+@contextmanager
+def working(what: str, *, is_quiet: bool = False, is_whole: bool = False) -> Iterator[None]:
+    """Show a step of unknown length until the block ends.
+
+    On a terminal it is a row with the elapsed time. Elsewhere a step that `is_whole` (a command, with all other steps
+    in it) has a line at once, and then a line names the innermost work from time to time.
+    """
+    step = Tally(what, None, is_quiet)
+    ended = threading.Event()
+    with _shown([step]):
+        if is_whole and not is_quiet and not _bars:
+            notice(f"{what}: started")
+            threading.Thread(target=_break_silence, args=(step, ended), daemon=True).start()
+        try:
+            yield
+        finally:
+            ended.set()
+
+
+def _break_silence(whole: Tally, ended: threading.Event) -> None:
+    while not ended.wait(_SILENCE_S):
+        innermost = _open[-1]
+        if innermost.total is None:
+            elapsed = duration(time.monotonic() - whole.begun_s)
+            names = dict.fromkeys((whole.name, innermost.name))
+            notice(f"{': '.join(names)}, {elapsed} so far")
+        else:
+            _show(innermost)
+
+
+@contextmanager
+def _shown(tallies: Sequence[Tally]) -> Iterator[None]:
+    """Show tallies until the block ends; the bars of finished ones stay on the terminal, without those of steps."""
+    shown = [tally for tally in tallies if not tally.is_quiet]
+    with _drawing:
+        _open.extend(shown)
+    for tally in shown:
         _show(tally)
     try:
-        yield list(tallies.values())
+        yield
     finally:
-        for key in tallies:
-            del _tallies[key]
-        if all(tally.is_quiet for tally in _tallies.values()):
-            _bars.clear()
-            _until_done.close()
+        with _drawing:
+            for tally in shown:
+                _open.remove(tally)
+            if _bars and all(tally.total is None for tally in _open):
+                _bars.pop().keep_counted()
+                _until_done.close()
+                for step in _open:
+                    _show(step)
 
 
 def notice(line: str) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
-from rich.progress import MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import MofNCompleteColumn, Progress, Task, TaskID, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
+from rich.text import Text
 
 from tasks.console import Tally, exact
 from tasks.rules.text.characters import visible
@@ -28,16 +29,33 @@ class VisibleConsole(Console):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
 
+class _Counts(MofNCompleteColumn):
+    """Finished and all units; nothing for a step, which has none."""
+
+    def render(self, task: Task) -> Text:
+        return Text() if task.total is None else super().render(task)
+
+
 class Bars(Progress):
     """Progress on standard error, with a bar for each tally."""
 
     def __init__(self) -> None:
-        columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (*Progress.get_default_columns(), _Counts(), TimeElapsedColumn())
         super().__init__(*columns, TextColumn("{task.fields[failures]}"), console=VisibleConsole(stderr=True))
-        self._numbers: dict[str, TaskID] = {}
+        self._numbers: dict[int, TaskID] = {}
 
     def show(self, tally: Tally, failures: str) -> None:
         """Show the current state of a tally."""
-        if (name := tally.name) not in self._numbers:
-            self._numbers[name] = self.add_task(escape(visible(name)), total=tally.total, failures="")
-        self.update(self._numbers[name], completed=tally.done, failures=failures)
+        number = self._numbers.get(id(tally))
+        if number is None:
+            number = self.add_task(escape(visible(tally.name)), total=tally.total, failures="")
+            self._numbers[id(tally)] = number
+            self.tasks[-1].start_time = tally.begun_s
+        self.update(number, completed=tally.done, failures=failures)
+
+    def keep_counted(self) -> None:
+        """Take the rows of steps away, before the end; if there are no others, nothing stays."""
+        for task in self.tasks:
+            if task.total is None:
+                self.remove_task(task.id)
+        self.live.transient = not self.tasks

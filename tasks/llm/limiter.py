@@ -206,6 +206,7 @@ class Budget:
         self.used_usd, self.used_tokens = 0.0, 0
         self._reserved_usd, self._reserved_tokens, self._reserved = 0.0, 0, 0
         self.is_spent = False
+        self._refused = UNKNOWN
         self.when_released: list[Callable[[], None]] = []
 
     def reserve(self, most: Usage) -> bool:
@@ -221,7 +222,9 @@ class Budget:
             return True
         if not self.is_spent and self._fits(most, 0.0, 0):
             return False
-        self.is_spent = True
+        if not self.is_spent:
+            self.is_spent = True
+            self._refused = most
         raise BudgetSpent(self.line)
 
     def release(self, most: Usage, used: Usage) -> None:
@@ -237,11 +240,18 @@ class Budget:
 
     @property
     def line(self) -> str:
-        """A line for people: the usage, and what to do."""
-        used = [] if self._max_usd is None else [f"{self.used_usd:.4f} of {self._max_usd:g} USD"]
-        used += [] if self._max_tokens is None else [f"{self.used_tokens:,} of {self._max_tokens:,} tokens"]
-        advice = "the next call could exceed the cap: raise it, or set a lower `max_tokens` for the model"
-        return f"{' and '.join(used)} used, and {advice}"
+        """A line for people: the usage, what the refused call needs, and what to do."""
+        used: list[str] = []
+        needed: list[str] = []
+        if self._max_usd is not None:
+            used.append(f"{self.used_usd:.4f} of {self._max_usd:g} USD")
+            needed.append("an unknown sum" if self._refused.usd is None else f"up to {self._refused.usd:.4f} USD")
+        if self._max_tokens is not None:
+            used.append(f"{self.used_tokens:,} of {self._max_tokens:,} tokens")
+            n_tokens = self._refused.tokens
+            needed.append("any number of tokens" if n_tokens is None else f"up to {n_tokens:,} tokens")
+        advice = "could exceed the cap: raise it, or set a lower `max_tokens` for the model"
+        return f"{' and '.join(used)} used, and the next call, which needs {' and '.join(needed)}, {advice}"
 
     def _fits(self, most: Usage, reserved_usd: float, reserved_tokens: int) -> bool:
         """Return whether the highest possible usage is within the caps; an unbounded one exceeds every cap."""

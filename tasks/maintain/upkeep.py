@@ -148,6 +148,17 @@ def run_total(job: Job, run_id: str) -> Row:
     return row
 
 
+def total_cost(job: Job, night: str | None = None) -> Row:
+    """Return the calls of a job's run so far and their known cost, or those of all runs of a night (`n_runs`).
+
+    Raises:
+        PipelineError: a file of the ledger cannot be read.
+    """
+    given = {"run_id": job.run_id, "night": night, "benchmark": job.settings.benchmark}
+    (row,) = _cost_rows(job, "total_cost", given)
+    return row
+
+
 def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
     """Return the latest 20 runs, or all since a moment; if a process ended without an outcome, its run is `killed`.
 

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
+from tasks.console import advance, progress
 from tasks.figures.figure import Page, Row, columns, grouped, score_word
 from tasks.figures.queries import filled
 from tasks.figures.scope import Scope
@@ -67,7 +68,11 @@ def _build(
         ranked = rankings(scope)
         pages = [page for page in PAGES if not page.needs or scope.has_rows(page.needs)]
         common = _common(scope, ranked, pages)
-        rendered = [(page, _rendered(page, scope, site, common, ranked)) for page in pages]
+        rendered: list[tuple[Page, str]] = []
+        with progress("report pages", {"": len(pages)}, is_quiet=job.is_quiet):
+            for page in pages:
+                rendered.append((page, _rendered(page, scope, site, common, ranked)))
+                advance("report pages", succeeded=True)
         # The earlier vintages of comparisons, so that pages can show both responses side by side.
         earlier = [{**each, "vintage": each["first_vintage"], "entry": each["model"]} for each in scope.changes]
         write_drilldown(scope, site, common, earlier)

@@ -3,6 +3,7 @@
 A job with `stopping` wants less: tasks that none of its undecided comparisons needs are left out.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from types import MappingProxyType
@@ -55,7 +56,7 @@ class WantedTasks(NamedTuple):
 
 
 def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
-    """Return the admitted tasks of the chosen splits, the first N of them under a limit.
+    """Return the admitted tasks of the chosen splits; under a limit, N of them, drawn from the splits in turn.
 
     Raises:
         PipelineError: the data set is not ingested.
@@ -68,14 +69,36 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
             f"{data.name}: split {missing[0]!r} of revision {data.revision[:12]} is not in the warehouse; {advice}"
         )
     parameters = {**job.key, "splits": list(data.splits)}
-    admitted = [row["task_id"] for row in reader.rows(sql.read("queries/run/tasks_of_splits"), parameters)]
+    members = reader.rows(sql.read("queries/run/tasks_of_splits"), parameters)
     if job.named_tasks is not None:
-        if unknown := sorted(set(job.named_tasks) - set(admitted)):
+        admitted = {row["task_id"] for row in members}
+        if unknown := sorted(set(job.named_tasks) - admitted):
             raise UsageError(f"--task {unknown[0]}: not an admitted task of the chosen splits; see the table `tasks`")
-        admitted = [task_id for task_id in admitted if task_id in job.named_tasks]
-    wanted = WantedTasks(benchmark, data.revision, data.splits, tuple(admitted)[: job.limit])
+        members = [row for row in members if row["task_id"] in job.named_tasks]
+    # A task of several splits is in the order of the first of them.
+    task_ids = list(dict.fromkeys(row["task_id"] for row in members))
+    if job.limit is not None:
+        by_split: dict[str, list[str]] = {}
+        for row in members:
+            by_split.setdefault(row["split"], []).append(row["task_id"])
+        drawn = drawn_in_turn(by_split.values(), job.limit)
+        task_ids = [task_id for task_id in task_ids if task_id in drawn]
+    wanted = WantedTasks(benchmark, data.revision, data.splits, tuple(task_ids))
     plan = stopping_plan(job, wanted, reader)
     return wanted if plan is None else wanted._replace(left_out=left_out_of(plan.progress(reader)))
+
+
+def drawn_in_turn(splits: Iterable[Sequence[str]], limit: int) -> set[str]:
+    """Return so many tasks, drawn from the splits in turn: each time the first one that is not drawn yet."""
+    drawn = set[str]()
+    queues = [deque(tasks) for tasks in splits]
+    while any(queues) and len(drawn) < limit:
+        for queue in queues:
+            while queue and queue[0] in drawn:
+                queue.popleft()
+            if queue and len(drawn) < limit:
+                drawn.add(queue.popleft())
+    return drawn
 
 
 def missing_splits(job: Job, reader: Reader) -> list[str]:

@@ -31,7 +31,7 @@ from tasks.rules.variants import AUGMENTED
 from tasks.run import missing_work
 from tasks.run.judge_configs import judge_configs, judge_target, target_of
 from tasks.run.unadopted import lines_on_unadopted
-from tasks.run.writing import ANALYST_KINDS, CALLED_KINDS, JUDGE, MODEL, RUBRIC_WRITER, STAGES, StageReport
+from tasks.run.writing import ANALYST_KINDS, AT_BUDGET, CALLED_KINDS, JUDGE, MODEL, RUBRIC_WRITER, STAGES, StageReport
 from warehouse import Warehouse, WarehouseError, why_lost, write_atomically
 
 
@@ -193,7 +193,7 @@ class RunContext:
             lines.append(f"{n_live} calls of `mode: batch` were made live, at the live price (`allow_live`)")
         if self.budget.is_spent:
             report.is_at_budget = True
-            lines.append(f"stopped at the budget: {self.budget.line}; finished work is kept")
+            lines.append(f"{AT_BUDGET}: {self.budget.line}; finished work is kept")
         report.warnings += [line for line in lines if line not in self._noticed]
         self._noticed.update(report.warnings)
         if limiter.too_late and self._job.stop_at is not None:

@@ -109,6 +109,10 @@ LEFT_OUT = "are left out"
 """The words of a warning about tasks in quarantine."""
 
 
+AT_BUDGET = "stopped at the budget"
+"""The begin of the warning of a stage that the cap ended."""
+
+
 @dataclass
 class StageReport:
     """Rows that a stage made, failures by status, cost (None if any price is unknown), and what people should know.

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -112,8 +113,8 @@ class Run:
         return self.err if code else self.out
 
     def refusal(self, *arguments: str | Path, code: int | tuple[int, ...] = 2) -> str:
-        """Run a command that must fail with one line and no other output; return the line."""
-        line = self(*arguments, code=code)
+        """Run a command that must fail with one line, after the one that it has started; return the line."""
+        line = re.sub(r"\A[a-z -]+: started\n", "", self(*arguments, code=code))
         assert ("", 1) == (self.out, line.count("\n")), line
         return line
 

@@ -82,7 +82,9 @@ def test_a_stopped_run_ends_soon_and_goes_on(command: Command, provider: FaultSe
     process.send_signal(stop)
     _, stderr = process.communicate(timeout=240)
     assert 130 == process.returncode, stderr
-    assert stderr.endswith("interrupted: finished work is kept; run the same command again to continue\n")
+    interrupted, spent = stderr.splitlines()[-2:]
+    assert interrupted == "interrupted: finished work is kept; run the same command again to continue"
+    assert spent.startswith("Spent: an unknown sum in ")
 
     stored = command.sql("select (select count(*) from responses) as r, (select count(*) from verdicts) as v")[0]
     assert 2 * N_TASKS == stored["r"]

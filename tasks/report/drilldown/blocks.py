@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 from isal import isal_zlib
 
-from tasks.console import notice
+from tasks.console import advance, notice, progress
 from tasks.figures.queries import JUDGE_CONFIG, SAMPLING, Rows
 from tasks.figures.scope import Scope, entry_key, judge_config_key, task_key
 from tasks.llm.ledger.files import deletion_mark
@@ -147,12 +147,17 @@ def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
     replies = read_replies(subjects, _missing(blocks, site), state)
     if replies is None:  # other names, so that the next report writes these files again, with the replies
         blocks, replies = _blocks(subjects, {**state, "replies": "not read"}), {}
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        missing = _missing(blocks, site)
+    missing = _missing(blocks, site)
+    is_quiet = subjects.scope.job.is_quiet
+    with (
+        progress("report files", {"": len(missing)}, is_quiet=is_quiet),
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
         for start in range(0, len(missing), _AT_ONCE):
             batch = missing[start : start + _AT_ONCE]
             sections = _sections(subjects, batch, replies)
-            list(pool.map(partial(_write, site, sections), batch))
+            for _ in pool.map(partial(_write, site, sections), batch):
+                advance("report files", succeeded=True)
     return blocks
 
 

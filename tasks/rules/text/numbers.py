@@ -24,6 +24,15 @@ def counted(number: int, singular: str, plural: str | None = None) -> str:
     return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
 
 
+def duration(seconds: float) -> str:
+    """Return a duration in its two largest units, such as `4 min 10 s`."""
+    minutes, rest_s = divmod(round(seconds), 60)
+    hours, rest_min = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {rest_min} min"
+    return f"{minutes} min {rest_s} s" if minutes else f"{rest_s} s"
+
+
 def coverage_text(share: float | None) -> str:
     """Return a coverage in per cent, rounded down, so that only a complete one is 100.0%.
 

@@ -56,9 +56,7 @@ def test_a_partial_backfill_does_not_replace_a_complete_night(published: Fill) -
 
 
 def test_a_later_night_at_the_bar_is_the_current_one(published: Fill) -> None:
-    reader = published(
-        tasks_of(FINANCE), rule(0.9), sampled("base", 1, [*FINANCE]), sampled(NIGHT, 2, [*FINANCE][:9])
-    )
+    reader = published(tasks_of(FINANCE), rule(0.9), sampled("base", 1, [*FINANCE]), sampled(NIGHT, 2, [*FINANCE][:9]))
 
     assert current(reader) == {"finance": NIGHT}
 

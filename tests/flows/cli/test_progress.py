@@ -1,0 +1,128 @@
+"""Progress: no command is silent while it loads or computes."""
+
+import io
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tasks.console import advance, notice, progress, working
+from tests.kit import Patch, Printed
+
+HEAVY = ("duckdb", "litellm", "prefect", "pandas", "great_expectations", "pydantic", "rich")
+REFUSE_HEAVY = f"""
+import sys
+class Refusing:
+    def find_spec(self, name, path=None, target=None):
+        if name in {HEAVY}:
+            raise ImportError(name)
+from flows.cli.main import main
+sys.meta_path.insert(0, Refusing())
+for command in sys.argv[1:]:
+    try:
+        main([command])
+    except ImportError as error:
+        print("refused", file=sys.stderr)
+"""
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def opened_terminal(monkeypatch: Patch) -> _Terminal:
+    """Make standard error a terminal. A fixture could not: each phase of a test has a stream of its own."""
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    return terminal
+
+
+@pytest.fixture
+def clock(monkeypatch: Patch) -> Iterator[list[float]]:
+    """The time in seconds, which stands still unless a test changes it."""
+    now = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_a_command_prints_a_line_before_it_imports_large_libraries() -> None:
+    commands = ["run", "nightly", "backfill", "sample", "aggregate", "plan", "report"]
+
+    call = [sys.executable, "-c", REFUSE_HEAVY, *commands]
+    process = subprocess.run(call, check=False, capture_output=True, text=True)
+
+    lines = process.stderr.splitlines()
+    assert process.stdout == ""
+    assert lines == [line for command in commands for line in (f"{command}: started", "refused")]
+
+
+def test_a_step_is_on_a_terminal_while_it_lasts_and_not_after_it(monkeypatch: Patch, capsys: Printed) -> None:
+    terminal = opened_terminal(monkeypatch)
+
+    with working("a command", is_whole=True):
+        before = terminal.getvalue()
+        with working("a slow import"):
+            within = terminal.getvalue()
+        notice("a result")
+    print("a table")
+
+    assert before.startswith("a command\r")
+    assert "a slow import" in within
+    assert "started" not in terminal.getvalue()
+    # Its row is erased.
+    assert "\r\x1b[2K" in terminal.getvalue().rpartition("a command")[2]
+    assert capsys.readouterr().out == "a table\n"
+
+
+def test_bars_stay_on_a_terminal_without_the_step_around_them(monkeypatch: Patch) -> None:
+    terminal = opened_terminal(monkeypatch)
+
+    with working("a command", is_whole=True), progress("sample", {"a-model": 1}):
+        advance("sample", "a-model", succeeded=True)
+
+    before, _, after = terminal.getvalue().rpartition("sample a-model")
+    assert "a command" in before
+    assert "1/1" in after
+    # The cursor does not go up to it again.
+    assert "\x1b[1A" not in after
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_quiet_command_shows_no_step(is_terminal: bool, monkeypatch: Patch) -> None:
+    stream = _Terminal() if is_terminal else io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+
+    with working("a command", is_quiet=True, is_whole=True), progress("sample", {"a": 1}, is_quiet=True):
+        advance("sample", "a", succeeded=True)
+
+    assert stream.getvalue() == ""
+
+
+def test_lines_in_a_pipe_estimate_the_time_left_from_finished_units(clock: list[float], capsys: Printed) -> None:
+    with progress("judge", {"a-model": 10}):
+        clock[0] += 100  # until everything has started
+        advance("judge", "a-model", succeeded=True)
+        for succeeded in (True, False):
+            clock[0] += 20
+            advance("judge", "a-model", succeeded=succeeded)
+
+    first, second, third = capsys.readouterr().err.splitlines()
+    assert first == "judge a-model: 1 of 10"
+    assert second == "judge a-model: 2 of 10, about 2 min 40 s left"
+    assert third == "judge a-model: 3 of 10, 1 failed, about 2 min 20 s left"
+
+
+def test_lines_in_a_pipe_become_rarer_in_a_long_stage(clock: list[float], capsys: Printed) -> None:
+    n_units = 12 * 3600
+    with progress("judge", {"": n_units}):
+        for _ in range(n_units - 1):
+            clock[0] += 1
+            advance("judge", succeeded=True)
+
+    lines = capsys.readouterr().err.splitlines()
+    assert 60 < len(lines) < 200
