@@ -15,11 +15,13 @@ _LIBRARIES = ("duckdb", "isal", "jinja2", "nh3", "pyromark")
 def hash_of_program(root: Path = ROOT) -> str:
     """Return a hash of all files of the packages (but compiled ones), and of the libraries that render pages.
 
-    It covers the whole program, because a list of the parts that pages are made of would miss the next part.
+    It covers the whole program, because a list of the parts that pages are made of would miss the next part. Of
+    `warehouse`, which may contain the data of a checkout, it covers the modules.
     """
     hashed = hashlib.sha256()
     for package in PACKAGES:
-        for path in sorted((root / package).rglob("*")):
+        pattern = "*.py" if package == "warehouse" else "**/*"
+        for path in sorted((root / package).glob(pattern)):
             if path.is_file() and path.suffix != ".pyc":
                 content = hashlib.sha256(path.read_bytes()).hexdigest()
                 hashed.update(f"{path.relative_to(root).as_posix()} {content}\n".encode())

@@ -15,8 +15,9 @@ from markupsafe import Markup
 from tasks.benchmarks.base import Reference
 from tasks.config.models import ORIGINAL, Judge
 from tasks.figures.figure import Column, Row, Rows, grouped
-from tasks.figures.scope import EVERY, Scope
+from tasks.figures.scope import Scope
 from tasks.figures.shown.overview import LEADERBOARD
+from tasks.rules.identity import EVERY_VINTAGE
 from tasks.rules.text.numbers import number, rank_notes, some
 from tasks.run.judge_configs import judge_target
 
@@ -51,7 +52,7 @@ def rankings(scope: Scope) -> list[Ranking]:
     hard = set(scope.given_members["hard_splits"])
     # If only some models are shown, or several vintages of one, the ranks are not those of a whole ranking.
     configured = {(entry["model"], entry["model_config_hash"]) for entry in scope.entries}
-    n_shown = len(labels) if scope.vintage == EVERY else len(configured)
+    n_shown = len(labels) if scope.vintage == EVERY_VINTAGE else len(configured)
     is_part = bool(scope.job.named_models) or len({entry["model"] for entry in scope.entries}) < n_shown
     ranked = []
     for label, rows in grouped(scope.rows_of(LEADERBOARD), "judge_config").items():

@@ -44,6 +44,16 @@ def test_compiled_files_do_not_change_the_hash(program: Path) -> None:
     assert hash_of_program(program) == before
 
 
+def test_data_in_a_checkout_does_not_change_the_hash(program: Path) -> None:
+    before = hash_of_program(program)
+    (program / "warehouse/data/parts").mkdir(parents=True)
+    (program / "warehouse/data/parts/responses.parquet").write_bytes(b"rows")
+    (program / "warehouse/data/report.html").write_bytes(b"page")
+    hash_of_program.cache_clear()
+
+    assert hash_of_program(program) == before
+
+
 def test_the_program_has_all_packages_that_are_installed() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
