@@ -102,6 +102,12 @@ _several = partial(_value, SELECTION, multiple=True)
 _OPTIONS: dict[str, GroupedOption] = {
     "hard": _flag(OWN, "--hard is_hard", "Use your latest hard subset of each field instead of the splits."),
     "score": _value(OWN, "--score", "NAME", "Score to use.  [default: the benchmark's primary score]"),
+    "fail-if": _value(OWN, "--fail-if", "worse",
+        "Exit code 3 if a score is significantly lower, 1 if something could not be compared.",
+        type=click.Choice(["worse"])),
+    "summary": _value(OWN, "--summary", "FILE",
+        "Append the result as Markdown to this file, such as $GITHUB_STEP_SUMMARY.",
+        type=click.File("a", encoding="utf-8", lazy=False)),
     "as": _value(OWN, "--as model", "LABEL", "Model of rows that name none."),
     "by": _value(OWN, "--by judge", "LABEL", "Judge of rows that name none."),
     "skip-unknown": _flag(OWN, "--skip-unknown", "Skip rows whose task or criterion is not in the data set."),

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -10,6 +10,7 @@ from flows.cli.figures import leaderboard_of, show_leaderboard
 from flows.cli.options import CALLS, EVALUATED, RUNS, Context, command, number
 from flows.cli.output import finish, refuse_early, run_flow, show_json
 from flows.cli.plan import show_calls, show_plan
+from flows.cli.regressions import conclude_night, summarised
 from flows.run.arguments import Arguments
 from flows.run.outcomes import INTERRUPTED, SKIPPED
 
@@ -72,12 +73,13 @@ def next_commands(given: Arguments) -> str:
     return "\n  ".join(lines if config_file(given.config) else [*lines, _CONFIGURE])
 
 
-@command(*EVALUATED, *CALLS, output=RUNS, texts={
+@command(*EVALUATED, *CALLS, "fail-if", "summary", output=RUNS, texts={
+    "fail-if": "Exit code 3 if an alert says that a score fell, 1 if there is no earlier night to compare with.",
     "night": "Date of the night: the vintage of models with `resample: nightly`.  [default: the day the schedule last "
     "fired]",
     "vintage": "Vintage to use for all other models.  [default: base]",
 })  # fmt: skip
-def nightly(context: Context) -> int:
+def nightly(context: Context, fail_if: str | None, summary: TextIO | None) -> int:
     """Run one night: resample nightly models, judge, compare, alert.
 
     Models with `resample: nightly` are sampled again. The night is compared with the previous one, and alerts are sent.
@@ -87,6 +89,7 @@ def nightly(context: Context) -> int:
       prbench nightly --config prbench.yaml
       prbench nightly --night 2026-11-22       continue an interrupted night
       prbench nightly --stop-at 06:30
+      prbench nightly --fail-if worse --summary "$GITHUB_STEP_SUMMARY"
     """
     with context.working():
         from flows.nightly import alert_refused, run_night
@@ -94,15 +97,18 @@ def nightly(context: Context) -> int:
         from tasks.rules.errors import PipelineError
         from warehouse import WarehouseError
 
+    with summarised(summary, "prbench nightly"):
         try:
-            refuse_early(context)
-            refuse_unknown_names(context.job)
+            with context.working():
+                refuse_early(context)
+                refuse_unknown_names(context.job)
         except (PipelineError, WarehouseError) as error:
             alert_refused(context.job, error)
             raise
         execution = run_night(context.job, is_verbose=context.is_verbose)
     _show_board(context, execution)
-    return finish(context, execution)
+    exit_code = finish(context, execution)
+    return conclude_night(execution, exit_code, fail_if=fail_if, summary=summary)
 
 
 @command("split", "model", "judge", "task", "trial", "trials", "limit", "vintage", "night", *CALLS, output=RUNS)

@@ -6,13 +6,14 @@ parameter of its name.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TextIO
 
 import click
 from click.core import ParameterSource
 
 from flows.cli.figures import show_parts
 from flows.cli.options import SHOWS, Context, command, number
+from flows.cli.regressions import conclude_diff, summarised
 
 
 @command("split", "model", "judge", "vintage-only", "hard", "score", output=SHOWS)
@@ -181,43 +182,64 @@ def conditions(context: Context, **own: Any) -> None:
     )  # fmt: skip
 
 
-@command("split", "model", "judge", "vintage", "hard", "score", output=SHOWS, texts={
-    "vintage": "Only this vintage, unless vintages are compared.",
+@command("split", "model", "judge", "vintage", "hard", "score", "fail-if", "summary", output=SHOWS, texts={
+    "vintage": "Compare in this vintage, in which pinned models stand with their base responses; `all`: in each "
+    "vintage.  [default: the current one of each model]",
 })  # fmt: skip
 @click.argument("names", nargs=-1, metavar="A B [C]...")
 @click.option("--of", type=click.Choice(["model", "judge", "template", "run", "vintage", "revision"]),
               help="Kind of the names.  [default: the kind for which all names exist]")  # fmt: skip
 @number("--flips n_flips", 10, "Number of flipped criteria to show.", least=0)
+@click.option("--least", type=click.FloatRange(min=0), metavar="DIFFERENCE",
+              help="With --fail-if, the smallest difference that counts, such as 0.01.  [default: any]")  # fmt: skip
 @click.option("--debiased", "is_debiased", is_flag=True, help="Also show the difference of models corrected by "
               "people's labels on a part of the verdicts.")  # fmt: skip
-def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: bool, **own: Any) -> None:
+def diff(
+    context: Context, names: tuple[str, ...], of: str | None, is_debiased: bool, fail_if: str | None,
+    least: float | None, summary: TextIO | None, **own: Any,
+) -> int:  # fmt: skip
     """Compare models, judges, templates, runs, vintages, revisions.
 
     A is compared with each of the others, on the tasks that are complete on both sides. A difference is the second
-    mean minus the first mean. It comes with its interval, a paired test, and the criteria whose verdict flipped.
+    mean minus the first mean. It comes with its interval, a paired test, and the criteria whose verdict flipped. Models
+    are compared in the current vintage of each, as on the leaderboard.
 
     Examples:
       prbench diff gpt-5.6-sol-high gpt-5.6-sol-low    two models
+      prbench diff alpha@2026-11-27 alpha@2026-11-28   one model, two nights
+      prbench diff alpha delta --vintage 2026-11-28    in a certain night
       prbench diff base 2026-11-21 --model MODEL       one model, two vintages
       prbench diff gpt-5.6-terra reader --of judge     two judges
       prbench diff a b c --split finance --json        a with b, and a with c
       prbench diff a b --debiased                      corrected by labels
+      prbench diff a b --fail-if worse --least 0.01    exit code 3 if b is worse
     """
     if len(names) < 2:
         raise click.UsageError("give at least two names to compare, such as two models")
-    if not is_debiased:
+    if least is not None and fail_if is None:
+        raise click.UsageError("--least is for --fail-if worse; give both")
+    if is_debiased and (fail_if or summary):
+        raise click.UsageError("--debiased has no test; leave --fail-if and --summary out")
+    if is_debiased:
+        _show_debiased(context, names, of, own)
+        return 0
+    parts = {"comparisons": "diff", "categories": "diff_categories", "tasks": "diff_tasks", "flips": "diff_flips"}
+    title = f"Comparison of {names[0]} with {', '.join(names[1:])}"
+    with summarised(summary, title):
         # Compared revisions need not include the configured one.
         job = context.job if of == "revision" else context.stored_job()
-        parts = {"comparisons": "diff", "categories": "diff_categories", "tasks": "diff_tasks", "flips": "diff_flips"}
-        show_parts(context, job, parts, {**own, "names": names, "of": of}, nothing="There is nothing to compare.")
-    elif of not in {None, "model"}:
+        rows_by_part = show_parts(context, job, parts, {**own, "names": names, "of": of})
+    return conclude_diff(rows_by_part["comparisons"], title, fail_if=fail_if, least=least or 0.0, summary=summary)
+
+
+def _show_debiased(context: Context, names: tuple[str, ...], of: str | None, own: Mapping[str, Any]) -> None:
+    if of not in {None, "model"}:
         raise click.UsageError("--debiased compares models; leave --of out")
-    elif click.get_current_context().get_parameter_source("n_flips") is ParameterSource.COMMANDLINE:
+    if click.get_current_context().get_parameter_source("n_flips") is ParameterSource.COMMANDLINE:
         raise click.UsageError("--debiased shows no flipped criteria; leave --flips out")
-    else:
-        job = context.stored_job(checked=("split", "judge"), model=names)
-        given = {**own, "first": names[0], "others": list(names[1:])}
-        show_parts(context, job, {"": "debiased_differences"}, given)
+    job = context.stored_job(checked=("split", "judge"), model=names)
+    given = {**own, "first": names[0], "others": list(names[1:])}
+    show_parts(context, job, {"": "debiased_differences"}, given)
 
 
 @command("split", output=SHOWS)

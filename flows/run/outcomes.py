@@ -43,6 +43,15 @@ ENDINGS = {
 """Outcome -> ending. A night is skipped if another one is in progress, and missed if the next one has begun."""
 
 
+_EXIT_CODES = (2, 130, 4, 1, 3, 0)
+"""Of several exit codes, the first in this order counts."""
+
+
+def first_exit_code(codes: Iterable[int]) -> int:
+    """Return the exit code that counts."""
+    return min(codes, key=_EXIT_CODES.index)
+
+
 def any_failed(reports: Iterable["StageReport"]) -> bool:
     """Return whether any stage has failed."""
     return any(report.has_failed for report in reports)

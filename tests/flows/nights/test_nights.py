@@ -31,9 +31,11 @@ class Nights:
 def nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nights]:
     with night_world(tmp_path_factory.mktemp("nights")) as world:
         data, away = world.command.folder / "tasks.jsonl", world.command.folder / "away.jsonl"
-        first, second = (world.night(f"2026-11-0{day}") for day in (1, 2))
+        gate = ("--fail-if", "worse", "--summary", str(world.command.folder / "summary.md"))
+        first = world.night("2026-11-01", *gate, code=1)
+        second = world.night("2026-11-02", *gate)
         regressed = world.night("2026-11-03", "--json", has_regressed=True)
-        regressed_again = world.night("2026-11-03")
+        regressed_again = world.night("2026-11-03", *gate, code=3)
         drifted = world.night("2026-11-04", judge_drifts=True)
         data.rename(away)
         failed = world.night("2026-11-05", code=2)
@@ -68,6 +70,23 @@ def test_a_regression_is_sent_with_the_right_numbers(nights: Nights) -> None:
     assert (N_TASKS, False) == (facts["n_tasks"], facts["judge_drifted"])
     assert f"fresh fell by {-facts['difference']:.3f} on tasks" in alert["line"]
     assert "drifted" not in alert["line"]
+
+
+def test_a_night_whose_scores_fell_fails_a_job_that_asks_for_it(nights: Nights) -> None:
+    reasons = [
+        [line for line in night.output.stderr.splitlines() if line.startswith("exit code")]
+        for night in (nights.first, nights.second, nights.regressed_again)
+    ]
+    summary = (nights.world.command.folder / "summary.md").read_text(encoding="utf-8")
+    titles = [line for line in summary.splitlines() if line.startswith("## ")]
+
+    assert reasons[:2] == [
+        ["exit code 1 (not compared): the night of 2026-11-01 has no earlier one to compare with"],
+        [],
+    ]
+    assert reasons[2][0].startswith("exit code 3 (worse): fresh fell by ")
+    assert titles == [f"## prbench, night 2026-11-0{day}" for day in (1, 2, 3)]
+    assert "| fresh 2026-11-02 → fresh 2026-11-03 | tasks | judge | " in summary
 
 
 def test_a_finished_night_that_is_started_again_sends_only_what_was_not_delivered(nights: Nights) -> None:
