@@ -70,12 +70,13 @@ def run_night(job: Job, *, is_verbose: bool, scheduled_at: datetime | None = Non
             alerts += _of_killed(job)
             execution = execute_flow(job, "night", is_verbose=is_verbose)
             alerts += _alerts_of(execution)
+            results = None if execution.was_interrupted else _results(job)
     except BaseException as error:
         why = f"failed: {explained(error)[1]}" if isinstance(error, Exception) else "was stopped"
         _send(job, [*alerts, failure(f"the night of {job.night} {why}")])
         raise
     execution.alerts = [vars(alert) for alert in alerts]
-    execution.message = _send(job, alerts, None if execution.was_interrupted else _results(job))
+    execution.message = _send(job, alerts, results)
     is_incomplete = any(report.has_failed or report.is_below_bar for report in execution.reports)
     if execution.outcome not in {FAILED, INTERRUPTED} and not is_incomplete:
         _ping(job)

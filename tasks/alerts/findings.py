@@ -116,7 +116,7 @@ def drops(
 
 def _means(first: float, second: float) -> str:
     """Return two means, with as many decimals as their difference needs."""
-    decimals = 2 if abs(second - first) >= 0.1 else 3
+    decimals = 2 if round(abs(second - first), 3) >= 0.1 else 3
     return " to ".join(short_number(mean, decimals) for mean in (first, second))
 
 

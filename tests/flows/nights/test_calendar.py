@@ -13,7 +13,7 @@ from prefect.schedules import Schedule
 from prefect.server.schemas.schedules import CronSchedule
 
 from flows.deployments import schedule_of
-from flows.run.nights import end_of, night_of, stop_time
+from flows.run.nights import end_of, is_over, night_of, stop_time
 from tasks.config.settings import Nightly
 from tests.kit import Patch
 
@@ -101,6 +101,33 @@ def test_the_latest_night_is_the_one_that_prefect_fired_last(night: tuple[Nightl
     last = max(each for each in times if each <= moment + timedelta(seconds=10))
 
     assert night_of(nightly, last) == night_of(nightly, moment)
+
+
+@given(nights(), st.floats(-9, 0) | st.floats(0, 1e5))
+def test_a_night_that_its_scheduler_starts_early_or_late_is_that_night_until_the_next_one(
+    night: tuple[Nightly, datetime], late_s: float
+) -> None:
+    nightly, start = night
+    times = fired(nightly, start, 6)
+    started_at = times[1] + timedelta(seconds=late_s)
+    has_next_begun = times[2] - started_at <= timedelta(seconds=10)
+
+    assert has_next_begun == is_over(nightly, times[1], started_at)
+    # cron states no time, so the moment itself must be enough.
+    assert has_next_begun or night_of(nightly, times[1]) == night_of(nightly, started_at)
+
+
+@given(nights(), st.floats(-9, 0))
+def test_a_night_that_begins_within_seconds_before_its_time_has_not_passed_its_stop(
+    night: tuple[Nightly, datetime], early_s: float
+) -> None:
+    nightly, start = night
+    moment = fired(nightly, start, 3)[1]
+
+    end = end_of(nightly, moment + timedelta(seconds=early_s))
+
+    assert end is not None
+    assert end.astimezone(UTC) > moment
 
 
 @given(nights())

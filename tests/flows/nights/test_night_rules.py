@@ -21,6 +21,7 @@ from flows.nightly import as_night, run_night
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from flows.run.nights import night_of, stop_time
+from flows.run.outcomes import ENDINGS
 from tasks.config.job import Job
 from tasks.config.settings import Nightly
 from tasks.rules.errors import UsageError
@@ -51,15 +52,43 @@ def test_a_late_night_stops_no_later_and_one_that_is_repeated_at_the_next_stop(t
 def test_a_night_after_its_stop_is_skipped_with_an_alert(tmp_path: Path, capsys: Printed) -> None:
     late = job(tmp_path, nightly={"cron": "0 1 * * *", "stop_at": "01:01"})
     skipped = run_night(late, is_verbose=False, scheduled_at=utc(1))
-    assert (0, "skipped") == (skipped.exit_code, skipped.outcome)
+    assert (3, "skipped") == (skipped.exit_code, skipped.outcome)
     (alert,) = rows_in(tmp_path, "select kind, detail from alerts")
     assert "skipped" == alert["kind"]
     assert "its stop time 01:01 has passed" in alert["detail"]
     assert "did not take place: its stop time" in capsys.readouterr().err
 
 
+def test_a_complete_night_that_is_started_again_after_its_stop_is_no_skipped_night(
+    tmp_path: Path, monkeypatch: Patch, capsys: Printed
+) -> None:
+    monkeypatch.setattr(nightly, "has_work", lambda *_: False)
+    complete = prepared(job(tmp_path, models=[], judges=[], nightly={"cron": "0 1 * * *", "stop_at": "01:01"}))
+
+    again = run_night(complete, is_verbose=False, scheduled_at=utc(1))
+
+    assert 0 == again.exit_code
+    assert [] == again.alerts
+    assert [] == rows_in(tmp_path, "from alerts")
+    assert "did not take place" not in capsys.readouterr().err
+
+
+def test_a_night_that_began_and_is_started_again_after_its_stop_was_not_continued(
+    tmp_path: Path, capsys: Printed
+) -> None:
+    begun = prepared(job(tmp_path, nightly={"cron": "0 1 * * *", "stop_at": "01:01"}))
+    night = begun.model_copy(update={"night": "2026-11-22"})
+    Warehouse(tmp_path).write("runs", [run_row(night, [], at(0), at(1), "stopped_at_time")])
+    Warehouse(tmp_path).publish()
+
+    skipped = run_night(begun, is_verbose=False, scheduled_at=utc(1))
+
+    assert 3 == skipped.exit_code
+    assert "the night of 2026-11-22 was not continued: its stop time 01:01" in capsys.readouterr().err
+
+
 @pytest.fixture
-def scheduled(tmp_path: Path, monkeypatch: Patch) -> Callable[..., list[Job]]:
+def scheduled(tmp_path: Path, monkeypatch: Patch) -> Callable[..., tuple[list[Job], Any]]:
     """Calls the deployment of nights as Prefect does for a time, and returns the nights that it ran."""
     ran: list[Job] = []
 
@@ -67,29 +96,32 @@ def scheduled(tmp_path: Path, monkeypatch: Patch) -> Callable[..., list[Job]]:
         ran.append(as_night(job))
         return Execution(job)
 
-    def start(time: str, *tags: str) -> list[Job]:
+    def start(time: str, *tags: str) -> tuple[list[Job], Any]:
         stated = SimpleNamespace(scheduled_start_time=datetime.fromisoformat(time), tags=tags)
         monkeypatch.setattr(deployments, "flow_run", stated)
         monkeypatch.setattr(deployments, "run_night", run)
         nights = {"timezone": "Europe/London", "stop_at": "07:00"}
         configure(tmp_path, dataset={"source": "sample"}, nightly=nights)
-        deployments.nightly.fn(config=str(tmp_path / "prbench.yaml"), warehouse=str(tmp_path / "data"))
-        return ran
+        state = deployments.nightly.fn(config=str(tmp_path / "prbench.yaml"), warehouse=str(tmp_path / "data"))
+        return ran, state
 
     return start
 
 
 def test_a_scheduled_night_has_the_label_and_the_stop_time_of_its_time_even_if_it_starts_early(
-    scheduled: Callable[..., list[Job]],
+    scheduled: Callable[..., tuple[list[Job], Any]],
 ) -> None:
-    (night,) = scheduled("2096-03-25T00:00:00+00:00", "auto-scheduled")
+    [night], state = scheduled("2096-03-25T00:00:00+00:00", "auto-scheduled")
 
     assert "2096-03-25" == night.night
     assert datetime(2096, 3, 25, 6, tzinfo=UTC) == night.stop_at
+    assert state.is_completed()
 
 
-def test_a_night_that_somebody_starts_stops_at_the_next_stop_time(scheduled: Callable[..., list[Job]]) -> None:
-    (night,) = scheduled("2096-03-25T09:00:00+00:00")
+def test_a_night_that_somebody_starts_stops_at_the_next_stop_time(
+    scheduled: Callable[..., tuple[list[Job], Any]],
+) -> None:
+    [night], _ = scheduled("2096-03-25T09:00:00+00:00")
 
     assert "2096-03-25" == night.night
     assert night.stop_at is not None
@@ -97,9 +129,14 @@ def test_a_night_that_somebody_starts_stops_at_the_next_stop_time(scheduled: Cal
 
 
 def test_a_scheduled_night_is_missed_when_the_next_one_has_begun(
-    scheduled: Callable[..., list[Job]], capsys: Printed
+    scheduled: Callable[..., tuple[list[Job], Any]], capsys: Printed
 ) -> None:
-    assert [] == scheduled("2026-03-29T00:00:00+00:00", "auto-scheduled")
+    ran, state = scheduled("2026-03-29T00:00:00+00:00", "auto-scheduled")
+
+    assert [] == ran
+    assert "Missed" == state.name
+    assert not state.is_completed()
+    assert 3 == ENDINGS["missed"].exit_code
     assert "the night of 2026-03-29 did not take place: it was missed, and the night of" in capsys.readouterr().err
 
 
@@ -132,7 +169,7 @@ def test_a_night_beside_another_is_skipped_or_waits(
     waiting.join(60)
 
     assert ["2026-11-24"] == executed
-    assert [("skipped", 0)] * 2 == [(each.outcome, each.exit_code) for each in (skipped, again)]
+    assert [("skipped", 3)] * 2 == [(each.outcome, each.exit_code) for each in (skipped, again)]
     # Starting the same night again causes no alert.
     (alert,) = skipped.alerts
     assert f"process {os.getpid()} is at work" in alert["line"]

@@ -16,8 +16,22 @@ from tests.kit import job_on
 from tests.tasks.alerts.servers import Hook
 
 NIGHT = job_on("sample", Path("warehouse/data")).model_copy(update={"night": "2026-11-22"})
-DROP = Alert("score_drop", "a-model", "a-model fell by 0.043 on finance", {"difference": -0.043, "split": "finance"})
-DRIFT = Alert("judge_drift", "a-judge", "a-judge decided 80.0% as the first time", {"agreement": 0.8})
+DROP = Alert(
+    "score_drop",
+    "a-model",
+    "a-model fell by 0.043 on finance",
+    {"difference": -0.043, "split": "finance", "first_vintage": "2026-11-21", "second_vintage": "2026-11-22"},
+    whom="a-model",
+    happened="fell on finance: .512 to .469",
+)
+DRIFT = Alert(
+    "judge_drift",
+    "a-judge",
+    "a-judge decided 80.0% as the first time",
+    {"agreement": 0.8},
+    whom="judge a-judge",
+    happened="drifted",
+)
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,6 @@
-"""Alerts of a night: which findings become alerts, the texts that receivers read, and the stored rows."""
+"""Alerts of a night: which findings become alerts, and the stored rows."""
 
-import html
 import json
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tasks.alerts import findings
-from tasks.alerts.findings import Alert, alert_id, alert_message, alerts_of_reports, drifts, drops, escaped
-from tasks.alerts.sending import Delivery, delivered, store
+from tasks.alerts.findings import Alert, alert_id, alerts_of_reports, drifts, drops
+from tasks.alerts.sending import Delivery, history_of, store
 from tasks.run.writing import StageReport
 from tests.kit import job_on, rows_in, values_in
-from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT
+from tests.tasks.alerts.conftest import DRIFT, DROP
 from warehouse import Warehouse
 
 FULL = findings.failure("out of disk")
@@ -87,26 +85,17 @@ def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning() -> 
     ) == alert.line
 
 
-def test_what_is_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts() -> None:
-    missing = [f"responses of model-{i}, trial 1: 1 of 2 are there" for i in range(5)]
+def test_data_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts() -> None:
     refused = "1 of 9 tasks are left out: the rule is that weights are from -10 to 10 (weight_range): t1"
     reports = [
         StageReport("ingest", is_below_bar=True, warnings=["another_check (warn): 2 of 9 rows fail: t2", refused]),
-        StageReport("coverage", is_below_bar=True, warnings=missing),
+        StageReport("coverage", is_below_bar=True, warnings=["responses of m, trial 1: 1 of 2 are done"]),
     ]
 
-    quality, coverage = alerts_of_reports(reports)
+    (quality,) = alerts_of_reports(reports)
 
-    assert ("coverage", "; ".join([*missing[:3], "and 2 more"])) == (coverage.kind, coverage.line)
-    assert missing == coverage.facts["warnings"]
     assert ("quality", f"ingest: data quality is below the bar: {refused}") == (quality.kind, quality.line)
-
-
-def test_a_model_that_was_stopped_is_named_with_its_cause_before_the_coverage_that_it_cost() -> None:
-    stopped = "hosted_vllm/m stopped for this run: wrong key; check the key: HOSTED_VLLM_API_KEY is set"
-    missing = StageReport("coverage", is_below_bar=True, warnings=["0 of 8 are done"])
-    (alert,) = alerts_of_reports([StageReport("judge", stopped=[stopped]), missing])
-    assert f"{stopped}; 0 of 8 are done" == alert.line
+    assert [refused] == quality.facts["warnings"]
 
 
 @pytest.mark.parametrize("kind", ["budget", "stop_time"])
@@ -130,45 +119,6 @@ def test_an_alert_holds_one_line_and_plain_values_and_no_secret(monkeypatch: pyt
 
     assert ("a model", "refused [redacted] \ufffd") == (alert.subject, alert.line)
     assert {"cause": ["[redacted]"], "mean": None} == alert.facts
-
-
-def test_a_control_set_that_could_not_be_judged_is_an_alert_unless_the_night_was_cut_short() -> None:
-    failed = StageReport("drift", failures=Counter({"provider_error": 15}), skipped=5)
-    (alert,) = alerts_of_reports([failed])
-    assert ("coverage", "") == (alert.kind, alert.subject)
-    assert "15 provider_error, 5 skipped; drift of a judge may be missed" in alert.line
-
-    cut_short = StageReport("drift", skipped=5, is_at_stop_time=True)
-    assert ["stop_time"] == [each.kind for each in alerts_of_reports([cut_short])]
-    assert [] == alerts_of_reports([StageReport("drift", rows=20), StageReport("judge"), StageReport("coverage")])
-
-
-def test_a_message_names_the_report_where_that_is_served(tmp_path: Path) -> None:
-    job = job_on("sample", tmp_path, report={"url": "https://evals.example.org/"})
-    message = alert_message(job, [FULL])
-
-    assert ", report https://evals.example.org/prbench/index.html; all are in the table" in message.body
-
-
-def test_the_end_of_a_night_is_reported_before_its_findings() -> None:
-    assert [
-        "failure: out of disk", f"judge drift: {DRIFT.line}", f"score drop: {DROP.line}",
-        "run a-run, warehouse warehouse/data; all are in the table `alerts`",
-    ] == alert_message(NIGHT, [DROP, DRIFT, FULL]).body.split("\n\n")  # fmt: skip
-
-
-@given(text=st.text(st.sampled_from("ab &<>@here\u20ac"), max_size=60))
-def test_escaped_text_reads_as_it_was(text: str) -> None:
-    assert text == html.unescape(escaped(text)).replace("\u200b", "")
-
-
-def test_a_night_full_of_alerts_stays_within_limits_and_shows_the_number_left_out() -> None:
-    message = alert_message(NIGHT, [Alert("score_drop", f"model-{i}", "&" * 900) for i in range(200)])
-
-    for shown, n_shown in ((message.body, 16), (message.as_chat, 3)):
-        assert 16_000 >= len(shown)
-        assert f"and {200 - n_shown} more" == shown.split("\n\n")[-2]
-    assert 200 == len(json.loads(json.dumps(message.as_json))["alerts"])
 
 
 SENT, FAILED = Delivery("webhook 1", "sent", 1, None, 3), Delivery("slack 2", "failed", 4, "no connection", 3)
@@ -199,7 +149,7 @@ def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for
         store(again, [DROP, replace(DROP, facts={"split": "legal"}), *quality, FULL], sent)
         Warehouse(tmp_path).publish()
 
-    assert {("webhook 1", alert_id(job, DROP))} == delivered(job)
+    assert {("webhook 1", alert_id(job, DROP))} == history_of(job, []).sent
     assert [("failure", 3, "run-1"), ("quality", 1, "run-1"), ("score_drop", 4, "run-1")] == values_in(
         tmp_path, "select kind, count(*) as n, min(run_id) as first from alerts group by kind order by kind"
     )

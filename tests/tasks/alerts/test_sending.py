@@ -35,13 +35,10 @@ def test_a_webhook_gets_one_request_with_all_alerts_of_the_night(hook: Hook) -> 
     [call] = hook.seen
     assert ("POST", "application/json") == (call.method, call.headers["content-type"])
     assert "/hooks/a-secret-path%2Fa?channel=a%20b" == call.path
+    message = night_message(NIGHT, [DROP, DRIFT])
     assert {
         "night": "2026-11-22", "run_id": "a-run", "benchmark": "prbench", "warehouse": "warehouse/data", "report": None,
-        "title": "prbench, night 2026-11-22: judge drift (1), score drop (1)",
-        "message": (
-            f"judge drift: {DRIFT.line}\n\nscore drop: {DROP.line}\n\n"
-            "run a-run, warehouse warehouse/data; all are in the table `alerts`"
-        ),
+        "title": message.title, "message": message.body, "lines": list(message.lines), "results": None,
         "alerts": [vars(DRIFT), vars(DROP)],
     } == call.json  # fmt: skip
 
@@ -53,7 +50,7 @@ def test_slack_gets_one_text_without_links_and_mentions(hook: Hook, monkeypatch:
     assert [Delivery("slack 1", "sent", 1, None, 2)] == deliver(alerts_to({"slack": "${SLACK}"}), alerts, NIGHT)
     [call] = hook.seen
     assert {"text": night_message(NIGHT, alerts).as_chat} == call.json
-    assert "failure: &lt;!channel&gt; @\u200bhere failed" in call.json["text"]
+    assert "&lt;!channel&gt; @\u200bhere failed" in call.json["text"]
 
 
 def test_a_url_of_apprise_in_the_environment_is_a_receiver(hook: Hook, monkeypatch: Patch) -> None:
@@ -61,7 +58,7 @@ def test_a_url_of_apprise_in_the_environment_is_a_receiver(hook: Hook, monkeypat
     monkeypatch.setenv("UNKNOWN", "no-such-service://a-secret-token")
 
     assert Delivery("apprise 1", "sent", 1, None, 1) == sent_to("${ANY_SERVICE}", "apprise")
-    assert b"score+drop" in hook.seen[0].body
+    assert b"fell+by+0.043" in hook.seen[0].body
     error = "Apprise does not know such an address, or lacks a package for it"
     assert Delivery("apprise 1", "failed", 1, error, 1) == sent_to("${UNKNOWN}", "apprise")
 
@@ -70,8 +67,8 @@ def test_a_receiver_gets_only_alerts_that_it_did_not_get_before_and_none_is_call
     settings = alerts_to({"webhook": hook.address}, {"webhook": hook.address})
     assert [] == deliver(settings, [], NIGHT) == deliver(alerts_to(), [DROP], NIGHT) == hook.seen
     drop, drift = (alert_id(NIGHT, each) for each in (DROP, DRIFT))
-    known = {("webhook 1", drop), ("webhook 1", drift), ("webhook 2", drop)}
-    deliveries = deliver(settings, [DROP, DRIFT], NIGHT, delivered=known)
+    known = History(frozenset({("webhook 1", drop), ("webhook 1", drift), ("webhook 2", drop)}))
+    deliveries = deliver(settings, [DROP, DRIFT], NIGHT, history=known)
 
     assert [("webhook 2", (drift,))] == [(each.receiver, each.alert_ids) for each in deliveries]
 
@@ -184,7 +181,7 @@ def test_each_address_gets_a_mail_with_all_alerts_whose_subject_says_which() -> 
     assert Delivery("email 1", "sent", 1, None, 2) == delivery
     assert [["evals@example.org"], ["lead@example.org"]] == mailbox.recipients
     for mail, to in zip(mailbox.mails, ["Evals <evals@example.org>", "lead@example.org"], strict=True):
-        assert "prbench, night 2026-11-22: judge drift (1), score drop (1)" == mail["Subject"]
+        assert night_message(NIGHT, [DROP, DRIFT]).title == mail["Subject"]
         assert ("prbench@example.org", to) == (mail["From"], mail["To"])
         assert ("text/plain", "auto-generated") == (mail.get_content_type(), mail["Auto-Submitted"])
         assert all(alert.line in mail.get_content() for alert in (DROP, DRIFT))
