@@ -20,6 +20,7 @@ from tasks.rules.errors import UsageError
 PREFIX = "embedded/"
 MODEL = "embedded/smollm2-135m-instruct"
 CONTEXT_TOKENS = 8192
+MOST_THREADS = 4
 API_KEY = secrets.token_urlsafe(32)
 """The server responds only to requests with this key: not to other users of the machine, nor to web pages."""
 _starting = threading.Lock()
@@ -107,21 +108,28 @@ async def decisions(text: str, questions: Sequence[Mapping[str, Any]]) -> Any:
     return OpenAIDecisionResponse.model_validate({"model": MODEL, "answers": given, "usage": usage})
 
 
+def idle_threads(n_cpus: int, load: float) -> int:
+    """Return the number of threads to compute with: one for each CPU that others leave idle, at least one."""
+    n_idle = round(n_cpus - load)
+    return max(1, min(MOST_THREADS, n_idle))
+
+
 def _server() -> Any:
     """Return the server of this process; when several threads need it at once, only one of them starts it."""
     global _started  # noqa: PLW0603 - one in a process
     with _starting:
         if _started is None:
             path = weights_path()
+            # Waiting threads sleep: on a busy machine, spinning takes most of the time. OpenMP reads this when loaded.
+            os.environ.setdefault("OMP_WAIT_POLICY", "passive")
             import xllamacpp  # imported only when needed: it starts threads
 
             parameters = xllamacpp.CommonParams()
             parameters.model.path = str(path)
             parameters.n_ctx = CONTEXT_TOKENS
             parameters.n_parallel = 1
-            parameters.cpuparams.n_threads = max(1, min(4, os.cpu_count() or 1))
-            # Waiting threads sleep instead of spinning, which would slow down a shared machine.
-            parameters.cpuparams.poll = 0
+            parameters.cpuparams.n_threads = idle_threads(os.cpu_count() or 1, os.getloadavg()[0])
+            parameters.cpuparams.poll = 0  # the same for builds without OpenMP
             parameters.verbosity = -1
             parameters.api_keys = [API_KEY]
             parameters.cors_origins = "null.invalid"  # not the address of a web page, so no page may read a response

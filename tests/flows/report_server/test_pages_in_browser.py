@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 @contextmanager
 def visiting_server(browser: Browser, job: Job, site: Path, **more: Any) -> Iterator[Visit]:
     with ReportServer(site.parent, 0, renderers_of(job, site / "index.html", is_live=True)) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         with visiting(browser, f"http://127.0.0.1:{server.server_port}/{site.name}", (1400, 900), **more) as visit:
             yield visit
         server.shutdown()

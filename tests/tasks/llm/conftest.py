@@ -2,7 +2,8 @@
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,8 @@ from tests.faults.server import FaultServer, HttpResponse
 Behaviour = Callable[[dict[str, Any], int], HttpResponse]
 Serve = Callable[[Behaviour | HttpResponse], FaultServer]
 Result = TypeVar("Result")
+Row = TypeVar("Row")
+Route = TypeVar("Route")
 failed = behaviours.failed
 ROUTES: dict[str, dict[str, Any]] = {
     "vllm": {}, "openai": {"name": "openai/candidate"}, "streamed": {"is_streamed": True},
@@ -111,6 +114,15 @@ def call_to(
     api_base = server if isinstance(server, str) else server.api_base
     to = Target(**{"name": "hosted_vllm/candidate", "timeout_s": 30.0, "api_base": api_base} | target)
     return Call(to, [{"role": "user", "content": prompt}], cell or prompt, questions=questions)
+
+
+def in_turn(rows: Collection[Row], routes: Collection[Route]) -> list[tuple[Row, Route]]:
+    """Pair each row with one of the routes, in turn: each row and each route occurs.
+
+    Every row on every route would take minutes, and few differences are both a row's and a route's.
+    """
+    n_pairs = max(len(rows), len(routes))
+    return list(itertools.islice(zip(itertools.cycle(rows), itertools.cycle(routes), strict=False), n_pairs))
 
 
 def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, int]] = ()) -> None:

@@ -3,6 +3,9 @@
 import asyncio
 import http.client
 import json
+import os
+import subprocess
+import sys
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,6 +18,7 @@ from tasks.llm.request import Call, Prices, Target, most_of, most_reply_tokens
 from tests.faults.behaviours import HttpResponse
 from tests.faults.bodies import words_vector
 from tests.faults.server import FaultServer
+from tests.kit import ROOT
 
 
 @pytest.mark.slow
@@ -39,6 +43,24 @@ def test_the_server_of_the_embedded_model_serves_this_process_alone() -> None:
     for origin in ("http://evil.example", "null"):
         preflight = requested("OPTIONS", "/tokenize", Origin=origin, **{"Access-Control-Request-Method": "POST"})
         assert preflight.headers["Access-Control-Allow-Origin"] not in {origin, "*"}
+
+
+@pytest.mark.slow
+def test_waiting_threads_of_the_embedded_model_sleep() -> None:
+    command = [sys.executable, "-c", "from tasks.llm import embedded; embedded.api_base()"]
+    environment = os.environ | {"OMP_DISPLAY_ENV": "verbose"}
+
+    ended = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert "GOMP_SPINCOUNT = '0'" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("n_cpus", "load", "n_threads"),
+    [(2, 0.0, 2), (2, 0.4, 2), (2, 1.0, 1), (2, 6.0, 1), (1, 0.0, 1), (4, 1.2, 3), (64, 10.0, 4), (64, 63.2, 1)],
+)
+def test_the_embedded_model_computes_on_idle_processors_alone(n_cpus: int, load: float, n_threads: int) -> None:
+    assert embedded.idle_threads(n_cpus, load) == n_threads
 
 
 ROUTES = ("hosted_vllm/", "openai/")

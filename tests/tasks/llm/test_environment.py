@@ -14,6 +14,7 @@ from tasks.llm.variables import refuse_unusable_network
 from tasks.rules.errors import UsageError
 from tests.faults.server import FaultServer
 from tests.kit import Patch
+from tests.tasks.llm.conftest import in_turn
 
 NAMED: dict[str, tuple[dict[str, Any], str]] = {
     "only the key": ({}, "OPENAI_API_KEY is set"),
@@ -113,24 +114,24 @@ def test_a_file_as_a_folder_of_certificates_is_refused_with_the_variable(monkeyp
 PROXIES = ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "http_proxy", "https_proxy")
 
 
-@pytest.mark.parametrize("name", PROXIES)
-@pytest.mark.parametrize(
-    "address",
-    [
-        "socks://user:hidden-0011@127.0.0.1:7890/",
-        "socks4://127.0.0.1:7890",
-        "ftp://proxy:1",
-        "://proxy:1",
-        "not a url",
-        " ",
-        "http://proxy:1\n",
-        "http://",
-        "http://:8080",
-        "http://proxy:99999",
-        "user:hidden-0011/x@proxy:1",
-        "http://[::1",
-    ],
-)
+UNUSABLE = [
+    "socks://user:hidden-0011@127.0.0.1:7890/",
+    "socks4://127.0.0.1:7890",
+    "ftp://proxy:1",
+    "://proxy:1",
+    "not a url",
+    " ",
+    "http://proxy:1\n",
+    "http://",
+    "http://:8080",
+    "http://proxy:99999",
+    "user:hidden-0011/x@proxy:1",
+    "http://[::1",
+]
+USABLE = ["", "http://proxy:8080", "HTTPS://user:p%40ss@proxy", "proxy.example:3128", "http://[::1]:8080/"]
+
+
+@pytest.mark.parametrize(("address", "name"), in_turn(UNUSABLE, PROXIES))
 def test_a_proxy_that_no_library_can_use_is_refused_with_the_variable(
     name: str, address: str, monkeypatch: Patch
 ) -> None:
@@ -141,10 +142,7 @@ def test_a_proxy_that_no_library_can_use_is_refused_with_the_variable(
     assert "hidden" not in str(refused.value)
 
 
-@pytest.mark.parametrize("name", PROXIES)
-@pytest.mark.parametrize(
-    "address", ["", "http://proxy:8080", "HTTPS://user:p%40ss@proxy", "proxy.example:3128", "http://[::1]:8080/"]
-)
+@pytest.mark.parametrize(("address", "name"), in_turn(USABLE, PROXIES))
 def test_a_proxy_that_can_be_used_is_accepted(name: str, address: str, monkeypatch: Patch) -> None:
     monkeypatch.setenv(name, address)
 

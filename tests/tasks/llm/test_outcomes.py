@@ -12,7 +12,7 @@ from tasks.llm.calls.gateway import backoff_s
 from tasks.llm.failures import retry_after_s
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import FaultServer, HttpResponse
-from tests.tasks.llm.conftest import DECISION_ROUTES, ROUTES, Calling, Serve, call_to, failed, then
+from tests.tasks.llm.conftest import DECISION_ROUTES, ROUTES, Calling, Serve, call_to, failed, in_turn, then
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -77,14 +77,15 @@ MAIN = (
 )  # fmt: skip
 
 
-def every_state() -> list[Any]:
-    """All outcomes on one route to chat models and on routes to decision models; the main outcomes on all routes."""
-    return [
-        (state, route)
-        for state in STATES for route in ALL_ROUTES
-        if (route == "vllm" or state in MAIN or route in DECISION_ROUTES)
-        and not (state == "no choices" and "streamed" in route) and not (route in DECISION_ROUTES and state in OF_CHAT)
-    ]  # fmt: skip
+def every_state() -> list[tuple[str, str]]:
+    """Each outcome on one route to chat models and on one to decision models; the main outcomes on all routes."""
+    states = []
+    for state, decision_route in in_turn(STATES, DECISION_ROUTES):
+        for route in ALL_ROUTES if state in MAIN else ("vllm", decision_route):
+            is_impossible = state == "no choices" and "streamed" in route
+            if not is_impossible and not (state in OF_CHAT and route in DECISION_ROUTES):
+                states.append((state, route))
+    return states
 
 
 @pytest.mark.parametrize(("state", "route"), every_state())

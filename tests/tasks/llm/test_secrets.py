@@ -1,6 +1,7 @@
 """Secrets: filled in only at the call, and in nothing that is stored."""
 
 import base64
+import itertools
 import json
 import re
 import urllib.parse
@@ -12,7 +13,7 @@ from tasks.llm.environment import filled_in, redacted, safe
 from tasks.rules.errors import UsageError
 from tests.faults.server import HttpResponse
 from tests.kit import Patch
-from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed
+from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed, in_turn
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -105,12 +106,14 @@ def test_a_reply_keeps_ordinary_words_addresses_and_escapes(monkeypatch: Patch) 
     assert [plain, with_escapes] == [redacted(text, is_reply=True) for text in (plain, with_escapes)]
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("form", ["literal", "base64", "json", "percent"])
-@pytest.mark.parametrize("status", [200, 400, 401, 429, 500])
+ECHOES = list(itertools.product([200, 400, 401, 429, 500], ROUTES))
+
+
+@pytest.mark.parametrize(("echo", "form"), in_turn(ECHOES, ["literal", "base64", "json", "percent"]))
 def test_a_key_that_a_provider_echoes_is_not_stored_in_any_form(
-    status: int, form: str, route: str, calling: Calling, serve: Serve, monkeypatch: Patch
+    echo: tuple[int, str], form: str, calling: Calling, serve: Serve, monkeypatch: Patch
 ) -> None:
+    status, route = echo
     monkeypatch.setenv("SOME_API_KEY", HARD_SECRET)
     planted = disguised(HARD_SECRET)[form]
     names = {"model": f"m-{planted}", "fingerprint": f"fp {planted}", "headers": {"X-Key": HARD_SECRET}}

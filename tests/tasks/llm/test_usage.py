@@ -15,7 +15,7 @@ from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.llm.usage import Convention, openai_form, tokens_in
 from tests.faults.server import HttpResponse
-from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to
+from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, in_turn
 
 PRICES = Prices(1.0, 0.1, 10.0, "a list")
 XAI_USAGE = {
@@ -150,8 +150,7 @@ NOT_ADDING_UP: dict[str, tuple[dict[str, Any], int]] = {
 """Reports, and the tokens that a cap assumes."""
 
 
-@pytest.mark.parametrize("route", USAGE_ROUTES)
-@pytest.mark.parametrize("case", NOT_ADDING_UP)
+@pytest.mark.parametrize(("case", "route"), in_turn(NOT_ADDING_UP, USAGE_ROUTES))
 def test_a_report_that_does_not_add_up_is_unknown_and_a_cap_assumes_its_largest_reading(
     case: str, route: str, calling: Calling, serve: Serve
 ) -> None:
@@ -180,8 +179,7 @@ async def test_a_batch_whose_reports_do_not_add_up_counts_by_the_largest_reading
     assert budget.used_tokens == 5_000
 
 
-@pytest.mark.parametrize("route", CHAT_ROUTES)
-@pytest.mark.parametrize("total", [{}, {"total_tokens": None}, {"total_tokens": 0}], ids=["none", "null", "zero"])
+@pytest.mark.parametrize(("total", "route"), in_turn([{}, {"total_tokens": None}, {"total_tokens": 0}], CHAT_ROUTES))
 def test_without_a_total_the_counts_are_those_that_are_stated(
     total: dict[str, Any], route: str, calling: Calling, serve: Serve
 ) -> None:
@@ -215,8 +213,7 @@ CACHES: dict[str, tuple[dict[str, Any], int, int | None]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("route", USAGE_ROUTES)
-@pytest.mark.parametrize("case", CACHES)
+@pytest.mark.parametrize(("case", "route"), in_turn(CACHES, USAGE_ROUTES))
 def test_cached_tokens_are_found_and_the_prompt_includes_them(
     case: str, route: str, calling: Calling, serve: Serve
 ) -> None:
@@ -272,7 +269,7 @@ class Provider:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.address = f"http://127.0.0.1:{self.server.server_address[1]}"
-        Thread(target=self.server.serve_forever, daemon=True).start()
+        Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
 
 @pytest.fixture

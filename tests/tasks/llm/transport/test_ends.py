@@ -9,7 +9,7 @@ import pytest
 from tasks.llm.replies import Reply
 from tests.faults.anything import AnyServer, Plain
 from tests.faults.server import FaultServer, HttpResponse
-from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, then
+from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, in_turn, then
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -54,8 +54,7 @@ def streamed(*deltas: dict[str, Any], finish_reason: Any = "stop") -> str:
 TROUBLE = ("error", "abort", "ABORTED", "cancelled", "insufficient_system_resource", "network_error", "in_progress")
 
 
-@pytest.mark.parametrize("route", CHAT)
-@pytest.mark.parametrize("word", TROUBLE)
+@pytest.mark.parametrize(("word", "route"), in_turn(TROUBLE, CHAT))
 def test_a_word_for_trouble_of_the_server_is_a_failure_that_is_tried_again(
     word: str, route: str, calling: Calling, serve: Serve
 ) -> None:
@@ -65,8 +64,7 @@ def test_a_word_for_trouble_of_the_server_is_a_failure_that_is_tried_again(
     assert 2 == len(server.book)
 
 
-@pytest.mark.parametrize("route", CHAT)
-@pytest.mark.parametrize("word", ["error", "abort"])
+@pytest.mark.parametrize(("word", "route"), in_turn(["error", "abort"], CHAT))
 def test_a_failure_by_its_end_names_the_word_and_counts_what_was_used(
     word: str, route: str, calling: Calling, serve: Serve
 ) -> None:
@@ -83,8 +81,7 @@ FAILED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("route", CHAT)
-@pytest.mark.parametrize("word", FAILED)
+@pytest.mark.parametrize(("word", "route"), in_turn(FAILED, CHAT))
 def test_a_word_for_a_limit_or_a_filter_is_a_permanent_failure(
     word: str, route: str, calling: Calling, serve: Serve
 ) -> None:
@@ -96,8 +93,7 @@ def test_a_word_for_a_limit_or_a_filter_is_a_permanent_failure(
 STREAMED_ROUTES = [ROUTES["streamed"], ROUTES["openai-streamed"]]
 
 
-@pytest.mark.parametrize("target", STREAMED_ROUTES, ids=["vllm", "openai"])
-@pytest.mark.parametrize("word", ["length", "content_filter", "abort", "weird"])
+@pytest.mark.parametrize(("word", "target"), in_turn(["length", "content_filter", "abort", "weird"], STREAMED_ROUTES))
 def test_a_word_for_a_failure_stands_whatever_follows_in_the_stream(word: str, target: dict[str, Any]) -> None:
     expected = {"length": "truncated", "content_filter": "refused", "abort": "provider_error", "weird": "unclear"}
     last_event = streamed(finish_reason="stop").partition("\n\n")[0]
@@ -109,8 +105,9 @@ def test_a_word_for_a_failure_stands_whatever_follows_in_the_stream(word: str, t
     assert reply.text is None
 
 
-@pytest.mark.parametrize("target", STREAMED_ROUTES, ids=["vllm", "openai"])
-@pytest.mark.parametrize("kind", ["text/plain", "application/json", "application/x-ndjson"])
+@pytest.mark.parametrize(
+    ("kind", "target"), in_turn(["text/plain", "application/json", "application/x-ndjson"], STREAMED_ROUTES)
+)
 def test_a_stream_under_another_content_type_is_read_as_a_stream(kind: str, target: dict[str, Any]) -> None:
     good = reply_to(streamed({"content": [TEXT]}), {"Content-Type": kind}, **target)
     odd = reply_to(streamed({"content": "Half of"}, finish_reason="weird"), {"Content-Type": kind}, **target)
@@ -123,8 +120,7 @@ def test_a_stream_under_another_content_type_is_read_as_a_stream(kind: str, targ
 UNKNOWN: list[Any] = ["weird", "Stopped?", "tool_calls", 5, 0, True, False, {}, [], {"type": "stop"}, ["stop"], "null"]
 
 
-@pytest.mark.parametrize("route", CHAT)
-@pytest.mark.parametrize("stated", UNKNOWN, ids=str)
+@pytest.mark.parametrize(("stated", "route"), in_turn(UNKNOWN, CHAT), ids=str)
 def test_whatever_else_stands_for_a_word_is_a_permanent_failure_that_names_it(
     stated: Any, route: str, calling: Calling, serve: Serve
 ) -> None:
@@ -193,8 +189,7 @@ PARTS: dict[str, list[Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["hosted_vllm/c", "openai/c", "mistral/c", "openrouter/c"])
-@pytest.mark.parametrize("parts", PARTS)
+@pytest.mark.parametrize(("parts", "name"), in_turn(PARTS, ["hosted_vllm/c", "openai/c", "mistral/c", "openrouter/c"]))
 def test_text_in_parts_is_the_text(parts: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MISTRAL_API_KEY", "sk-of-the-tests")
     monkeypatch.setenv("OPENROUTER_API_KEY", "sk-of-the-tests")

@@ -9,7 +9,7 @@ from tasks.llm.replies import Kind, Reply
 from tasks.llm.request import Prices
 from tasks.rules.ends import End, meaning_of
 from tests.faults.server import HttpResponse
-from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to
+from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, in_turn
 from tests.tasks.llm.transport.test_ends import (
     EVENTS,
     RESPONSE,
@@ -71,8 +71,7 @@ def stream_with_top(body: str, fields: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("name", ROUTE_NAMES)
-@pytest.mark.parametrize("fields", MESSAGE_FIELDS)
+@pytest.mark.parametrize(("fields", "name"), in_turn(MESSAGE_FIELDS, ROUTE_NAMES))
 def test_odd_fields_of_a_message_do_not_lose_it(fields: str, name: str) -> None:
     body = whole({"content": "A debt.", **MESSAGE_FIELDS[fields]})
 
@@ -83,8 +82,7 @@ def test_odd_fields_of_a_message_do_not_lose_it(fields: str, name: str) -> None:
     assert reply.cost_usd is not None
 
 
-@pytest.mark.parametrize("name", STREAMED_NAMES)
-@pytest.mark.parametrize("fields", MESSAGE_FIELDS)
+@pytest.mark.parametrize(("fields", "name"), in_turn(MESSAGE_FIELDS, STREAMED_NAMES))
 def test_odd_fields_of_a_piece_do_not_lose_a_stream(fields: str, name: str) -> None:
     body = streamed({"content": "A "}, {"content": "debt.", **MESSAGE_FIELDS[fields]})
 
@@ -94,16 +92,14 @@ def test_odd_fields_of_a_piece_do_not_lose_a_stream(fields: str, name: str) -> N
     assert reply.prompt_tokens == USAGE["prompt_tokens"]
 
 
-@pytest.mark.parametrize("name", ROUTE_NAMES)
-@pytest.mark.parametrize("fields", TOP_FIELDS)
+@pytest.mark.parametrize(("fields", "name"), in_turn(TOP_FIELDS, ROUTE_NAMES))
 def test_odd_fields_beside_the_choices_do_not_lose_a_reply(fields: str, name: str) -> None:
     reply = reply_to(with_top(whole({"content": "A debt."}), TOP_FIELDS[fields]), JSON, name=name)
 
     assert reply.text == "A debt."
 
 
-@pytest.mark.parametrize("name", STREAMED_NAMES)
-@pytest.mark.parametrize("fields", TOP_FIELDS)
+@pytest.mark.parametrize(("fields", "name"), in_turn(TOP_FIELDS, STREAMED_NAMES))
 def test_odd_fields_beside_the_choices_do_not_lose_a_stream(fields: str, name: str) -> None:
     body = stream_with_top(streamed({"content": "A debt."}), TOP_FIELDS[fields])
 
@@ -123,8 +119,10 @@ async def test_odd_fields_do_not_lose_a_result_of_a_batch(calling: Calling, serv
     assert reply.text == "A debt."
 
 
-@pytest.mark.parametrize("choices", [None, {}, "x", [None], [{}], [{"message": "text"}]], ids=str)
-@pytest.mark.parametrize("route", ["vllm", "openai"])
+NO_MESSAGES: list[Any] = [None, {}, "x", [None], [{}], [{"message": "text"}]]
+
+
+@pytest.mark.parametrize(("choices", "route"), in_turn(NO_MESSAGES, ["vllm", "openai"]), ids=str)
 def test_a_paid_reply_without_a_message_is_paid_once_and_counted(
     choices: Any, route: str, calling: Calling, serve: Serve
 ) -> None:
@@ -177,8 +175,7 @@ KEPT_ALIVE: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("name", STREAMED_NAMES)
-@pytest.mark.parametrize("kind", KEPT_ALIVE)
+@pytest.mark.parametrize(("kind", "name"), in_turn(KEPT_ALIVE, STREAMED_NAMES))
 def test_a_sign_of_life_does_not_end_a_stream(kind: str, name: str) -> None:
     sign = KEPT_ALIVE[kind]
     body = f"{sign}id: 7\ndata: {FIRST}\n\n{sign}data: {LAST}\n\n{sign}data: {REPORT}\n\ndata: [DONE]\n\n{sign}"
@@ -206,8 +203,7 @@ FORMS: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("name", STREAMED_NAMES)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("form", "name"), in_turn(FORMS, STREAMED_NAMES))
 def test_each_form_of_a_stream_is_read(form: str, name: str) -> None:
     reply = reply_to(FORMS[form], EVENTS, name=name, is_streamed=True)
 
@@ -215,9 +211,15 @@ def test_each_form_of_a_stream_is_read(form: str, name: str) -> None:
     assert reply.prompt_tokens == USAGE["prompt_tokens"]
 
 
-@pytest.mark.parametrize("headers", [JSON, EVENTS], ids=["as JSON", "as events"])
-@pytest.mark.parametrize("end", ["stop", None])
-@pytest.mark.parametrize("name", STREAMED_NAMES)
+@pytest.mark.parametrize(
+    ("end", "headers", "name"),
+    [
+        ("stop", JSON, "hosted_vllm/c"),
+        (None, JSON, "openai/c"),
+        ("stop", EVENTS, "openai/c"),
+        (None, EVENTS, "openrouter/a/b"),
+    ],
+)
 def test_a_whole_reply_to_a_streamed_call_is_a_reply(name: str, end: Any, headers: dict[str, str]) -> None:
     body = json.dumps(json.loads(whole({"content": "A debt."}, end)), indent=1)
 
@@ -286,8 +288,7 @@ THINKING_FIELDS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("content", [None, "", " ", "\n"])
-@pytest.mark.parametrize("name", THINKING_FIELDS)
+@pytest.mark.parametrize(("name", "content"), in_turn(THINKING_FIELDS, [None, "", " ", "\n"]))
 def test_a_reply_of_reasoning_alone_says_so(name: str, content: Any) -> None:
     message = {"content": content, name: THINKING_FIELDS[name]}
     replies: list[Reply] = [
@@ -306,8 +307,7 @@ MARKS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("mark", MARKS)
-@pytest.mark.parametrize("route", ["vllm", "openai", "streamed", "openai-streamed"])
+@pytest.mark.parametrize(("mark", "route"), in_turn(MARKS, ["vllm", "openai", "streamed", "openai-streamed"]))
 def test_what_a_provider_marks_as_sensitive_is_refused(mark: str, route: str, calling: Calling, serve: Serve) -> None:
     is_streamed = "streamed" in route
     if is_streamed:

@@ -17,7 +17,7 @@ from tasks.rules.verdict import reminder
 from tasks.run.calls import call_and_parse
 from tasks.run.judge_configs import JudgeConfig
 from tests.faults.server import FaultServer, HttpResponse
-from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed
+from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed, in_turn
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -37,8 +37,7 @@ BROKEN_STREAMS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("route", ["openai-streamed", "streamed"])
-@pytest.mark.parametrize("broken", BROKEN_STREAMS)
+@pytest.mark.parametrize(("broken", "route"), in_turn(BROKEN_STREAMS, ["openai-streamed", "streamed"]))
 def test_a_stream_that_breaks_off_is_never_a_reply(broken: str, route: str, calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse(raw=BROKEN_STREAMS[broken], headers={"Content-Type": "text/event-stream"}))
     reply = calling(call_to(server, **ROUTES[route]))
@@ -69,8 +68,7 @@ NO_COMPLETIONS = {
 NO_CODE = re.compile(r"\n|Traceback|File \"|site-packages|app\.py")
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("kind", NO_COMPLETIONS)
+@pytest.mark.parametrize(("kind", "route"), in_turn(NO_COMPLETIONS, ROUTES))
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
 def test_no_completion_is_a_provider_error_of_one_line(kind: str, route: str, calling: Calling, serve: Serve) -> None:
     server = serve(NO_COMPLETIONS[kind])
@@ -89,8 +87,7 @@ PAID = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("route", [route for route in ROUTES if route != "responses"])
-@pytest.mark.parametrize("kind", PAID)
+@pytest.mark.parametrize(("kind", "route"), in_turn(PAID, [route for route in ROUTES if route != "responses"]))
 def test_a_paid_completion_without_a_text_is_a_permanent_failure(
     kind: str, route: str, calling: Calling, serve: Serve
 ) -> None:
@@ -202,8 +199,7 @@ USAGES: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("usage", USAGES)
+@pytest.mark.parametrize(("usage", "route"), in_turn(USAGES, ROUTES))
 def test_an_odd_usage_is_unknown_and_the_reply_stays(usage: str, route: str, calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse("A debt.", usage=USAGES[usage]))
     reply = calling(call_to(server, **ROUTES[route]))
@@ -219,16 +215,14 @@ def test_a_detail_of_the_usage_that_is_none_spoils_no_other(route: str, calling:
     assert ("ok", 7, 3, None) == (reply.status, reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens)
 
 
-@pytest.mark.parametrize("route", CHAT)
-@pytest.mark.parametrize("word", ["stop", "eos_token", "STOP_SEQUENCE", "endTurn"])
+@pytest.mark.parametrize(("word", "route"), in_turn(["stop", "eos_token", "STOP_SEQUENCE", "endTurn"], CHAT))
 def test_a_word_of_success_is_stored_as_it_came(word: str, route: str, calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse("A debt.", finish_reason=word))
     reply = calling(call_to(server, **ROUTES[route]))
     assert ("ok", "A debt.", word, 1) == (reply.status, reply.text, reply.finish_reason, len(server.book))
 
 
-@pytest.mark.parametrize("route", CHAT[:2])
-@pytest.mark.parametrize("reason", [None, "", " "])
+@pytest.mark.parametrize(("reason", "route"), in_turn([None, "", " "], CHAT[:2]))
 def test_a_whole_reply_needs_no_word(reason: Any, route: str, calling: Calling, serve: Serve) -> None:
     reply = calling(call_to(serve(HttpResponse("A debt.", finish_reason=reason)), **ROUTES[route]))
     assert ("ok", "A debt.", None) == (reply.status, reply.text, reply.finish_reason)
