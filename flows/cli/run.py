@@ -91,17 +91,15 @@ def nightly(context: Context, fail_if: str | None, summary: TextIO | None) -> in
       prbench nightly --stop-at 06:30
       prbench nightly --fail-if worse --summary "$GITHUB_STEP_SUMMARY"
     """
-    with context.working():
+    with summarised(summary, "prbench nightly"), context.working():
         from flows.nightly import alert_refused, run_night
         from flows.run.config import refuse_unknown_names
         from tasks.rules.errors import PipelineError
         from warehouse import WarehouseError
 
-    with summarised(summary, "prbench nightly"):
         try:
-            with context.working():
-                refuse_early(context)
-                refuse_unknown_names(context.job)
+            refuse_early(context)
+            refuse_unknown_names(context.job)
         except (PipelineError, WarehouseError) as error:
             alert_refused(context.job, error)
             raise
