@@ -33,10 +33,10 @@ from tasks.judge.rubric_variants import derive
 from tasks.maintain.upkeep import tidy
 from tasks.plan.plan import ingest_and_check
 from tasks.run.calls import Analysis, analyse_items
+from tasks.run.coverage_rules import store_coverage_rules
 from tasks.run.missing_work import MissingVerdicts
 from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.writing import STAGES, StageReport
-from tasks.run.coverage_rules import store_coverage_rules
 from tasks.sample import plan_samples, sample_cells
 from warehouse import Warehouse
 

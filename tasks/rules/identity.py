@@ -38,10 +38,9 @@ def is_impossible_date(label: str) -> bool:
     return not any(_is_moment(*map(int, (*order, *clock))) for order in orders)
 
 
-def _is_moment(*numbers: int) -> bool:
-    """Return whether year, month, day and perhaps hour and minute are those of a moment."""
+def _is_moment(year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> bool:
     try:
-        datetime(*numbers, tzinfo=UTC)
+        datetime(year, month, day, hour, minute, tzinfo=UTC)
     except (ValueError, OverflowError):
         return False
     return True

@@ -29,12 +29,12 @@ LEADERBOARD = Figure(
     "leaderboard",
     "Leaderboard",
     "Mean $score on each split, with its 95 % interval for other tasks of the same kind. A task's score is the mean "
-    "over its complete trials. The range over all tasks is what the mean can become once every task is complete; the "
-    "score of the complete ones may lie outside. Ranks compare models on the tasks for which every ranked model has a "
-    "complete trial, before a mean below 0 is clipped. Possible ranks are those that the intervals allow; a model is tied with the "
-    "leader if it could be first. `prbench diff` can find a difference between models that are tied here. The $score "
-    "of a response is $formula: points is the sum of the weights of the criteria that are met (half the weight of "
-    "those partly met), positive and negative are the sums of all weights above and below 0.",
+    "over its complete trials. The all-task range is what the mean can become once every task is complete; the score "
+    "of the complete ones may lie outside. Ranks compare models on the tasks for which every ranked model has a "
+    "complete trial, before a mean below 0 is clipped. Possible ranks are those that the intervals allow; a model is "
+    "tied with the leader if it could be first. `prbench diff` can find a difference between models that are tied "
+    "here. The $score of a response is $formula: points is the sum of the weights of the criteria that are met (half "
+    "the weight of those partly met), positive and negative are the sums of all weights above and below 0.",
     "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
     "hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_full n_tasks_wanted n_tasks_ranked "
     "coverage is_below_bar n_trials met_share mean_chars_alnum responses_usd verdicts_usd",
