@@ -22,8 +22,8 @@ def write_report(job: Job, folder: Path | None = None, vintage: str | None = Non
     Args:
         job: the job whose benchmark is reported on.
         folder: the report folder, in which each benchmark has a folder of its name; None: the configured one.
-        vintage: the vintage to show; None: the latest of each model; `all`. The shown vintage, or the latest ones, are
-            compared with the ones before.
+        vintage: the vintage to show; None: the current one of each model; `all`. The shown ones, or the current ones,
+            are compared with the ones before.
         is_of_run: true for the report on everything stored, at the end of a run; the hash of its inputs is stored too.
 
     Raises:

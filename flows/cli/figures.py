@@ -43,7 +43,7 @@ def show_parts(
         parts: name in the JSON -> figure; a single figure has the empty name, and its rows are the JSON.
         given: parameters, passed to each figure that has them; `is_hard` and `score` narrow all figures.
         nothing: the sentence if no figure has a row; empty: the first figure's sentence.
-        vintage: the default of --vintage; None: the latest of each model.
+        vintage: the default of --vintage; None: the current one of each model.
         steps: views that replace those of the same names (`tasks.figures.scope.Scope`).
         after: returns the lines below all figures, from the rows by part.
 
@@ -326,8 +326,8 @@ def leaderboard(context: Context, is_debiased: bool, **own: Any) -> None:
     """Rank the models.
 
     Each score is of a model's current vintage: the latest that covers enough of the split (`coverage.min`). It comes
-    with its interval, its coverage, and the range over all tasks: the lowest and the highest mean once no verdict is
-    missing. The score is the mean of complete tasks, so it may lie outside of this range.
+    with its interval, its coverage, and the all-task range: the lowest and the highest mean once no verdict is missing.
+    The score is the mean of complete tasks, so it may lie outside of this range.
 
     With --debiased, labels from sheets of `prbench export labelling --for` (or imported with --random-sample) correct
     the judge's scores. Beside the debiased score are the judge's own score and the score from the labels alone.

@@ -134,7 +134,7 @@ _OPTIONS: dict[str, GroupedOption] = {
     "vintage": _value(SELECTION, "--vintage", "LABEL",
         "Label of the sampling to use (its vintage): `base`, or a night's date.  [default: base]"),
     "vintage-shown": _value(SELECTION, "--vintage", "LABEL",
-        "Only this vintage, or `all`.  [default: the latest of each model]"),
+        "Only this vintage, or `all`.  [default: the current one of each model]"),
     "vintage-only": _value(SELECTION, "--vintage", "LABEL", "Only this vintage."),
     "night": _value(SELECTION, "--night", "LABEL",
         "Vintage to use for models with `resample: nightly`, usually a night's date.  [default: same as --vintage]"),

@@ -145,7 +145,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
 @command("split", "model", "judge", "vintage", "hard", "score", output=SHOWS, texts={
     "score": "Score to use.  [default: the benchmark's primary score, and by category its score for single categories]",
     "model": "Only this model: the name that its conditions share, or a label (repeatable).",
-    "vintage": "Only this vintage, or `all`.  [default: the latest of each model]",
+    "vintage": "Only this vintage, or `all`.  [default: the current one of each model]",
 })  # fmt: skip
 @number("--flips n_criteria", 3,
         "Number of criteria to show that gain most points, and that lose most, for each comparison.",

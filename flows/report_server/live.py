@@ -149,7 +149,7 @@ class LiveView:
 RANKING = replace(
     LEADERBOARD,
     name="ranking",
-    says="The latest vintage of each model. While a run is in progress, this rests on the tasks that are fully judged "
+    says="The current vintage of each model. While a run is in progress, this rests on the tasks that are fully judged "
     "so far. These may be different tasks for each model, so ranks may change by more than the intervals suggest.",
     shows="judge_config split rank model mean_score ci_low ci_high is_small n_tasks n_tasks_wanted coverage",
 )

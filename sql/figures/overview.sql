@@ -214,17 +214,17 @@ select judge_config, split, is_own_hard, is_hard,
     if(is_of_latest, n_tasks_latest_ranked, n_tasks_ranked) as n_tasks_ranked,
     coverage,
     coverage < $bar and n_tasks_skipped is null as is_below_bar,
-    if(newest_vintage <> vintage, newest_vintage, null) as newer_vintage,
-    if(newest_vintage <> vintage, newest_coverage, null) as newer_coverage,
-    coalesce(n_vintages, 1) as n_vintages,
-    nullif(uncounted_trials, []) as uncounted_trials,
     n_tasks_skipped, unbiased_mean_score, is_judged, may_hide_failures, n_trials, met_share,
     met_ci_low, met_ci_high, mean_chars_alnum, mean_completion_tokens, costs.responses_usd,
     costs.verdicts_usd, cost_usd, score_name,
     ranked.model as model_label,
     model_config_hash, vintage, judge, judge_trial, grading, judge_config_hash, template_hash,
     groups.criteria_per_call, groups.neighbour_effect, groups.neighbour_effect_ci_low,
-    groups.neighbour_effect_ci_high
+    groups.neighbour_effect_ci_high,
+    if(newest_vintage <> vintage, newest_vintage, null) as newer_vintage,
+    if(newest_vintage <> vintage, newest_coverage, null) as newer_coverage,
+    coalesce(n_vintages, 1) as n_vintages,
+    nullif(uncounted_trials, []) as uncounted_trials
 from ranked
 left join groups using (judge, judge_config_hash, template_hash, grading, judge_trial)
 left join costs using (entry, judge_config, split, is_own_hard)

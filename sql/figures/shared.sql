@@ -13,7 +13,7 @@ from $shown_judge_configs as given (judge, judge_config_hash, template_hash, gra
     judge_config);
 
 -- name: changes
--- One row: a latest vintage and the earlier one that it is compared with.
+-- One row: a current vintage and the earlier one that it is compared with.
 select *
 from $changes as given (
     model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial,

@@ -35,7 +35,7 @@ left join judged using (benchmark, dataset_revision)
 order by benchmark, judged_at desc nulls last, dataset_revision;
 
 -- name: leaders
--- The best models of a revision on each split, in their latest vintages, under the
+-- The best models of a revision on each split, in their current vintages, under the
 -- judge configuration with most results; an imported one or a binary reading is
 -- used only if there is no other.
 with chosen as (

@@ -56,7 +56,7 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
     Args:
         job: selects the models and judges (all if it names none) and the splits.
         folder: where the logs are written.
-        vintage: the vintage of the responses; None for the latest of each model; `all` for one log for each vintage.
+        vintage: the vintage of the responses; None for each model's current one; `all` for one log for each vintage.
 
     Raises:
         UsageError: the folder is not empty, or nothing was judged in the selection.

@@ -134,7 +134,7 @@ def export_sampled_labelling(
         sampled_for: `leaderboard`, two models with a space between them, or a category.
         n_rows: number of verdicts; all if there are fewer.
         seed: each seed gives another sheet.
-        of_latest: sample from each model's latest vintage, which leaderboards show, instead of the job's vintage; for
+        of_latest: sample from each model's current vintages, which leaderboards show, instead of the job's vintage; for
             two models, the job's vintage is always used.
 
     Raises:

@@ -24,7 +24,7 @@ def leaderboard(
 
     Args:
         job: gives the splits, models and judges to show.
-        vintage: None for the latest vintage of each model; `all` for all vintages.
+        vintage: None for the current vintage of each model; `all` for all vintages.
         score: None for the default score.
         by: a breakdown; None for the leaderboard of whole splits.
         is_hard: rank on the latest hard selection of each field instead of the splits.

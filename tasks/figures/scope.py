@@ -86,7 +86,7 @@ class Scope:
 
     An *entry* is one sampling of one configured model; a *judge configuration* is a judge with its parameters,
     template, grading and repetition. Both have labels that are unique in the report; the judge configuration shown
-    first is `main`. `vintage` is None for the latest of each model, or `all`. `changes` are comparisons of latest
+    first is `main`. `vintage` is None for the current ones, or `all`. `changes` are comparisons of current
     vintages with earlier ones, computed by the caller. `living` are the runs whose processes were alive just before the
     state was opened. `is_hard` is true if figures are about own hard selections instead of splits; `score` is the
     requested score. `steps` replace the models with the same names in queries, with their parameters. `known` are

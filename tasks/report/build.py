@@ -39,8 +39,8 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
     Args:
         job: the job whose benchmark, data-set revision, models, judges and splits are shown.
         folder: the report folder to write to.
-        vintage: the vintage to show; None for the latest of each model; `all` for all.
-        changes: comparisons of the latest vintages with earlier ones (`flows.nightly.changes`).
+        vintage: the vintage to show; None for the current one of each model; `all` for all.
+        changes: comparisons of the current vintages with earlier ones (`flows.nightly.changes`).
 
     Raises:
         UsageError: the folder has other content than a report.

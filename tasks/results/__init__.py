@@ -95,7 +95,7 @@ class Results(AbstractContextManager["Results"]):
         Args:
             by: a breakdown, such as `category` or `topic`.
             score: default the benchmark's primary score.
-            vintage: default the latest of each model; `all` for every one.
+            vintage: default the current one of each model; `all` for every one.
             is_hard: on the latest own hard subset instead of the splits.
             models: only these, by label.
             judges: only these, by label.

@@ -41,8 +41,10 @@ covered as (
         ) as covered_share,
         covered_share >= model_runs.bar as is_at_bar
     from intermediate.mean_scores
-    inner join (select model_run_id, judging_id, first_response_at, bar from intermediate.model_runs)
-        as model_runs using (model_run_id)
+    inner join (
+        select model_run_id, judging_id, first_response_at, bar
+        from intermediate.model_runs
+    ) as model_runs using (model_run_id)
     inner join intermediate.breakdown_sizes as sizes
         using (task_set_id, breakdown, label, score_name)
     left join left_out using (task_set_id, model, model_config_hash, vintage)

@@ -18,7 +18,7 @@ with_rules as (
     select judged_trials.*,
         coverage_rules.wanted_trials,
         coverage_bars.bar,
-        max(n_decided) filter (coalesce(trial <= wanted_trials, true)) over of_run as most_decided
+        coalesce(max(n_decided) filter (trial <= wanted_trials) over of_run, 0) as most_decided
     from judged_trials
     left join coverage_rules using (benchmark, model, model_config_hash, vintage)
     left join temp.coverage_bars using (benchmark, model, model_config_hash)

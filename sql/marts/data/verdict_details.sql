@@ -21,7 +21,8 @@ with readings as (
 
 select verdict_id, response_id,
     model_runs.* exclude (
-        model_run_id, ranking_id, judging_id, trials, counted_trials, n_trials, first_response_at, bar
+        model_run_id, ranking_id, judging_id, trials, counted_trials, n_trials, first_response_at,
+        bar
     ),
     task_id, field, topic, responses.trial, criterion_id, title, weight, severity,
     coalesce(category, '(none)') as category,

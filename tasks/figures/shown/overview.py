@@ -29,7 +29,7 @@ LEADERBOARD = Figure(
     "leaderboard",
     "Leaderboard",
     "Mean $score on each split, with its 95 % interval for other tasks of the same kind. A task's score is the mean "
-    "over its complete trials. The range over all tasks is what the mean can become once every task is complete; the "
+    "over its complete trials. The all-task range is what the mean can become once every task is complete; the "
     "score of the complete ones may lie outside. Ranks compare models on the tasks for which every ranked model has a "
     "complete trial, before a mean below 0 is clipped. Possible ranks are those that the intervals allow. A model is "
     "tied with the leader, and could be first, unless the paired test of `prbench diff` shows the leader ahead, with "

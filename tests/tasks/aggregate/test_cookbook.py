@@ -61,7 +61,7 @@ def test_a_recipe_reads_only_tables_that_describe_lists(name: str) -> None:
     assert tables_in(RECIPES[name].query) <= sql.public_tables().keys()
 
 
-@pytest.mark.parametrize("name", RECIPES.keys() - OF_NO_VINTAGE)
+@pytest.mark.parametrize("name", sorted(RECIPES.keys() - OF_NO_VINTAGE))
 def test_a_recipe_shows_the_vintage_and_the_judge_of_what_it_is_about(reader: Reader, name: str) -> None:
     columns, _ = reader.table(RECIPES[name].query)
 

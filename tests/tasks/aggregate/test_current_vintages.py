@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.kit import EPOCH, Fill, Rows, row
+from tasks.aggregate import aggregate, has_stale_measures
+from tasks.config.job import Job
+from tests.kit import EPOCH, Fill, Rows, job_on, row, values_in
 from tests.tasks.compare.comparisons import Rubrics, judged, tasks_of
-from warehouse import Reader
+from warehouse import Reader, Warehouse
 
 N_TASKS = 10
 FINANCE: Rubrics = {f"f{i}": ((5, "Accuracy"),) for i in range(N_TASKS)}
@@ -161,6 +164,36 @@ def test_a_configured_trial_that_is_not_begun_lowers_the_coverage(published: Fil
     reader = published(tasks_of(FINANCE), rule(0.99, 2, **WANTED), sampled("base", 1, [*FINANCE]))
 
     assert board(reader)["coverage"] == 0.5
+
+
+def configured(folder: Path, model: str, trials: int, bar: float, vintage: str = "base") -> Job:
+    """A job of a configuration with one model."""
+    models = [{"name": f"openai/{model}", "label": model}]
+    job = job_on("sample", folder, models=models, trials=trials, coverage={"min": bar})
+    return job.model_copy(update={"vintage": vintage})
+
+
+def rules_in(job: Job) -> list[tuple[Any, ...]]:
+    return values_in(job, "select model, vintage, wanted_trials, min_coverage from coverage_rules order by all")
+
+
+def test_aggregating_stores_the_rules_of_a_configuration_and_leaves_those_of_others(tmp_path: Path) -> None:
+    aggregate(configured(tmp_path, "a", 3, 0.9))
+    job = configured(tmp_path, "b", 1, 0.4, NIGHT)
+    aggregate(job)
+
+    assert rules_in(job) == [("", "", 1, 0.4), ("a", "base", 3, 0.9), ("b", NIGHT, 1, 0.4)]
+
+
+def test_a_rule_is_stored_once_and_again_when_the_configuration_changes(tmp_path: Path) -> None:
+    before = configured(tmp_path, "a", 3, 0.9)
+    aggregate(before)
+    is_stale = []
+    for job in (before, configured(tmp_path, "a", 2, 0.9)):
+        with Warehouse(tmp_path).reader() as reader:
+            is_stale.append(has_stale_measures(reader, job))
+
+    assert is_stale == [False, True]
 
 
 @pytest.mark.slow

@@ -147,10 +147,7 @@ def runs_of(tables, tasks, rubrics, sums_of, other, hiding, failed):
             decided = sums_of.get((run[3:], row["response_id"]), {})
             for label in labels[row["task_id"]]:
                 sums[run, row["task_id"], label][row["trial"]] = decided.get(label, NOTHING)
-    rules = {tuple(row[name] for name in SAMPLING): row for row in tables.get("coverage_rules", ())}
-    for run, (trials, *_) in runs.items():
-        if run[3:] in other and run[:3] in rules:
-            count_trials(run, trials, rules[run[:3]]["wanted_trials"], bar_of(tables, run), sums)
+    count_trials(tables, runs, sums, other)
     return runs, sums
 
 
@@ -162,16 +159,26 @@ def bar_of(tables, run):
     return [0.99, *of_others[-1:], *of_model[-1:]][-1]
 
 
-def count_trials(run, trials, wanted, bar, sums):
+def count_trials(tables, runs, sums, other):
     """Leave only the trials that count: the wanted ones, and further ones that are as full as these."""
+    rules = {tuple(row[name] for name in SAMPLING): row for row in tables.get("coverage_rules", ())}
+    for run, (trials, *_) in runs.items():
+        if run[3:] in other and run[:3] in rules:
+            wanted, decided = rules[run[:3]]["wanted_trials"], n_decided(run, sums)
+            most = max((n for trial, n in decided.items() if trial <= wanted), default=0)
+            bar = bar_of(tables, run)
+            further = {trial for trial in trials if trial > wanted and decided[trial] >= bar * most}
+            trials.clear()
+            trials.update(range(1, wanted + 1), further)
+
+
+def n_decided(run, sums):
+    """Trial -> the number of decided criteria."""
     decided = defaultdict(int)
     for (of_run, _, label), by_trial in sums.items():
         for trial, each in by_trial.items():
             decided[trial] += each[1] if (of_run, label) == (run, ALL) else 0
-    most = max((n for trial, n in decided.items() if trial <= wanted), default=0)
-    further = {trial for trial in trials if trial > wanted and decided[trial] >= bar * most > 0}
-    trials.clear()
-    trials.update(range(1, wanted + 1), further)
+    return decided
 
 
 def digest(*parts):

@@ -141,6 +141,17 @@ def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(in_grou
     ]
 
 
+def test_a_certificate_made_before_rules_of_coverage_is_valid_and_says_what_was_not_checked(
+    in_groups: Path, tmp_path: Path
+) -> None:
+    result = verify(forged(in_groups, tmp_path / "older.zip", lambda members: members.pop("rows/coverage_rules.jsonl")))
+
+    assert result.is_confirmed
+    assert [line for line in result.lines if "current vintages" in line] == [
+        "Made before current vintages depended on coverage: is_latest and latest ranks were not checked"
+    ]
+
+
 def test_the_ids_of_verdicts_in_groups_are_recomputed_from_their_rubric(in_groups: Path, tmp_path: Path) -> None:
     _, tables = read(in_groups)
     given = [

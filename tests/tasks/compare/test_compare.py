@@ -423,6 +423,14 @@ HALF_JUDGED = {
 }  # fmt: skip
 
 
+def test_a_night_is_compared_with_a_vintage_at_the_bar_rather_than_with_a_later_one_below(published: Fill) -> None:
+    responses = [response_in(night) for night in NIGHTS]
+    n_judged = dict(zip(NIGHTS, (10, 10, 8, 10), strict=True))
+    verdicts = [each for result in responses for each in judged_by_one(result, n_judged[result["vintage"]])]
+
+    assert last_nights(published, responses, verdicts) == [("a-template", "2026-11-20")]
+
+
 @without_scores
 def test_a_night_is_compared_with_the_last_half_judged_one_or_the_pinned_sampling(published: Fill) -> None:
     # The pinned sampling stands in for the first night, and vintages of one's own do not.

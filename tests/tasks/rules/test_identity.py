@@ -1,6 +1,7 @@
 """Identity is content: the same parts give the same key, any changed part gives another."""
 
 import hashlib
+from datetime import date
 from inspect import signature
 from typing import Any
 
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.rules import identity
+from tasks.rules.identity import is_impossible_date
 
 LEAVES = st.none() | st.booleans() | st.integers(-99, 99) | st.text(max_size=5)
 JSON = st.recursive(
@@ -81,3 +83,24 @@ def test_the_order_of_messages_is_content() -> None:
     messages = [("user", "a"), ("user", "b")]
 
     assert identity.conversation_id(messages) != identity.conversation_id(messages[::-1])
+
+
+@pytest.mark.parametrize("label", [
+    "2026-13-45", "2026-02-30", "2026-11-281", "20261345", "2026/13/01", "2026.11.31", "2026-13", "31.02.2026",
+    "2026-11-28T25:00", "2026-11-28 10:61", "2026-13-45-rerun", "2026-0-1",
+])  # fmt: skip
+def test_a_label_that_looks_like_a_date_and_is_none_is_impossible(label: str) -> None:
+    assert is_impossible_date(label)
+
+
+@pytest.mark.parametrize("label", [
+    "base", "2026-11-28", "2026-11-28T06:00", "20261128", "2026/11/28", "28.11.2026", "11/28/2026", "2026-11", "2026",
+    "v1.2", "1.2.3", "2026-11-28-rerun", "2026-Q4", "2026-W49", "gpt-5-2026-13", "12345678", "",
+])  # fmt: skip
+def test_a_date_or_another_label_is_possible(label: str) -> None:
+    assert not is_impossible_date(label)
+
+
+@given(st.dates(min_value=date(1000, 1, 1)))
+def test_every_date_is_possible(day: date) -> None:
+    assert not is_impossible_date(day.isoformat())
