@@ -1,5 +1,5 @@
 -- built as: view
--- depends on: intermediate.current_runs, intermediate.graded_verdicts,
+-- depends on: intermediate.current_tasks, intermediate.graded_verdicts,
 --     intermediate.judged_criteria, intermediate.model_runs, criteria, responses, tasks, verdicts
 with readings as (
     -- It starts from the verdicts, so that a look-up by `verdict_id` reads one of
@@ -33,12 +33,13 @@ select verdict_id, response_id,
     ),
     responses.status as response_status,
     responses.text as response_text,
-    model_runs.is_latest, current_runs.is_current, tasks.splits
+    current_tasks.is_current is not null as is_latest,
+    coalesce(current_tasks.is_current, false) as is_current, tasks.splits
 from readings
 inner join responses using (response_id)
 inner join intermediate.model_runs
     using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
-inner join intermediate.current_runs using (model_run_id)
+left join intermediate.current_tasks using (model_run_id, task_id)
 inner join tasks using (benchmark, dataset_revision, task_id)
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 left join verdicts using (verdict_id)

@@ -3,8 +3,8 @@
 -- Wright, 2000).
 --
 -- built as: table
--- depends on: intermediate.model_runs, intermediate.rankings, intermediate.task_set_members,
---     temp.length_ranks
+-- depends on: intermediate.current_vintages, intermediate.model_runs, intermediate.rankings,
+--     intermediate.task_set_members, temp.length_ranks
 with correlated as (
     select task_set_id, ranking_id, model_run_id, score_name, level, measure,
         count(*) as n,
@@ -36,8 +36,10 @@ select task_sets.* exclude (task_set_id),
     tanh(z - half) as ci_low,
     tanh(z + half) as ci_high,
     n < 50 as is_small,
-    model_runs.is_latest
+    current_vintages.is_latest
 from correlated
 inner join task_sets using (task_set_id)
 inner join intermediate.rankings using (ranking_id)
 left join intermediate.model_runs using (model_run_id)
+left join (select task_set_id, model_run_id, is_latest from intermediate.current_vintages)
+    as current_vintages using (task_set_id, model_run_id)

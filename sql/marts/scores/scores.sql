@@ -1,5 +1,5 @@
 -- built as: view
--- depends on: intermediate.all_scores, intermediate.current_runs, intermediate.model_runs,
+-- depends on: intermediate.all_scores, intermediate.current_tasks, intermediate.model_runs,
 --     intermediate.response_scores
 select scored.response_id, benchmark, dataset_revision, model_runs.judge,
     model_runs.judge_config_hash, model_runs.template_hash, model_runs.grading,
@@ -7,9 +7,10 @@ select scored.response_id, benchmark, dataset_revision, model_runs.judge,
     scored.task_id, scored.trial, score_name, scored.value, scored.value_lower,
     scored.value_upper, scored.coverage, scored.is_complete, scored.n_decided, scored.n_wanted,
     scored.value as mean_score,
-    all_scores.is_primary, model_runs.is_latest, current_runs.is_current
+    all_scores.is_primary, current_tasks.is_current is not null as is_latest,
+    coalesce(current_tasks.is_current, false) as is_current
 from intermediate.response_scores as scored
 inner join intermediate.model_runs using (model_run_id)
-inner join intermediate.current_runs using (model_run_id)
+left join intermediate.current_tasks using (model_run_id, task_id)
 inner join intermediate.all_scores using (benchmark, score_name)
 where scored.breakdown = 'all'

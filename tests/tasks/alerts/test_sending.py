@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from tasks.alerts.findings import Alert, alert_id
 from tasks.alerts.message import night_message
-from tasks.alerts.sending import Delivery, deliver, ping
+from tasks.alerts.sending import Delivery, History, deliver, ping
 from tasks.llm.transport import Redirected, watched
 from tests.faults.anything import Plain
 from tests.kit import Patch
