@@ -107,7 +107,7 @@ _OPTIONS: dict[str, GroupedOption] = {
         type=click.Choice(["worse"])),
     "summary": _value(OWN, "--summary", "FILE",
         "Append the result as Markdown to this file, such as $GITHUB_STEP_SUMMARY.",
-        type=click.File("a", encoding="utf-8", lazy=False)),
+        type=click.File("a", encoding="utf-8", lazy=True)),
     "as": _value(OWN, "--as model", "LABEL", "Model of rows that name none."),
     "by": _value(OWN, "--by judge", "LABEL", "Judge of rows that name none."),
     "skip-unknown": _flag(OWN, "--skip-unknown", "Skip rows whose task or criterion is not in the data set."),

@@ -18,10 +18,12 @@ _NAMED = 3
 
 @contextmanager
 def summarised(summary: TextIO | None, title: str) -> Iterator[None]:
-    """Append the reason to the summary if the work fails."""
+    """Append the reason to the summary if the work fails; a file that cannot be written is refused before."""
     from tasks.compare.regressions import as_markdown
     from warehouse import WarehouseError
 
+    if summary is not None:
+        summary.write("")  # opens it
     try:
         yield
     except (PipelineError, WarehouseError) as error:

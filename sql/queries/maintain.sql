@@ -84,11 +84,16 @@ where run_id = $run_id;
 -- The calls of one run, or of all runs of a night, with their number and cost.
 --
 -- with: queries/maintain/spend, marts/costs/run_costs
+with runs_of_night as (
+    select run_id
+    from runs
+    where night = $night and config ->> 'benchmark' = $benchmark
+)
+
 select
-    (select count(*) from runs where night = $night and config ->> 'benchmark' = $benchmark) as n_runs,
+    (select count(*) from runs_of_night) as n_runs,
     coalesce(sum(calls), 0)::bigint as calls,
     coalesce(sum(unpriced_calls), 0)::bigint as unpriced_calls,
     known_cost(coalesce(exact_sum(cost_usd), 0), coalesce(sum(unpriced_calls), 0)) as cost_usd
 from run_costs
-where run_id = $run_id
-    or run_id in (select run_id from runs where night = $night and config ->> 'benchmark' = $benchmark);
+where run_id = $run_id or run_id in (from runs_of_night);
