@@ -199,7 +199,8 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
     The table has one row for each model, trial and judge, with the causes of failures. Rows with `(responses)` in the
     column `judge` count the model's responses, the others its verdicts. All tasks of the chosen splits are wanted,
     except those that are skipped because the comparisons of a model are settled (`stopping`). Coverage is done /
-    wanted. --spend, --runs and --disk show other tables instead.
+    wanted. During a run and after a kill, a line counts the replies that are in the ledger but not yet in the table; no
+    run pays for them again. --spend, --runs and --disk show other tables instead.
 
     Examples:
       prbench status
@@ -229,11 +230,18 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
 
 
 def _below(job: "Job") -> Iterator[str]:
-    """Yield lines with the folder of the data, and the senders and machines at work."""
+    """Yield lines with the folder of the data, unpublished replies, and the senders and machines at work."""
+    from tasks.maintain.upkeep import unpublished_replies
+    from tasks.rules.text.numbers import counted
     from tasks.run.run_context import sender_states
     from warehouse import Warehouse
 
     yield f"Warehouse: {job.warehouse} ({job.warehouse_source})"
+    replies = unpublished_replies(job)
+    if replies:
+        n_replies = counted(replies.total(), "reply", "replies")
+        by_model = ", ".join(f"{n:,} of {model}" for model, n in sorted(replies.items()))
+        yield f"In the ledger, not yet published: {n_replies} ({by_model}); no run pays for them again"
     states = sender_states(Warehouse(job.warehouse))
     for node in sorted({state["node"] for state in states}):
         of_node = [state for state in states if state["node"] == node]

@@ -40,6 +40,14 @@ where day >= $first_day
 group by day, called_model
 order by day desc, called_model;
 
+-- name: published_cells
+-- One row: a response or verdict among some calls for which a row is published.
+select response_id as cell from responses
+where response_id in (select unnest($cells::varchar[]))
+union all
+select verdict_id from verdicts
+where verdict_id in (select unnest($cells::varchar[]));
+
 -- name: stored_calls
 -- One row: the row that a call was made for, and a flag that is true if decided. A
 -- call for several criteria is left out until all of them are decided.

@@ -9,7 +9,7 @@ long) is missing, so the next run samples it again.
 
 import json
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from operator import itemgetter
@@ -21,7 +21,7 @@ from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm.ledger.entries import SPEND_COLUMNS, SPEND_KEY
 from tasks.llm.ledger.files import mend
-from tasks.llm.ledger.ledger import Pruned, forget, move_attempts, prune, spend_in
+from tasks.llm.ledger.ledger import Pruned, forget, move_attempts, prune, spend_in, unfinished_replies
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.run.run_context import LEDGER
@@ -125,6 +125,24 @@ def spent(job: Job, since: datetime | None = None) -> list[Row]:
     """
     first_day = "" if since is None else since.astimezone(UTC).date().isoformat()
     return _cost_rows(job, "daily_spend", {"first_day": first_day})
+
+
+def unpublished_replies(job: Job) -> Counter[str]:
+    """Return how many replies of running and killed runs are in the ledger but not yet published, by called model.
+
+    If another machine is writing, its ledger is not read.
+
+    Raises:
+        PipelineError: the ledger cannot be read.
+    """
+    warehouse = Warehouse(job.warehouse)
+    if warehouse.elsewhere():
+        return Counter()
+    replies = unfinished_replies(job.warehouse / LEDGER, _published(warehouse).ended_runs)
+    with warehouse.reader() as reader:
+        rows = reader.rows(sql.read("queries/maintain/published_cells"), {"cells": list(replies)})
+    published = {row["cell"] for row in rows}
+    return Counter(model for cell, model in replies.items() if cell not in published)
 
 
 def run_cost(job: Job, run_id: str) -> list[Row]:

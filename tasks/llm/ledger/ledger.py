@@ -379,6 +379,41 @@ def _holds_attempts(path: Path) -> bool:
 
 
 ROWS_AT_ONCE = 5_000
+_LATEST_CALLS = """
+    select rowid, cell, model, is_final and run_id not in (select value from json_each(?)) and exists (
+        select 1 from spend
+        where spend.run_id = calls.run_id and called_model = model and purpose in ('sample', 'judge')
+    )
+    from calls where rowid < ? order by rowid desc limit ?
+"""
+
+
+def unfinished_replies(folder: Path, ended_runs: Collection[str]) -> dict[str, str]:
+    """Return the final replies to models and judges in runs that have not ended: cell -> called model.
+
+    The latest calls are read, back to some thousands in a row that are all of ended runs.
+
+    Raises:
+        PipelineError: the file cannot be read, or is damaged.
+    """
+    path = files.readable_path(folder)
+    if path is None:
+        return {}
+    replies: dict[str, str] = {}
+    first_row = 2**63 - 1
+    with files.refusing(path, "read"), files.read_only(path) as connection:
+        files.refuse_other_version(connection, path)
+        while True:
+            values = (json.dumps(sorted(ended_runs)), first_row, ROWS_AT_ONCE)
+            n_before = len(replies)
+            for row, cell, model, is_unfinished in connection.execute(_LATEST_CALLS, values).fetchall():
+                first_row = row
+                if is_unfinished:
+                    replies[cell] = model
+            if len(replies) == n_before:
+                return replies
+
+
 Stored = Callable[[Sequence[str]], Mapping[str, bool]]
 """Takes cells and returns the ones with a stored row, each with a flag: true if the row is decided."""
 

@@ -14,11 +14,11 @@ import pytest
 
 from flows.cli.doctor_checks import examine
 from tasks.config.job import Job
-from tasks.llm.ledger.ledger import spend_in
+from tasks.llm.ledger.ledger import spend_in, unfinished_replies
 from tasks.maintain.upkeep import latest_runs, spent
 from tests.faults.server import FaultServer, HttpResponse
 from tests.flows.conftest import PRBENCH, Run, run_on
-from tests.kit import Patch, Printed, at, call_entry, job_on, recorded, response, row, stored, written
+from tests.kit import Patch, Printed, at, call_entry, job_on, prepared, recorded, response, row, stored, written
 from tests.tasks.llm.conftest import failed
 from warehouse import Warehouse
 from warehouse.files import write_sealed
@@ -92,6 +92,37 @@ def test_a_run_in_progress_a_killed_one_and_a_finished_one_are_distinguished(fol
     shown = [tuple(run[name] for name in columns) for run in rows]
     assert [("on", "running", 1, 0, 0.25), ("killed", "killed", 2, 0, 0.5), ("ended", "done", 7, 8, 0.5)] == shown
     assert ["on"] == [run["run_id"] for run in latest_runs(job, at(2.5))]
+
+
+def test_status_counts_replies_of_killed_runs_that_are_not_yet_published(job: Job, run_here: Run) -> None:
+    prepared(job)
+    done = response("t1", run_id="killed")
+    runs = [row("runs", run_id="ended", outcome="done"), row("runs", run_id="killed", outcome="running")]
+    write(job.warehouse, runs=runs, responses=[done])
+    cells = {"a": done["response_id"], "b": "lost in the kill", "c": "lost too"}
+    of_killed = [call_entry(key, "killed", cell=cell, purpose="sample") for key, cell in cells.items()]
+    failed_once = call_entry("d", "killed", cell="no reply yet", is_final=False, purpose="sample")
+    of_judge = call_entry("e", "unknown to the tables", cell="a verdict", model="j", purpose="judge")
+    of_other_kinds = [
+        call_entry("f", "ended", cell="removed by now", purpose="sample"),
+        call_entry("g", "analysis", cell="a label", purpose="annotate"),
+    ]
+    recorded(job, *of_killed, failed_once, of_judge, *of_other_kinds)
+
+    shown = run_here("status")
+
+    assert "In the ledger, not yet published: 3 replies (1 of j, 2 of m); no run pays for them again" in shown
+
+
+def test_the_latest_calls_are_read_back_to_a_run_of_ended_ones(job: Job, monkeypatch: Patch) -> None:
+    monkeypatch.setattr("tasks.llm.ledger.ledger.ROWS_AT_ONCE", 2)
+    runs = ["old", "ended", "ended", "on", "on", "ended", "on"]
+    entries = [call_entry(f"{n}", run_id, cell=f"{n}", purpose="judge") for n, run_id in enumerate(runs)]
+    recorded(job, *entries)
+
+    replies = unfinished_replies(job.warehouse / "ledger", ["ended"])
+
+    assert sorted(replies) == ["3", "4", "6"]
 
 
 # as commands
