@@ -37,7 +37,7 @@ _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
               help="Print the SQL of a recipe, model, figure or query, and do not run it.", **_MAY_BE_BARE)  # fmt: skip
 @click.option("--format", "file_format", type=click.Choice(FORMATS),
               help="Format of the result.  [default: that of the file's ending, else table]")  # fmt: skip
-@click.option("--all", "shows_internal", is_flag=True, help="For --describe: list internal tables too.")
+@click.option("--all", "shows_internal", is_flag=True, help="With --describe: internal tables too.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the result to a file.")
 def sql(
     context: Context, query: str | None, file: TextIO | None, describe: str | None, cookbook: str | None,
@@ -72,7 +72,8 @@ def sql(
     if shown is not None:
         _show(context, shown or cookbook or "", chosen, output)
     elif describe is not None:
-        _describe(_database(context), describe, _listed(shows_internal=shows_internal), chosen, output)
+        subjects = _listed(shows_internal=shows_internal)
+        _describe(_database(context), describe, subjects, chosen, output)
     elif cookbook is not None:
         _cookbook(context, cookbook, chosen, output)
     elif query is None and file is None and sys.stdin.isatty():
@@ -121,7 +122,13 @@ def _listed(*, shows_internal: bool) -> dict[str, str]:
     return public | dict.fromkeys(internal, "internal")
 
 
-def _describe(database: Path, name: str, subjects: dict[str, str], file_format: str, output: Path | None) -> None:
+def _describe(
+    database: Path,
+    name: str,
+    subjects: dict[str, str],
+    file_format: str,
+    output: Path | None,
+) -> None:
     from sql import template
     from warehouse import quoted
 
@@ -130,7 +137,9 @@ def _describe(database: Path, name: str, subjects: dict[str, str], file_format: 
         if not run_sql(database, query)[1]:
             raise UsageError(f"there is no table or view {name}; `prbench sql --describe` lists all")
     else:
-        rows = [f"({quoted(table)}, {quoted(subjects[table])}, {index})" for index, table in enumerate(subjects)]
+        rows = [
+            f"({quoted(table)}, {quoted(subject)}, {index})" for index, (table, subject) in enumerate(subjects.items())
+        ]
         query = template("queries/look/tables", subjects=", ".join(rows))
     _run(database, query, file_format, output)
 
