@@ -107,7 +107,7 @@ def read(name: str) -> str:
 
 
 def public_tables() -> dict[str, str]:
-    """Return the tables and views for users, each with its subject: the most used first, the others by subject."""
+    """Return the tables for users, each with its subject: the most used first, others by subject."""
     document = schema()
     subjects = {path.stem: path.parent.name for path in (FOLDER / "marts").rglob("*.sql")}
     for subject, names in document["stored"].items():

@@ -33,7 +33,7 @@ _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 @click.option("--cookbook", metavar="[NAME]", help="List the recipes, or run one of them.", **_MAY_BE_BARE)
 @click.option("--show", "shown", metavar="[NAME]",
               help="Print the SQL of a recipe, model, figure or query, and do not run it.", **_MAY_BE_BARE)  # fmt: skip
-@click.option("--all", "shows_internal", is_flag=True, help="For --describe: list internal tables too.")
+@click.option("--all", "shows_internal", is_flag=True, help="With --describe: internal tables too.")
 def sql(
     context: Context, query: str | None, file: TextIO | None, describe: str | None, cookbook: str | None,
     shown: str | None, shows_internal: bool,
@@ -118,7 +118,9 @@ def _describe(context: Context, name: str, subjects: dict[str, str]) -> None:
             hint = did_you_mean(name, [*subjects, *TABLES])
             raise UsageError(f"there is no table or view {name}{hint}; `prbench sql --describe` lists all")
     else:
-        rows = [f"({quoted(table)}, {quoted(subjects[table])}, {index})" for index, table in enumerate(subjects)]
+        rows = [
+            f"({quoted(table)}, {quoted(subject)}, {index})" for index, (table, subject) in enumerate(subjects.items())
+        ]
         query = template("queries/look/tables", subjects=", ".join(rows))
     _run(context, query)
 

@@ -209,7 +209,7 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
 VARIABLE = "PRBENCH_WAREHOUSE"
 _DATA = Path("warehouse/data")
 _EMBEDDED_DATA = Path("warehouse/embedded")
-"""The default folder without a configuration, so that rows of the sample are never beside one's own."""
+"""The default folder without a configuration: the sample's rows are never beside one's own."""
 
 
 def warehouse_folder(option: Path | str | None, configured: str | None, config_file: Path | None) -> tuple[Path, str]:
@@ -218,8 +218,8 @@ def warehouse_folder(option: Path | str | None, configured: str | None, config_f
     Args:
         option: the value of `--warehouse`.
         configured: the configuration's `warehouse`; a relative path is relative to the configuration file.
-        config_file: the configuration file; None: the embedded default, whose default folder is one of its own unless
-            `warehouse/data` exists.
+        config_file: the configuration file; None: the embedded default, which has a folder of its
+            own unless `warehouse/data` exists.
 
     Raises:
         UsageError: the path is that of a file or of a folder with other content, or begins with the home folder of an

@@ -101,7 +101,8 @@ def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failur
     wait_s = retry_after_s({str(name).lower(): str(value).strip() for name, value in headers.items()}, time.time())
     if isinstance(error, TimeoutError) or type(error).__name__ == "Timeout" or status == 408:
         stated = exchange.status if exchange is not None else None
-        return Failure(TIMEOUT, Kind.DOWN, text, wait_s, http_status=stated if stated in _TIMEOUTS else None)
+        http_status = stated if stated in _TIMEOUTS else None
+        return Failure(TIMEOUT, Kind.DOWN, text, wait_s, http_status=http_status)
     is_from_server = exchange is not None and exchange.status is not None
     if isinstance(error, PipelineError) or (_NEVER_SENT.search(text) and not is_from_server):
         return Failure(PROVIDER_ERROR, Kind.FATAL, text, is_unpaid=True, is_about_key=bool(_KEY_REFUSED.search(text)))

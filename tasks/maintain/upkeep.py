@@ -36,7 +36,7 @@ _key = itemgetter(*SPEND_KEY)
 
 
 def store_calls(job: Job) -> int:
-    """Store the new spend and attempts of all runs in the ledger, including killed ones; return the rows of spend.
+    """Store the new spend and attempts in the ledger, of all runs; return the rows of spend.
 
     The rows can be read after the next `publish`. If the ledger has fewer calls than a published row, because it was
     deleted or damaged, the published row stays.

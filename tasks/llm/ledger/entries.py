@@ -26,9 +26,22 @@ SPEND_KEY = ("run_id", "day", "purpose", "called_model")
 _COUNTS = ("calls", "failed_calls", "unpriced_calls", "prompt_tokens", "cached_tokens", "completion_tokens")
 SPEND_COLUMNS = (*SPEND_KEY, *_COUNTS, "cost_usd")
 ATTEMPT_COLUMNS = (
-    "attempt_id", "run_id", "purpose", "called_model", "row_id", "attempt", "status", "http_status", "latency_s",
-    "prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens", "cost_usd", "finished_at_s",
-)  # fmt: skip
+    "attempt_id",
+    "run_id",
+    "purpose",
+    "called_model",
+    "row_id",
+    "attempt",
+    "status",
+    "http_status",
+    "latency_s",
+    "prompt_tokens",
+    "cached_tokens",
+    "completion_tokens",
+    "reasoning_tokens",
+    "cost_usd",
+    "finished_at_s",
+)
 Statement = tuple[str, Sequence[tuple[Any, ...]]]
 """An SQL statement and its rows of values."""
 SEALED = {
@@ -52,7 +65,7 @@ TABLES = {
     "submission_states": "create table submission_states (submission text, state text, batch_id text, at_s real)",
     "attempts": f"create table if not exists attempts ({', '.join(ATTEMPT_COLUMNS)})",
 }
-"""The tables of the ledger's file, created in this order; `attempts` has those that are not in the warehouse yet."""
+"""The tables of the ledger's file, created in this order; `attempts` holds those not stored elsewhere."""
 SUBMITTING, SUBMITTED, ENDED = "handing in", "handed in", "ended"
 """The states of a batch as they are stored."""
 
@@ -268,7 +281,7 @@ def spend_of(entry: Entry) -> tuple[Any, ...]:
 
 
 def attempt_of(entry: Entry) -> tuple[Any, ...]:
-    """Return an attempt without texts, in the order of `ATTEMPT_COLUMNS`; one that the server rejected cost nothing."""
+    """Return an attempt without texts, in the order of `ATTEMPT_COLUMNS`; a rejected one is free."""
     reply = entry.reply
     cost_usd = reply.cost_usd
     if cost_usd is None and reply.failure is not None and reply.failure.is_unpaid:
@@ -293,7 +306,7 @@ def attempt_of(entry: Entry) -> tuple[Any, ...]:
 
 
 def replaced(entry: Entry) -> tuple[Statement, ...]:
-    """Return the statements that replace the outcome of a finished call, whose cost is recorded already."""
+    """Return the statements that replace the outcome of a call, whose cost is already recorded."""
     calls, _, _, attempts = recorded([entry])
     return calls, attempts
 

@@ -356,8 +356,12 @@ def move_attempts(folder: Path, store: Callable[[list[dict[str, Any]]], object])
     path = files.ledger_path(folder)
     if not _holds_attempts(path):
         return
-    query = f"select rowid, {', '.join(ATTEMPT_COLUMNS)} from attempts order by rowid limit {_ATTEMPTS_AT_ONCE}"
-    with files.refusing(path, "written"), files.in_use(folder), contextlib.closing(files.connected(path)) as connection:
+    columns = ", ".join(ATTEMPT_COLUMNS)
+    query = f"select rowid, {columns} from attempts order by rowid limit {_ATTEMPTS_AT_ONCE}"
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(files.refusing(path, "written"))
+        stack.enter_context(files.in_use(folder))
+        connection = stack.enter_context(contextlib.closing(files.connected(path)))
         while True:
             connection.execute("begin immediate")
             with connection:
@@ -374,8 +378,8 @@ def _holds_attempts(path: Path) -> bool:
     if not path.exists():
         return False
     with files.refusing(path, "read"), files.read_only(path) as connection:
-        has_table = connection.execute("select 1 from sqlite_master where name = 'attempts'").fetchone()
-        return bool(has_table and connection.execute("select 1 from attempts limit 1").fetchone())
+        table = connection.execute("select 1 from sqlite_master where name = 'attempts'").fetchone()
+        return bool(table and connection.execute("select 1 from attempts limit 1").fetchone())
 
 
 ROWS_AT_ONCE = 5_000
