@@ -74,7 +74,7 @@ def coverage_alerts(
         explained = [cell for cell in low.cells if stop.explains(cell)]
         rest = [cell for cell in rest if not stop.explains(cell)]
         if explained:
-            alerts.append(_shortfall(low, stop.callee.kind, stop.callee.label, explained, reason=stop.reason))
+            alerts.append(_shortfall(low, stop.callee.kind, stop.callee.label, explained, stop=stop))
     incomplete_models = {cell.model for cell in low.cells if cell.judge is None}
     by_cause: dict[tuple[str, str], list[CoverageCell]] = {}
     for cell in rest:
@@ -95,7 +95,7 @@ def _missing_import(low: LowCoverage, label: str) -> Alert:
 
 
 def _shortfall(
-    low: LowCoverage, kind: str, label: str, cells: Sequence[CoverageCell], *, reason: str = "", error: str = ""
+    low: LowCoverage, kind: str, label: str, cells: Sequence[CoverageCell], *, stop: Stop | None = None, error: str = ""
 ) -> Alert:
     """Return the alert about a model, judge or rubric writer that left these cells incomplete."""
     is_model = kind == MODEL
@@ -103,12 +103,14 @@ def _shortfall(
     done = sum(cell.done for cell in own_cells)
     due = sum(cell.due for cell in own_cells)
     failures = sum((cell.failures for cell in own_cells), Counter[str]())
-    what = "responses" if is_model else "verdicts"
-    counts = [f"{done:,} of {due:,} {what}"]
-    counts += [f"{count:,} {status}" for status, count in sorted(failures.items())]
-    causes = [reason or (error and f"most often {error}")]
-    whom = kind if kind == RUBRIC_WRITER else f"{kind} {label}"
+    reason = "" if stop is None else stop.reason
     happened = _happened(done, failures, reason)
+    whom = kind if kind == RUBRIC_WRITER else f"{kind} {label}"
+    endpoint = "" if stop is None else f" ({stop.callee.target.endpoint_name})"
+    counts = [f"{done:,} of {due:,} {'responses' if is_model else 'verdicts'}"]
+    if stop is None:
+        counts += [f"{count:,} {status}" for status, count in sorted(failures.items())]
+    cause = reason or (error and f"most often {error}")
     facts = {
         "warnings": low.lines_on(cells),
         "of": kind,
@@ -117,7 +119,7 @@ def _shortfall(
         "due": due,
         "share": done / due if due else 1.0,
     }
-    line = f"{whom} {happened}: {'; '.join([', '.join(counts), *filter(None, causes)])}"
+    line = f"{whom}{endpoint} {happened}: {', '.join(counts)}{cause and '; '}{cause}"
     return Alert("coverage", label, line, facts, whom=whom, happened=happened)
 
 

@@ -73,7 +73,7 @@ def test_a_regression_is_sent_with_the_right_numbers(nights: Nights) -> None:
 def test_a_finished_night_that_is_started_again_sends_only_what_was_not_delivered(nights: Nights) -> None:
     again = nights.regressed_again
     assert ([], [], 1) == (again.calls, again.messages, again.n_pings)
-    assert "alert: fresh fell by" in again.output.stderr
+    assert "alert: fresh fell on tasks: " in again.output.stderr
     assert [{"n": 1}] == nights.world.command.sql("select count(*) as n from alerts where night = '2026-11-03'")
 
 
