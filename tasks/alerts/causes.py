@@ -1,4 +1,4 @@
-"""Causes of low coverage: an alert for each model or judge that fell short by itself, with what followed from it."""
+"""Causes of low coverage: an alert for each model or judge that fell short by itself."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -20,7 +20,7 @@ _UNANSWERED = {PROVIDER_ERROR, REDIRECTED, TIMEOUT}
 
 @dataclass(frozen=True)
 class Stop:
-    """An endpoint that was stopped: who is called there, why it was stopped, and the judges that need it."""
+    """A stopped endpoint: who is called there, why it was stopped, and the judges that need it."""
 
     callee: Callee
     reason: str
@@ -41,7 +41,7 @@ def stops_of(job: Job, reports: Sequence[StageReport]) -> list[Stop]:
         judges = writer_judges if callee.kind == RUBRIC_WRITER else {callee.label, callee.cascade or callee.label}
         beginning = f"{callee.target.endpoint_name}: "
         for report in reports:
-            # Models and judges have limits of their own, so one of two equal endpoints may be stopped.
+            # Models and judges have own limits, so one of two equal endpoints may be stopped.
             if (report.stage == "sample") != (callee.kind == MODEL):
                 continue
             for line in report.stopped:
@@ -59,8 +59,9 @@ def coverage_alerts(
 ) -> list[Alert]:
     """Return an alert for each cause of low coverage.
 
-    A stopped endpoint is the cause of all cells that need it. Where a model has too few responses, its missing
-    verdicts are a consequence, as is everything that a run at its budget or stop time has not begun.
+    A stopped endpoint is the cause of all cells that need it. Where a model has too few responses,
+    its missing verdicts are a consequence, as is everything that a run at its budget or stop time
+    has not begun.
 
     Args:
         low: the cells below the bar.
@@ -95,7 +96,13 @@ def _missing_import(low: LowCoverage, label: str) -> Alert:
 
 
 def _shortfall(
-    low: LowCoverage, kind: str, label: str, cells: Sequence[CoverageCell], *, stop: Stop | None = None, error: str = ""
+    low: LowCoverage,
+    kind: str,
+    label: str,
+    cells: Sequence[CoverageCell],
+    *,
+    stop: Stop | None = None,
+    error: str = "",
 ) -> Alert:
     """Return the alert about a model, judge or rubric writer that left these cells incomplete."""
     is_model = kind == MODEL

@@ -1,4 +1,4 @@
-"""The message about a night: a title that says what happened to whom, and at most six lines for people."""
+"""The message about a night: a title that says what happened to whom, and at most six lines."""
 
 import re
 import shlex
@@ -73,7 +73,11 @@ class Message:
 
 
 def night_message(
-    job: Job, alerts: Iterable[Alert], results: Results | None = None, *, standing: Sequence[Alert] = ()
+    job: Job,
+    alerts: Iterable[Alert],
+    results: Results | None = None,
+    *,
+    standing: Sequence[Alert] = (),
 ) -> Message:
     """Return the message with these alerts; without any, a message about a night with nothing new.
 
@@ -147,7 +151,7 @@ def _phrases(alerts: Iterable[Alert]) -> str:
 
 
 def _by_drop(alerts: Iterable[Alert]) -> list[list[Alert]]:
-    """Return the alerts one by one, but the drops of one model on one split, under several judges, as one group."""
+    """Return the alerts one by one, but the drops of a model on a split, under all judges, as one."""
     groups: dict[Any, list[Alert]] = {}
     for number, alert in enumerate(alerts):
         is_drop = alert.kind == "score_drop"
@@ -168,9 +172,15 @@ _COMMANDS = {
     "skipped": (_CONTINUE, "runs it once the cause is gone"),
     "budget": (_CONTINUE, "continues it, with --max-usd"),
     "stop_time": (_CONTINUE, "continues it, with --stop-at"),
-    "coverage": ("status --night {night}", "shows the errors; `prbench nightly` with the same options tries again"),
+    "coverage": (
+        "status --night {night}",
+        "shows the errors; `prbench nightly` with the same options tries again",
+    ),
     "judge_drift": ("sql 'from judge_drift order by night desc'", "shows since when"),
-    "score_drop": ("diff {first_vintage} {second_vintage} --model {model}", "shows the changed verdicts"),
+    "score_drop": (
+        "diff {first_vintage} {second_vintage} --model {model}",
+        "shows the changed verdicts",
+    ),
     "look": ("leaderboard --vintage all --model {model}", "shows its nights"),
     "quality": ("check", "shows the rows"),
     "": ("leaderboard --vintage {night}", "shows more"),
