@@ -157,20 +157,24 @@ def _frequent_errors(job: Job) -> dict[tuple[str, str], str]:
     return {(row["kind"], row["label"]): row["error"] for row in rows}
 
 
+_SCORED = ("split", "model", "judge", "mean_score", "coverage", "is_below_bar")
+"""Columns of the leaderboard in a message."""
+
+
 def _results(job: Job) -> Results:
-    """Return the scores of the night under its first judge, and the cost of all its runs."""
-    judges = job.settings.judges
+    """Return the scores of the night under the first judge that gave any, and the cost of all its runs."""
     is_sampled = any(model.resample == "nightly" for model in job.settings.models)
     rows = leaderboard(job, vintage=job.night if is_sampled else None)
-    scores = [
-        {name: row[name] for name in ("split", "model", "judge", "mean_score")}
-        for row in rows
-        if row["mean_score"] is not None and (not judges or row["judge"] == judges[0].label)
-    ]
+    scores: dict[str, list[dict[str, Any]]] = {judge.label: [] for judge in job.settings.judges}
+    for row in rows:
+        if row["mean_score"] is not None:
+            score = {name: row[name] for name in _SCORED}
+            scores.setdefault(row["judge"], []).append(score)
+    first_scores = next(filter(None, scores.values()), [])
     runs = runs_of_night(job)
     costs = [row["cost_usd"] for row in runs]
     cost_usd = None if None in costs else sum(costs)
-    return Results(scores, cost_usd, sum(row["calls"] or 0 for row in runs))
+    return Results(first_scores, cost_usd, sum(row["calls"] or 0 for row in runs))
 
 
 def alert_refused(job: Job, error: Exception) -> None:

@@ -1,4 +1,4 @@
-"""Causes of low coverage: an alert for each model or judge that fell short by itself, with what followed from it."""
+"""Causes of low coverage: an alert for each model or judge that fell short by itself."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -20,7 +20,7 @@ _UNANSWERED = {PROVIDER_ERROR, REDIRECTED, TIMEOUT}
 
 @dataclass(frozen=True)
 class Stop:
-    """An endpoint that was stopped: who is called there, why it was stopped, and the judges that need it."""
+    """A stopped endpoint: who is called there, why it was stopped, and the judges that need it."""
 
     callee: Callee
     reason: str
@@ -41,7 +41,7 @@ def stops_of(job: Job, reports: Sequence[StageReport]) -> list[Stop]:
         judges = writer_judges if callee.kind == RUBRIC_WRITER else {callee.label, callee.cascade or callee.label}
         beginning = f"{callee.target.endpoint_name}: "
         for report in reports:
-            # Models and judges have limits of their own, so one of two equal endpoints may be stopped.
+            # Models and judges have own limits, so one of two equal endpoints may be stopped.
             if (report.stage == "sample") != (callee.kind == MODEL):
                 continue
             for line in report.stopped:
@@ -59,8 +59,9 @@ def coverage_alerts(
 ) -> list[Alert]:
     """Return an alert for each cause of low coverage.
 
-    A stopped endpoint is the cause of all cells that need it. Where a model has too few responses, its missing
-    verdicts are a consequence, as is everything that a run at its budget or stop time has not begun.
+    A stopped endpoint is the cause of all cells that need it. Where a model has too few responses,
+    its missing verdicts are a consequence, as is everything that a run at its budget or stop time
+    has not begun.
 
     Args:
         low: the cells below the bar.
@@ -74,7 +75,7 @@ def coverage_alerts(
         explained = [cell for cell in low.cells if stop.explains(cell)]
         rest = [cell for cell in rest if not stop.explains(cell)]
         if explained:
-            alerts.append(_shortfall(low, stop.callee.kind, stop.callee.label, explained, reason=stop.reason))
+            alerts.append(_shortfall(low, stop.callee.kind, stop.callee.label, explained, stop=stop))
     incomplete_models = {cell.model for cell in low.cells if cell.judge is None}
     by_cause: dict[tuple[str, str], list[CoverageCell]] = {}
     for cell in rest:
@@ -95,7 +96,13 @@ def _missing_import(low: LowCoverage, label: str) -> Alert:
 
 
 def _shortfall(
-    low: LowCoverage, kind: str, label: str, cells: Sequence[CoverageCell], *, reason: str = "", error: str = ""
+    low: LowCoverage,
+    kind: str,
+    label: str,
+    cells: Sequence[CoverageCell],
+    *,
+    stop: Stop | None = None,
+    error: str = "",
 ) -> Alert:
     """Return the alert about a model, judge or rubric writer that left these cells incomplete."""
     is_model = kind == MODEL
@@ -103,12 +110,14 @@ def _shortfall(
     done = sum(cell.done for cell in own_cells)
     due = sum(cell.due for cell in own_cells)
     failures = sum((cell.failures for cell in own_cells), Counter[str]())
-    what = "responses" if is_model else "verdicts"
-    counts = [f"{done:,} of {due:,} {what}"]
-    counts += [f"{count:,} {status}" for status, count in sorted(failures.items())]
-    causes = [reason or (error and f"most often {error}")]
-    whom = kind if kind == RUBRIC_WRITER else f"{kind} {label}"
+    reason = "" if stop is None else stop.reason
     happened = _happened(done, failures, reason)
+    whom = kind if kind == RUBRIC_WRITER else f"{kind} {label}"
+    endpoint = "" if stop is None else f" ({stop.callee.target.endpoint_name})"
+    counts = [f"{done:,} of {due:,} {'responses' if is_model else 'verdicts'}"]
+    if stop is None:
+        counts += [f"{count:,} {status}" for status, count in sorted(failures.items())]
+    cause = reason or (error and f"most often {error}")
     facts = {
         "warnings": low.lines_on(cells),
         "of": kind,
@@ -117,7 +126,7 @@ def _shortfall(
         "due": due,
         "share": done / due if due else 1.0,
     }
-    line = f"{whom} {happened}: {'; '.join([', '.join(counts), *filter(None, causes)])}"
+    line = f"{whom}{endpoint} {happened}: {', '.join(counts)}{cause and '; '}{cause}"
     return Alert("coverage", label, line, facts, whom=whom, happened=happened)
 
 

@@ -197,8 +197,8 @@ def _stopped(kind: Kind, what: str, reports: Sequence[StageReport]) -> list[Aler
     n_skipped = {report.stage: report.skipped for report in reports}
     by_stage = ", ".join(f"{count} in {stage}" for stage, count in n_skipped.items())
     line = "; ".join([f"the run reached {what}; skipped: {by_stage}", *why])
-    n_made = sum(report.rows for report in reports)
-    share = n_made / (n_made + sum(n_skipped.values()) or 1)
+    n_done = sum(report.rows for report in reports)
+    share = n_done / (n_done + sum(n_skipped.values()) or 1)
     facts = {"skipped": n_skipped, "warnings": list(why), "share": share}
     return [Alert(kind, "", line, facts, happened=f"the run reached {what}")]
 

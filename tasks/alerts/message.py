@@ -1,4 +1,4 @@
-"""The message about a night: a title that says what happened to whom, and at most six lines for people."""
+"""The message about a night: a title that says what happened to whom, and at most six lines."""
 
 import re
 import shlex
@@ -9,7 +9,7 @@ from typing import Any
 from tasks.alerts.findings import KINDS, Alert, short_number
 from tasks.config.job import Job
 from tasks.rules.text.characters import one_line, visible
-from tasks.rules.text.numbers import counted, some
+from tasks.rules.text.numbers import counted, coverage_text, some
 
 MOST_LINES = 6
 _MOST_CHARS = 400
@@ -27,7 +27,7 @@ class Results:
     """What a night that came to its end has brought.
 
     Attributes:
-        scores: rows with `split`, `model`, `judge` and `mean_score`, in the order in which they are shown.
+        scores: rows with `split`, `model`, `judge`, `mean_score`, `coverage` and `is_below_bar`, in the shown order.
         cost_usd: the cost of all runs of the night; None if it is not known.
         calls: the requests of all runs of the night.
     """
@@ -41,7 +41,8 @@ class Results:
         """The scores and the cost in a line."""
         by_split: dict[str, list[str]] = {}
         for row in self.scores:
-            score = f"{row['model']} {short_number(row['mean_score'], 3)}"
+            partial = f" ({coverage_text(row['coverage'])} covered)" if row["is_below_bar"] else ""
+            score = f"{row['model']} {short_number(row['mean_score'], 3)}{partial}"
             by_split.setdefault(row["split"], []).append(score)
         shown = some((f"{split}: {some(scores)}" for split, scores in by_split.items()), separator="; ")
         judge = f" by {self.scores[0]['judge']}" if self.scores else ""
@@ -72,7 +73,11 @@ class Message:
 
 
 def night_message(
-    job: Job, alerts: Iterable[Alert], results: Results | None = None, *, standing: Sequence[Alert] = ()
+    job: Job,
+    alerts: Iterable[Alert],
+    results: Results | None = None,
+    *,
+    standing: Sequence[Alert] = (),
 ) -> Message:
     """Return the message with these alerts; without any, a message about a night with nothing new.
 
@@ -80,14 +85,14 @@ def night_message(
         job: the night's.
         alerts: what is new; causes come before what they explain.
         results: None if the night did not come to its end.
-        standing: alerts that were sent before and have not changed; only the title of a message without news has them.
+        standing: alerts that were sent before and have not changed; a message without news names them.
     """
     ordered = sorted(alerts, key=lambda alert: KINDS.index(alert.kind))
     causes = {alert.whom for alert in ordered if alert.whom}
     first = [alert for alert in ordered if alert.cause not in causes]
     consequences = [alert for alert in ordered if alert.cause in causes]
     tail = [] if results is None else [results.line]
-    steps = [next_step(job, alert) for alert in first] or [next_step(job, None)]
+    steps = [next_step(job, alert) for alert in first or standing] or [next_step(job, None)]
     tail.append(f"Next: {'; '.join(list(dict.fromkeys(steps))[:_STEPS])}.")
     if job.report_url is not None or job.report_index.exists():
         tail.append(f"Report: {job.report_url or job.report_index}")
@@ -146,7 +151,7 @@ def _phrases(alerts: Iterable[Alert]) -> str:
 
 
 def _by_drop(alerts: Iterable[Alert]) -> list[list[Alert]]:
-    """Return the alerts one by one, but the drops of one model on one split, under several judges, as one group."""
+    """Return the alerts one by one, but the drops of a model on a split, under all judges, as one."""
     groups: dict[Any, list[Alert]] = {}
     for number, alert in enumerate(alerts):
         is_drop = alert.kind == "score_drop"
@@ -167,9 +172,15 @@ _COMMANDS = {
     "skipped": (_CONTINUE, "runs it once the cause is gone"),
     "budget": (_CONTINUE, "continues it, with --max-usd"),
     "stop_time": (_CONTINUE, "continues it, with --stop-at"),
-    "coverage": ("status --night {night}", "shows the errors; `prbench nightly` with the same options tries again"),
+    "coverage": (
+        "status --night {night}",
+        "shows the errors; `prbench nightly` with the same options tries again",
+    ),
     "judge_drift": ("sql 'from judge_drift order by night desc'", "shows since when"),
-    "score_drop": ("diff {first_vintage} {second_vintage} --model {model}", "shows the changed verdicts"),
+    "score_drop": (
+        "diff {first_vintage} {second_vintage} --model {model}",
+        "shows the changed verdicts",
+    ),
     "look": ("leaderboard --vintage all --model {model}", "shows its nights"),
     "quality": ("check", "shows the rows"),
     "": ("leaderboard --vintage {night}", "shows more"),

@@ -85,7 +85,7 @@ def deliver(
     due = []
     for number, to in enumerate(settings.to, start=1):
         receiver = f"{to.kind} {number}"
-        new = [alert for alert in alerts if not history.has_told(receiver, alert_id(job, alert))]
+        new = [alert for alert in alerts if not history.has_received(receiver, alert_id(job, alert))]
         is_due = settings.when == "always" and results is not None and not history.has_heard(receiver, alerts)
         if new or is_due:
             message = night_message(job, new, results, standing=[] if new else alerts)
@@ -243,7 +243,7 @@ class History:
     notified: frozenset[str] = frozenset()
     reassured: frozenset[str] = frozenset()
 
-    def has_told(self, receiver: str, alert_id: str) -> bool:
+    def has_received(self, receiver: str, alert_id: str) -> bool:
         """Return whether a receiver was sent an alert."""
         return (receiver, alert_id) in self.sent
 

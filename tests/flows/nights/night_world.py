@@ -36,10 +36,14 @@ class Weather:
     delay_s: float = 0.0
     refused: str = ""
     """The model whose calls are refused because of a wrong key."""
+    silent: tuple[str, ...] = ()
+    """The models whose connections are closed without a response."""
 
     def __call__(self, request: Request, number: int) -> HttpResponse:
         if request["model"] == self.refused:
             return HttpResponse(status=401, error={"message": "wrong key", "type": "auth", "code": None})
+        if request["model"] in self.silent:
+            return HttpResponse(cuts_connection=True)
         return HttpResponse(self._text(request, number), delay_s=self.delay_s)
 
     def _text(self, request: Request, number: int) -> str:

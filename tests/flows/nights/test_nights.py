@@ -92,7 +92,7 @@ def test_a_night_whose_scores_fell_fails_a_job_that_asks_for_it(nights: Nights) 
 def test_a_finished_night_that_is_started_again_sends_only_what_was_not_delivered(nights: Nights) -> None:
     again = nights.regressed_again
     assert ([], [], 1) == (again.calls, again.messages, again.n_pings)
-    assert "alert: fresh fell by" in again.output.stderr
+    assert "alert: fresh fell on tasks: " in again.output.stderr
     assert [{"n": 1}] == nights.world.command.sql("select count(*) as n from alerts where night = '2026-11-03'")
 
 

@@ -67,7 +67,8 @@ def test_one_refused_model_is_one_alert_and_not_eighteen() -> None:
     (alert,) = coverage_alerts(incomplete, stops(gamma=REFUSED))
 
     assert "model gamma refused all calls" == alert.headline
-    assert f"model gamma refused all calls: 0 of 80 responses; {REFUSED}" == alert.line
+    expected = f"model gamma (hosted_vllm/gamma at {ADDRESS}) refused all calls: 0 of 80 responses; {REFUSED}"
+    assert expected == alert.line
     assert "gamma" == alert.subject
     assert incomplete.lines == alert.facts["warnings"]
 

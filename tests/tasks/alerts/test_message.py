@@ -29,9 +29,10 @@ DRIFTED: dict[str, Any] = {
     "lower_limit": 0.953, "min_agreement": None, "met_share": 0.535, "first_met_share": 0.5, "cause": "limit",
 }  # fmt: skip
 SCORES = [
-    {"split": "finance_hard", "model": "alpha", "judge": "strict", "mean_score": 0.553},
-    {"split": "finance_hard", "model": "beta", "judge": "strict", "mean_score": 0.41},
-]
+    {"split": "finance_hard", "judge": "strict", "model": model, "mean_score": score, "coverage": coverage,
+     "is_below_bar": coverage < 0.99}
+    for model, score, coverage in (("alpha", 0.553, 1.0), ("beta", 0.41, 0.442))
+]  # fmt: skip
 RESULTS = Results(SCORES, 1.234, 480)
 
 
@@ -82,7 +83,7 @@ def test_a_message_has_events_then_scores_and_cost_then_what_to_do(tmp_path: Pat
 
     assert (
         "model gamma gave no reply: 0 of 40 responses; no reply for 60 s",
-        "Scores by strict: finance_hard: alpha .553, beta .410. Cost: 1.23 USD for 480 calls.",
+        "Scores by strict: finance_hard: alpha .553, beta .410 (44.2% covered). Cost: 1.23 USD for 480 calls.",
         "Next: `prbench status --night 2026-11-22 --config /srv/prbench.yaml` shows the errors; `prbench nightly` with "
         "the same options tries again.",
         "Report: https://evals.example.org/prbench/index.html",
@@ -134,7 +135,7 @@ def test_a_clean_night_is_three_lines(tmp_path: Path) -> None:
 
     assert "complete, no alerts (prbench, 2026-11-22)" == message.title
     assert (
-        "Scores by strict: finance_hard: alpha .553, beta .410. Cost: 1.23 USD for 480 calls.",
+        "Scores by strict: finance_hard: alpha .553, beta .410 (44.2% covered). Cost: 1.23 USD for 480 calls.",
         "Next: `prbench leaderboard --vintage 2026-11-22` shows more.",
         f"Report: {job.report_index}",
     ) == message.lines
@@ -231,7 +232,7 @@ def test_an_alert_that_was_not_delivered_is_sent_the_next_night(tmp_path: Path, 
 
     tonight = night_of(tmp_path, 2)
 
-    assert not history_of(tonight, [gamma]).has_told("webhook 1", alert_id(tonight, gamma))
+    assert not history_of(tonight, [gamma]).has_received("webhook 1", alert_id(tonight, gamma))
 
 
 def test_a_failed_night_is_news_every_night(tmp_path: Path, hook: Hook) -> None:

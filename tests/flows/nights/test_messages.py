@@ -1,0 +1,70 @@
+"""The messages in the operations guide are those of real nights: a clean one, a drop after a kill, an outage."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from flows.execution import run_row
+from flows.run.arguments import Arguments
+from flows.run.config import load_job
+from tests.flows.conftest import CONCURRENCY, PROJECT
+from tests.flows.nights.night_world import NightWorld, Seen, night_world
+from tests.kit import at
+from warehouse import Warehouse
+
+pytestmark = pytest.mark.slow
+
+GUIDE = (PROJECT / "flows" / "operations.md").read_text(encoding="utf-8")
+PRICE = {"input_usd_per_mtok": 20.0, "output_usd_per_mtok": 100.0}
+
+
+def shown_messages() -> list[str]:
+    """The messages in the guide: each title with its lines."""
+    return re.findall(r"```text\n(.*?)\n```", GUIDE, re.DOTALL)
+
+
+def message_of(night: Seen, folder: Path) -> str:
+    """The only message of a night, as if its folder were /srv/prbench."""
+    (message,) = night.messages
+    text = f"{message['title']}\n\n{message['message']}"
+    text = text.replace(str(folder), "/srv/prbench")
+    text = re.sub(r"run \S+, begun \d\d:\d\d UTC", "run 20261127T010000-5d1c2a7e, begun 01:00 UTC", text)
+    text = re.sub(r"127\.0\.0\.1:\d+", "10.0.0.7:8000", text)
+    return re.sub(r"no reply for \d+ s", "no reply for 60 s", text)
+
+
+def without_cost(message: str) -> str:
+    """The message without its cost: the lengths of generated responses and the calls in an outage differ."""
+    return re.sub(r"Cost: .*", "", message)
+
+
+def record_kill(world: NightWorld, night: str) -> None:
+    """Store the row of a run whose process is gone."""
+    folder = world.command.folder
+    job = load_job(Arguments(config=folder / "prbench.yaml", warehouse=folder / "data", night=night))
+    warehouse = Warehouse(folder / "data")
+    warehouse.write("runs", [run_row(job, [], at(0), None, "running")])
+    warehouse.publish()
+
+
+def test_the_guide_shows_the_messages_that_nights_send(tmp_path: Path) -> None:
+    with night_world(tmp_path) as world:
+        models = [world.endpoint(label, resample="nightly", price=PRICE) for label in ("alpha", "fresh")]
+        world.configure(
+            models=models,
+            judges=[world.endpoint(label, price=PRICE) for label in ("strict", "mild")],
+            limits={"concurrency": CONCURRENCY, "attempts": 2, "outage_s": 3},
+            report={"enabled": True},
+            alerts={**world.settings["alerts"], "when": "always"},
+        )
+        clean = world.night("2026-11-26")
+        record_kill(world, "2026-11-27")
+        fallen = world.night("2026-11-28", has_regressed=True)
+        outage = world.night("2026-11-29", code=3, silent=("strict", "alpha"))
+        again = world.night("2026-11-30", code=3, silent=("strict", "alpha"))
+
+        messages = [message_of(night, tmp_path) for night in (clean, fallen, outage, again)]
+
+    assert list(map(without_cost, shown_messages())) == list(map(without_cost, messages))
+    assert [1, 1, 0, 0] == [night.n_pings for night in (clean, fallen, outage, again)]
