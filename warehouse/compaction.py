@@ -145,6 +145,24 @@ def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> 
     return rows
 
 
+def imported_batches(store: PartStore) -> list[dict[str, Any]]:
+    """Return the imported batches, retracted ones too, the latest first: their stored rows, time and run.
+
+    Raises:
+        WarehouseError: a part cannot be read.
+    """
+    with engine(store.root / ".imports.spill") as connection, explaining(f"{store.root}: cannot be read"):
+        for name in ("responses", "verdicts", "expert_reviews"):
+            parts = store.standing(name)
+            if parts:
+                view_parts(connection, TABLES[name], parts, f"stored_{name}")
+            else:
+                connection.register(f"stored_{name}", TABLES[name].schema.empty_table())
+        query = sql.template("warehouse/imported_batches")
+        rows: list[dict[str, Any]] = connection.sql(query).to_arrow_table().to_pylist()
+    return rows
+
+
 def clean(store: PartStore) -> None:
     """Rewrite the parts that hold removed responses. The caller holds the publish lock.
 

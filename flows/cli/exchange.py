@@ -1,6 +1,6 @@
 """The command `import`: responses, verdicts, results, reviews and warehouses, and retracting an import."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from flows.cli.options import WAREHOUSE, Context, Group, command, number
-from flows.cli.output import refuse_early, report_done, write
+from flows.cli.output import refuse_early, report_done, show_json, show_table, write
 from tasks.rules.errors import UsageError
 from tasks.rules.verdict import GRADINGS
 
@@ -22,12 +22,13 @@ RESULT_FORMATS = ("prbench", "inspect", "evalscope", "simple-evals", "m42")
 
 
 @command(name="import", location=WAREHOUSE, cls=Group, invoke_without_command=True)
+@click.option("--list", "is_list", is_flag=True, help="Show all imports with their batch ids, rows, times and files.")
 @click.option("--retract", metavar="BATCH", help="Retract the import with this batch id (column `import_batch`).")
-def import_(context: Context, retract: str | None) -> int:
+def import_(context: Context, is_list: bool, retract: str | None) -> int:
     """Import responses, verdicts, logs, reviews or a warehouse.
 
     Importing the same file again changes nothing. --retract retracts an import; importing the file again brings it
-    back. `prbench import COMMAND --help` describes the formats and lists the options.
+    back. --list shows the imports. `prbench import COMMAND --help` describes the formats and lists the options.
 
     Examples:
       prbench import responses responses.jsonl
@@ -35,13 +36,19 @@ def import_(context: Context, retract: str | None) -> int:
       prbench import results logs/*.eval
       prbench import reviews criteria.csv
       prbench import warehouse exported/
+      prbench import --list
       prbench import --retract 4f1c2a9be0d37788
     """
     here = click.get_current_context()
     if here.invoked_subcommand is not None:
-        # An option before a subcommand belongs to `import --retract`, and would be ignored.
+        # An option before a subcommand belongs to `import` itself, and would be ignored.
         if any(here.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in here.params):
             raise click.UsageError(f"give options behind `{here.invoked_subcommand}`")
+        return 0
+    if is_list and retract is not None:
+        raise click.UsageError("--list and --retract cannot be combined; leave one out")
+    if is_list:
+        _show_batches(context)
         return 0
     if retract is None:
         click.echo(here.get_help())
@@ -49,6 +56,31 @@ def import_(context: Context, retract: str | None) -> int:
     from tasks.imports.files import retract as retract_batch
 
     return _write_import(context, [], lambda job: [retract_batch(job, retract)])
+
+
+def _show_batches(context: Context) -> None:
+    """Show all import batches with their rows, times and commands."""
+    from tasks.imports.files import batches
+
+    refuse_early(context, must_be_stored=True)
+    rows = batches(context.job)
+    if context.as_json:
+        show_json(rows)
+    elif not rows:
+        click.echo("Nothing was imported yet.")
+    else:
+        show_table(["batch", "time (UTC)", "rows", "import"], [_batch_cells(row) for row in rows])
+
+
+def _batch_cells(row: Mapping[str, Any]) -> list[Any]:
+    from tasks.rules.text.numbers import counted
+
+    kinds = {kind: row[f"n_{kind}s"] for kind in ("response", "verdict", "review")}
+    rows = ", ".join(counted(n, kind) for kind, n in kinds.items() if n)
+    if row["is_retracted"]:
+        rows += ", retracted"
+    imported = (row["command"] or "").removeprefix("prbench import ")
+    return [row["import_batch"], f"{row['imported_at']:%Y-%m-%d %H:%M}", rows, imported or None]
 
 
 def _write_import(context: Context, sources: Sequence[Path], work: Callable[["Job"], list["StageReport"]]) -> int:

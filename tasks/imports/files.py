@@ -31,6 +31,7 @@ from tasks.rules.text.json_text import read_json
 from tasks.rules.text.numbers import some
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse, unless_unwritable
+from warehouse.compaction import imported_batches
 
 Given = Mapping[str, Any]
 Row = dict[str, Any]
@@ -392,6 +393,26 @@ def batch_in(warehouse: Warehouse, batch: str) -> tuple[str, int, bool]:
     return " and ".join(f"{n} {kind}" for n, kind in named if n), sum(counts), is_retracted
 
 
+def batches(job: Job) -> list[Row]:
+    """Return all import batches, the latest first: time, numbers of rows, retracted or not, and the import's command.
+
+    The command names the imported files; it is None if its run is not stored.
+
+    Raises:
+        WarehouseError: a part cannot be read.
+    """
+    warehouse = Warehouse(job.warehouse)
+    stored = imported_batches(warehouse.store)
+    with warehouse.reader() as reader:
+        retracted = {row["import_batch"] for row in reader.select("retractions", is_retracted=True)}
+        runs = reader.select("runs", "run_id, command", run_id=[row["run_id"] for row in stored])
+    commands = {run["run_id"]: run["command"] for run in runs}
+    for row in stored:
+        row["is_retracted"] = row["import_batch"] in retracted
+        row["command"] = commands.get(row.pop("run_id"))
+    return stored
+
+
 def _write_retraction(job: Job, batch: str, *, is_retracted: bool) -> None:
     """Store whether a batch counts."""
     row = {"import_batch": batch, "is_retracted": is_retracted, "run_id": job.run_id, "created_at": datetime.now(UTC)}
@@ -412,7 +433,7 @@ def retract(job: Job, batch: str) -> StageReport:
     if is_retracted:
         return StageReport("import", notes=[f"batch {batch} is already retracted"])
     if not n_rows:
-        raise UsageError(f"--retract {batch}: no such batch; the column `import_batch` has the ids of all")
+        raise UsageError(f"--retract {batch}: no such batch; `prbench import --list` shows all")
     _write_retraction(job, batch, is_retracted=True)
     warehouse.publish()
     note = f"{before} retracted (batch {batch}); import the same file again to restore them"

@@ -175,6 +175,8 @@ def test_a_wrong_option_configuration_or_benchmark_is_refused(name: str, refused
     (["import", "responses", "gone.jsonl"], "no such file; check the path"),
     (["import", "warehouse", str(SAMPLES)], "not a complete export or publication, manifest.json is"),
     (["import", "--retract", "nope"], "nothing is stored here yet; run `prbench ingest`"),
+    (["import", "--list"], "nothing is stored here yet; run `prbench ingest`"),
+    (["import", "--list", "--retract", "nope"], "cannot be combined"),
     (["remove", "response", "nope"], "nope: no stored response has this id"),
     (["remove", "response", "--model", "nope"], "no response is stored there, so none can be removed"),
     (["remove", "response"], "name the responses to remove"),

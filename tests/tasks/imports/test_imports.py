@@ -10,13 +10,25 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.config.job import Job
-from tasks.imports.files import retract
+from tasks.imports.files import batches, retract
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tests.faults.server import FaultServer
-from tests.kit import good_row, good_rubric, job_on, judged, one_line, prepared, rows_in, values_in, write_jsonl
+from tests.kit import (
+    good_row,
+    good_rubric,
+    job_on,
+    judged,
+    one_line,
+    prepared,
+    row,
+    rows_in,
+    values_in,
+    write_jsonl,
+    written,
+)
 from tests.tasks.imports.conftest import ingested
 
 pytestmark = pytest.mark.usefixtures("without_scores")
@@ -294,6 +306,24 @@ def test_a_retracted_import_goes_with_verdicts_on_it(table: str, goes: str, n_le
     assert f"{goes} retracted" in retract(job, batch).line
     assert "is already retracted" in retract(job, batch).line
     assert [(n_left, 0)] == counts(job)
+
+
+def test_batches_are_listed_with_their_rows_times_and_files_also_when_they_are_retracted(job: Job, file: Write) -> None:
+    command = "prbench import responses rows.jsonl"
+    later = job.model_copy(update={"run_id": "a-later-run"})
+    written(job.warehouse, {"runs": [row("runs", run_id="a-later-run", command=command)]})
+    import_responses(later, file([RESPONSE | {"task": "t2"}, RESPONSE | {"task": "t2", "trial": 2}]))
+    retract(job, batch_of(job, "verdicts"))
+
+    latest, of_verdict, of_response = batches(job)
+
+    assert latest["command"] == command
+    assert latest["n_responses"] == 2
+    assert latest["imported_at"] > of_verdict["imported_at"] > of_response["imported_at"]
+    assert of_verdict["n_verdicts"] == 1
+    assert of_verdict["is_retracted"]
+    assert of_verdict["command"] is None
+    assert not of_response["is_retracted"]
 
 
 @pytest.mark.slow
