@@ -192,7 +192,7 @@ UNREADABLE: dict[str, Behaviour] = {
 }
 
 
-@pytest.mark.parametrize("name", UNREADABLE)
+@pytest.mark.parametrize(("name", "kind"), zip(UNREADABLE, JUDGES, strict=True))
 def test_a_piece_that_is_unreadable_in_two_runs_is_asked_again_only_with_retry_failed(
     name: str, kind: str, make: Make, server: FaultServer, monkeypatch: Patch
 ) -> None:

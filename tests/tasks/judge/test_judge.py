@@ -116,8 +116,10 @@ def test_replies_are_read_without_their_thinking_and_those_that_are_stored_witho
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_scores")
-@pytest.mark.parametrize(("table", "stage"), [("responses", sampled), ("verdicts", judged)])
-@pytest.mark.parametrize("own", [{}, {"criteria_per_call": 5}], ids=["one by one", "in groups"])
+@pytest.mark.parametrize(
+    ("own", "table", "stage"),
+    [({}, "responses", sampled), ({}, "verdicts", judged), ({"criteria_per_call": 5}, "verdicts", judged)],
+)
 def test_a_row_with_an_unknown_end_is_made_again_without_a_call_when_its_word_is_accepted(
     own: dict[str, Any], table: str, stage: Callable[..., StageReport], server: FaultServer, tmp_path: Path
 ) -> None:
@@ -160,8 +162,10 @@ def first_fails(http_response: HttpResponse, *, is_judge: bool) -> Behaviour:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_scores")
-@pytest.mark.parametrize(("http_response", "status"), [(AWAY, "redirected"), (LARGE, "too_large")])
-@pytest.mark.parametrize(("table", "stage"), [("responses", sampled), ("verdicts", judged)])
+@pytest.mark.parametrize(
+    ("http_response", "status", "table", "stage"),
+    [(AWAY, "redirected", "responses", sampled), (LARGE, "too_large", "verdicts", judged)],
+)
 def test_what_failed_so_is_a_row_that_only_retry_failed_asks_for_again(
     table: str,
     stage: Callable[..., StageReport],
