@@ -25,6 +25,8 @@ DIFFERING: dict[Kind, tuple[str, ...]] = {
 """Kind of name -> the attributes of model runs that may differ: what has the name (for all but pipeline runs), and
 those that a label stands for."""
 _SHORTEST = 6
+_LISTED = 12
+"""Number of vintages in a message; the others are only counted."""
 _IDENTITY = (
     "dataset_revision", "model", "model_config_hash", "vintage", "judge", "judge_config_hash", "template_hash",
     "grading", "judge_trial",
@@ -140,6 +142,8 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
     full_names = [kind for kind in kinds if set(comparison.names) <= set(known[kind])]
     fitting = full_names or [kind for kind in kinds if all(matches[kind])]
     if not fitting:
+        for name in comparison.names:
+            _refuse_missing_vintage(name, model_runs)
         kind_of = {each: kind for kind in reversed(kinds) for each in known[kind]}
         wanted = " or ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
         for name in comparison.names:
@@ -157,6 +161,14 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
     if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(f"{twice[0]}: given twice; compare different {kind}s")
     return kind, names
+
+
+def _refuse_missing_vintage(name: str, model_runs: Sequence[ModelRun]) -> None:
+    """Refuse a model's label with a vintage in which the model has no verdict."""
+    label, _, vintage = name.rpartition("@")
+    vintages = sorted({each.vintage for each in model_runs if each.model == label})
+    if vintages and vintage not in vintages:
+        raise UsageError(f"{name}: {label} has no verdict in vintage {vintage}; it has {some(vintages, _LISTED)}")
 
 
 def _matches(name: str, kind: Kind, known: Sequence[str]) -> list[str]:
@@ -393,7 +405,7 @@ def _existing(kind: Kind, names: Iterable[str], stored: Sequence[Side]) -> Itera
             listed = dict.fromkeys(each.model if kind in {"run", "vintage"} else each.vintage for each in runs)
             judges = dict.fromkeys(each.judge for each in runs)
             by = "" if kind == "judge" else f" by {some(judges)}"
-            yield f"{name} has verdicts {'of' if kind in {'run', 'vintage'} else 'in'} {some(listed)}{by}"
+            yield f"{name} has verdicts {'of' if kind in {'run', 'vintage'} else 'in'} {some(listed, _LISTED)}{by}"
 
 
 def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> list[list[Side]]:

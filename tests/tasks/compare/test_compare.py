@@ -203,7 +203,7 @@ def test_a_model_can_be_named_with_a_vintage(sittings: Reader) -> None:
 
 
 @pytest.mark.parametrize(("names", "options", "message"), [
-    (("a@base", "a@tonight"), {}, "a@base and a@tonight: each must be a model"),
+    (("a@base", "a@tonight"), {}, "a@tonight: a has no verdict in vintage tonight; it has base, later"),
     (("a", "a@later"), {}, "nothing to compare: a and a@later are the same responses"),
     (("a@base", "b"), {"vintage": "later"}, "--vintage later: a@base names its vintage; leave the option out"),
 ])  # fmt: skip
