@@ -353,20 +353,27 @@ def export_review(context: Context, target: Path, n_tasks: int | None, **own: An
 
 @command("split", "model", "judge", "vintage-shown", of=export, name="inspect")
 @click.argument("folder", type=_PATH)
-def export_inspect(context: Context, folder: Path) -> int:
+@click.option("--scored", "is_scored_only", is_flag=True, help="Leave out samples without a score (failed responses, "
+              "undecided criteria). Converters such as Every Eval Ever refuse them.")  # fmt: skip
+def export_inspect(context: Context, folder: Path, is_scored_only: bool) -> int:
     """Write logs that Inspect View opens, one for each model and judge.
 
     A sample is a task in one trial: conversation, response, score with the verdict on each criterion, tokens and cost.
-    `inspect view --log-dir FOLDER` shows them; `inspect_ai.log.read_eval_log` reads one.
+    `inspect view --log-dir FOLDER` shows them; `inspect_ai.log.read_eval_log` reads one;
+    `every_eval_ever convert inspect` converts them.
+    A log names the model as its provider does, and its label among the tags.
 
     Examples:
       prbench export inspect logs/
       prbench export inspect logs/ --judge gpt-5.6-terra --split legal
       prbench export inspect logs/ --vintage all
+      prbench export inspect logs/ --scored     for `every_eval_ever convert inspect`
     """
     from tasks.exports.inspect_logs import export_inspect as written
 
-    return report_done(context, written(context.stored_job(), folder, context.arguments.vintage))
+    return report_done(
+        context, written(context.stored_job(), folder, context.arguments.vintage, is_scored_only=is_scored_only)
+    )
 
 
 @command("table", of=export, name="datasets", texts={

@@ -1,8 +1,42 @@
 -- name: inspect_model_runs
 -- One row: a configured model, sampled in one vintage, under one judge configuration, that
 -- has a response to one of some tasks. Binary readings of ternary verdicts are
--- left out.
-select model_runs.*, rubric, is_imported, may_hide_failures
+-- left out. `model_name` and `judge_name` are LiteLLM's names of model and judge in
+-- the runs that called them; NULL if no stored run names them.
+with endpoints as (
+    select run_id, 'model' as kind, unnest(from_json(
+        json_extract(config, '$.models'), '[{"label": "varchar", "name": "varchar"}]'
+    )) as endpoint
+    from runs
+    union all
+    select run_id, 'judge' as kind, unnest(from_json(
+        json_extract(config, '$.judges'), '[{"label": "varchar", "name": "varchar"}]'
+    )) as endpoint
+    from runs
+),
+
+called as (
+    select run_id, kind, endpoint.label as label, endpoint.name as name from endpoints
+),
+
+model_names as (
+    select model, model_config_hash, vintage,
+        arg_max(called.name, responses.created_at) as model_name
+    from revision_responses as responses
+    inner join called on responses.run_id = called.run_id and responses.model = called.label
+    where called.kind = 'model' and responses.source <> 'imported'
+    group by all
+),
+
+judge_names as (
+    select judge, judge_config_hash, arg_max(called.name, verdicts.created_at) as judge_name
+    from revision_verdicts as verdicts
+    inner join called on verdicts.run_id = called.run_id and verdicts.judge = called.label
+    where called.kind = 'judge' and verdicts.source <> 'imported'
+    group by all
+)
+
+select model_runs.*, rubric, is_imported, may_hide_failures, model_name, judge_name
 from revision_current_model_runs as model_runs
 semi join (
     from intermediate.wanted_responses where list_contains($task_ids::varchar[], task_id)
@@ -10,6 +44,8 @@ semi join (
 inner join (select judging_id, rubric, is_imported from intermediate.judge_configs)
     using (judging_id)
 left join intermediate.hiding_runs using (model_run_id)
+left join model_names using (model, model_config_hash, vintage)
+left join judge_names using (judge, judge_config_hash)
 where grading <> 'ternary_as_binary'
     and ($models = [] or list_contains($models::varchar[], model))
     and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)

@@ -2,8 +2,11 @@
 
 import importlib.metadata
 import json
+import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -12,11 +15,13 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 import sql
 from tasks.assemble import complete_conversations
 from tasks.config.job import Job
+from tasks.exports.inspect_names import inspect_name, name_of_label
 from tasks.exports.tables import refuse_filled
 from tasks.rules.conversation import Message
 from tasks.rules.errors import UsageError, disk_errors
-from tasks.rules.identity import digest
+from tasks.rules.identity import IMPORTED, digest
 from tasks.rules.verdict import DECIDED
+from tasks.run.judge_configs import templates_by_hash
 from tasks.run.missing_work import WantedTasks, wanted_tasks
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse, write_atomically
@@ -30,11 +35,12 @@ _IDENTITY = (
     "judge", "judge_config_hash", "template_hash", "grading", "rubric", "judge_trial", "model_config_hash", "vintage",
     "dataset_revision",
 )  # fmt: skip
-_METRICS = {
-    "mean": "mean_score", "stderr": "standard_error", "ci_low": "ci_low", "ci_high": "ci_high", "coverage": "coverage",
-}  # fmt: skip
-"""Metric -> column of the leaderboard. Inspect itself has the first two names."""
-_OF_TASKS = ("coverage", "n_tasks", "n_tasks_wanted", "is_complete", "mean_lower", "mean_upper")
+_METRICS = {"mean": "mean_score", "stderr": "standard_error"}
+"""Inspect's name of a metric -> column of the leaderboard."""
+_BESIDE_METRICS = (
+    "split", "ci_low", "ci_high", "coverage", "n_tasks", "n_tasks_wanted", "is_complete", "mean_lower", "mean_upper",
+)  # fmt: skip
+"""What stands beside the metrics of a score. As metrics, readers of logs would take it for scores."""
 VERSION = 2
 SUFFIX = ".eval"
 GRADER = "grader"
@@ -50,13 +56,14 @@ _OF_CRITERION = (
 )  # fmt: skip
 
 
-def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageReport:
+def export_inspect(job: Job, folder: Path, vintage: str | None = None, *, is_scored_only: bool = False) -> StageReport:
     """Write a log for each model run (a model under a judge) to a folder that is empty or does not exist.
 
     Args:
         job: selects the models and judges (all if it names none) and the splits.
         folder: where the logs are written.
         vintage: the vintage of the responses; None for each model's current one; `all` for one log for each vintage.
+        is_scored_only: leave out samples without a score: failed responses, and those with undecided criteria.
 
     Raises:
         UsageError: the folder is not empty, or nothing was judged in the selection.
@@ -70,52 +77,116 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
         if not (model_runs := reader.rows(sql.read("queries/exports/inspect_model_runs"), chosen)):
             raise UsageError(f"{folder}: no model has a verdict in this selection; see `prbench status`")
         with disk_errors(folder):
-            n_samples = sum(_write_log(reader, wanted, model_run, folder) for model_run in model_runs)
-    summary = f"{len(model_runs)} logs with {n_samples} samples in {folder}"
-    return StageReport("export", rows=n_samples, notes=[summary, f"`inspect view --log-dir {folder}` shows them"])
+            logs = [_log_of(job, wanted, model_run) for model_run in model_runs]
+            n_samples: Counter[bool] = Counter()
+            for log_of in logs:
+                n_samples += _write_log(reader, wanted, log_of, folder, is_scored_only=is_scored_only)
+    notes = [f"{len(model_runs)} logs with {n_samples.total()} samples in {folder}"]
+    notes.append(f"`inspect view --log-dir {folder}` shows them")
+    if n_samples[False]:
+        notes.append(f"{n_samples[False]} samples have no score; for tools that refuse these, add --scored")
+    return StageReport("export", rows=n_samples.total(), notes=notes)
 
 
-def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path) -> int:
-    """Write the log of one model run, and return the number of its samples."""
-    title, task_ids = wanted.benchmark.title, list(wanted.task_ids)
+@dataclass(frozen=True)
+class _LogOf:
+    """What a log is about: a model run, the names of model and judge in Inspect, and the judge's template.
+
+    `litellm_name` is None if only the label of the model is known. `judge` is None for people and other imported
+    graders: no model's name is known.
+    """
+
+    model_run: Row
+    litellm_name: str | None
+    model: str
+    judge: str | None
+    template: str | None
+
+    @property
+    def grader(self) -> str:
+        """The judge in usages: its model, or the label of an imported grader."""
+        return self.judge or str(self.model_run["judge"])
+
+    @property
+    def served_as(self) -> str:
+        """The model's name without its provider, for replies that do not name a model."""
+        return self.model.partition("/")[2]
+
+    @property
+    def scorer_parameters(self) -> Document:
+        """The parameters of the scorer; `grader_template` is the template's hash if its text is unknown."""
+        if self.judge is None:
+            return {"judge": self.model_run["judge"]}
+        template = self.template or self.model_run["template_hash"]
+        return {"grader_model": {"model": self.judge}, "grader_template": template, "judge": self.model_run["judge"]}
+
+
+def _log_of(job: Job, wanted: WantedTasks, model_run: Row) -> _LogOf:
+    models = {model.label: model.name for model in job.settings.models}
+    judges = {judge.label: judge.name for judge in job.settings.judges}
+    label = model_run["model"]
+    name = None
+    if model_run["model_config_hash"] != IMPORTED:
+        name = model_run["model_name"] or models.get(label)
+    judge = None
+    if not model_run["is_imported"]:
+        judge_label = model_run["judge"]
+        judge_name = model_run["judge_name"] or judges.get(judge_label)
+        judge = inspect_name(judge_name) if judge_name else name_of_label(judge_label)
+    template = templates_by_hash(job, wanted.benchmark).get(model_run["template_hash"])
+    return _LogOf(model_run, name, inspect_name(name) if name else name_of_label(label), judge, template)
+
+
+def _write_log(
+    reader: Reader, wanted: WantedTasks, log_of: _LogOf, folder: Path, *, is_scored_only: bool
+) -> Counter[bool]:
+    """Write the log of one model run, and return the numbers of its samples with (True) and without a score."""
+    title = wanted.benchmark.title
+    task_ids = list(wanted.task_ids)
+    model_run = log_of.model_run
+    labels = {"model_label": model_run["model"], "model_name": log_of.litellm_name}
     # Inspect's `EvalSpec`. Ids are hashes of what identifies the log. A response is one generation.
     about = {"plan": {"name": "plan", "steps": [{"solver": "generate"}]}, "eval": {
         "eval_id": _id_of(model_run, "inspect eval"), "run_id": _id_of(model_run, "inspect run"),
         "created": model_run["first_response_at"].isoformat(), "task": model_run["benchmark"],
         # Unique, because Inspect View takes all but the last log with a task id for retried attempts.
         "task_id": _id_of(model_run, "inspect task"), "task_version": model_run["dataset_revision"],
-        "task_display_name": title, "solver": "generate", "tags": [model_run["judge"], model_run["vintage"]],
+        "task_display_name": title, "solver": "generate",
+        "tags": [model_run["model"], model_run["judge"], model_run["vintage"]],
         "dataset": {"name": title, "samples": len(task_ids), "sample_ids": task_ids, "shuffled": False},
-        "model": model_run["model"], "model_roles": {GRADER: {"model": model_run["judge"]}},
+        "model": log_of.model, "model_roles": {GRADER: {"model": log_of.grader}},
         "config": {"epochs": model_run["n_trials"], "epochs_reducer": ["mean"]},
         "packages": {"prbench-pipeline": importlib.metadata.version("prbench-pipeline")},
-        "metadata": {name: model_run[name] for name in (*_IDENTITY, "may_hide_failures")} | {"notice": NOTICE},
+        "metadata": {
+            **labels, **{name: model_run[name] for name in (*_IDENTITY, "may_hide_failures")}, "notice": NOTICE,
+        },
     }}  # fmt: skip
-    primary, n_scored, summaries = wanted.benchmark.primary_score.score_name, 0, []
+    primary = wanted.benchmark.primary_score.score_name
+    summaries: list[Document] = []
     content = BytesIO()
     with ZipFile(content, "w", ZIP_DEFLATED) as log:
         _put(log, "_journal/start.json", {"version": VERSION, **about})
-        for sample in _samples(reader, wanted, model_run):
+        for sample in _samples(reader, wanted, log_of):
+            if is_scored_only and not _is_scored(sample, primary):
+                continue
             _put(log, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
             summaries.append(_summary_of(sample))
-            n_scored += sample["scores"].get(primary, {"reason": "failed"})["reason"] is None
-        given = {"splits": list(wanted.splits), "model_run": model_run["model_run_id"]}
-        figures = reader.rows(sql.read("queries/exports/inspect_results"), given)
+        chosen = {"splits": list(wanted.splits), "model_run": model_run["model_run_id"]}
+        figures = reader.rows(sql.read("queries/exports/inspect_results"), chosen)
         _put(log, "summaries.json", summaries)
         kinds = ("model_usage", "role_usage")
         usages = {kind: _usages(item for each in summaries for item in each[kind].items()) for kind in kinds}
         # The times of the first response and the last verdict, and the usage of all samples.
         completed_at = max((each["completed_at"] for each in summaries), default="")
         stats = {"started_at": about["eval"]["created"], "completed_at": completed_at, **usages}
-        n_failed = sum(each["error"] is not None for each in summaries)
-        results = _results(figures, len(summaries), n_failed, n_scored)
+        results = _results(figures, summaries, primary, log_of.scorer_parameters)
         header = {"version": VERSION, "status": "success", **about, "results": results, "stats": stats}
         _put(log, "header.json", header)
     # The name contains the id, because different labels may look the same in it. A log gets its name when complete.
     parts = (model_run["benchmark"], model_run["model"], model_run["judge"], about["eval"]["eval_id"][:8])
     name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part)[:40] for part in parts)
     write_atomically(folder / f"{name}{SUFFIX}", content.getvalue())
-    return len(summaries)
+    return Counter(_is_scored(each, primary) for each in summaries)
 
 
 def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> None:
@@ -123,62 +194,81 @@ def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> No
     log.writestr(ZipInfo(name), json.dumps(document, ensure_ascii=False), ZIP_DEFLATED)
 
 
-def _samples(reader: Reader, wanted: WantedTasks, model_run: Row) -> Iterator[Document]:
+def _samples(reader: Reader, wanted: WantedTasks, log_of: _LogOf) -> Iterator[Document]:
     """Yield the samples of a model run, by task and trial."""
-    key = {"model_run": model_run["model_run_id"], "primary": wanted.benchmark.primary_score.score_name}
+    key = {"model_run": log_of.model_run["model_run_id"], "primary": wanted.benchmark.primary_score.score_name}
     task_ids = sorted(wanted.task_ids)
     for start in range(0, len(task_ids), _TASKS_AT_ONCE):
         some = task_ids[start : start + _TASKS_AT_ONCE]
         responses = reader.rows(sql.read("queries/exports/inspect_responses"), key | {"task_ids": some})
         conversations = complete_conversations(reader, wanted, some)
         for response in responses:
-            yield _sample_of(model_run, response, conversations[response["task_id"]].messages)
+            yield _sample_of(log_of, response, conversations[response["task_id"]].messages)
 
 
 def _id_of(model_run: Row, what: str) -> str:
     return digest(what, *(model_run[name] for name in ("benchmark", "model", *_IDENTITY)))[:22]
 
 
-def _results(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: int) -> Document:
-    """Return the results: for each score its figures on each split, as the leaderboard shows them.
+def _results(
+    figures: Sequence[Row], summaries: Sequence[Document], primary: str, scorer_parameters: Document
+) -> Document:
+    """Return the results: each score on each split, as the leaderboard shows it.
+
+    On several splits a score has several results, because readers take a metric's name in a result for unique.
 
     Args:
         figures: the rows of the leaderboard, the main score first; unknown values are left out of the metrics.
-        n_samples: the number of samples in the log.
-        n_failed: the number of samples without a response.
-        n_scored: the number of samples with a score.
+        summaries: the samples of the log.
+        primary: the name of the main score, which decides whether a sample is scored.
+        scorer_parameters: judge and template.
     """
-    has_group = len({row["split"] for row in figures}) > 1
-    scores: dict[str, Document] = {}
+    has_splits = len({row["split"] for row in figures}) > 1
+    scores = []
     for row in figures:
-        score = scores.setdefault(row["score_name"], {
-            "name": row["score_name"], "scorer": row["score_name"], "scored_samples": n_scored,
-            "unscored_samples": n_samples - n_scored, "metrics": {}, "metadata": {},
+        of_split = [each for each in summaries if row["split"] in each["metadata"]["splits"]]
+        n_scored = sum(_is_scored(each, primary) for each in of_split)
+        scores.append({
+            "name": f"{row['split']} {row['score_name']}" if has_splits else row["score_name"],
+            "scorer": row["score_name"],
+            "scored_samples": n_scored,
+            "unscored_samples": len(of_split) - n_scored,
+            "params": scorer_parameters,
+            "metrics": _metrics_of(row),
+            "metadata": {name: row[name] for name in _BESIDE_METRICS},
         })  # fmt: skip
-        score["metadata"][row["split"]] = {name: row[name] for name in _OF_TASKS}
-        if row["mean_score"] is None:
-            continue  # Inspect View would show another metric, the first one, as the score
-        # The unclipped mean is added where the leaderboard shows a mean below 0 as 0.
-        unclipped = {"unclipped_mean": "raw_mean_score"} if row["raw_mean_score"] != row["mean_score"] else {}
-        group, prefix = ({"group": row["split"]}, f"{row['split']} ") if has_group else ({}, "")
-        score["metrics"] |= {
-            f"{prefix}{name}": {"name": name, "value": row[column], **group}
-            for name, column in {**_METRICS, **unclipped}.items()
-            if row[column] is not None
-        }
-    return {"total_samples": n_samples, "completed_samples": n_samples - n_failed, "scores": list(scores.values())}
+    n_failed = sum(each["error"] is not None for each in summaries)
+    return {"total_samples": len(summaries), "completed_samples": len(summaries) - n_failed, "scores": scores}
 
 
-def _sample_of(model_run: Row, response: Row, messages: Sequence[Message]) -> Document:
+def _is_scored(sample: Document, primary: str) -> bool:
+    score = sample["scores"].get(primary)
+    return score is not None and not math.isnan(score["value"])
+
+
+def _metrics_of(row: Row) -> dict[str, Document]:
+    """Return the metrics of a row of the leaderboard."""
+    if row["mean_score"] is None:
+        return {}  # Inspect View would show another metric, the first one, as the score
+    columns = dict(_METRICS)
+    if row["raw_mean_score"] != row["mean_score"]:
+        columns["unclipped_mean"] = "raw_mean_score"  # where the leaderboard shows a mean below 0 as 0
+    known = {name: row[column] for name, column in columns.items() if row[column] is not None}
+    return {name: {"name": name, "value": value} for name, value in known.items()}
+
+
+def _sample_of(log_of: _LogOf, response: Row, messages: Sequence[Message]) -> Document:
     """Return a sample: conversation, response, scores with every criterion, usage, and the error of a failed response.
 
     Args:
-        model_run: the model run, with the model and the judge.
+        log_of: the model run, with the names of model and judge.
         response: the response, or its failure, with the labels of the task, every criterion with its verdict, and the
             scores.
         messages: the conversation as sent.
     """
     criteria = response["criteria"] or ()
+    model_run = log_of.model_run
+    served_model = response["served_model"] or log_of.served_as
     judge_columns = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
     uid = digest("inspect sample", response["response_id"], *(model_run[name] for name in judge_columns))[:22]
     turns = [
@@ -187,16 +277,16 @@ def _sample_of(model_run: Row, response: Row, messages: Sequence[Message]) -> Do
     ]
     response_message = None if response["text"] is None else {
         "id": f"{uid}-response", "role": "assistant", "content": response["text"], "source": "generate",
-        "model": response["served_model"] or model_run["model"],
+        "model": served_model,
     }  # fmt: skip
     calls = [row for row in criteria if row["status"] not in {"not_judged", "no_response"}]
     cause = f"{response['status']}: {response['error']}" if response["error"] else str(response["status"])
-    sampled, judged = (model_run["model"], _usage_of(response)), list(map(_usage_of, calls))
+    sampled, judged = (log_of.model, _usage_of(response)), list(map(_usage_of, calls))
     return {
-        "id": response["task_id"], "epoch": response["trial"], "input": turns, "target": "",
+        "id": response["task_id"], "epoch": response["trial"], "input": turns, "target": [],
         "messages": [*turns, *([response_message] if response_message else [])],
         "output": {
-            "model": response["served_model"] or model_run["model"], "completion": response["text"] or "",
+            "model": served_model, "completion": response["text"] or "",
             "choices": [{
                 "message": response_message or {"role": "assistant", "content": ""},
                 "stop_reason": _STOPPED.get(response["status"], "stop" if response_message else "unknown"),
@@ -207,7 +297,7 @@ def _sample_of(model_run: Row, response: Row, messages: Sequence[Message]) -> Do
         "scores": _scores(criteria, response["scores"] or ()) if response_message else {},
         "metadata": {name: response[name] for name in (*_OF_TASK, *_OF_RESPONSE)},
         # Model and judge may have the same name; then their usage is added up.
-        "model_usage": _usages([sampled, *((model_run["judge"], usage) for usage in judged)]),
+        "model_usage": _usages([sampled, *((log_of.grader, usage) for usage in judged)]),
         "role_usage": _usages((GRADER, usage) for usage in judged),
         "completed_at": max(row["created_at"] for row in (response, *criteria) if row["created_at"]).isoformat(),
         "uuid": uid,

@@ -102,6 +102,14 @@ def _provider_of(name: str) -> str | None:
     listed = {each for names in _ADDRESSES.values() for each in names}
     if not any(each in listed or each.endswith("_API_BASE") for each in os.environ):
         return None  # LiteLLM's import takes seconds
+    return provider_by_litellm(name)
+
+
+def provider_by_litellm(name: str) -> str | None:
+    """Return the provider that LiteLLM calls for a name without one; None if it knows none.
+
+    LiteLLM's import takes seconds.
+    """
     try:
         return str(litellm().get_llm_provider(name)[1])
     except Exception:  # noqa: BLE001 - LiteLLM does not know the name, and its call will say so

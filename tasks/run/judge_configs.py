@@ -11,7 +11,7 @@ from tasks.config.models import ORIGINAL, Endpoint, Judge, Model, secrets_in
 from tasks.llm.embedded import is_embedded
 from tasks.llm.environment import address_of
 from tasks.llm.request import Prices, Target
-from tasks.prompts import load_evidence_template, load_template
+from tasks.prompts import load_evidence_template, load_template, shipped_templates
 from tasks.rules.cascades.rules import When
 from tasks.rules.conversation import OF_DECISIONS, OF_GROUP
 from tasks.rules.errors import UsageError
@@ -180,6 +180,12 @@ def hash_of_template(template: str, benchmark: Benchmark) -> str:
     """Return the identity of a judge's template, including its evidence template for the benchmark, if any."""
     evidence = _evidence_template(template, benchmark)
     return template_hash(template) if evidence is None else template_hash(template, evidence, *WORDING)
+
+
+def templates_by_hash(job: Job, benchmark: Benchmark) -> dict[str, str]:
+    """Return the texts of shipped templates, and of configured ones for one criterion a call, by their identity."""
+    configured = [each.template for each in judge_configs(job, benchmark) if each.piece_size is None]
+    return {hash_of_template(text, benchmark): text for text in (*shipped_templates(), *configured)}
 
 
 def _evidence_template(template: str, benchmark: Benchmark) -> str | None:

@@ -157,6 +157,8 @@ _TASK_NAMES = ("task_id", "task", "prompt_id", "sample_id")
 _JUDGE_NAMES = ("judge", "grader", "scorer")
 _JUDGE_OPTIONS = ("judge", "judge_model", "grader_model", "grader", "scorer_model", "model")
 _LIMITS = {"token": TRUNCATED, "context": CONTEXT_LENGTH, "time": TIMEOUT, "working": TIMEOUT}
+_LABEL = "model_label"
+"""The key with the label of the model in logs of `prbench export inspect`; older ones have the label as `model`."""
 _OURS = (records.PRIMARY, records.MIN_NORMALIZED)
 
 
@@ -222,8 +224,9 @@ def _response(where: str, spec: Row, sample: Row) -> LoggedResponse:
     messages = records.messages_of(sample.get("input"))
     conversation = [(role, _with_attached(content, attached) or "") for role, content in messages]
     names = {**as_mapping(sample.get("metadata")), "sample_id": sample.get("id")}
+    label = text_or_none(as_mapping(spec.get("metadata")).get(_LABEL)) or cell_label(spec, "model")
     return LoggedResponse(
-        where, cell_label(spec, "model"), records.first_text(names, _TASK_NAMES), text, status=status, error=cause,
+        where, label, records.first_text(names, _TASK_NAMES), text, status=status, error=cause,
         trial=number_of(where, sample, "epoch"), messages=conversation,
         usage=records.usage_of(output, prompt_lacks_cached=True), gradings=list(_gradings(spec, sample)),
     )  # fmt: skip

@@ -11,13 +11,12 @@ from typing import Any
 
 from tasks.figures.figure import Page
 from tasks.figures.scope import Scope, task_key
-from tasks.prompts import shipped_templates
 from tasks.report.drilldown.blocks import STATUSES, Block, Row, Subjects, subjects_of, write_blocks, write_data
 from tasks.report.rendering.site import Site, render
 from tasks.rules.identity import IMPORTED
 from tasks.rules.text.characters import visible
 from tasks.rules.verdict import BINARY, TERNARY, reminder
-from tasks.run.judge_configs import hash_of_template, judge_configs
+from tasks.run.judge_configs import templates_by_hash
 
 TASKS = Page(
     "tasks",
@@ -83,9 +82,8 @@ def _write_lists(subjects: Subjects, tasks: Sequence[Row], rubrics: Rubrics, sit
     criteria = [criterion for rubric in rubrics.values() for criterion in rubric["criteria"]]
     # Pages fill in templates themselves (`assets/prompts.js`), so no prompts are stored.
     used, benchmark = {each["template_hash"] for each in subjects.judge_configs}, subjects.scope.benchmark
-    single = (each.template for each in judge_configs(subjects.scope.job, benchmark) if each.piece_size is None)
-    texts = (*shipped_templates(), *single)
-    templates = {key: text for text in texts if (key := hash_of_template(text, benchmark)) in used}
+    known_templates = templates_by_hash(subjects.scope.job, benchmark)
+    templates = {key: text for key, text in known_templates.items() if key in used}
     index = _about(subjects, tasks) | {
         "criteria": write_data(site, {name: [each[name] for each in criteria] for name in _CRITERION}),
         "templates": write_data(site, {"templates": templates, "reminders": _REMINDERS}),

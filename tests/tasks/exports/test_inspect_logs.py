@@ -8,12 +8,16 @@ import sys
 from itertools import product
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
+from tasks.config.settings import Settings
 from tasks.exports.inspect_logs import explanation_of, export_inspect
+from tasks.imports.results.inspect_log import read_inspect
+from tasks.imports.results.records import LogSource
 from tasks.rules.errors import UsageError
 from tests import kit
 from tests.kit import criterion, response, rows_in, verdict
@@ -34,7 +38,7 @@ def folder(inspected: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def logs(folder: Path) -> Logs:
     """The documents of each log, by model and judge."""
     named = [(log["header.json"]["eval"], log) for log in map(documents_of, folder.iterdir())]
-    return {(about["model"], about["metadata"]["judge"]): log for about, log in named}
+    return {(about["metadata"]["model_label"], about["metadata"]["judge"]): log for about, log in named}
 
 
 def sample(log: Documents, task: str, trial: int = 1) -> Any:
@@ -113,11 +117,21 @@ def test_results_are_those_of_the_leaderboard_on_each_split(logs: Logs, inspecte
     assert {"finance", "finance_hard"} == {row["split"] for row in board}
     for row in board:
         results = logs[row["model"], row["judge"]]["header.json"]["results"]
-        (score,) = [each for each in results["scores"] if each["name"] == row["score_name"]]
-        metrics = {name: metric["value"] for name, metric in score["metrics"].items()}
-        for name, column in (("mean", "mean_score"), ("ci_low", "ci_low"), ("ci_high", "ci_high"), ("coverage",) * 2):
-            assert row[column] == metrics.get(f"{row['split']} {name}")
-        assert row["n_tasks"] == score["metadata"][row["split"]]["n_tasks"]
+        (score,) = [each for each in results["scores"] if each["name"] == f"{row['split']} {row['score_name']}"]
+        mean = score["metrics"].get("mean", {"value": None})
+        assert mean["value"] == row["mean_score"]
+        for name in ("split", "ci_low", "ci_high", "coverage", "n_tasks"):
+            assert score["metadata"][name] == row[name]
+
+
+def test_a_result_has_a_name_of_its_own_and_no_metric_but_the_mean_and_its_error(logs: Logs) -> None:
+    scores = logs["good", "strict"]["header.json"]["results"]["scores"]
+    names = [score["name"] for score in scores]
+    metrics = {metric for score in scores for metric in score["metrics"]}
+
+    assert len(set(names)) == len(names) == 4
+    assert metrics <= {"mean", "stderr", "unclipped_mean"}
+    assert [score["scored_samples"] for score in scores if score["scorer"] == "score"] == [15, 5]
 
 
 def test_tokens_and_cost_are_as_reported_and_may_stay_unknown(logs: Logs) -> None:
@@ -129,7 +143,8 @@ def test_tokens_and_cost_are_as_reported_and_may_stay_unknown(logs: Logs) -> Non
         name: usage["total_cost"] for key in (("good", "strict"), ("poor", "mild"))
         for name, usage in logs[key]["header.json"]["stats"]["model_usage"].items()
     }  # fmt: skip
-    assert {"good": 0.016, "strict": None, "poor": 0.014}.items() <= costs.items()
+    names = {"openai-api/imported/good": 0.016, "openai-api/imported/strict": None, "openai-api/imported/poor": 0.014}
+    assert names.items() <= costs.items()
 
 
 def test_a_text_cannot_break_out_of_its_cell() -> None:
@@ -154,6 +169,17 @@ def test_nothing_to_write_and_a_filled_folder_are_refused(inspected: Job, folder
     assert not (tmp_path / "new").exists()
 
 
+def test_samples_without_a_score_can_be_left_out(inspected: Job, tmp_path: Path) -> None:
+    every = export_inspect(inspected, tmp_path / "all")
+    scored = export_inspect(inspected, tmp_path / "scored", is_scored_only=True)
+    logs = [documents_of(path) for path in (tmp_path / "scored").iterdir()]
+    samples = [sample for log in logs for name, sample in log.items() if name.startswith("samples/")]
+
+    assert every.line.endswith("9 samples have no score; for tools that refuse these, add --scored")
+    assert scored.rows == every.rows - 9 == len(samples)
+    assert not any(math.isnan(each["scores"]["score"]["value"]) for each in samples)
+
+
 def test_people_who_label_have_a_log_only_where_they_are_named(inspected: Job, tmp_path: Path) -> None:
     job = kit.copied(inspected, tmp_path / "data")
     given = {"judge": "eva", "judge_config_hash": "imported", "source": "imported"}
@@ -166,6 +192,85 @@ def test_people_who_label_have_a_log_only_where_they_are_named(inspected: Job, t
 
     for folder, judges in (("logs", ["mild", "mild", "strict", "strict"]), ("named", ["eva"])):
         assert judges == sorted(path.name.split("_")[2] for path in (tmp_path / folder).iterdir())
+
+
+@pytest.fixture(scope="module")
+def named_logs(inspected: Job, tmp_path_factory: pytest.TempPathFactory) -> Logs:
+    """The documents of logs of models and a judge that a stored run and the configuration name."""
+    folder = tmp_path_factory.mktemp("named")
+    job = kit.copied(inspected, folder / "data")
+    imported = response("t1", "brief", model_config_hash="imported") | {"source": "imported"}
+    imported["dataset_revision"] = job.data.revision
+    label = verdict(imported, criterion("t1", 0, 10), 1.0, judge="reader", judge_config_hash="imported",
+                    source="imported", dataset_revision=job.data.revision)  # fmt: skip
+    endpoints = {
+        "models": [{"label": "good", "name": "gemini/gemini-3"}],
+        "judges": [{"label": "strict", "name": "openai/gpt-5.6-sol"}, {"label": "good", "name": "x/other"}],
+    }
+    run = kit.row("runs", run_id="a-run", config=json.dumps(endpoints))
+    kit.written(job.warehouse, {"responses": [imported], "verdicts": [label], "runs": [run]})
+    aggregate(job)
+    configured = Settings.model_validate({
+        **job.settings.model_dump(mode="json", exclude_unset=True),
+        "models": [{"label": "poor", "name": "hosted_vllm/org/small"}],
+    })  # fmt: skip
+    export_inspect(job.model_copy(update={"settings": configured}), folder / "logs")
+    named = [(log["header.json"]["eval"]["metadata"], log) for log in map(documents_of, (folder / "logs").iterdir())]
+    return {(about["model_label"], about["judge"]): log for about, log in named}
+
+
+@pytest.mark.parametrize(
+    ("label", "judge", "name"),
+    [
+        ("good", "strict", "google/gemini-3"),
+        ("poor", "strict", "vllm/org/small"),
+        ("brief", "reader", "openai-api/imported/brief"),
+    ],
+)
+def test_a_log_names_the_model_as_its_provider_does_and_the_label_beside_it(
+    named_logs: Logs, label: str, judge: str, name: str
+) -> None:
+    about = named_logs[label, judge]["header.json"]["eval"]
+
+    assert about["model"] == name
+    assert about["metadata"]["model_label"] == label
+    assert label in about["tags"]
+
+
+def test_a_scorer_s_parameters_name_the_judge_s_model_and_template(named_logs: Logs) -> None:
+    (score, *_) = named_logs["good", "strict"]["header.json"]["results"]["scores"]
+    (label, *_) = named_logs["brief", "reader"]["header.json"]["results"]["scores"]
+
+    assert score["params"]["grader_model"] == {"model": "openai/gpt-5.6-sol"}
+    assert isinstance(score["params"]["grader_template"], str)
+    assert label["params"] == {"judge": "reader"}
+
+
+def without_name(log: Path) -> Path:
+    """Rewrite a log as an older version wrote it: the label as the model, and no name beside it."""
+    members = documents_of(log)
+    for about in (members["header.json"]["eval"], members["_journal/start.json"]["eval"]):
+        about["model"] = about["metadata"].pop("model_label")
+        about["metadata"].pop("model_name")
+    with ZipFile(log, "w") as older:
+        for name, member in members.items():
+            older.writestr(name, json.dumps(member))
+    return log
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_an_imported_log_has_the_labels_and_the_scores_of_the_exported_one(
+    inspected: Job, tmp_path: Path, is_old: bool
+) -> None:
+    export_inspect(inspected.model_copy(update={"named_models": ("good",), "named_judges": ("strict",)}), tmp_path)
+    (log,) = tmp_path.iterdir()
+    responses = read_inspect(LogSource(without_name(log) if is_old else log)).responses
+    gradings = [grading for each in responses for grading in each.gradings]
+    (scored,) = [each for each in responses if (each.task_id, each.trial) == ("t1", 1)]
+
+    assert {each.model for each in responses} == {"good"}
+    assert {grading.judge for grading in gradings} == {"strict"}
+    assert scored.gradings[0].own_scores["score"] == pytest.approx(expected("good", "strict", 1, 1))
 
 
 VERSION = "inspect-ai==0.3.285"
@@ -182,7 +287,9 @@ def test_inspect_reads_every_sample_failures_as_errors_and_undecided_ones_withou
         pytest.skip(f"uv cannot install {VERSION}: {done.stderr.strip()[-300:]}")
     assert 0 == done.returncode, done.stderr
     read = json.loads(done.stdout)
-    logs = {(log["eval"]["model"], log["eval"]["metadata"]["judge"]): log["samples"] for log, _ in read}
+    logs = {
+        (log["eval"]["metadata"]["model_label"], log["eval"]["metadata"]["judge"]): log["samples"] for log, _ in read
+    }
 
     assert {(model, judge) for model in ("good", "poor") for judge in ("strict", "mild")} == logs.keys()
     assert [("success", 16)] * 4 == [(log["status"], n_summaries) for log, n_summaries in read]
