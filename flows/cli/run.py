@@ -12,6 +12,7 @@ from flows.cli.output import finish, refuse_early, run_flow, show_json
 from flows.cli.plan import show_calls, show_plan
 from flows.run.arguments import Arguments
 from flows.run.outcomes import INTERRUPTED, SKIPPED
+from tasks.console import working
 
 if TYPE_CHECKING:
     from flows.execution import Execution
@@ -53,7 +54,9 @@ def _show_board(context: Context, execution: "Execution") -> bool:
     """Show the leaderboard after a run that may have changed it, and return whether it was shown."""
     if context.as_json or execution.outcome in {SKIPPED, INTERRUPTED} or execution.has_nothing:
         return False
-    show_leaderboard(execution.job, leaderboard_of(execution.job, context.arguments.vintage))
+    with working("leaderboard", is_quiet=execution.job.is_quiet):
+        board = leaderboard_of(execution.job, context.arguments.vintage)
+    show_leaderboard(execution.job, board)
     return True
 
 
