@@ -165,7 +165,7 @@ def _run(job: Job, name: str) -> list[StageReport]:
     with working("looking for missing work", is_quiet=job.is_quiet):
         if not has_work(job, name):
             return without_work(job, name)
-    with working("loading libraries and starting Prefect", is_quiet=job.is_quiet):
+    with working("loading libraries", is_quiet=job.is_quiet):
         server = server_of(job)  # if the server must be started, it starts while the libraries load
         flow = resolve_name(FLOWS[name].path)
         from flows.recorded import UNRECORDED, run_recorded

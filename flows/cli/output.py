@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from flows.cli.options import Context
-from tasks.console import exact
+from tasks.console import exact, working
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.text.cells import csv_text, markdown_cell, sheet_cell
 from tasks.rules.text.characters import visible, visible_json
@@ -284,9 +284,11 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
 
 def finish(context: Context, execution: "Execution", **more: Any) -> int:
     """Show the result, with `more` keys in JSON, and return the exit code."""
-    from flows.cli.run_end import end_lines
+    with working("costs of the run", is_quiet=execution.job.is_quiet):
+        from flows.cli.run_end import end_lines
 
-    for line in end_lines(execution):
+        lines = list(end_lines(execution))
+    for line in lines:
         click.echo(line, err=True)
     if context.as_json:
         show_json(execution.as_json | more)

@@ -13,6 +13,7 @@ from flows.cli.plan import show_calls, show_plan
 from flows.cli.regressions import conclude_night, summarised
 from flows.run.arguments import Arguments
 from flows.run.outcomes import INTERRUPTED, SKIPPED
+from tasks.console import working
 
 if TYPE_CHECKING:
     from flows.execution import Execution
@@ -54,7 +55,9 @@ def _show_board(context: Context, execution: "Execution") -> bool:
     """Show the leaderboard after a run that may have changed it, and return whether it was shown."""
     if context.as_json or execution.outcome in {SKIPPED, INTERRUPTED} or execution.has_nothing:
         return False
-    show_leaderboard(context, execution.job, leaderboard_of(execution.job, context.arguments.vintage))
+    with working("leaderboard", is_quiet=execution.job.is_quiet):
+        board = leaderboard_of(execution.job, context.arguments.vintage)
+    show_leaderboard(context, execution.job, board)
     return True
 
 

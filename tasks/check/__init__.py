@@ -156,7 +156,8 @@ def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> 
             rule = f"the rule is that {finding.expectation.meaning} ({name})"
             named = f"{len(new)} of {counted(n_tasks, 'task')} {LEFT_OUT}"
             report.warnings.append(f"{named}: {rule}: {some(sorted(new), 5)}")
-    report.is_below_bar = bool(refused - accepted)
+    # A run of N tasks takes admitted ones, so that others are refused leaves out none of its tasks.
+    report.is_below_bar = bool(refused - accepted) and job.limit is None
     if report.is_below_bar:
         report.warnings.append(
             "if these tasks are known, `prbench check --accept` prints the lines of the configuration that accept them"

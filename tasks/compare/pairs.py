@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from itertools import product
 from operator import attrgetter
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NoReturn, get_args
 
 import sql
 from tasks.benchmarks.base import Benchmark
@@ -142,15 +142,7 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
     full_names = [kind for kind in kinds if set(comparison.names) <= set(known[kind])]
     fitting = full_names or [kind for kind in kinds if all(matches[kind])]
     if not fitting:
-        for name in comparison.names:
-            _refuse_missing_vintage(name, model_runs)
-        kind_of = {each: kind for kind in reversed(kinds) for each in known[kind]}
-        wanted = " or ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
-        for name in comparison.names:
-            if not any(_matches(name, kind, known[kind]) for kind in kinds):
-                raise UsageError(f"{name}: no {wanted} with verdicts has this name{hint_on(name, kind_of)}")
-        named = ", ".join(f"{name} ({kind_of[name]})" for name in comparison.names if name in kind_of)
-        raise UsageError(f"{given}: must all be of one kind; given: {named}")
+        _refuse_names(comparison.names, {kind: known[kind] for kind in kinds}, model_runs)
     if len(fitting) > 1:
         raise UsageError(f"{given}: could be {' or '.join(fitting)}; say which with --of")
     kind = fitting[0]
@@ -161,6 +153,21 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
     if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(f"{twice[0]}: given twice; compare different {kind}s")
     return kind, names
+
+
+def _refuse_names(
+    names: Sequence[str], known: Mapping[Kind, Sequence[str]], model_runs: Sequence[ModelRun]
+) -> NoReturn:
+    """Refuse names that are not all of one kind: with the first that is unknown, else with the kind of each."""
+    kind_of_name = {name: kind for kind in reversed(known) for name in known[kind]}
+    *first_kinds, last_kind = known
+    wanted = f"{', '.join(first_kinds)} or {last_kind}" if first_kinds else last_kind
+    for name in names:
+        _refuse_missing_vintage(name, model_runs)
+        if not any(_matches(name, kind, known[kind]) for kind in known):
+            raise UsageError(f"{name}: no {wanted} with verdicts has this name{hint_on(name, kind_of_name)}")
+    kinds = ", ".join(f"{name} ({kind_of_name[name]})" for name in names if name in kind_of_name)
+    raise UsageError(f"{' and '.join(names)}: must all be of one kind; given: {kinds}")
 
 
 def _refuse_missing_vintage(name: str, model_runs: Sequence[ModelRun]) -> None:

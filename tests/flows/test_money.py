@@ -45,7 +45,8 @@ def test_a_run_stops_before_its_cap_and_a_later_run_finishes(command: Command, p
 def test_a_cap_that_cannot_be_kept_is_refused_and_the_plan_says_why(command: Command, provider: FaultServer) -> None:
     command.configure(**settings(provider, trials=1))
     no_price = "model alpha: has no known price, so --max-usd cannot be enforced; set its `price`"
-    assert f"prbench: {no_price}\n" == command("run", "--warehouse", "data", "--max-usd", "3", code=2).stderr
+    refused = command("run", "--warehouse", "data", "--max-usd", "3", code=2)
+    assert refused.stderr.splitlines() == ["run: started", f"prbench: {no_price}"]
     assert not (command.folder / "data").exists()
 
     planned = command.json("plan", "--warehouse", "data")  # loads the data set itself

@@ -5,9 +5,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.check import check
 from tasks.config.job import DataRevision
+from tasks.ingest import ingest
 from tasks.run.missing_work import drawn_in_turn, wanted_tasks
-from tests.kit import REVISION, admitted, job_on, reading
+from tests.kit import REVISION, admitted, good_row, job_on, reading, write_jsonl
 
 SPLITS = st.lists(st.lists(st.sampled_from("abcdefghijklmnop"), unique=True), max_size=4)
 
@@ -51,3 +53,16 @@ def test_the_first_tasks_of_each_split_are_drawn_in_its_own_order(tmp_path: Path
     assert tasks[3] == ("f1", "f3", "l1")
     assert tasks[4] == ("f1", "f2", "f3", "l1")
     assert tasks[9] == ("f1", "f2", "f3", "l1", "l2")
+
+
+def test_a_refused_task_puts_only_a_run_of_all_tasks_below_the_bar(tmp_path: Path) -> None:
+    rows = [good_row("good"), good_row("bad", rubric=[])]
+    job = job_on(write_jsonl(tmp_path / "finance.jsonl", rows), tmp_path / "data")
+    ingest(job)
+
+    of_all = check(job, ("ingest",))
+    of_one = check(job.model_copy(update={"limit": 1}), ("ingest",))
+
+    assert of_all.is_below_bar
+    assert not of_one.is_below_bar
+    assert of_one.warnings == of_all.warnings[:-1]
