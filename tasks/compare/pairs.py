@@ -159,7 +159,7 @@ def _refuse_names(
     names: Sequence[str], known: Mapping[Kind, Sequence[str]], model_runs: Sequence[ModelRun]
 ) -> NoReturn:
     """Refuse names that are not all of one kind: with the first that is unknown, else with the kind of each."""
-    kind_of_name = {name: kind for kind in reversed(known) for name in known[kind]}
+    kind_of_name = {name: kind for kind in reversed([*known]) for name in known[kind]}
     *first_kinds, last_kind = known
     wanted = f"{', '.join(first_kinds)} or {last_kind}" if first_kinds else last_kind
     for name in names:
