@@ -34,6 +34,8 @@ async def derive(job: Job) -> StageReport:
         missing = {rubric: missing_work.unworded_criteria(job, wanted, reader, rubric) for rubric in rubrics}
         task_ids = (each.task_id for each in missing.get(AUGMENTED, ()))
         conversations = missing_work.conversations_of(reader, wanted, task_ids)
+        tasks = reader.select("tasks", "n_criteria", task_id=list(wanted.task_ids), **wanted.key)
+        n_criteria = sum(task["n_criteria"] for task in tasks)
     rows = [
         _row(job, wanted, EXAMPLES_REMOVED, each, without_examples(each.criterion_text), NO_CALL)
         for each in missing.get(EXAMPLES_REMOVED, ())
@@ -48,8 +50,8 @@ async def derive(job: Job) -> StageReport:
                 context.add_notices(report)
     if report.rows:
         await asyncio.to_thread(warehouse.publish)
-    n_failed = sum(report.failures.values())
-    report.is_below_bar = report.rows - n_failed < job.settings.coverage.min * report.rows
+    share_failed = sum(report.failures.values()) / max(1, n_criteria)
+    report.is_below_bar = 1 - share_failed < job.settings.coverage.min
     report.notes.append(f"{report.rows} criteria rewritten ({', '.join(missing) or 'no judge needs it'})")
     return report
 

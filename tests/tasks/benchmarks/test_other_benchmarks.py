@@ -18,6 +18,7 @@ from tasks.benchmarks.base import RowError
 from tasks.benchmarks.healthbench import META_MODEL, parse_row
 from tasks.benchmarks.researchrubrics import graded_rows
 from tasks.config.job import Job
+from tasks.config.settings import Coverage
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.judge.rubric_variants import derive
@@ -206,6 +207,18 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         Warehouse(research_world.job().warehouse).database.unlink()
         aggregate(research_world.job(*JUDGES))
         yield research_world
+
+
+def test_a_failed_rewrite_in_forty_is_below_the_bar_only_if_the_coverage_is(tmp_path: Path) -> None:
+    with FaultServer(behaviour) as server:
+        job = prepared(World(server, tmp_path).job("augmented"))
+        strict = asyncio.run(derive(job))
+        lenient = asyncio.run(derive(job.with_settings(coverage=Coverage(min=0.97))))
+
+    # The second run tries only the failed one again.
+    assert 1 == sum(strict.failures.values()) == sum(lenient.failures.values())
+    assert strict.is_below_bar
+    assert not lenient.is_below_bar
 
 
 def test_three_steps_are_read_as_two_without_a_call(world: World) -> None:
