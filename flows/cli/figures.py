@@ -83,8 +83,9 @@ def present(
         rows = rows_by_part[key]
         if not rows and figure.empty:
             click.echo(f"{figure.title}: {figure.empty}")
-        show_columns(figure.columns, rows if is_all else figure.listed(rows), figure.title)
-        for note in (note for note in dict.fromkeys(figure.notes_on(rows)) if note not in shown):
+        listed = rows if is_all else figure.listed(rows)
+        show_columns(figure.columns, listed, figure.title)
+        for note in (note for note in dict.fromkeys(figure.notes_on(rows, listed)) if note not in shown):
             click.echo(note)
             shown.add(note)
     for note in notes:

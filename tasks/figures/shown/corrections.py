@@ -64,6 +64,7 @@ CASCADES = Page(
     ),
     has_judge=False,
     needs="cascade_rules",
+    group="Judges",
 )  # fmt: skip
 
 
@@ -222,4 +223,5 @@ DEBIASED = Page(
         ),
     ),
     needs="debiased_scores",
+    group="Judges",
 )  # fmt: skip

@@ -107,7 +107,7 @@ def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Read
     difference = shown(job, of="model", first="a", second="b", judge="a-judge")["diff"]
 
     assert as_text(DIFF.columns, rows)[1] == cells(difference)
-    assert [*DIFF.notes_on(rows)] == [*difference.notes]
+    assert [*DIFF.notes_on(rows)] == [*difference.notes, *difference.table_notes]
     assert "No interval and no test: fewer than 5 tasks differ." in difference.notes
 
 
