@@ -117,7 +117,7 @@ def _show_tables(
             click.echo(figure.heading(rows))
         if listed:
             show_figure(figure, listed, title=figure.title, is_wide=context.is_wide or context.output is not None)
-        for note in (note for note in dict.fromkeys(figure.notes_on(rows)) if note not in shown):
+        for note in (note for note in dict.fromkeys(figure.notes_on(rows, listed)) if note not in shown):
             click.echo(note)
             shown.add(note)
 

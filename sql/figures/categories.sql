@@ -15,8 +15,8 @@ order by judge_config <> $main, judge_config, is_hard, split,
     met_share desc nulls last, entry;
 
 -- name: failures
--- Failure rate of each category, and its share of all failures; the category with
--- the highest rate is first.
+-- The share of each category's criteria that are not met, and its share of all of
+-- these; the category with the highest share is first.
 select judge_config, split, is_hard, model, model_label,
     category as label,
     * exclude (judge_config, split, is_hard, model, model_label, category)

@@ -239,3 +239,7 @@ order by judge_config <> $main, judge_config, is_own_hard, is_hard, split,
     -- Values that differ only by rounding are a tie.
     round(avg(mean_score) over (partition by judge_config, split, ranked.label), 9) desc nulls last,
     label, rank nulls last, model;
+
+-- name: last_run
+-- The last night, and the time of the last run.
+select max(night) as night, max(coalesce(ended_at, started_at)) as as_of from runs;

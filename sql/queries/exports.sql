@@ -16,7 +16,7 @@ with endpoints as (
 ),
 
 called as (
-    select run_id, kind, endpoint.label as label, endpoint.name as name from endpoints
+    select run_id, kind, endpoint.label, endpoint.name from endpoints
 ),
 
 model_names as (

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cache, cached_property
 from operator import itemgetter
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import sql
 from tasks.benchmarks.base import Benchmark
@@ -121,10 +121,11 @@ def with_values(shown: Sequence[Column], rows: Rows) -> list[Column]:
 
 
 def small_notes(shown: Sequence[Column], rows: Rows) -> list[str]:
-    """Return a note that explains the mark for few tasks, if any value has this mark."""
+    """Return a note that explains the mark for few tasks, if any value of these rows has this mark."""
     from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
 
-    if not any(row.get(column.few) for column in with_values(shown, rows) if column.few for row in rows):
+    marked = [column for column in shown if column.few]
+    if not any(row.get(column.few) and row.get(column.name) is not None for column in marked for row in rows):
         return []
     return [
         f"{SMALL_MARK} Few tasks: fewer than {SMALL}, or fewer than {FEW_OTHERS} that differ; the interval may be too "
@@ -192,6 +193,12 @@ class Chart:
         return {**self.how, "kind": self.kind, "rows": rows}
 
     @property
+    def has_marks(self) -> bool:
+        """True if a dot is hollow, or a cell has an asterisk."""
+        columns = [self.how[option] for option in ("hollow", "marked") if self.how.get(option)]
+        return any(row.get(column) for column in columns for row in self.rows)
+
+    @property
     def is_blank(self) -> bool:
         """True if an axis has no value, so that the chart is not drawn."""
         shown = [self.how[axis] for axis in ("value", "x", "y") if axis in self.how]
@@ -240,6 +247,7 @@ class Figure:
         listed: selects the rows of the table, which is for reading: by default those on full splits; the CSV has all.
         heading: a line above the table in a terminal that says what the current rows are about.
         notes: sentences about the current rows, below the charts.
+        mark_note: what a hollow dot or an asterisk in a chart means; a note below charts that have one.
         measured: values that `prbench aggregate` computes; a note says so if a row lacks them all.
         breakdown: the kind of label that it is about; the figure is left out if the data has no such label.
         reach: what it covers: `tasks`, the tasks of the report; `pooled`, all tasks, so a report of some splits leaves
@@ -262,6 +270,7 @@ class Figure:
     listed: Callable[[Rows], Rows] = on_full_splits
     heading: Callable[[Rows], str] | None = None
     notes: Callable[[Rows], Sequence[str]] | None = None
+    mark_note: str = ""
     measured: tuple[str, ...] = ()
     breakdown: str = ""
     reach: Literal["tasks", "pooled", "warehouse"] = "tasks"
@@ -281,11 +290,15 @@ class Figure:
         declared = (self.charts,) if callable(self.charts) else self.charts
         return [chart for charts in declared for chart in charts(rows)]
 
-    def notes_on(self, rows: Rows) -> list[str]:
-        """Return sentences about these rows."""
+    def notes_on(self, rows: Rows, shown: Rows | None = None) -> list[str]:
+        """Return sentences about these rows; `shown` are those in the table, if not all."""
         is_missing = self.measured and any(all(row[name] is None for name in self.measured) for row in rows)
         missing = ["Some figures are missing; `prbench aggregate` computes them."] if is_missing else []
-        return [*(self.notes(rows) if self.notes and rows else ()), *missing, *small_notes(self.columns, rows)]
+        return [
+            *(self.notes(rows) if self.notes and rows else ()),
+            *missing,
+            *small_notes(self.columns, rows if shown is None else shown),
+        ]
 
     def of_job(self, job: Job, **given: Any) -> list[dict[str, Any]]:
         """Return the rows of a figure that is computed from the job alone, without published data."""
@@ -307,6 +320,11 @@ class Breakdown:
     of_criteria: bool = False
 
 
+Group = Literal["Results", "Tasks and verdicts", "Judges", "Data"]
+GROUPS: tuple[Group, ...] = get_args(Group)
+"""The groups of pages in the navigation, in their order."""
+
+
 @dataclass(frozen=True)
 class Page:
     """A page: its file's name, its title, one sentence about its subject, and its figures.
@@ -314,7 +332,8 @@ class Page:
     `n_chosen` is the number of models that the charts show at first, on pages where all models would be too many to
     tell apart. `template` is for a page with more content than its figures; `has_judge` is false for a page without a
     choice of judges. `needs` is a table: the page is left out if the benchmark has no rows in it. `own` makes a figure
-    for each kind of label that only this benchmark has; these figures come last.
+    for each kind of label that only this benchmark has; these figures come last. `group` is its group in the
+    navigation.
     """
 
     name: str
@@ -326,6 +345,7 @@ class Page:
     has_judge: bool = True
     needs: str = ""
     own: Callable[[Breakdown], Figure] | None = None
+    group: Group = "Results"
 
 
 def score_word(score_name: str) -> str:

@@ -98,19 +98,28 @@ def _rendered(page: Page, scope: Scope, site: Site, common: Mapping[str, Any], r
 
 def _common(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page]) -> Mapping[str, Any]:
     """Return the values that every page shows; `orders` maps a judge configuration to its models, the best first."""
-    as_of = scope.reader.value("select max(coalesce(ended_at, started_at)) from runs")
-    state = f" State of {as_of.astimezone(UTC):%Y-%m-%d %H:%M} UTC." if as_of else ""
+    state = state_of(scope.reader)
     narrowed = f", only {scope.narrowed_to}" if scope.narrowed_to else ""
     return {
         "heading": scope.benchmark.title,
         "pages": (*pages, *NAVIGATED, COMPARE),
+        "as_of": state,
         "models": [entry["entry"] for entry in scope.entries],
         "judge_configs": [each["judge_config"] for each in scope.judge_configs],
         "main": scope.main,
         "orders": {each.judge_config: each.order for each in ranked},
         "has_others": len(benchmarks_of(scope.reader, scope.benchmark.name)) > 1,
-        "footer": f"Data set {scope.revision}{narrowed}.{state}",
+        "footer": f"Data set {scope.revision}{narrowed}. {state}",
     }
+
+
+def state_of(reader: Reader) -> str:
+    """Return a sentence on the time of the shown data: of the last night, and of the last run; empty without a run."""
+    (row,) = reader.rows(filled("overview/last_run", {}))
+    if row["as_of"] is None:
+        return ""
+    as_of = f"{row['as_of'].astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return f"Last night {row['night']}, last run {as_of}." if row["night"] else f"Last run {as_of}."
 
 
 def served_page(page: Page, benchmark: Benchmark, folder: Path, pages: tuple[Page, ...], **values: Any) -> str:

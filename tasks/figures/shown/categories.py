@@ -70,9 +70,7 @@ def own_breakdown(breakdown: Breakdown, name: str = "", label: str = "") -> Figu
     return Figure(
         name or f"breakdown_{breakdown.kind}",
         breakdown.title,
-        f"Mean {over} with each label, the easiest first; a task or criterion with several labels counts under each. A "
-        "hollow dot or an asterisk marks a mean on fewer than 50 tasks, or with fewer than 10 that differ from the "
-        "most common value: its interval may cover less than 95 %.",
+        f"Mean {over} with each label, the easiest first; a task or criterion with several labels counts under each.",
         "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
         "hidden_ci_high n_tasks n_tasks_wanted coverage",
         _fitting,
@@ -80,6 +78,8 @@ def own_breakdown(breakdown: Breakdown, name: str = "", label: str = "") -> Figu
         essential="rank model mean_score ci_low n_tasks coverage",
         boards="judge_config split label",
         query="leaderboard",
+        mark_note="A hollow dot or an asterisk marks a mean on fewer than 50 tasks, or with fewer than 10 that differ "
+        "from the most common value: its interval may cover less than 95 %.",
         breakdown=breakdown.kind,
         given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
     )
@@ -87,16 +87,16 @@ def own_breakdown(breakdown: Breakdown, name: str = "", label: str = "") -> Figu
 
 FAILURES = Figure(
     "failures",
-    "Failures",
-    "A criterion with a positive weight fails if it is not met at all, one with a negative weight if it is fully met. "
-    "The first map shows the share of a category's decided criteria that fail, the second each category's share of all "
-    "failures of the model.",
+    "Criteria not met",
+    "A criterion with a positive weight counts here if it is not met at all, one with a negative weight (a mistake) if "
+    "it is fully met. The first map shows the share of a category's decided criteria that count, the second each "
+    "category's share of all such criteria of the model.",
     "judge_config split label model failure_rate failure_share; Criteria: n_failed n_decided",
     tuple(
         charts.heat("split", what, x="model", y="label", value=value, least=(0, 0), tips="n_failed n_decided")
-        for value, what in (("failure_rate", "Failure rate"), ("failure_share", "Share of all failures"))
+        for value, what in (("failure_rate", "Criteria not met"), ("failure_share", "Share of all that are not met"))
     ),
-    headings={"label": "Category"},
+    headings={"label": "Category", "n_failed": "Not met"},
     breakdown="category",
     essential="model failure_rate failure_share n_failed n_decided",
     boards="judge_config split label",

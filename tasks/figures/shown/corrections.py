@@ -68,6 +68,7 @@ CASCADES = Page(
     ),
     has_judge=False,
     needs="cascade_rules",
+    group="Judges",
 )  # fmt: skip
 
 
@@ -231,4 +232,5 @@ DEBIASED = Page(
         ),
     ),
     needs="debiased_scores",
+    group="Judges",
 )  # fmt: skip

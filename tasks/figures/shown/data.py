@@ -94,16 +94,18 @@ DATA = Page(
         *(own_counts(*each) for each in _DISTRIBUTIONS),
     ),
     own=own_counts,
+    group="Data",
 )  # fmt: skip
 
 
 _PAIR = "kind annotator compared_with label"
 _TRUST = (
-    "Lines are 95 % intervals, none where fewer than 5 tasks differ. A hollow dot rests on fewer than 50 tasks. "
+    "Lines are 95 % intervals, none where fewer than 5 tasks differ. "
     "Agreement with released labels shows how far annotated labels can be trusted for tasks without released ones."
 )
 
 
+_FEW_TASKS = "A hollow dot rests on fewer than 50 tasks."
 _MEASURES = "precision± recall± f1± jaccard± n_annotated n_compared_with n_both n_tasks"
 
 
@@ -133,6 +135,7 @@ ANNOTATIONS = Page(
             headings={"kind": "Kind of label", "label": "Average"},
             query="annotations/agreement",
             given={"is_average": True},
+            mark_note=_FEW_TASKS,
             essential="annotator compared_with f1 n_both n_tasks",
             boards="kind label",
         ),
@@ -145,12 +148,14 @@ ANNOTATIONS = Page(
             headings={"kind": "Kind of label", "label": "Label"},
             query="annotations/agreement",
             given={"is_average": False},
+            mark_note=_FEW_TASKS,
             essential="annotator compared_with f1 n_both n_tasks",
             boards="kind label",
         ),
     ),
     has_judge=False,
     needs="task_annotations",
+    group="Data",
 )
 
 
@@ -159,7 +164,7 @@ _AGREEMENT = Figure(
     "Agreement of people with criteria",
     "The share of criteria that people call well-constructed, accurate and relevant to the task, estimated for all "
     "criteria that the samples were drawn from: a criterion counts by one over its probability of being sampled, and "
-    "with several reviewers by the share of them who agree. A hollow dot is based on few tasks.",
+    "with several reviewers by the share of them who agree.",
     "breakdown label agreeing_share is_small ci~ unweighted_share n_criteria n_reviews n_tasks n_population",
     charts.intervals(
         "breakdown", rows=lambda rows: [row for row in rows if row["population_id"] == rows[0]["population_id"]],
@@ -167,6 +172,7 @@ _AGREEMENT = Figure(
     ),
     headings={"ci": ("share", "95 % interval")},
     empty="No person has reviewed a sampled criterion. prbench export review writes a sheet.",
+    mark_note="A hollow dot is based on few tasks.",
     measured=("is_small",),
     essential="label agreeing_share ci_low n_criteria n_reviews n_tasks",
     boards="breakdown",
@@ -200,7 +206,7 @@ _PREDICTIONS = Figure(
     "What checks predict",
     "How often graders disagree on criteria that fail a check, minus how often on those that pass it; the same for "
     "people who disagree with a criterion. An AUC of 0.5 is chance. Lines are 95 % intervals over tasks, each by "
-    "itself: of many checks some exclude 0 by chance. A hollow dot is based on few tasks or few criteria.",
+    "itself: of many checks some exclude 0 by chance.",
     "outcome reviewer review_check failing_rate passing_rate difference is_small difference_ci~ odds_ratio± auc± "
     "n_criteria n_failing n_tasks",
     charts.intervals(
@@ -208,6 +214,7 @@ _PREDICTIONS = Figure(
         is_sorted=True, least=(0, 0),
     ),
     headings={"outcome": "Disagreement of"},
+    mark_note="A hollow dot is based on few tasks or few criteria.",
     query="from presented_review_predictions order by outcome, reviewer, auc desc nulls last, review_check",
     measured=("is_small",),
     essential="reviewer review_check failing_rate passing_rate difference difference_ci_low",
@@ -241,4 +248,5 @@ REVIEWS = Page(
     pooled(_AGREEMENT, _REVIEWERS, _CHECKS, _PREDICTIONS, _OBJECTIONS),
     has_judge=False,
     needs="criterion_reviews",
+    group="Data",
 )

@@ -133,12 +133,13 @@ _CONFUSION = Figure(
 _BREAKDOWNS = Figure(
     "judge_breakdowns",
     "Agreement by label",
-    "Kappa of the same graders for one label at a time. A hollow dot is based on fewer than 50 criteria.",
+    "Kappa of the same graders for one label at a time.",
     f"{_PAIR} breakdown label {_MEASURES}",
     charts.intervals(
         "breakdown", rows=_first_pairs, label="label", value="kappa", is_sorted=True, name="pair", hollow="is_few",
         least=(0, 1),
     ),
+    mark_note="A hollow dot is based on fewer than 50 criteria.",
     essential="label kappa n n_tasks",
     boards="grader_a grader_b breakdown",
 )  # fmt: skip
@@ -280,4 +281,5 @@ JUDGES = Page(
     (*pooled(_AGREEMENT, _VARIANTS, _CONFUSION, _BREAKDOWNS, _RELIABILITY, _CALIBRATION, _DIAGRAM, _NEIGHBOURS,
              _LENIENCY), _FAVOURS, DECISIONS, _DRIFT, _FAILURES),
     has_judge=False,
+    group="Judges",
 )  # fmt: skip

@@ -138,7 +138,7 @@ LENGTHS = Page(
             "length_fifths",
             "Score by length within a model",
             "Each model's responses in five parts of equal size, the shortest first: the mean $score of a part minus "
-            "the mean of all its responses. An asterisk marks a part with responses to fewer than 50 tasks.",
+            "the mean of all its responses.",
             "judge_config split model fifth min_chars_alnum max_chars_alnum mean_value own_mean difference "
             "n_responses n_tasks",
             charts.heat(
@@ -146,6 +146,7 @@ LENGTHS = Page(
                 across=True, tips="mean_value n_responses max_chars_alnum",
             ),
             headings={"own_mean": "Model's mean"},
+            mark_note="An asterisk marks a part with responses to fewer than 50 tasks.",
             essential="model fifth mean_value difference n_responses n_tasks",
         ),
         COSTS,

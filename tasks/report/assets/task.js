@@ -12,8 +12,9 @@ const letter = (side) => make("strong", {}, side.name);
 const responses = {
   drawConversation({ conversation, is_sent: isSent }) {
     const note = isSent ? "" : para("empty", "As the data gives it; it is not assembled yet.");
-    byId("conversation").replaceChildren(note, ...conversation.map(({ role, content }) =>
-      make("article", { class: `turn ${role}` }, make("h3", {}, role), scrolling("div", "exact", content))));
+    byId("conversation").replaceChildren(note, ...conversation.map(({ role, content, html }) =>
+      make("article", { class: `turn ${role}` }, make("h3", {}, role),
+        html === undefined ? scrolling("div", "exact", content) : this.text({ text: content, html }))));
   },
 
   draw(sides) {
@@ -234,7 +235,10 @@ const page = {
     byId("compare").addEventListener("change", ({ target: { name, value } }) => {
       const [key, trial] = value.split(" ");
       if (name) this.go({ [name]: key, [`t${name}`]: trial, criterion: "" });
-      else responses.draw(this.shown.sides);
+      else {
+        responses.drawConversation(this.shown.task);
+        responses.draw(this.shown.sides);
+      }
     });
     byId("narrow").addEventListener("change", ({ target }) => this.go({ show: target.value, criterion: "" }));
     addEventListener("hashchange", () => prbench.draw((isCurrent) => this.draw(isCurrent)));

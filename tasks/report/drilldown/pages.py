@@ -12,6 +12,7 @@ from typing import Any
 from tasks.figures.figure import Page
 from tasks.figures.scope import Scope, task_key
 from tasks.report.drilldown.blocks import STATUSES, Block, Row, Subjects, subjects_of, write_blocks, write_data
+from tasks.report.drilldown.markdown import as_html
 from tasks.report.rendering.site import Site, render
 from tasks.rules.identity import IMPORTED
 from tasks.rules.text.characters import visible
@@ -23,12 +24,14 @@ TASKS = Page(
     "Tasks",
     "Every task with the score of each model. A task's page has its conversation, the responses, and every verdict.",
     template="list.html",
+    group="Tasks and verdicts",
 )
 VERDICTS = Page(
     "verdicts",
     "Verdicts",
     "Every verdict on the chosen models: which judge decided what on which criterion, and which verdicts failed.",
     template="list.html",
+    group="Tasks and verdicts",
 )
 TASK = Page(
     "task", "Task", "The conversation, the responses, and every judge's verdicts on them.", template="task.html"
@@ -54,6 +57,10 @@ def write_drilldown(scope: Scope, site: Site, common: Mapping[str, Any], also: S
         task_id: dict(zip(("conversation", "criteria", "is_sent"), map(json.loads, members), strict=True))
         for task_id, *members in subjects.rows("drilldown/rubrics")
     }
+    for rubric in rubrics.values():
+        for turn in rubric["conversation"]:
+            if turn["role"] == "assistant":  # an earlier response, so it is Markdown like the others
+                turn["html"] = as_html(turn["content"])
     tasks = scope.rows("drilldown/tasks", {"n_characters": 200})
     _write_lists(subjects, tasks, {task["task_id"]: rubrics[task["task_id"]] for task in tasks}, site)
     for page in (TASK, TASKS, VERDICTS):

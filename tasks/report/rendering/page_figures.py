@@ -8,7 +8,19 @@ from string import Template
 from markupsafe import Markup, escape
 
 from tasks.benchmarks.base import Benchmark
-from tasks.figures.figure import Chart, Column, Figure, Page, Row, Rows, cell, is_number, with_values, words
+from tasks.figures.figure import (
+    Chart,
+    Column,
+    Figure,
+    Page,
+    Row,
+    Rows,
+    cell,
+    is_number,
+    small_notes,
+    with_values,
+    words,
+)
 from tasks.figures.rendering import as_csv
 from tasks.figures.scope import Scope, task_address
 from tasks.report.rendering.site import Site, dated
@@ -33,7 +45,7 @@ def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
             upper.append(_HEADING.format(group_id, "center", "colgroup", 1, len(mine), visible(group)))
         for column in mine:
             own_id, alignment = f"{name}-{column.name}", "right" if is_number(column, rows) else "left"
-            heading = _HEADING.format(own_id, alignment, "col", 1 if group else n_headings, 1, visible(column.title))
+            heading = _HEADING.format(own_id, alignment, "col", 1 if group else n_headings, 1, dated(column.title))
             (lower if group else upper).append(heading)
             headings = escape(f"{group_id} {own_id}" if group else own_id)
             begun.append((column, f'<td headers="{headings}" class="{alignment}">'))
@@ -63,7 +75,7 @@ def _shown(column: Column, row: Row) -> str:
 class PageFigure:
     """A figure on a page: its explanation, the SQL that was run, its charts, its table.
 
-    `query` is empty if the figure is left out.
+    `query` is empty if the figure is left out. `table_notes` explain marks in the table, which may be folded.
     """
 
     figure: Figure
@@ -74,6 +86,7 @@ class PageFigure:
     notes: Sequence[str]
     n_listed: int
     table: Markup
+    table_notes: Sequence[str]
 
 
 def figures_of(page: Page, scope: Scope, site: Site) -> list[PageFigure]:
@@ -108,6 +121,8 @@ def page_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
     drawn = figure.drawn(rows)
     blank = [chart.title or figure.title for chart in drawn if chart.is_blank]
     notes = [*shown.notes, *([f"Not drawn, because no value is known: {', '.join(blank)}."] if blank else [])]
+    if figure.mark_note and any(chart.has_marks for chart in drawn):
+        notes.append(figure.mark_note)
     if rows and figure.breakdown in scope.annotated:
         notes.append(scope.annotated[figure.breakdown])
     if scope.narrowed_to and figure.reach == "warehouse":
@@ -124,4 +139,6 @@ def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:
         says += f" See {source}."
     listed = figure.listed(rows)
     shown = table(figure.name, figure.columns, listed) if rows else Markup("")
-    return PageFigure(figure, says, "", len(listed), [], figure.notes_on(rows), len(listed), shown)
+    table_notes = small_notes(figure.columns, listed)
+    notes = [note for note in figure.notes_on(rows, listed) if note not in table_notes]
+    return PageFigure(figure, says, "", len(listed), [], notes, len(listed), shown, table_notes)

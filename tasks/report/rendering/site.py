@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from tasks.figures.figure import Page
+from tasks.figures.figure import GROUPS, Page
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.characters import HIDDEN_IN_SCRIPTS, visible, with_visible_texts
 from tasks.rules.text.numbers import counted
@@ -225,6 +225,7 @@ def templates() -> Environment:
     environment.filters["dated"] = dated
     environment.policies["json.dumps_function"] = _json
     environment.globals["counted"] = counted
+    environment.globals["grouped_pages"] = grouped_pages
     environment.globals["hidden_characters"] = HIDDEN_IN_SCRIPTS
     return environment
 
@@ -236,6 +237,12 @@ def _shown(value: Any) -> Any:
 
 def _json(value: Any, **_: Any) -> str:
     return json.dumps(with_visible_texts(value), separators=(",", ":"), default=str)
+
+
+def grouped_pages(pages: Sequence[Page]) -> list[tuple[str, list[Page]]]:
+    """Return the groups of the navigation that have pages, with these."""
+    groups = [(group, [page for page in pages if page.group == group]) for group in GROUPS]
+    return [(group, members) for group, members in groups if members]
 
 
 def dated(text: str) -> Markup:

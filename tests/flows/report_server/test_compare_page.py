@@ -108,7 +108,7 @@ def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Read
 
     columns = as_text(DIFF.columns, rows)
     assert [[column.cells[0] for column in columns if not column.is_absent]] == cells(difference)
-    assert [*DIFF.notes_on(rows)] == [*difference.notes]
+    assert [*DIFF.notes_on(rows)] == [*difference.notes, *difference.table_notes]
     assert "No interval and no test: fewer than 5 tasks differ." in difference.notes
 
 

@@ -107,6 +107,18 @@ def test_the_response_is_set_as_markdown_or_shown_word_for_word(visit: Visit, he
     assert response["text"] == visit.page.locator("#responses .exact").text_content()
 
 
+def test_assistant_turns_are_set_as_markdown_and_user_turns_word_for_word(visit: Visit, held: Row) -> None:
+    task = held["index"]["tasks"][0]
+    visit.open(f"task.html#task={task['task_id']}")
+    assistant = visit.page.locator("#conversation .turn.assistant").first
+    user = visit.page.locator("#conversation .turn.user").first
+
+    assert assistant.locator(".markdown strong").count() == 1
+    assert user.locator(".exact").count() == 1
+    visit.page.locator("#as-text").check()
+    assert (assistant.locator(".exact").text_content() or "").startswith("**")
+
+
 def _flips(held: Row, task: dict[str, Any], one: str, other: str) -> dict[tuple[int, str], tuple[str, str]]:
     """The differing verdicts of both sides' first trials, by criterion position and judge configuration."""
     first, second = (

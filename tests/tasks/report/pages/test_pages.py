@@ -40,6 +40,50 @@ _INK = "getComputedStyle(document.querySelector('.chart svg text')).fill"
 _CHARTS = "document.querySelectorAll('.plot:not([hidden]) .chart').length"
 
 
+_LINKS_ON_SCREEN = """
+    [...document.querySelectorAll('.group')].map((group) => [...group.querySelectorAll('a')]
+      .filter((link) => link.getBoundingClientRect().right <= innerWidth).map((link) => link.textContent))
+"""
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_pages_are_in_groups_whose_first_ones_are_on_screen(
+    browser: Browser, world_site: Path, size: tuple[int, int]
+) -> None:
+    with visiting(browser, world_site, size) as visit:
+        visit.open("index.html")
+        groups = visit.page.locator(".group strong").all_inner_texts()
+        results, *others = visit.value(_LINKS_ON_SCREEN)
+
+        assert groups == ["Results", "Tasks and verdicts", "Judges", "Data"]
+        assert results[:3] == ["Overview", "Categories", "Capabilities"]
+        assert others == [
+            ["Tasks", "Verdicts"],
+            ["Judges", "Debiased scores", "Cascades"],
+            ["Data", "Annotations", "Reviews"],
+        ]
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_the_first_screen_says_of_when_the_report_is(browser: Browser, world_site: Path, size: tuple[int, int]) -> None:
+    with visiting(browser, world_site, size) as visit:
+        visit.open("index.html")
+        as_of = visit.page.locator(".as-of")
+        box = as_of.bounding_box()
+
+        assert re.fullmatch(r"Last night \d{4}-\d\d-\d\d, last run \d{4}-\d\d-\d\d \d\d:\d\d UTC\.", as_of.inner_text())
+        assert box is not None
+        assert 0 <= box["y"] < size[1] / 4
+
+
+def test_headings_of_the_ranking_are_drawn_and_not_written_out(browser: Browser, world_site: Path) -> None:
+    with visiting(browser, world_site) as visit:
+        visit.open("index.html")
+
+        assert visit.page.locator(".boards thead svg").count() > 0
+        assert "<svg" not in visit.page.locator(".boards").first.inner_text()
+
+
 @pytest.mark.parametrize("page", [*product(["world_site"], NAMES), *product(["research_site"], OTHERS)], ids=":".join)
 def test_a_page_works_alone_and_keeps_nobody_out(browser: Browser, request: Any, page: tuple[str, str]) -> None:
     site, name = page

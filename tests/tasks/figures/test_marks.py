@@ -1,0 +1,41 @@
+"""Notes on the marks for few tasks: only where a value or a dot has one."""
+
+from tasks.figures import charts
+from tasks.figures.figure import Column, Figure
+
+FEW = (Column("model", "Model"), Column("mean_score", "Score", "score", few="is_small"))
+FIGURE = Figure("scores", "Scores", "", FEW, charts.intervals(value="mean_score", label="model", hollow="is_small"))
+
+
+def row(model: str, value: float | None, *, is_small: bool, is_hard: bool = False) -> dict[str, object]:
+    values = {"mean_score": value, "ci_low": 0.1, "ci_high": 0.9}
+    return {"model": model, "is_small": is_small, "is_hard": is_hard, **values}
+
+
+def test_a_note_explains_an_asterisk_in_the_table() -> None:
+    rows = [row("a", 0.5, is_small=True), row("b", 0.4, is_small=False)]
+
+    (note,) = FIGURE.notes_on(rows)
+    assert note.startswith("* Few tasks")
+
+
+def test_no_note_explains_an_asterisk_that_no_value_has() -> None:
+    without_mark = [row("a", 0.5, is_small=False)]
+    without_value = [row("a", None, is_small=True)]
+
+    assert FIGURE.notes_on(without_mark) == []
+    assert FIGURE.notes_on(without_value) == []
+
+
+def test_no_note_explains_an_asterisk_of_a_row_that_the_table_leaves_out() -> None:
+    rows = [row("a", 0.5, is_small=False), row("b", 0.4, is_small=True, is_hard=True)]
+
+    assert FIGURE.notes_on(rows, FIGURE.listed(rows)) == []
+
+
+def test_a_chart_has_marks_if_one_of_its_dots_is_hollow() -> None:
+    (plain,) = FIGURE.drawn([row("a", 0.5, is_small=False)])
+    (marked,) = FIGURE.drawn([row("a", 0.5, is_small=False), row("b", 0.4, is_small=True)])
+
+    assert not plain.has_marks
+    assert marked.has_marks
