@@ -94,7 +94,7 @@ def nightly(context: Context, fail_if: str | None, summary: TextIO | None) -> in
       prbench nightly --stop-at 06:30
       prbench nightly --fail-if worse --summary "$GITHUB_STEP_SUMMARY"
     """
-    with summarised(summary, "prbench nightly"), context.working():
+    with context.working(), summarised(summary, "prbench nightly"):
         from flows.nightly import alert_refused, run_night
         from flows.run.config import refuse_unknown_names
         from tasks.rules.errors import PipelineError

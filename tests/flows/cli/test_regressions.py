@@ -63,7 +63,7 @@ def test_without_the_option_a_worse_model_is_no_failure(folder: Path, capsys: Pr
 @pytest.mark.parametrize(("names", "options", "reason"), [
     (("baseline", "few"), (), "exit code 1 (not compared): few and baseline on finance: 4 tasks, too few for a test"),
     (("baseline", "worse"), ("--judge", "another"), "prbench: --judge another"),
-    (("baseline", "nobody"), (), "prbench: baseline and nobody: each must be a model"),
+    (("baseline", "nobody"), (), "prbench: nobody: no model"),
 ])  # fmt: skip
 def test_nothing_to_compare_is_never_exit_code_0(
     folder: Path, capsys: Printed, names: tuple[str, ...], options: tuple[str, ...], reason: str
@@ -95,7 +95,7 @@ def test_the_summary_is_appended_with_the_conclusion_and_a_table(folder: Path, c
     assert row.startswith("| baseline → a\\|b | finance | a-judge | 0.")
     assert row.endswith(" | &lt; 0.001 | 40 of 40 |")
     assert "few and baseline on finance: 4 tasks, too few for a test" in second
-    assert "Failed: baseline and nobody: each must be a model" in third
+    assert "Failed: nobody: no model" in third
 
 
 @pytest.mark.parametrize(("options", "reason"), [
