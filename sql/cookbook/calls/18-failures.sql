@@ -8,9 +8,10 @@ with judge as (
     where is_main
 )
 
-select model, vintage, judge, split, category, n_failed, n_decided,
+select model, vintage, judge, split, category,
     round(failure_rate, 3) as failure_rate,
-    round(failure_share, 3) as failure_share
+    round(failure_share, 3) as failure_share,
+    n_failed, n_decided
 from failure_rates
 natural join judge
 where is_latest and not is_own_hard

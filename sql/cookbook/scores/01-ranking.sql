@@ -9,14 +9,14 @@ with judge as (
 
 select benchmark, split, judge, vintage,
     latest_rank as rank,
-    latest_rank_low || ' to ' || latest_rank_high as possible_ranks,
     model,
     round(mean_score, 3) as score,
     round(ci_low, 3) as ci_low,
     round(ci_high, 3) as ci_high,
+    round(coverage, 3) as coverage,
+    latest_rank_low || ' to ' || latest_rank_high as possible_ranks,
     round(raw_mean_score, 3) as before_clipping,
-    n_tasks, n_tasks_full, n_tasks_wanted,
-    round(coverage, 3) as coverage
+    n_tasks, n_tasks_full, n_tasks_wanted
 from leaderboard
 natural join judge
 where is_primary and is_latest

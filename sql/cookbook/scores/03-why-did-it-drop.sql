@@ -22,12 +22,11 @@ ends as (
 ),
 
 decided as (
-    select benchmark, dataset_revision, judge, model, model_config_hash, vintage, task_id, splits,
-        criterion_id, title, category, weight,
+    select benchmark, dataset_revision, judge, model, model_config_hash, vintage, task_id,
+        latest_splits, criterion_id, title, category, weight,
         avg(value) as met_share
     from verdict_details
     natural join judge
-    where is_latest
     group by all
     having count(value) > 0
 )
@@ -51,9 +50,10 @@ inner join decided as last_decided
 inner join tasks using (benchmark, dataset_revision, task_id)
 where ends.first_model = first_decided.model
     and ends.first_config = first_decided.model_config_hash
-    and list_contains(first_decided.splits, ends.split)
+    and list_contains(first_decided.latest_splits, ends.split)
     and ends.last_model = last_decided.model
     and ends.last_config = last_decided.model_config_hash
+    and list_contains(last_decided.latest_splits, ends.split)
     and effect < 0
 order by effect, ends.split, task_id, criterion_id
 limit 20

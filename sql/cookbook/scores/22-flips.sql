@@ -11,17 +11,19 @@ with judge as (
 nights as (
     -- The two nights: the current one and the one before. For others, select
     -- their labels here.
-    select distinct benchmark, dataset_revision, model, model_config_hash,
+    select benchmark, dataset_revision, model, model_config_hash,
         previous_vintage as first_night,
-        vintage as second_night
+        vintage as second_night,
+        list(split) as splits
     from score_history
     natural join judge
     where is_primary and is_latest and previous_vintage is not null
+    group by all
 ),
 
 details as (
-    select benchmark, dataset_revision, model, model_config_hash, vintage, judge, task_id, trial,
-        criterion_id, title, category, weight, status, value, explanation
+    select benchmark, dataset_revision, model, model_config_hash, vintage, judge, task_id, splits,
+        trial, criterion_id, title, category, weight, status, value, explanation
     from verdict_details
     natural join judge
 )
@@ -41,6 +43,7 @@ inner join details as earlier
     )
 where nights.second_night = later.vintage
     and nights.first_night = earlier.vintage
+    and list_has_any(nights.splits, later.splits)
     and later.value <> earlier.value
 order by points, model, task_id, criterion_id, trial
 limit 50

@@ -1,21 +1,21 @@
--- One row: a task on which the vintage of a model run is the current one, and whether
--- it is also of the current configurations (`is_current`).
+-- One row: a task with a split on which the vintage of a model run is the current one
+-- (`latest_splits`), and whether it is also of the current configurations (`is_current`).
 --
--- A task of several splits follows the one with most tasks. If a label of a model or
--- judge has several configurations, the one that was used last is current: its
--- responses, or its verdicts, are the newest.
+-- Of a task in several splits, the one with most tasks determines `is_latest`. If a label
+-- of a model or judge has several configurations, the one that was used last is current:
+-- its responses, or its verdicts, are the newest.
 --
 -- built as: table
 -- depends on: intermediate.current_vintages, intermediate.judge_configs,
 --     intermediate.model_runs, intermediate.task_set_members
-with main_splits as (
-    select task_id, task_set_id
+with members as (
+    select task_id, task_set_id, split,
+        row_number() over (
+            partition by benchmark, dataset_revision, task_id
+            order by n_tasks_of_set desc, split
+        ) = 1 as is_main
     from intermediate.task_set_members
     where not is_own_hard
-    qualify row_number() over (
-        partition by benchmark, dataset_revision, task_id
-        order by n_tasks_of_set desc, split
-    ) = 1
 ),
 
 configured as (
@@ -31,8 +31,12 @@ configured as (
         using (judging_id, judge, judge_config_hash, template_hash, grading, judge_trial)
 )
 
-select current_vintages.model_run_id, main_splits.task_id, configured.is_used_last as is_current
+select current_vintages.model_run_id, members.task_id,
+    list(members.split order by members.split) as latest_splits,
+    bool_or(members.is_main) as is_latest,
+    bool_or(members.is_main and configured.is_used_last) as is_current
 from intermediate.current_vintages
-inner join main_splits using (task_set_id)
+inner join members using (task_set_id)
 inner join configured using (model_run_id)
 where current_vintages.is_latest
+group by all

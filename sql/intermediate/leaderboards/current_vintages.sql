@@ -7,26 +7,22 @@
 --
 -- built as: table
 -- depends on: intermediate.breakdown_sizes, intermediate.mean_scores, intermediate.model_runs,
---     intermediate.task_set_members, responses, stopping_scores
-with stopped_runs as (
-    select distinct benchmark, dataset_revision, model, model_config_hash, vintage
+--     intermediate.task_set_members, responses, split_members, stopping_scores
+with stopped_tasks as (
+    select distinct benchmark, dataset_revision, task_id, model, model_config_hash, vintage
     from stopping_scores
+    inner join split_members using (benchmark, dataset_revision, split)
     where n_tasks_skipped > 0
 ),
 
 left_out as (
-    select members.task_set_id, stopped_runs.model, stopped_runs.model_config_hash,
-        stopped_runs.vintage,
+    select members.task_set_id, model, model_config_hash, vintage,
         sum(members.n_criteria) as n_criteria_left_out
-    from stopped_runs
-    inner join intermediate.task_set_members as members using (benchmark, dataset_revision)
+    from stopped_tasks
+    inner join intermediate.task_set_members as members
+        using (benchmark, dataset_revision, task_id)
     anti join responses
-        on stopped_runs.benchmark = responses.benchmark
-            and stopped_runs.dataset_revision = responses.dataset_revision
-            and stopped_runs.model = responses.model
-            and stopped_runs.model_config_hash = responses.model_config_hash
-            and stopped_runs.vintage = responses.vintage
-            and members.task_id = responses.task_id
+        using (benchmark, dataset_revision, task_id, model, model_config_hash, vintage)
     group by all
 ),
 

@@ -33,8 +33,9 @@ select verdict_id, response_id,
     ),
     responses.status as response_status,
     responses.text as response_text,
-    current_tasks.is_current is not null as is_latest,
-    coalesce(current_tasks.is_current, false) as is_current, tasks.splits
+    coalesce(current_tasks.is_latest, false) as is_latest,
+    coalesce(current_tasks.is_current, false) as is_current, tasks.splits,
+    coalesce(current_tasks.latest_splits, []) as latest_splits
 from readings
 inner join responses using (response_id)
 inner join intermediate.model_runs

@@ -8,7 +8,7 @@ select scored.response_id, benchmark, dataset_revision, model_runs.judge,
     scored.task_id, scored.trial, score_name, scored.value, scored.value_lower,
     scored.value_upper, scored.coverage, scored.is_complete, scored.n_decided, scored.n_wanted,
     scored.value as mean_score,
-    all_scores.is_primary, current_tasks.is_current is not null as is_latest,
+    all_scores.is_primary, coalesce(current_tasks.is_latest, false) as is_latest,
     coalesce(current_tasks.is_current, false) as is_current
 from intermediate.response_scores as scored
 inner join intermediate.model_runs using (model_run_id)

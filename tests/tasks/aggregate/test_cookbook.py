@@ -8,7 +8,9 @@ import pytest
 
 import sql
 from sql.cookbook import recipes
-from tests.kit import aggregated, at, combined, row
+from tests.kit import Fill, admitted, aggregated, at, combined, row
+from tests.tasks.aggregate.test_current_vintages import FINANCE, LEGAL, sampled, tasks_of_both
+from tests.tasks.aggregate.test_current_vintages import NIGHT as NEXT_NIGHT
 from tests.tasks.aggregate.world import small_world
 from tests.warehouse.test_models import tables_in
 from warehouse import Reader
@@ -89,6 +91,25 @@ def test_flips_are_the_verdicts_that_changed_between_a_model_s_last_two_nights(r
     assert {flip["judge"] for flip in flips} == {"a-judge"}
     assert not [flip for flip in flips if flip["first_status"] == flip["second_status"]]
     assert len({(flip["task_id"], flip["trial"], flip["title"]) for flip in flips}) == len(flips)
+
+
+def test_a_flip_is_shown_once_though_the_nights_of_other_splits_are_others(published: Fill) -> None:
+    tasks = tasks_of_both()
+    tasks["split_members"] += admitted(["f0"], "hard")["split_members"]
+    every = [*FINANCE, *LEGAL]
+    of_second = sampled("2026-11-27", 2, every)
+    for verdict in of_second["verdicts"]:
+        verdict |= {"value": 0.0, "status": "unmet"}
+
+    reader = published(tasks, sampled("base", 1, every), of_second, sampled(NEXT_NIGHT, 3, [*FINANCE, "l0"]))
+
+    columns, rows = reader.table(RECIPES["flips"].query)
+    flips = [dict(zip(columns, each, strict=True)) for each in rows]
+    nights = {(flip["task_id"], flip["first_night"], flip["second_night"]) for flip in flips}
+    assert nights == {(task, "2026-11-27", NEXT_NIGHT) for task in FINANCE} | {
+        (task, "base", "2026-11-27") for task in LEGAL
+    }
+    assert len(flips) == len(every)
 
 
 def test_failed_requests_are_counted_by_night_and_cause(reader: Reader) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tasks.aggregate import aggregate, has_stale_measures
 from tasks.config.job import Job
-from tests.kit import EPOCH, Fill, Rows, job_on, row, values_in
+from tests.kit import EPOCH, Fill, Rows, admitted, job_on, row, values_in
 from tests.tasks.compare.comparisons import Rubrics, judged, tasks_of
 from warehouse import Reader, Warehouse
 
@@ -28,6 +28,14 @@ def sampled(
     of_response = {"vintage": vintage, "created_at": EPOCH + timedelta(days=days)}
     decisions = {task: [1.0] for task in tasks}
     return judged(decisions, model, rubrics=FINANCE | LEGAL, trial=trial, of_response=of_response, judge=judge)
+
+
+def tasks_of_both() -> Rows:
+    """The tasks of both splits."""
+    tasks = tasks_of(FINANCE | LEGAL)
+    for member in tasks["split_members"]:
+        member["split"] = "legal" if member["task_id"] in LEGAL else "finance"
+    return tasks
 
 
 def rule(min_coverage: float, wanted_trials: int = 1, **of_model: Any) -> Rows:
@@ -77,12 +85,8 @@ def test_of_vintages_with_equal_coverage_below_the_bar_the_later_is_current(publ
 
 
 def test_each_split_and_judge_has_a_current_vintage_of_its_own(published: Fill) -> None:
-    tasks = tasks_of(FINANCE | LEGAL)
-    for member in tasks["split_members"]:
-        member["split"] = "legal" if member["task_id"] in LEGAL else "finance"
-
     reader = published(
-        tasks,
+        tasks_of_both(),
         sampled("base", 1, [*FINANCE, *LEGAL]),
         sampled(NIGHT, 2, [*FINANCE, *LEGAL][:12]),
         sampled("base", 1, [*FINANCE, *LEGAL], judge="another"),
@@ -115,6 +119,45 @@ def test_tasks_that_stopping_left_out_count_as_covered(published: Fill) -> None:
 
     assert current(reader, "(from leaderboard where judge = 'a-judge')") == {"finance": NIGHT}
     assert current(reader, "(from leaderboard where judge = 'another')") == {"finance": NIGHT}
+
+
+def test_a_split_that_stopping_did_not_see_is_not_covered(published: Fill) -> None:
+    stopped = row("stopping_scores", split="finance", vintage=NIGHT, model="a", score_name="score", n_tasks_skipped=6)
+
+    reader = published(
+        tasks_of_both(),
+        sampled("base", 1, [*FINANCE, *LEGAL]),
+        sampled(NIGHT, 2, [*[*FINANCE][:4], "l0"]),
+        {"stopping_scores": [stopped]},
+    )
+
+    assert current(reader) == {"finance": NIGHT, "legal": "base"}
+
+
+def test_the_mean_over_the_task_scores_that_are_latest_on_a_split_is_that_of_its_leaderboard(
+    published: Fill,
+) -> None:
+    tasks = tasks_of_both()
+    tasks["split_members"] += admitted([*FINANCE][:3], "hard")["split_members"]
+    of_night = sampled(NIGHT, 2, [*[*FINANCE][:3], *LEGAL])
+    for verdict in of_night["verdicts"]:
+        verdict |= {"value": 0.0, "status": "unmet"}
+
+    reader = published(tasks, sampled("base", 1, [*FINANCE, *LEGAL]), of_night)
+
+    means = {}
+    for table, score in (("(from task_scores where is_primary)", "mean_score"), ("verdict_details", "value")):
+        query = (
+            f"select split, any_value(vintage), avg({score}) from (select *, unnest(latest_splits) as split from "
+            f"{table}) group by split order by split"
+        )
+        means[table] = [tuple(each.values()) for each in reader.rows(query)]
+    expected = [("finance", "base", 1.0), ("hard", NIGHT, 0.0), ("legal", NIGHT, 0.0)]
+    board = reader.rows("select split, vintage, mean_score from leaderboard where is_latest and is_primary order by 1")
+    assert [tuple(each.values()) for each in board] == expected
+    assert [*means.values()] == [expected, expected]
+    twice = "select task_id from task_scores where is_primary and is_latest group by task_id having count(*) > 1"
+    assert reader.rows(twice) == []
 
 
 def test_each_configuration_on_a_warehouse_has_a_bar_of_its_own(published: Fill) -> None:
