@@ -231,10 +231,9 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
     equal = _equal(kind, is_every=comparison.vintage == EVERY_VINTAGE)
     is_current = comparison.vintage is None and kind not in {"run", "vintage"}
     first, *others = sides.values()
-    if is_current:
+    paired = [pair for other in others for pair in _paired(kind, first, other, equal)]
+    if is_current and not _are_apart(sides.values()):
         paired = [pair for other in others for pair in _current_pairs(kind, first, other)]
-    else:
-        paired = [pair for other in others for pair in _paired(kind, first, other, equal)]
     existing = "; ".join(_existing(kind, names, of_names))
     if not paired:
         raise PipelineError("; ".join(filter(None, [_nothing(kind, sides, vintage, equal), existing])))
@@ -243,6 +242,12 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
         for name, of_name in sides.items()
     }
     return PairedRuns(kind, names, paired, expected_splits, existing)
+
+
+def _are_apart(sides: Iterable[Sequence[Side]]) -> bool:
+    """Return whether the first name has no split in common with another one; `compare` says so."""
+    first, *others = ({split for side in of_name for split in side.model_run.splits} for of_name in sides)
+    return first.isdisjoint(set().union(*others))
 
 
 def _current_pairs(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> list[ModelRunPair]:

@@ -278,6 +278,21 @@ def test_a_split_on_which_only_one_model_has_verdicts_is_named(published: Fill) 
     assert ask(reader, "a", "b").not_compared == ()
 
 
+def test_models_without_a_split_in_common_are_refused_with_that_reason(published: Fill) -> None:
+    tasks = tasks_of(RUBRICS)
+    for member in tasks["split_members"]:
+        member["split"] = "legal" if member["task_id"] == "t4" else "finance"
+    reader = published(tasks, judged({"t1": ALL_MET["t1"]}, "a"), judged({"t4": ALL_MET["t4"]}, "b"))
+
+    with pytest.raises(PipelineError, match="nothing to compare: finance: no task is complete for both a and b; a has"):
+        ask(reader, "a", "b", splits=["finance", "legal"])
+
+
+def test_a_comparison_on_hard_tasks_says_that_none_are_selected(sittings: Reader) -> None:
+    with pytest.raises(PipelineError, match="nothing to compare: no hard subset is selected yet; run `prbench select-"):
+        ask(sittings, "a", "b", is_hard=True)
+
+
 def test_of_a_model_that_was_configured_again_the_latest_responses_count(sittings: Reader) -> None:
     [difference] = ask(sittings, "a", "twice", vintage="base").differences
     assert "new" == difference.pair.sides[1].model_run.model_config_hash
