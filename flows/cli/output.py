@@ -170,7 +170,8 @@ def show_figure(figure: "Figure", rows: "FigureRows", *, title: str = "", is_wid
     names_of_boards = figure.boards.split()
     boards = [column for column in columns if column.name in names_of_boards]
     shown = columns if is_wide else [column for column in columns if column not in boards]
-    print_table(shown, boards, title=title, is_wide=is_wide)
+    # Commands without --wide show no other figure than the leaderboard.
+    print_table(shown, boards, title=title, is_wide=is_wide, wide_command="prbench leaderboard --wide")
 
 
 def print_table(
@@ -180,10 +181,12 @@ def print_table(
     title: str = "",
     is_wide: bool = False,
     most_width: int | None = None,
+    wide_command: str = "",
 ) -> None:
     """Print a table, on a terminal in its width (`tasks.console.tables.layout`); wide, it has all columns in full.
 
-    Everywhere it has at most `most_width` characters, if that is given.
+    Everywhere it has at most `most_width` characters, if that is given. `wide_command` shows the columns that do not
+    fit, where the current command has no --wide.
     """
     from rich.text import Text
 
@@ -207,9 +210,19 @@ def print_table(
             console.print(_table(table_layout, indices, has_header=number == 0))
         if table_layout.hidden:
             hidden = ", ".join(table_layout.hidden)
-            console.print(Text(f"A wider terminal (or --wide) also shows: {hidden}", style="dim"))
+            option = "--wide" if _has_wide_option() else wide_command
+            alternative = option and f" (or {option})"
+            console.print(Text(f"A wider terminal{alternative} also shows: {hidden}", style="dim"))
     lines = capture.get().removesuffix("\n").split("\n")
     console.file.write("".join(f"{line.rstrip()}\n" for line in lines))
+
+
+def _has_wide_option() -> bool:
+    """Return whether the current command has --wide; true outside of commands."""
+    current = click.get_current_context(silent=True)
+    if current is None:
+        return True
+    return any(parameter.name == "is_wide" for parameter in current.command.params)
 
 
 def _table(table_layout: "Layout", indices: Sequence[int], *, has_header: bool) -> "Table":

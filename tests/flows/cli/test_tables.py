@@ -5,9 +5,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import click
 import pytest
 from rich.cells import cell_len
 
+from flows.cli.main import cli
 from flows.cli.output import show_figure, show_table
 from tasks.figures.figure import Column, Figure
 from tasks.figures.rendering import as_text
@@ -177,3 +179,32 @@ def test_no_column_of_a_query_is_nothing(width: int, monkeypatch: Patch, capsys:
     assert max(map(cell_len, shown.splitlines())) <= width
     assert all(name in shown for name in names)
     assert (width < 200) == ("A wider terminal (or --wide) also shows: " in shown)
+
+
+@pytest.mark.parametrize(("command_name", "option"), [
+    ("leaderboard", "--wide"),
+    ("run", "prbench leaderboard --wide"),
+    ("nightly", "prbench leaderboard --wide"),
+    ("backfill", "prbench leaderboard --wide"),
+])  # fmt: skip
+def test_a_cut_board_names_an_option_that_exists(
+    command_name: str, option: str, monkeypatch: Patch, capsys: Printed
+) -> None:
+    on_terminal(monkeypatch, 80)
+    board = FIGURES["leaderboard"]
+    command = cli.commands[command_name]
+
+    with click.Context(command):
+        show_figure(board, [usual_row(board, LONG)])
+
+    assert f"A wider terminal (or {option}) also shows: " in " ".join(printed(capsys).split())
+
+
+def test_a_cut_plan_of_a_command_without_wide_names_no_option(monkeypatch: Patch, capsys: Printed) -> None:
+    on_terminal(monkeypatch, 80)
+    names = [f"column_{index}" for index in range(12)]
+
+    with click.Context(cli.commands["backfill"]):
+        show_table(names, [["x" * 40] * 12])
+
+    assert "A wider terminal also shows: " in printed(capsys)
