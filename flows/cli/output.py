@@ -3,7 +3,9 @@
 import io
 import json
 import math
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -82,6 +84,24 @@ def markdown_text(columns: Sequence[str], rows: Rows) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
+def say(text: str, *, is_error: bool = False) -> None:
+    """Print sentences to standard output or error; on a terminal, lines break between words.
+
+    Lines that are indented, such as commands and configuration, stay whole.
+    """
+    stream = sys.stderr if is_error else sys.stdout
+    if stream.isatty():
+        width = shutil.get_terminal_size().columns
+        text = "\n".join(_wrapped(line, width) for line in text.split("\n"))
+    click.echo(text, err=is_error)
+
+
+def _wrapped(line: str, width: int) -> str:
+    if line.startswith(" "):
+        return line
+    return textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+
+
 @contextmanager
 def writing_table(context: Context) -> Iterator[None]:
     """Write what is printed until the block ends to the command's file, if it has one."""
@@ -103,7 +123,7 @@ def show_nothing(context: Context, job: "Job", sentence: str) -> None:
     text = f"{sentence or 'There is nothing to show yet.'} {stored_in_words(job)}"
     if context.output is not None:
         raise UsageError(f"-o {context.output}: not written. {text}")
-    click.echo(text)
+    say(text)
 
 
 def show_json(value: Any, output: Path | None = None) -> None:
@@ -302,7 +322,7 @@ def finish(context: Context, execution: "Execution", **more: Any) -> int:
 
         lines = list(end_lines(execution))
     for line in lines:
-        click.echo(line, err=True)
+        say(line, is_error=True)
     if context.as_json:
         show_json(execution.as_json | more)
     else:
