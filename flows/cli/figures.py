@@ -12,6 +12,7 @@ from flows.cli.output import (
     markdown_text,
     put,
     put_bytes,
+    say,
     show,
     show_figure,
     show_json,
@@ -97,7 +98,7 @@ def present(
         with writing_table(context):
             _show_tables(context, figures, rows_by_part, is_all=is_all)
             for note in notes:
-                click.echo(note)
+                say(note)
     elif filled:
         _write(context, filled, job)
 
@@ -111,14 +112,14 @@ def _show_tables(
         if number and (rows or figure.empty):
             click.echo()
         if not rows and figure.empty:
-            click.echo(f"{figure.title}: {figure.empty}")
+            say(f"{figure.title}: {figure.empty}")
         listed = rows if is_all else figure.listed(rows)
         if rows and figure.heading is not None:
-            click.echo(figure.heading(rows))
+            say(figure.heading(rows))
         if listed:
             show_figure(figure, listed, title=figure.title, is_wide=context.is_wide or context.output is not None)
         for note in (note for note in dict.fromkeys(figure.notes_on(rows, listed)) if note not in shown):
-            click.echo(note)
+            say(note)
             shown.add(note)
 
 

@@ -3,7 +3,9 @@
 import io
 import json
 import math
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -82,6 +84,24 @@ def markdown_text(columns: Sequence[str], rows: Rows) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
+def say(text: str, *, is_error: bool = False) -> None:
+    """Print sentences to standard output or error; on a terminal, lines break between words.
+
+    Lines that are indented, such as commands and configuration, stay whole.
+    """
+    stream = sys.stderr if is_error else sys.stdout
+    if stream.isatty():
+        width = shutil.get_terminal_size().columns
+        text = "\n".join(_wrapped(line, width) for line in text.split("\n"))
+    click.echo(text, err=is_error)
+
+
+def _wrapped(line: str, width: int) -> str:
+    if line.startswith(" "):
+        return line
+    return textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+
+
 @contextmanager
 def writing_table(context: Context) -> Iterator[None]:
     """Write what is printed until the block ends to the command's file, if it has one."""
@@ -103,7 +123,7 @@ def show_nothing(context: Context, job: "Job", sentence: str) -> None:
     text = f"{sentence or 'There is nothing to show yet.'} {stored_in_words(job)}"
     if context.output is not None:
         raise UsageError(f"-o {context.output}: not written. {text}")
-    click.echo(text)
+    say(text)
 
 
 def show_json(value: Any, output: Path | None = None) -> None:
@@ -170,7 +190,8 @@ def show_figure(figure: "Figure", rows: "FigureRows", *, title: str = "", is_wid
     names_of_boards = figure.boards.split()
     boards = [column for column in columns if column.name in names_of_boards]
     shown = columns if is_wide else [column for column in columns if column not in boards]
-    print_table(shown, boards, title=title, is_wide=is_wide)
+    # Commands without --wide show no other figure than the leaderboard.
+    print_table(shown, boards, title=title, is_wide=is_wide, wide_command="prbench leaderboard --wide")
 
 
 def print_table(
@@ -180,10 +201,12 @@ def print_table(
     title: str = "",
     is_wide: bool = False,
     most_width: int | None = None,
+    wide_command: str = "",
 ) -> None:
     """Print a table, on a terminal in its width (`tasks.console.tables.layout`); wide, it has all columns in full.
 
-    Everywhere it has at most `most_width` characters, if that is given.
+    Everywhere it has at most `most_width` characters, if that is given. `wide_command` shows the columns that do not
+    fit, where the current command has no --wide.
     """
     from rich.text import Text
 
@@ -207,9 +230,19 @@ def print_table(
             console.print(_table(table_layout, indices, has_header=number == 0))
         if table_layout.hidden:
             hidden = ", ".join(table_layout.hidden)
-            console.print(Text(f"A wider terminal (or --wide) also shows: {hidden}", style="dim"))
+            option = "--wide" if _has_wide_option() else wide_command
+            alternative = option and f" (or {option})"
+            console.print(Text(f"A wider terminal{alternative} also shows: {hidden}", style="dim"))
     lines = capture.get().removesuffix("\n").split("\n")
     console.file.write("".join(f"{line.rstrip()}\n" for line in lines))
+
+
+def _has_wide_option() -> bool:
+    """Return whether the current command has --wide; true outside of commands."""
+    current = click.get_current_context(silent=True)
+    if current is None:
+        return True
+    return any(parameter.name == "is_wide" for parameter in current.command.params)
 
 
 def _table(table_layout: "Layout", indices: Sequence[int], *, has_header: bool) -> "Table":
@@ -289,7 +322,7 @@ def finish(context: Context, execution: "Execution", **more: Any) -> int:
 
         lines = list(end_lines(execution))
     for line in lines:
-        click.echo(line, err=True)
+        say(line, is_error=True)
     if context.as_json:
         show_json(execution.as_json | more)
     else:

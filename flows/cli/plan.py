@@ -8,7 +8,7 @@ import click
 
 from flows.cli.figures import present, show_parts
 from flows.cli.options import EVALUATED, SHOWS, Context, command
-from flows.cli.output import refuse_early, show, show_json, show_table, writing_table
+from flows.cli.output import refuse_early, say, show, show_json, show_table, writing_table
 
 if TYPE_CHECKING:
     from tasks.config.job import Job
@@ -82,16 +82,16 @@ def _show_planned(context: Context, planned: "list[Planned]", analyses: "list[Pl
         show_json(plan_as_json, context.output)
         return
     for line in lines_on_unadopted(job):
-        click.echo(line, err=True)
+        say(line, is_error=True)
     if context.file_format != "table":
         show(context, _COLUMNS, _rows([*planned, total, *analyses]))
         return
     with writing_table(context):
         show_calls(context, [*planned, total])
         for line in [*(f"A cap would be refused: {line}" for line in without_cap), *retirements]:
-            click.echo(line)
+            say(line)
         if analyses:
-            click.echo("Analyses, which have commands of their own and are not part of a run:")
+            say("Analyses, which have commands of their own and are not part of a run:")
             show_calls(context, analyses)
 
 
@@ -135,7 +135,7 @@ def show_calls(context: Context, planned: "Sequence[Planned]") -> None:
     show_table(_COLUMNS, _rows(planned), essential=_ESSENTIAL, is_wide=is_wide)
     # The lines about a judge are the same for each model.
     for line in dict.fromkeys(line for each in planned for line in _lines(each)):
-        click.echo(line)
+        say(line)
 
 
 def _rows(planned: "Sequence[Planned]") -> list[tuple[Any, ...]]:

@@ -52,10 +52,12 @@ def run(context: Context) -> int:
 
 
 def _show_board(context: Context, execution: "Execution") -> bool:
-    """Show the leaderboard after a run that may have changed it, and return whether it was shown."""
-    if context.as_json or execution.outcome in {SKIPPED, INTERRUPTED} or execution.has_nothing:
+    """Show the leaderboard after a run that may have changed it, except with `-q`; return whether it was shown."""
+    if context.as_json or execution.job.is_quiet:
         return False
-    with working("leaderboard", is_quiet=execution.job.is_quiet):
+    if execution.outcome in {SKIPPED, INTERRUPTED} or execution.has_nothing:
+        return False
+    with working("leaderboard"):
         board = leaderboard_of(execution.job, context.arguments.vintage)
     show_leaderboard(context, execution.job, board)
     return True

@@ -137,6 +137,8 @@ def test_a_run_that_stops_at_its_budget_ends_in_three_lines(command: Command, pr
     assert "of 2 USD used, and the next call, which needs up to 0." in reason
     assert "the bar is" not in stopped.stderr
     assert "hard" not in stopped.stderr
+    assert "Database: " in stopped.stdout
+    assert quiet.stdout == ""
     assert len(quiet.stderr.splitlines()) == 1
     assert quiet.stderr.startswith("exit code 4 (stopped at the budget): 0.0000 of 0.01 USD used")
 

@@ -1,14 +1,18 @@
 """Tables in terminals: the essential columns at every width, and no line that is too long."""
 
+import io
 import re
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import click
 import pytest
 from rich.cells import cell_len
 
-from flows.cli.output import show_figure, show_table
+from flows.cli.main import cli
+from flows.cli.output import say, show_figure, show_table
 from tasks.figures.figure import Column, Figure
 from tasks.figures.rendering import as_text
 from tasks.figures.shown import FIGURES
@@ -177,3 +181,73 @@ def test_no_column_of_a_query_is_nothing(width: int, monkeypatch: Patch, capsys:
     assert max(map(cell_len, shown.splitlines())) <= width
     assert all(name in shown for name in names)
     assert (width < 200) == ("A wider terminal (or --wide) also shows: " in shown)
+
+
+@pytest.mark.parametrize(("command_name", "option"), [
+    ("leaderboard", "--wide"),
+    ("run", "prbench leaderboard --wide"),
+    ("nightly", "prbench leaderboard --wide"),
+    ("backfill", "prbench leaderboard --wide"),
+])  # fmt: skip
+def test_a_cut_board_names_an_option_that_exists(
+    command_name: str, option: str, monkeypatch: Patch, capsys: Printed
+) -> None:
+    on_terminal(monkeypatch, 80)
+    board = FIGURES["leaderboard"]
+    command = cli.commands[command_name]
+
+    with click.Context(command):
+        show_figure(board, [usual_row(board, LONG)])
+
+    assert f"A wider terminal (or {option}) also shows: " in " ".join(printed(capsys).split())
+
+
+def test_a_cut_plan_of_a_command_without_wide_names_no_option(monkeypatch: Patch, capsys: Printed) -> None:
+    on_terminal(monkeypatch, 80)
+    names = [f"column_{index}" for index in range(12)]
+
+    with click.Context(cli.commands["backfill"]):
+        show_table(names, [["x" * 40] * 12])
+
+    assert "A wider terminal also shows: " in printed(capsys)
+
+
+class Terminal(io.StringIO):
+    """Standard output that is a terminal."""
+
+    def isatty(self) -> bool:
+        """Return True."""
+        return True
+
+
+def test_sentences_break_between_words_on_a_terminal(monkeypatch: Patch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "80")
+    path = f"/{'a-folder/' * 12}report"
+
+    say(f"{'several words ' * 12}at {path}")
+
+    lines = terminal.getvalue().splitlines()
+    assert lines[-1] == path
+    assert max(map(len, lines[:-1])) <= 80
+    assert " ".join(lines) == f"{'several words ' * 12}at {path}"
+
+
+def test_indented_lines_such_as_commands_stay_whole_on_a_terminal(monkeypatch: Patch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "80")
+    command = f"  prbench sql '{'column, ' * 20}'"
+
+    say(f"Next:\n{command}")
+
+    assert terminal.getvalue() == f"Next:\n{command}\n"
+
+
+def test_sentences_are_one_line_in_a_pipe(capsys: Printed) -> None:
+    sentence = "several words " * 12 + "at the end"
+
+    say(sentence)
+
+    assert printed(capsys) == f"{sentence}\n"
