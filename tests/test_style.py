@@ -13,7 +13,7 @@ from tests.kit import ROOT, tracked_files
 TOKENS = {
     "expectations": 1597,
     "flows": 17705,
-    "flows/cli": 21477,
+    "flows/cli": 21583,
     "flows/report_server": 4507,
     "flows/run": 4164,
     "sql": 2203,
@@ -43,7 +43,7 @@ TOKENS = {
     "tasks/hard_subset": 2107,
     "tasks/imports": 23624,
     "tasks/judge": 8504,
-    "tasks/llm": 37481,
+    "tasks/llm": 37568,
     "tasks/maintain": 4441,
     "tasks/measures": 5008,
     "tasks/plan": 5723,
@@ -58,10 +58,10 @@ TOKENS = {
     "tests/benchmarks": 21135,
     "tests/expectations": 1648,
     "tests/faults": 13519,
-    "tests/flows": 63357,
+    "tests/flows": 63359,
     "tests/golden": 2383,
     "tests/mutants": 2745,
-    "tests/tasks": 284102,
+    "tests/tasks": 284108,
     "tests/warehouse": 12843,
     "warehouse": 14670,
     "warehouse/samples": 26,
@@ -73,8 +73,8 @@ TOKEN_SLACK = 300
 DENSE_CODE = {
     "assignment within an expression": 197,
     "comprehension within another": 118,
-    "formatting switched off": 360,
-    "line over 100 characters": 2900,
+    "formatting switched off": 359,
+    "line over 100 characters": 2899,
     "several values in one assignment": 399,
 }
 """What makes the source hard to read at first sight -> its maximum of constructs, without tests."""

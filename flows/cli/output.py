@@ -22,6 +22,7 @@ from tasks.rules.text.characters import visible, visible_json
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from flows.cli.regressions import Gate
     from flows.execution import Execution
     from tasks.config.job import Job
     from tasks.console.tables import Layout, TableColumn
@@ -315,12 +316,18 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
     _ = job.data  # raises if it is missing
 
 
-def finish(context: Context, execution: "Execution", **more: Any) -> int:
-    """Show the result, with `more` keys in JSON, and return the exit code."""
+def finish(context: Context, execution: "Execution", gate: "Gate | None" = None, **more: Any) -> int:
+    """Show the result, with `more` keys in JSON, and return the exit code: of the run, or of the gate behind it."""
     with working("costs of the run", is_quiet=execution.job.is_quiet):
         from flows.cli.run_end import end_lines
+        from flows.run.outcomes import first_exit_code
 
-        lines = list(end_lines(execution))
+        exit_code = execution.exit_code
+        if gate is not None:
+            exit_code = first_exit_code({exit_code, gate.exit_code})
+        lines = list(end_lines(execution, is_explained=exit_code == execution.exit_code))
+        if gate is not None and gate.line and gate.exit_code == exit_code:
+            lines.append(gate.line)
     for line in lines:
         say(line, is_error=True)
     if context.as_json:
@@ -328,7 +335,7 @@ def finish(context: Context, execution: "Execution", **more: Any) -> int:
     else:
         for report in (each for each in execution.reports if each.stage in {"import", "export"}):
             report_done(context, report)
-    return execution.exit_code
+    return exit_code
 
 
 def write(context: Context, job: "Job", work: Callable[[], "list[StageReport]"]) -> int:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import click
 
-from flows.run.outcomes import BELOW_BAR, ENDINGS, FAILED, INTERRUPTED, SKIPPED, first_exit_code
+from flows.run.outcomes import BELOW_BAR, ENDINGS, FAILED, INTERRUPTED, SKIPPED
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.numbers import some
 
@@ -14,6 +14,16 @@ if TYPE_CHECKING:
     from flows.execution import Execution
 
 _NAMED = 3
+
+
+class Gate(NamedTuple):
+    """What `--fail-if` has found: an exit code, and a line with its reason; 0 and an empty line if nothing fell."""
+
+    exit_code: int
+    line: str
+
+
+_OPEN = Gate(0, "")
 
 
 @contextmanager
@@ -41,16 +51,19 @@ def conclude_diff(
 
     lower = [row["sentence"] for row in worse(rows, least)]
     missing = [*rows[0]["not_compared"], *untested(rows)]
-    return _conclude(title, [subject(rows)], rows, lower, missing, is_gate=fail_if is not None, summary=summary)
+    gate = _conclude(title, [subject(rows)], rows, lower, missing, is_gate=fail_if is not None, summary=summary)
+    if gate.line:
+        click.echo(gate.line, err=True)
+    return gate.exit_code
 
 
-def conclude_night(execution: "Execution", exit_code: int, *, fail_if: str | None, summary: TextIO | None) -> int:
-    """Write the summary of a night compared with the last one, and return the exit code.
+def gate_of_night(execution: "Execution", *, fail_if: str | None, summary: TextIO | None) -> Gate:
+    """Write the summary of a night compared with the last one, and return its gate.
 
     The night is worse if an alert says that a score fell.
     """
     if fail_if is None and summary is None:
-        return exit_code
+        return _OPEN
     from flows.nightly import comparisons
     from tasks.compare.regressions import untested
     from tasks.rules.statistics.comparison import holm
@@ -69,30 +82,33 @@ def conclude_night(execution: "Execution", exit_code: int, *, fail_if: str | Non
         missing.append(f"the night of {night} has no earlier one to compare with")
     others = [f"{alert['kind']}: {alert['line']}" for alert in execution.alerts if alert["kind"] != "score_drop"]
     title = f"{execution.job.settings.benchmark}, night {night}"
-    code = _conclude(title, others, rows, lower, missing, is_gate=fail_if is not None, summary=summary)
-    return first_exit_code({exit_code, code})
+    return _conclude(title, others, rows, lower, missing, is_gate=fail_if is not None, summary=summary)
 
 
 def _conclude(
-    title: str, lines: Sequence[str], rows: Sequence[dict[str, Any]], lower: Sequence[str], missing: Sequence[str], *,
-    is_gate: bool, summary: TextIO | None,
-) -> int:  # fmt: skip
-    """Write the summary and, for a gate, the reason of its exit code; return that code."""
+    title: str,
+    lines: Sequence[str],
+    rows: Sequence[dict[str, Any]],
+    lower: Sequence[str],
+    missing: Sequence[str],
+    *,
+    is_gate: bool,
+    summary: TextIO | None,
+) -> Gate:
+    """Write the summary, and return the gate, which is open if no exit code was requested."""
     from tasks.compare.regressions import as_markdown
 
-    code = 0
+    exit_code = 0
     conclusion = "No score is significantly worse."
     if missing:
-        code = ENDINGS[FAILED].exit_code
+        exit_code = ENDINGS[FAILED].exit_code
         conclusion = f"Not compared: {some(missing, _NAMED, '; ')}"
     elif lower:
-        code = ENDINGS[BELOW_BAR].exit_code
+        exit_code = ENDINGS[BELOW_BAR].exit_code
         conclusion = f"Worse: {some(lower, _NAMED, '; ')}"
     if summary is not None:
         summary.write(as_markdown(title, [*lines, conclusion], rows))
-    if not is_gate:
-        return 0
-    if code:
-        kind, _, reason = conclusion.partition(": ")
-        click.echo(f"exit code {code} ({kind.lower()}): {reason}", err=True)
-    return code
+    if not is_gate or exit_code == 0:
+        return _OPEN
+    kind, _, reason = conclusion.partition(": ")
+    return Gate(exit_code, f"exit code {exit_code} ({kind.lower()}): {reason}")

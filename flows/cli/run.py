@@ -10,7 +10,7 @@ from flows.cli.figures import leaderboard_of, show_leaderboard
 from flows.cli.options import CALLS, EVALUATED, RUNS, Context, command, number
 from flows.cli.output import finish, refuse_early, run_flow, show_json
 from flows.cli.plan import show_calls, show_plan
-from flows.cli.regressions import conclude_night, summarised
+from flows.cli.regressions import gate_of_night, summarised
 from flows.run.arguments import Arguments
 from flows.run.outcomes import INTERRUPTED, SKIPPED
 from tasks.console import working
@@ -110,8 +110,7 @@ def nightly(context: Context, fail_if: str | None, summary: TextIO | None) -> in
             raise
         execution = run_night(context.job, is_verbose=context.is_verbose)
     _show_board(context, execution)
-    exit_code = finish(context, execution)
-    return conclude_night(execution, exit_code, fail_if=fail_if, summary=summary)
+    return finish(context, execution, gate_of_night(execution, fail_if=fail_if, summary=summary))
 
 
 @command("split", "model", "judge", "task", "trial", "trials", "limit", "vintage", "night", *CALLS, output=RUNS)

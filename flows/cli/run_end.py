@@ -27,15 +27,16 @@ _EXPLAINED = {
 """Outcomes whose exit code is explained at the end, in a few words. A line of its own explains the others."""
 
 
-def end_lines(execution: Execution) -> Iterator[str]:
+def end_lines(execution: Execution, *, is_explained: bool = True) -> Iterator[str]:
     """Yield two or three lines: what was spent and done, what failed or is missing, and the reason for the exit code.
 
     With `-q`, and for work that no flow does, such as an import, it is only the reason for an exit code other than 0.
+    The reason is left out if not `is_explained`: then another exit code counts.
     """
     is_summed_up = bool(execution.flow) and not execution.job.is_quiet
     if is_summed_up:
         yield from _summary(execution)
-    if execution.outcome in _EXPLAINED and (is_summed_up or execution.exit_code):
+    if is_explained and execution.outcome in _EXPLAINED and (is_summed_up or execution.exit_code):
         yield f"exit code {execution.exit_code} {_reason(execution)}"
 
 

@@ -464,12 +464,16 @@ def _lost_spend(damaged: sqlite3.Connection, new: sqlite3.Connection, file: Path
 
 
 def _readable_rows(damaged: sqlite3.Connection, table: str, file: Path) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a table after their rowids; around unreadable ones, each position is tried by itself."""
+    """Yield the rows of a table after their rowids; around unreadable ones, each position is tried by itself.
+
+    So is each that a range lacks: a damaged rowid that is too large ends the range there, without an error.
+    """
     try:
         damaged.execute(f"select 1 from {table} limit 0")
     except DAMAGE:  # the schema, which locates the tables, is damaged
         return
-    last, most, n_at_once = 0, file.stat().st_size // _ENTRY_BYTES, _AT_ONCE
+    n_expected = file.stat().st_size // _ENTRY_BYTES
+    last, most, n_at_once = 0, n_expected, _AT_ONCE
     with contextlib.suppress(*DAMAGE, TypeError):  # after damage this may be any number
         most = min(100 * most, int(damaged.execute(f"select max(rowid) from {table}").fetchone()[0] or 0))
     query = f"select rowid, * from {table} where rowid between ? and ?"
@@ -480,6 +484,12 @@ def _readable_rows(damaged: sqlite3.Connection, table: str, file: Path) -> Itera
             last, n_at_once = (last + 1, 1) if n_at_once == 1 else (last, 1)
             continue
         yield from rows
+        if 1 < n_at_once != len(rows) and (rows or last < n_expected):
+            read = {row[0] for row in rows}
+            for position in range(last + 1, min(last + n_at_once, most) + 1):
+                if position not in read:
+                    with contextlib.suppress(*DAMAGE):
+                        yield from damaged.execute(query, (position, position)).fetchall()
         last, n_at_once = last + n_at_once, min(_AT_ONCE, 2 * n_at_once)
 
 

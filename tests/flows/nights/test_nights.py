@@ -82,7 +82,7 @@ def test_a_night_whose_scores_fell_fails_a_job_that_asks_for_it(nights: Nights) 
 
     assert reasons[:2] == [
         ["exit code 1 (not compared): the night of 2026-11-01 has no earlier one to compare with"],
-        [],
+        ["exit code 0 (done)"],
     ]
     assert reasons[2][0].startswith("exit code 3 (worse): fresh fell by ")
     assert titles == [f"## prbench, night 2026-11-0{day}" for day in (1, 2, 3)]

@@ -15,6 +15,7 @@ from tasks.dataset.source import with_revision
 from tasks.figures.scope import entry_key
 from tasks.report.build import build
 from tasks.report.drilldown import blocks
+from tasks.report.rendering import program
 from tasks.report.rendering.site import Site
 from tests.kit import Patch, combined
 from tests.tasks.report.drilldown.drilled import data, drill, files, held, response_rows_of, store, tiny_job
@@ -144,8 +145,8 @@ def _die(site: Site, name: str, _content: bytes) -> None:
 
 def drill_with_another_version(document: str, site: Path) -> None:
     """Build in a new process, with another version of a library: a process reads versions only once."""
-    given = blocks.version
-    blocks.version = lambda name: "99" if name == "pyromark" else given(name)
+    given = program.version
+    program.version = lambda name: "99" if name == "pyromark" else given(name)
     drill(with_revision(Job.model_validate_json(document)), site)
 
 
