@@ -49,6 +49,7 @@ os.environ["PRBENCH_PREFECT"] = "off"
 _FIRST = {f"test_{name}.py" for name in (
     "golden", "recorded_runs", "pipeline", "groups", "nights", "provider_batches", "stopping", "serve", "pages",
     "pool", "pages_in_browser", "cascades", "kills", "overview", "damage", "increments",
+    "messages", "ci", "current_vintages", "readme",
 )}  # fmt: skip
 """Files that take minutes: they start first, so that no process still runs one of them at the end."""
 _SLOW = {"browser", "prefect_api", "world_job", "hostile_job", "research_job"}

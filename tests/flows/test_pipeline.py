@@ -102,7 +102,10 @@ def test_a_stopped_run_ends_soon_and_goes_on(command: Command, provider: FaultSe
 
 @pytest.mark.parametrize(("limit", "code", "most_in_hand", "line"), [
     ("-n 256", 0, 64, "at most 64 calls at once instead of 500 (`concurrency`): this process may open only 256 files"),
-    ("-n 96", 0, 1, "at most 1 call at once instead of 500 (`concurrency`): this process may open only 96 files"),
+    pytest.param(
+        "-n 96", 0, 1, "at most 1 call at once instead of 500 (`concurrency`): this process may open only 96 files",
+        marks=pytest.mark.long,
+    ),
     ("-n 18", 1, 0, "Too many open files"),
 ])  # fmt: skip
 def test_a_run_opens_only_so_many_files(limit: str, code: int, most_in_hand: int, line: str, command: Command) -> None:

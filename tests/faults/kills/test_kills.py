@@ -100,7 +100,8 @@ class Killing:
 
 
 @pytest.mark.parametrize(("kills", "judge"), [
-    (2, {}), (2, {"kind": "decisions", "criteria_per_call": 3}), (2, {"criteria_per_call": 4}),
+    (2, {}), (2, {"criteria_per_call": 4}),
+    pytest.param(2, {"kind": "decisions", "criteria_per_call": 3}, marks=pytest.mark.long),
     pytest.param(10, {}, marks=pytest.mark.long),
 ])  # fmt: skip
 def test_a_stage_that_is_killed_again_and_again_ends_as_if_undisturbed(
