@@ -367,7 +367,7 @@ def export_inspect(context: Context, folder: Path, is_scored_only: bool) -> int:
       prbench export inspect logs/
       prbench export inspect logs/ --judge gpt-5.6-terra --split legal
       prbench export inspect logs/ --vintage all
-      prbench export inspect logs/ --scored     for `every_eval_ever convert inspect`
+      prbench export inspect logs/ --scored     for every_eval_ever
     """
     from tasks.exports.inspect_logs import export_inspect as written
 
