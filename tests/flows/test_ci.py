@@ -73,6 +73,7 @@ def test_a_pull_request_with_a_worse_candidate_fails_and_its_summary_says_why(ch
     assert "Worse: candidate is " in summary
 
 
+@pytest.mark.long
 def test_a_night_without_a_drop_succeeds_after_an_earlier_one(checkout: Command) -> None:
     checkout("nightly", "--night", "2026-01-01", "--warehouse", JOB["env"]["PRBENCH_WAREHOUSE"])
 

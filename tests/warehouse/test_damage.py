@@ -242,7 +242,7 @@ def test_every_flipped_bit_of_a_database_is_found(warehouse: Warehouse, monkeypa
         assert is_database_whole(warehouse.database)
     assert before != (before := rows_of(warehouse))
     content, chosen = warehouse.database.read_bytes(), random.Random(11)
-    for _ in range(200):
+    for _ in range(50):
         offset = chosen.randrange(len(content))
         flip(warehouse.database, offset, bit=chosen.randrange(8))
         assert not is_database_whole(warehouse.database), offset

@@ -48,6 +48,7 @@ def record_kill(world: NightWorld, night: str) -> None:
     warehouse.publish()
 
 
+@pytest.mark.long
 def test_the_guide_shows_the_messages_that_nights_send(tmp_path: Path) -> None:
     with night_world(tmp_path) as world:
         models = [world.endpoint(label, resample="nightly", price=PRICE) for label in ("alpha", "fresh")]

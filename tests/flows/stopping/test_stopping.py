@@ -91,6 +91,7 @@ def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(sto
     assert uninterrupted == [each | {"mean_difference": round(each["mean_difference"], DIGITS)} for each in actual]
 
 
+@pytest.mark.long
 def test_a_night_asks_whether_a_model_has_dropped_and_stops_when_it_knows(tmp_path: Path) -> None:
     command, script = Command(tmp_path), Script()
     with FaultServer(script) as server:
