@@ -89,6 +89,7 @@ def every_table(number: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         yield table.name, rows
 
 
+@pytest.mark.long
 def test_damaged_parts_of_any_table_are_restored(warehouse: Warehouse, monkeypatch: Patch) -> None:
     without_marts(monkeypatch)
     for number in range(2):

@@ -102,6 +102,7 @@ def test_a_quiet_run_gives_only_the_reason_for_an_exit_code_other_than_0(job: Jo
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_limited_run_is_done_with_its_tasks_and_has_no_word_of_a_hard_subset(
     command: Command, provider: FaultServer
 ) -> None:

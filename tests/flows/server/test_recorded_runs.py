@@ -216,6 +216,7 @@ def world(
         os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypatch: Patch) -> None:
     world.command("ingest", "--no-prefect")
     assert [] == world.servers()

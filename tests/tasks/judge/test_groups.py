@@ -477,6 +477,7 @@ def test_provider_batches_hold_one_line_for_each_piece(make: Make, server: Fault
     assert {0.0} == {row["cost_usd"] for row in rows}
 
 
+@pytest.mark.long
 def test_neighbours_measures_the_effect_that_the_judge_has(
     make: Make, server: FaultServer, tmp_path: Path, monkeypatch: Patch
 ) -> None:
