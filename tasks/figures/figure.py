@@ -280,11 +280,6 @@ class Figure:
         """The columns of the table of numbers."""
         return columns(self.shows, **self.headings) if isinstance(self.shows, str) else self.shows
 
-    @cached_property
-    def board_columns(self) -> tuple[Column, ...]:
-        """The columns whose values are headings of groups of rows."""
-        return tuple(column for column in self.columns if column.name in self.boards.split())
-
     def drawn(self, rows: Rows) -> list[Chart]:
         """Return the charts of these rows."""
         declared = (self.charts,) if callable(self.charts) else self.charts

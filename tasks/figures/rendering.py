@@ -42,22 +42,6 @@ def as_text(columns: Sequence[Column], rows: Rows, essential: Collection[str] = 
     ]
 
 
-def shared_values(columns: Sequence[Column], rows: Rows) -> list[str]:
-    """Return the values that all rows share as `heading: value`, of columns that have a value."""
-    first = rows[0]
-    return [
-        f"{_heading([column])}: {cell(column, first)}"
-        for column in columns
-        if first.get(column.name) is not None and is_shared(column, rows)
-    ]
-
-
-def is_shared(column: Column, rows: Rows) -> bool:
-    """Return whether a column has the same value in all rows."""
-    value = rows[0].get(column.name)
-    return all(row.get(column.name) == value for row in rows)
-
-
 def _heading(part: Sequence[Column]) -> str:
     group = part[0].group
     title = part[0].title
