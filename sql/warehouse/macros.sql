@@ -8,6 +8,11 @@ case when usd > 0 or unpriced_calls = 0 then usd end;
 create macro score_of(points, offset_points, denominator) as
 (points + offset_points) / denominator;
 
+-- A p-value with the correction of its rank in its family (Holm); the corrected
+-- p-value is the largest of these up to its rank.
+create macro holm_step(p_value, n_tests, holm_rank) as
+least(1, p_value * (n_tests - holm_rank + 1));
+
 -- The id of a figure: a hash of the texts that name it. NULLs are left out.
 create macro figure_key(parts) as md5(array_to_string(parts, chr(31)));
 

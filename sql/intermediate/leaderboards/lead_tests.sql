@@ -20,7 +20,7 @@ with tested as (
 
 corrected as (
     select *,
-        max(least(1, p_value * (n_tests - holm_rank + 1))) over (
+        max(holm_step(p_value, n_tests, holm_rank)) over (
             partition by compared_key
             order by holm_rank
         ) as p_holm

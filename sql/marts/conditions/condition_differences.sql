@@ -22,7 +22,7 @@ select benchmark, dataset_revision, split, is_own_hard, judge, judge_config_hash
     mean_score, difference, ci_low, ci_high, is_small, p_value,
     case
         when p_value is not null
-            then max(least(1, p_value * (n_comparisons - holm_rank + 1))) over (
+            then max(holm_step(p_value, n_comparisons, holm_rank)) over (
                 partition by task_set_id, ranking_id, breakdown, score_name
                 order by holm_rank
             )
