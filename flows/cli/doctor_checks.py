@@ -33,7 +33,7 @@ from tasks.llm.variables import (
 )
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
-from tasks.run.run_context import LEDGER, callees, retirement_line
+from tasks.run.run_context import LEDGER, callees, retirements
 from warehouse import Warehouse, WarehouseError, lines_on, refuse_other_version
 
 
@@ -148,11 +148,9 @@ def _models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
 
 def _retirements(job: Job, today: date) -> Iterator[SetupFinding]:
     """Yield a finding for each configured model that was switched off, or will be soon."""
-    for callee in callees(job):
-        line = retirement_line(callee, today)
-        if line is not None:
-            has_ended = is_retired(callee.target, today)
-            yield SetupFinding(str(callee), not has_ended, line, is_warning=not has_ended)
+    for callee, line in retirements(job, today):
+        has_ended = is_retired(callee.target, today)
+        yield SetupFinding(str(callee), not has_ended, line, is_warning=not has_ended)
 
 
 def _probed(job: Job, called: Sequence[Target]) -> list[tuple[bool | None, str]]:

@@ -294,10 +294,10 @@ def labelling(context: Context, file: Path, interval: str | None, **own: Any) ->
 
     With --for, a verdict's probability of being sampled is in proportion to its weight and to the expected error of the
     judge, which is estimated from the disagreement of judges and repetitions and from earlier labels. The probabilities
-    are stored (tables `label_sheets`, `label_draws`). Each model gets the same number of verdicts. The
-    output says which figures the sheet gives once it is filled in, how many rows give all figures, which splits are too
-    small, and the expected width of the interval. Import a sheet before you write the next one:
-    labelled verdicts are not sampled again.
+    are stored (tables `label_sheets`, `label_draws`). Each model gets the same number of verdicts. The output says
+    which figures the sheet gives once it is filled in, how many rows give all figures, which splits are too small, and
+    the expected width of the interval. Import a sheet before you write the next one: labelled verdicts are not sampled
+    again.
 
     Examples:
       prbench export labelling sheet.csv -n 200

@@ -69,16 +69,16 @@ def show_plan(context: Context, *, with_stopping: bool = False) -> int:
 
 def _show_planned(context: Context, planned: "list[Planned]", analyses: "list[Planned]") -> None:
     from tasks.plan.estimate import total_of
-    from tasks.run.run_context import unbounded
+    from tasks.run.run_context import retirements, unbounded
     from tasks.run.unadopted import lines_on_unadopted
 
     job = context.job
     total = total_of(planned)
     without_cap = list(unbounded(job))
-    retirements = list(_retirements(job))
+    ends = [f"{callee}: {line}" for callee, line in retirements(job, datetime.now(UTC).date())]
     if context.as_json:
         calls = {"calls": list(map(vars, planned)), "analyses": list(map(vars, analyses))}
-        plan_as_json = calls | {"total": vars(total), "without_cap": without_cap, "retirements": retirements}
+        plan_as_json = calls | {"total": vars(total), "without_cap": without_cap, "retirements": ends}
         show_json(plan_as_json, context.output)
         return
     for line in lines_on_unadopted(job):
@@ -88,22 +88,11 @@ def _show_planned(context: Context, planned: "list[Planned]", analyses: "list[Pl
         return
     with writing_table(context):
         show_calls(context, [*planned, total])
-        for line in [*(f"A cap would be refused: {line}" for line in without_cap), *retirements]:
+        for line in [*(f"A cap would be refused: {line}" for line in without_cap), *ends]:
             say(line)
         if analyses:
             say("Analyses, which have commands of their own and are not part of a run:")
             show_calls(context, analyses)
-
-
-def _retirements(job: "Job") -> "Iterator[str]":
-    """Yield a line for each configured model that was switched off, or will be soon."""
-    from tasks.run.run_context import callees, retirement_line
-
-    today = datetime.now(UTC).date()
-    for callee in callees(job):
-        line = retirement_line(callee, today)
-        if line is not None:
-            yield f"{callee}: {line}"
 
 
 def _show_stopping(context: Context, compared: list[dict[str, Any]], calls: list[dict[str, Any]]) -> None:

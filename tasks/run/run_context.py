@@ -306,6 +306,14 @@ def unbounded(job: Job, kinds: Collection[str] = CALLED_KINDS, *, in_usd: bool =
             yield f"{callee}: the length of its responses is not limited, so no cap can be enforced; set `max_tokens`"
 
 
+def retirements(job: Job, today: date) -> Iterator[tuple[Callee, str]]:
+    """Yield each configured model that was switched off, or will be soon, with its line."""
+    for callee in callees(job):
+        line = retirement_line(callee, today)
+        if line is not None:
+            yield callee, line
+
+
 def retirement_line(callee: Callee, today: date) -> str | None:
     """Return the day on which a model was or will soon be switched off, and what to do; None for any other model."""
     end = retirement_notice(callee.target, today)
