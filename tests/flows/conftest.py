@@ -45,6 +45,23 @@ def commands_of(group: click.Group = cli, before: str = "") -> Iterator[tuple[st
             yield from commands_of(command, f"{before}{name} ")
 
 
+class Terminal(io.StringIO):
+    """A stream that is a terminal."""
+
+    def isatty(self) -> bool:
+        """Return True."""
+        return True
+
+
+def opened_terminal(monkeypatch: Patch, stream: str, n_columns: int) -> Terminal:
+    """Make `stdout` or `stderr` a terminal. A fixture could not: each phase of a test has a stream of its own."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, stream, terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(n_columns))
+    return terminal
+
+
 def put_packages_of_the_user(folder: Path) -> None:
     """Put packages and modules with names of this project's, its libraries' and Python's beside the configuration."""
     for package in ("flows", "tasks", "warehouse", "sql", "expectations", "datasets", "prefect"):

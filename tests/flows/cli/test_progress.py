@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tasks.console import advance, notice, progress, working
+from tests.flows.conftest import Terminal, opened_terminal
 from tests.kit import Patch, Printed
 
 HEAVY = ("duckdb", "litellm", "prefect", "pandas", "great_expectations", "pydantic", "rich")
@@ -26,20 +27,6 @@ for command in sys.argv[1:]:
     except ImportError as error:
         print("refused", file=sys.stderr)
 """
-
-
-class _Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def opened_terminal(monkeypatch: Patch) -> _Terminal:
-    """Make standard error a terminal. A fixture could not: each phase of a test has a stream of its own."""
-    terminal = _Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "120")
-    return terminal
 
 
 @pytest.fixture
@@ -62,7 +49,7 @@ def test_a_command_prints_a_line_before_it_imports_large_libraries() -> None:
 
 
 def test_a_step_is_on_a_terminal_while_it_lasts_and_not_after_it(monkeypatch: Patch, capsys: Printed) -> None:
-    terminal = opened_terminal(monkeypatch)
+    terminal = opened_terminal(monkeypatch, "stderr", n_columns=120)
 
     with working("a command", is_whole=True):
         before = terminal.getvalue()
@@ -80,7 +67,7 @@ def test_a_step_is_on_a_terminal_while_it_lasts_and_not_after_it(monkeypatch: Pa
 
 
 def test_bars_stay_on_a_terminal_without_the_step_around_them(monkeypatch: Patch) -> None:
-    terminal = opened_terminal(monkeypatch)
+    terminal = opened_terminal(monkeypatch, "stderr", n_columns=120)
 
     with working("a command", is_whole=True), progress("sample", {"a-model": 1}):
         advance("sample", "a-model", succeeded=True)
@@ -94,7 +81,7 @@ def test_bars_stay_on_a_terminal_without_the_step_around_them(monkeypatch: Patch
 
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_a_quiet_command_shows_no_step(is_terminal: bool, monkeypatch: Patch) -> None:
-    stream = _Terminal() if is_terminal else io.StringIO()
+    stream = Terminal() if is_terminal else io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
 
     with working("a command", is_quiet=True, is_whole=True), progress("sample", {"a": 1}, is_quiet=True):

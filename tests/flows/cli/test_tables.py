@@ -1,8 +1,6 @@
 """Tables in terminals: the essential columns at every width, and no line that is too long."""
 
-import io
 import re
-import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -16,6 +14,7 @@ from flows.cli.output import say, show_figure, show_table
 from tasks.figures.figure import Column, Figure
 from tasks.figures.rendering import as_text
 from tasks.figures.shown import FIGURES
+from tests.flows.conftest import opened_terminal
 from tests.kit import Patch, Printed
 
 WIDTHS = (80, 100, 140, 200)
@@ -212,18 +211,8 @@ def test_a_cut_plan_of_a_command_without_wide_names_no_option(monkeypatch: Patch
     assert "A wider terminal also shows: " in printed(capsys)
 
 
-class Terminal(io.StringIO):
-    """Standard output that is a terminal."""
-
-    def isatty(self) -> bool:
-        """Return True."""
-        return True
-
-
 def test_sentences_break_between_words_on_a_terminal(monkeypatch: Patch) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stdout", terminal)
-    monkeypatch.setenv("COLUMNS", "80")
+    terminal = opened_terminal(monkeypatch, "stdout", n_columns=80)
     path = f"/{'a-folder/' * 12}report"
 
     say(f"{'several words ' * 12}at {path}")
@@ -235,9 +224,7 @@ def test_sentences_break_between_words_on_a_terminal(monkeypatch: Patch) -> None
 
 
 def test_indented_lines_such_as_commands_stay_whole_on_a_terminal(monkeypatch: Patch) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stdout", terminal)
-    monkeypatch.setenv("COLUMNS", "80")
+    terminal = opened_terminal(monkeypatch, "stdout", n_columns=80)
     command = f"  prbench sql '{'column, ' * 20}'"
 
     say(f"Next:\n{command}")

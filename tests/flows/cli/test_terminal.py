@@ -19,7 +19,7 @@ from tasks.console import advance, notice, progress, shown_visibly
 from tasks.console.tables import TableColumn
 from tasks.llm.environment import guard_logs
 from tasks.rules.text.characters import visible
-from tests.flows.conftest import PRBENCH, Run
+from tests.flows.conftest import PRBENCH, Run, opened_terminal
 from tests.kit import Patch, Printed, row, written
 
 TITLE = "\x1b]0;owned\x07"
@@ -124,17 +124,9 @@ def test_an_error_is_one_line_without_commands_and_its_traceback_too(tmp_path: P
     assert r"no\x1b]0;owned" in output.splitlines()[-1]
 
 
-class _Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 @pytest.mark.parametrize("label", [EVIL, "[/b]", "\x1b[8mm"])
 def test_progress_bars_say_what_a_label_holds(label: str, monkeypatch: Patch) -> None:
-    terminal = _Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "300")
+    terminal = opened_terminal(monkeypatch, "stderr", n_columns=300)
     with shown_visibly(), progress("sample", {label: 2}):
         advance("sample", label, succeeded=True)
         notice(f"meanwhile {label}")
