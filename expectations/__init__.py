@@ -47,7 +47,14 @@ class Expectation:
 
 
 def expect(
-    suite: str, table: str, check: str, meaning: str, kind: str, *, severity: Severity = "critical", **arguments: Any
+    suite: str,
+    table: str,
+    check: str,
+    meaning: str,
+    kind: str,
+    *,
+    severity: Severity = "critical",
+    **arguments: Any,
 ) -> Expectation:
     """Return an expectation; the arguments of its class are passed on unchanged."""
     return Expectation(suite, table, check, meaning, kind, severity, arguments)
@@ -68,50 +75,118 @@ _BLANK = "\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 r"""All white space. It is spelled out because the engines of regular expressions do not agree on what `\s` is."""
 
 _WITHOUT_BOUNDS = (
-    _of_criteria("weight_in_band", "a weight lies in the band of its class", "ExpectColumnValuesToBeInSet",
-                 severity="warning", column="distance_from_band", value_set=[0]),
-    _of_criteria("category_known", "a category belongs to the vocabulary of its field",
-                 "ExpectColumnValuesToNotBeNull", severity="warning", column="known_category"),
-    _of_criteria("unique_criterion_id", "a criterion id appears once in a task", "ExpectCompoundColumnsToBeUnique",
-                 column_list=["task_id", "criterion_id"]),
-    _of_criteria("title_once", "a criterion's title appears once in a task", "ExpectCompoundColumnsToBeUnique",
-                 severity="warning", column_list=["task_id", "title"]),
-    _of_criteria("title_not_empty", "a criterion's title is not empty", "ExpectColumnValuesToMatchRegex",
-                 column="title", regex=f"[^{_BLANK}]"),
-    _of_rubrics("positive_criterion", "a task has at least one positive criterion", "ExpectColumnValuesToBeBetween",
-                column="n_positive", min_value=0, strict_min=True),
-    _of_rubrics("labels_known", "the labels of a task are known", "ExpectColumnValuesToBeInSet",
-                severity="warning", column="n_unknown_labels", value_set=[0]),
-    _of_rubrics("unique_task_id", "a task id appears once in a split, with one content",
-                "ExpectColumnValuesToBeInSet", column="n_rows", value_set=[1]),
-    _of_rubrics("prompt_not_empty", "no user turn is empty", "ExpectColumnValuesToMatchRegex",
-                column="turn_pattern", regex="^[^e]+$"),
-)  # fmt: skip
+    _of_criteria(
+        "weight_in_band",
+        "a weight lies in the band of its class",
+        "ExpectColumnValuesToBeInSet",
+        severity="warning",
+        column="distance_from_band",
+        value_set=[0],
+    ),
+    _of_criteria(
+        "category_known",
+        "a category belongs to the vocabulary of its field",
+        "ExpectColumnValuesToNotBeNull",
+        severity="warning",
+        column="known_category",
+    ),
+    _of_criteria(
+        "unique_criterion_id",
+        "a criterion id appears once in a task",
+        "ExpectCompoundColumnsToBeUnique",
+        column_list=["task_id", "criterion_id"],
+    ),
+    _of_criteria(
+        "title_once",
+        "a criterion's title appears once in a task",
+        "ExpectCompoundColumnsToBeUnique",
+        severity="warning",
+        column_list=["task_id", "title"],
+    ),
+    _of_criteria(
+        "title_not_empty",
+        "a criterion's title is not empty",
+        "ExpectColumnValuesToMatchRegex",
+        column="title",
+        regex=f"[^{_BLANK}]",
+    ),
+    _of_rubrics(
+        "positive_criterion",
+        "a task has at least one positive criterion",
+        "ExpectColumnValuesToBeBetween",
+        column="n_positive",
+        min_value=0,
+        strict_min=True,
+    ),
+    _of_rubrics(
+        "labels_known",
+        "the labels of a task are known",
+        "ExpectColumnValuesToBeInSet",
+        severity="warning",
+        column="n_unknown_labels",
+        value_set=[0],
+    ),
+    _of_rubrics(
+        "unique_task_id",
+        "a task id appears once in a split, with one content",
+        "ExpectColumnValuesToBeInSet",
+        column="n_rows",
+        value_set=[1],
+    ),
+    _of_rubrics(
+        "prompt_not_empty",
+        "no user turn is empty",
+        "ExpectColumnValuesToMatchRegex",
+        column="turn_pattern",
+        regex="^[^e]+$",
+    ),
+)
 
 
 def weight_range(lowest: float, highest: float, *, is_whole: bool = False) -> Iterator[Expectation]:
     """Yield the expectations that weights are numbers within the bounds, and not 0."""
     weights = partial(_of_criteria, "weight_range")
     meaning = f"weights are from {lowest:g} to {highest:g}"
-    yield weights(meaning, "ExpectColumnValuesToBeBetween", column="weight", min_value=lowest, max_value=highest)
+    yield weights(
+        meaning,
+        "ExpectColumnValuesToBeBetween",
+        column="weight",
+        min_value=lowest,
+        max_value=highest,
+    )
     yield weights("weights are numbers", "ExpectColumnValuesToNotBeNull", column="weight")
-    yield weights("weights are not 0", "ExpectColumnValuesToNotBeInSet", column="weight", value_set=[0])
+    yield weights(
+        "weights are not 0", "ExpectColumnValuesToNotBeInSet", column="weight", value_set=[0]
+    )
     if is_whole:
         meaning = "weights are whole numbers"
-        yield weights(meaning, "ExpectColumnValuesToBeInSet", column="weight_fraction", value_set=[0])
+        yield weights(
+            meaning, "ExpectColumnValuesToBeInSet", column="weight_fraction", value_set=[0]
+        )
 
 
 def weight_class_known(classes: list[str]) -> Iterator[Expectation]:
     """Yield the expectation that stated weight classes are known."""
-    yield _of_criteria("weight_class_known", f"a weight class is one of the {len(classes)}",
-                       "ExpectColumnValuesToBeInSet", column="severity", value_set=classes)  # fmt: skip
+    yield _of_criteria(
+        "weight_class_known",
+        f"a weight class is one of the {len(classes)}",
+        "ExpectColumnValuesToBeInSet",
+        column="severity",
+        value_set=classes,
+    )
 
 
 def criteria_per_task(fewest: int, most: int | None = None) -> Iterator[Expectation]:
     """Yield the expectation that the number of criteria of a rubric is within the bounds."""
     number = f"{fewest} or more" if most is None else f"{fewest} to {most}"
-    yield _of_rubrics("criteria_per_task", f"a task has {number} criteria", "ExpectColumnValuesToBeBetween",
-                      column="n_criteria", min_value=fewest, max_value=most)  # fmt: skip
+    yield _of_rubrics(
+        "criteria_per_task",
+        f"a task has {number} criteria",
+        "ExpectColumnValuesToBeBetween",
+        column="n_criteria",
+        min_value=fewest,
+        max_value=most,
+    )
 
 
 def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> Iterator[Expectation]:
@@ -127,12 +202,17 @@ def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> It
     yield turns(meaning, "ExpectColumnValuesToMatchRegex", column="turn_pattern", regex=pattern)
     if are_stated:
         meaning = "there are as many user turns as the row says"
-        yield turns(meaning, "ExpectColumnPairValuesToBeEqual", column_A="turns", column_B="n_user_turns")
+        yield turns(
+            meaning, "ExpectColumnPairValuesToBeEqual", column_A="turns", column_B="n_user_turns"
+        )
 
 
 CHECKS: Mapping[str, Callable[..., Iterable[Expectation]]] = {
     **{each.check: partial(lambda only, /: (only,), each) for each in _WITHOUT_BOUNDS},
-    **{check.__name__: check for check in (weight_range, weight_class_known, criteria_per_task, turns_contiguous)},
+    **{
+        check.__name__: check
+        for check in (weight_range, weight_class_known, criteria_per_task, turns_contiguous)
+    },
 }
 """The checks that a benchmark can declare: name in the configuration's `quality` -> expectations from the bounds."""
 
@@ -146,7 +226,9 @@ def all_expectations(invariants: Invariants) -> list[Expectation]:
     expectations: list[Expectation] = []
     for name, bounds in invariants.items():
         if name not in CHECKS and "expectation" not in bounds:
-            raise ValueError(f"invariants: there is no check {name}; known are {', '.join(sorted(CHECKS))}")
+            raise ValueError(
+                f"invariants: there is no check {name}; known are {', '.join(sorted(CHECKS))}"
+            )
         try:
             expectations += CHECKS[name](**bounds) if name in CHECKS else [_own(name, **bounds)]
         except TypeError as error:
@@ -155,32 +237,80 @@ def all_expectations(invariants: Invariants) -> list[Expectation]:
 
 
 def _own(
-    check: str, *, table: str, expectation: str, meaning: str, severity: Severity = "critical", **arguments: Any
+    check: str,
+    *,
+    table: str,
+    expectation: str,
+    meaning: str,
+    severity: Severity = "critical",
+    **arguments: Any,
 ) -> Expectation:
     """Return a check that is not one of `CHECKS`: the benchmark declares its table and expectation."""
     if table not in _TABLES or severity not in ("critical", "warning"):
-        raise ValueError(f"invariants: {check}: `table` is {' or '.join(_TABLES)}, `severity` is critical or warning")
+        raise ValueError(
+            f"invariants: {check}: `table` is {' or '.join(_TABLES)}, `severity` is critical or warning"
+        )
     return expect("ingest", table, check, meaning, expectation, severity=severity, **arguments)
 
 
-_of_responses, _of_verdicts = partial(expect, "sample", "responses"), partial(expect, "judge", "verdicts")
+_of_responses, _of_verdicts = (
+    partial(expect, "sample", "responses"),
+    partial(expect, "judge", "verdicts"),
+)
 
 _OF_RESULTS = (
-    _of_responses("response_not_empty", "no response is empty", "ExpectColumnValueLengthsToBeBetween",
-                  column="first_visible", min_value=1, row_condition=IS_OK),
-    _of_responses("response_status", "a response whose status is ok has a text", "ExpectColumnValuesToNotBeNull",
-                  column="first_character", row_condition=IS_OK),
-    _of_responses("response_status", "a response that failed has no text", "ExpectColumnValuesToBeNull",
-                  column="first_character", row_condition=IS_NOT_OK),
-    _of_verdicts("verdict_value", "met is 1, partial 0.5, unmet 0, and a failure has no value",
-                 "ExpectColumnPairValuesToBeEqual", column_A="value", column_B="value_of_status"),
-    _of_verdicts("verdict_has_response", "no verdict without its response",
-                 "ExpectColumnValuesToNotBeNull", column="response_trial"),
-    _of_verdicts("verdict_has_criterion", "no verdict without its criterion",
-                 "ExpectColumnValuesToNotBeNull", column="criterion_position"),
-    expect("judge", "judged_responses", "verdict_count", "a response that is judged has a verdict for each criterion",
-           "ExpectColumnValuesToBeInSet", severity="warning", column="n_missing", value_set=[0]),
-)  # fmt: skip
+    _of_responses(
+        "response_not_empty",
+        "no response is empty",
+        "ExpectColumnValueLengthsToBeBetween",
+        column="first_visible",
+        min_value=1,
+        row_condition=IS_OK,
+    ),
+    _of_responses(
+        "response_status",
+        "a response whose status is ok has a text",
+        "ExpectColumnValuesToNotBeNull",
+        column="first_character",
+        row_condition=IS_OK,
+    ),
+    _of_responses(
+        "response_status",
+        "a response that failed has no text",
+        "ExpectColumnValuesToBeNull",
+        column="first_character",
+        row_condition=IS_NOT_OK,
+    ),
+    _of_verdicts(
+        "verdict_value",
+        "met is 1, partial 0.5, unmet 0, and a failure has no value",
+        "ExpectColumnPairValuesToBeEqual",
+        column_A="value",
+        column_B="value_of_status",
+    ),
+    _of_verdicts(
+        "verdict_has_response",
+        "no verdict without its response",
+        "ExpectColumnValuesToNotBeNull",
+        column="response_trial",
+    ),
+    _of_verdicts(
+        "verdict_has_criterion",
+        "no verdict without its criterion",
+        "ExpectColumnValuesToNotBeNull",
+        column="criterion_position",
+    ),
+    expect(
+        "judge",
+        "judged_responses",
+        "verdict_count",
+        "a response that is judged has a verdict for each criterion",
+        "ExpectColumnValuesToBeInSet",
+        severity="warning",
+        column="n_missing",
+        value_set=[0],
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -201,7 +331,9 @@ class ExpectationResult:
     failures: tuple[FailedRow, ...]
 
 
-def run_suite(expectations: Sequence[Expectation], frame_of: Callable[[str], Any]) -> list[ExpectationResult]:
+def run_suite(
+    expectations: Sequence[Expectation], frame_of: Callable[[str], Any]
+) -> list[ExpectationResult]:
     """Check all expectations and return a finding for each, in their order. Each table is read once.
 
     Args:
@@ -217,7 +349,9 @@ def run_suite(expectations: Sequence[Expectation], frame_of: Callable[[str], Any
         frame = frame_of(table)
         for result in [] if frame.empty else _validated(wanted, frame).results:
             index = result.expectation_config.meta["place"]
-            results[index] = ExpectationResult(wanted[index], len(frame), _failures(wanted[index], result, frame))
+            results[index] = ExpectationResult(
+                wanted[index], len(frame), _failures(wanted[index], result, frame)
+            )
     return results
 
 
@@ -237,7 +371,9 @@ def _validated(expectations: Mapping[int, Expectation], frame: Any) -> Any:
             raise RuntimeError(f"{each.check}: Great Expectations has no {each.kind}")
         suite.add_expectation(kind(**each.arguments, severity=each.severity, meta={"place": index}))
     # Great Expectations hashes all its input, and texts take long.
-    batch = context.data_sources.pandas_default.read_dataframe(frame.drop(columns=["key", "note"], errors="ignore"))
+    batch = context.data_sources.pandas_default.read_dataframe(
+        frame.drop(columns=["key", "note"], errors="ignore")
+    )
     return batch.validate(suite, result_format={"result_format": "COMPLETE"})
 
 
@@ -251,5 +387,7 @@ def _failures(expectation: Expectation, result: Any, frame: Any) -> tuple[Failed
     positions = result.result.get("unexpected_index_list") or []
     if bool(positions) == bool(result.success):
         raise RuntimeError(f"{expectation.text}: failed without naming a row")
-    failing = frame.loc[positions, [name for name in ("key", "task_id", "note") if name in frame]].astype(str)
+    failing = frame.loc[
+        positions, [name for name in ("key", "task_id", "note") if name in frame]
+    ].astype(str)
     return tuple(FailedRow(**row) for row in failing.to_dict("records"))

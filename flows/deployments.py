@@ -83,11 +83,17 @@ def _name() -> str:
 
 @flow(name="prbench-run", flow_run_name=_name)
 def run(
-    config: str | None = None, warehouse: str | None = None, benchmark: str | None = None,
-    models: Names | None = None, judges: Names | None = None, splits: Names | None = None,
-    limit: Trial | None = None, stop_at: StopTime | None = None, max_usd: Positive | None = None,
+    config: str | None = None,
+    warehouse: str | None = None,
+    benchmark: str | None = None,
+    models: Names | None = None,
+    judges: Names | None = None,
+    splits: Names | None = None,
+    limit: Trial | None = None,
+    stop_at: StopTime | None = None,
+    max_usd: Positive | None = None,
     retry_failed: bool = False,
-) -> State[Any]:  # fmt: skip
+) -> State[Any]:
     """Run the full pipeline; only missing work is done.
 
     Args:
@@ -108,10 +114,14 @@ def run(
 
 @flow(name="prbench-nightly", flow_run_name=_name)
 def nightly(
-    config: str | None = None, warehouse: str | None = None, benchmark: str | None = None,
-    night: NightText | None = None, stop_at: StopTime | None = None, max_usd: Positive | None = None,
+    config: str | None = None,
+    warehouse: str | None = None,
+    benchmark: str | None = None,
+    night: NightText | None = None,
+    stop_at: StopTime | None = None,
+    max_usd: Positive | None = None,
     retry_failed: bool = False,
-) -> State[Any]:  # fmt: skip
+) -> State[Any]:
     """Run one night: resample nightly models, judge, compare with the last night, send alerts.
 
     Args:
@@ -143,11 +153,19 @@ def nightly(
 
 @flow(name="prbench-backfill", flow_run_name=_name)
 def backfill(
-    config: str | None = None, warehouse: str | None = None, benchmark: str | None = None,
-    models: Names | None = None, judges: Names | None = None, trials: tuple[Trial, ...] | None = None,
-    splits: Names | None = None, tasks: Names | None = None, night: NightText | None = None,
-    stop_at: StopTime | None = None, max_usd: Positive | None = None, retry_failed: bool = False,
-) -> State[Any]:  # fmt: skip
+    config: str | None = None,
+    warehouse: str | None = None,
+    benchmark: str | None = None,
+    models: Names | None = None,
+    judges: Names | None = None,
+    trials: tuple[Trial, ...] | None = None,
+    splits: Names | None = None,
+    tasks: Names | None = None,
+    night: NightText | None = None,
+    stop_at: StopTime | None = None,
+    max_usd: Positive | None = None,
+    retry_failed: bool = False,
+) -> State[Any]:
     """Fill in missing responses and verdicts of models, judges, trials or splits; nothing else changes.
 
     Args:
@@ -169,7 +187,9 @@ def backfill(
 
 
 @flow(name="prbench-check", flow_run_name=_name)
-def check(config: str | None = None, warehouse: str | None = None, benchmark: str | None = None) -> State[Any]:
+def check(
+    config: str | None = None, warehouse: str | None = None, benchmark: str | None = None
+) -> State[Any]:
     """Check the quality of the stored data.
 
     Args:
@@ -221,7 +241,11 @@ def _job(**given: Any) -> Job:
     """Return the job for a flow's parameters; an empty parameter counts as not given."""
     _begin_served_run()
     narrowing = {"models", "judges", "tasks", "trials"}
-    named = {f"named_{name}" if name in narrowing else name: value for name, value in given.items() if value}
+    named = {
+        f"named_{name}" if name in narrowing else name: value
+        for name, value in given.items()
+        if value
+    }
     return load_job(Arguments(**named, is_quiet=not os.isatty(2)))
 
 
@@ -240,7 +264,14 @@ def _state(execution: Execution) -> State[Any]:
 # `prbench serve`: a Prefect server, the deployments that are registered with it, and their runs, which start here
 
 
-def serve(job: Job, arguments: Arguments, *, port: int, name: str | None = None, work_pool: str | None = None) -> None:
+def serve(
+    job: Job,
+    arguments: Arguments,
+    *,
+    port: int,
+    name: str | None = None,
+    work_pool: str | None = None,
+) -> None:
     """Serve the deployments until interrupted, on the project's own Prefect server if none is configured.
 
     Runs in progress end first, then their runner; the server ends some time later. `name` is added to the names of the
@@ -255,12 +286,18 @@ def serve(job: Job, arguments: Arguments, *, port: int, name: str | None = None,
     named = named_server()
     if work_pool is not None:
         if not named:
-            raise UsageError("--work-pool: set PREFECT_API_URL to the Prefect server that has the work pool")
+            raise UsageError(
+                "--work-pool: set PREFECT_API_URL to the Prefect server that has the work pool"
+            )
         asyncio.run(_register(job, arguments, name, work_pool))
         return
     server = PrefectServer(named) if named else own_server(job, port)
     server.use()
-    password = f", the password is in {secret_path(job.warehouse.resolve() / FOLDER)}" if server.secret else ""
+    password = (
+        f", the password is in {secret_path(job.warehouse.resolve() / FOLDER)}"
+        if server.secret
+        else ""
+    )
     notice(f"Prefect: http://{server.host_and_port}{password}")
     if not server.is_ready():
         raise PipelineError(f"no Prefect server responds at {server.host_and_port}; run again")
@@ -275,7 +312,9 @@ class ServingRunner(Runner):
 
     async def __aexit__(self, *exc_info: Any) -> None:
         if isinstance(exc_info[1], Exception):
-            notice("Prefect's server is lost: no more runs will be started; runs in progress continue")
+            notice(
+                "Prefect's server is lost: no more runs will be started; runs in progress continue"
+            )
             await asyncio.to_thread(file_lock(Path(os.environ[RUNS_LOCK]), wait=True).__enter__)
         await super().__aexit__(*exc_info)
 
@@ -287,13 +326,17 @@ async def _watch_crashes(deployment_ids: Sequence[UUID], report: Callable[[FlowR
         state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.CRASHED])),
     )
     async with get_client() as client:
-        earlier = await client.read_flow_runs(flow_run_filter=crashed, sort=FlowRunSort.EXPECTED_START_TIME_DESC)
+        earlier = await client.read_flow_runs(
+            flow_run_filter=crashed, sort=FlowRunSort.EXPECTED_START_TIME_DESC
+        )
         known = {run.id for run in earlier}
         while True:
             await asyncio.sleep(_LOOK_EVERY_S)
             # The runner says that the server is lost.
             with suppress(httpx.HTTPError):
-                runs = await client.read_flow_runs(flow_run_filter=crashed, sort=FlowRunSort.EXPECTED_START_TIME_DESC)
+                runs = await client.read_flow_runs(
+                    flow_run_filter=crashed, sort=FlowRunSort.EXPECTED_START_TIME_DESC
+                )
                 for run in runs:
                     if run.id not in known:
                         known.add(run.id)
@@ -312,7 +355,9 @@ async def _serve(job: Job, arguments: Arguments, name: str | None) -> None:
         why = f"{message} The log of the run {run.name} in Prefect may say more"
         notice(f"{name} of {run.expected_start_time:%Y-%m-%d %H:%M} UTC crashed: {why}")
         if name == first:
-            night = job.model_copy(update={"night": run.parameters.get("night"), "run_id": str(run.id)})
+            night = job.model_copy(
+                update={"night": run.parameters.get("night"), "run_id": str(run.id)}
+            )
             alert_crashed(as_night(night, run.expected_start_time), why)
 
     with Warehouse(job.warehouse).only_one(f"serve-{first}", wait=False):
@@ -333,7 +378,9 @@ async def _serve(job: Job, arguments: Arguments, name: str | None) -> None:
         try:
             await asyncio.shield(serving)
         except asyncio.CancelledError:
-            notice("stopping: runs in progress end first and keep what they finished; Ctrl-C again does not wait")
+            notice(
+                "stopping: runs in progress end first and keep what they finished; Ctrl-C again does not wait"
+            )
             await runner.cancel_all()  # wait for the runs: Prefect's own shutdown kills them
             serving.cancel()
             await asyncio.gather(serving, return_exceptions=True)
@@ -359,29 +406,42 @@ async def _register(job: Job, arguments: Arguments, name: str | None, work_pool:
             await client.read_work_pool(work_pool)
         except ObjectNotFound as error:
             create = f"prefect work-pool create {work_pool} --type process"
-            raise UsageError(f"--work-pool {work_pool}: there is no such work pool; `{create}` creates it") from error
+            raise UsageError(
+                f"--work-pool {work_pool}: there is no such work pool; `{create}` creates it"
+            ) from error
     for each in deployments:
         await each.aapply(work_pool_name=work_pool)
     notice(f"registered: {', '.join(each.name for each in deployments)}")
 
 
-async def _deployments(job: Job, arguments: Arguments, name: str | None, **options: Any) -> list[RunnerDeployment]:
+async def _deployments(
+    job: Job, arguments: Arguments, name: str | None, **options: Any
+) -> list[RunnerDeployment]:
     """Return the deployments under plain names, else with the name of the warehouse, if another one has these.
 
     Raises:
         UsageError: all these names belong to another warehouse or benchmark.
     """
-    served = [warehouse_name(job.warehouse), *([arguments.benchmark] if arguments.benchmark else [])]
+    served = [
+        warehouse_name(job.warehouse),
+        *([arguments.benchmark] if arguments.benchmark else []),
+    ]
     own = "-" + re.sub(r"[^A-Za-z0-9._-]+", "-", name or "-".join(served))
     for suffix in [own] if name else ["", own]:
         deployments = await _named(job, arguments, suffix, **options)
         if await _are_free(deployments):
             return deployments
-        notice(f"another warehouse or benchmark has the deployment {deployments[0].full_name} of this Prefect server")
-    raise UsageError(f"another warehouse or benchmark has the deployments *{own}; choose another --name")
+        notice(
+            f"another warehouse or benchmark has the deployment {deployments[0].full_name} of this Prefect server"
+        )
+    raise UsageError(
+        f"another warehouse or benchmark has the deployments *{own}; choose another --name"
+    )
 
 
-async def _named(job: Job, arguments: Arguments, suffix: str, **options: Any) -> list[RunnerDeployment]:
+async def _named(
+    job: Job, arguments: Arguments, suffix: str, **options: Any
+) -> list[RunnerDeployment]:
     # The runs are processes of their own, so paths are absolute.
     config = config_file(arguments.config)
     where = {"config": str(config.absolute()) if config else None, "warehouse": str(job.warehouse)}
@@ -389,12 +449,15 @@ async def _named(job: Job, arguments: Arguments, suffix: str, **options: Any) ->
     schedule = schedule_of(job.settings.nightly)
     return [
         await each.ato_deployment(
-            each.name.removeprefix("prbench-") + suffix, schedule=schedule if each is nightly else None,
-            parameters=where if each is compact else of_one, entrypoint_type=EntrypointType.MODULE_PATH,
-            tags=[job.settings.benchmark, warehouse_name(job.warehouse)], **options,
+            each.name.removeprefix("prbench-") + suffix,
+            schedule=schedule if each is nightly else None,
+            parameters=where if each is compact else of_one,
+            entrypoint_type=EntrypointType.MODULE_PATH,
+            tags=[job.settings.benchmark, warehouse_name(job.warehouse)],
+            **options,
         )
         for each in (nightly, run, backfill, check, compact)
-    ]  # fmt: skip
+    ]
 
 
 def schedule_of(nightly: Nightly) -> Schedule:
@@ -413,6 +476,9 @@ async def _are_free(deployments: list[RunnerDeployment]) -> bool:
         for each in deployments:
             with suppress(ObjectNotFound):
                 theirs = (await client.read_deployment_by_name(each.full_name)).parameters
-                if any(theirs.get(name) != each.parameters.get(name) for name in ("warehouse", "benchmark")):
+                if any(
+                    theirs.get(name) != each.parameters.get(name)
+                    for name in ("warehouse", "benchmark")
+                ):
                     return False
     return True

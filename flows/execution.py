@@ -79,13 +79,19 @@ class Execution:
     def as_json(self) -> dict[str, Any]:
         """The result for machines."""
         return {
-            "run_id": self.job.run_id, "outcome": self.outcome, "database": str(self.database),
-            "stages": [vars(report) | {"failures": dict(report.failures)} for report in self.reports],
+            "run_id": self.job.run_id,
+            "outcome": self.outcome,
+            "database": str(self.database),
+            "stages": [
+                vars(report) | {"failures": dict(report.failures)} for report in self.reports
+            ],
             **({"night": self.job.night, "alerts": self.alerts} if self.job.night else {}),
-        }  # fmt: skip
+        }
 
 
-def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, verifies_calls: bool = False) -> Execution:
+def execute(
+    job: Job, work: Callable[[], Sequence[StageReport]], *, verifies_calls: bool = False
+) -> Execution:
     """Do work on a warehouse as a run: its row in `runs` is written at the start and gets its outcome at the end.
 
     Stored data is verified first; each call in the ledger only with `verifies_calls`. Work finished before an error or
@@ -117,7 +123,9 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, verifies_cal
                 execution.reports = [*work(), *damage_reports(job)]
             except BaseException as error:
                 was_stopped = isinstance(error, (KeyboardInterrupt, asyncio.CancelledError))
-                with suppress(Exception):  # users need the error that ended the run, such as a full disk
+                with suppress(
+                    Exception
+                ):  # users need the error that ended the run, such as a full disk
                     record(outcomes.INTERRUPTED if was_stopped else outcomes.FAILED)
                 raise
             record(outcomes.outcome_of(execution.reports))
@@ -171,7 +179,9 @@ def _run(job: Job, name: str) -> list[StageReport]:
         from flows.recorded import UNRECORDED, run_recorded
 
         if server is not None and not server.is_ready():
-            notice(f"no Prefect server responded at {server.host_and_port} within a minute; this run is not recorded")
+            notice(
+                f"no Prefect server responded at {server.host_and_port} within a minute; this run is not recorded"
+            )
             server = None
     UNRECORDED.set() if server is None else UNRECORDED.clear()
     if server is not None and not job.is_quiet:
@@ -197,7 +207,10 @@ _QUIET = {
 
 def prepare(*, is_verbose: bool = False) -> None:
     """Silence the libraries of a command; `is_verbose` shows Prefect's own logs."""
-    shown = {"PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO", "PREFECT_LOGGING_INTERNAL_LEVEL": "ERROR"}
+    shown = {
+        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO",
+        "PREFECT_LOGGING_INTERNAL_LEVEL": "ERROR",
+    }
     for name, value in (_QUIET | (shown if is_verbose else {})).items():
         os.environ.setdefault(name, value)
     collect_seldom()
@@ -213,7 +226,9 @@ def mark_killed(job: Job) -> list[dict[str, Any]]:
     warehouse = Warehouse(job.warehouse)
     unfinished = stored_runs(job, outcome=outcomes.RUNNING)
     living = {job.run_id, *warehouse.living_runs()}
-    if killed := [row | {"outcome": outcomes.KILLED} for row in unfinished if row["run_id"] not in living]:
+    if killed := [
+        row | {"outcome": outcomes.KILLED} for row in unfinished if row["run_id"] not in living
+    ]:
         store_calls(job)
         killed = [row | {"cost_usd": _cost_usd_of_killed(job, row)} for row in killed]
         warehouse.write("runs", killed)
@@ -227,7 +242,9 @@ def mark_killed(job: Job) -> list[dict[str, Any]]:
 def _cost_usd_of_killed(job: Job, row: Mapping[str, Any]) -> float | None:
     """Return the cost of a killed run; None if all its calls may be lost with a damaged ledger."""
     cost_usd: float | None = run_total(job, row["run_id"])["cost_usd"]
-    is_lost = not cost_usd and was_damaged_since(job.warehouse / LEDGER, row["started_at"].timestamp())
+    is_lost = not cost_usd and was_damaged_since(
+        job.warehouse / LEDGER, row["started_at"].timestamp()
+    )
     return None if is_lost else cost_usd
 
 
@@ -254,20 +271,30 @@ def is_in_progress(job: Job) -> bool:
 
 
 _NO_CALLS = {
-    "calls": 0, "prompt_tokens": 0, "cached_tokens": None, "cached_share": None, "completion_tokens": 0,
+    "calls": 0,
+    "prompt_tokens": 0,
+    "cached_tokens": None,
+    "cached_share": None,
+    "completion_tokens": 0,
     "cost_usd": 0.0,
-}  # fmt: skip
+}
 
 
 def run_row(
-    job: Job, reports: Sequence[StageReport], started_at: datetime, ended_at: datetime | None, outcome: str
+    job: Job,
+    reports: Sequence[StageReport],
+    started_at: datetime,
+    ended_at: datetime | None,
+    outcome: str,
 ) -> dict[str, Any]:
     """Return the current row of a run.
 
     The numbers of responses and verdicts come from the stages' reports, or from the tables if the run was cut short.
     """
     runtime = sys.modules.get("prefect.runtime")
-    deployed = runtime.flow_run.name if runtime is not None and runtime.flow_run.id is not None else None
+    deployed = (
+        runtime.flow_run.name if runtime is not None and runtime.flow_run.id is not None else None
+    )
     # The selection of the command has its own key.
     narrowed = job.model_dump(include=SELECTION, exclude_defaults=True)
     config = job.settings.model_dump(mode="json") | ({"selection": narrowed} if narrowed else {})
@@ -280,13 +307,20 @@ def run_row(
         with Warehouse(job.warehouse).reader() as reader:
             row_counts = reader.rows(sql.read("queries/run/rows_of_run"), {"run_id": job.run_id})[0]
     return {
-        "run_id": job.run_id, "night": job.night, "outcome": outcome,
-        "command": f"prbench serve: {deployed}" if deployed else " ".join(["prbench", *sys.argv[1:]]),
-        "config": json.dumps(config, sort_keys=True), "git_commit": _git_commit(), "started_at": started_at,
+        "run_id": job.run_id,
+        "night": job.night,
+        "outcome": outcome,
+        "command": f"prbench serve: {deployed}"
+        if deployed
+        else " ".join(["prbench", *sys.argv[1:]]),
+        "config": json.dumps(config, sort_keys=True),
+        "git_commit": _git_commit(),
+        "started_at": started_at,
         # The clock may have been set back during the run.
         "ended_at": ended_at and max(ended_at, started_at),
-        **row_counts, **(_NO_CALLS if outcome == outcomes.RUNNING else run_total(job, job.run_id)),
-    }  # fmt: skip
+        **row_counts,
+        **(_NO_CALLS if outcome == outcomes.RUNNING else run_total(job, job.run_id)),
+    }
 
 
 def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
@@ -299,12 +333,22 @@ def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
     config.pop("alerts", None)  # addresses are not stored in full
     narrowed = config.pop("selection", {})
     settings, own = Settings.model_validate(config), job.settings
-    of_run = Job(settings=settings, warehouse=job.warehouse, run_id=row["run_id"], night=row["night"], **narrowed)
+    of_run = Job(
+        settings=settings,
+        warehouse=job.warehouse,
+        run_id=row["run_id"],
+        night=row["night"],
+        **narrowed,
+    )
     # All splits share one revision. A run on all splits does not name them, so `job` must be on all splits too.
     splits = settings.dataset.splits
     of_splits = own.dataset.model_copy(update={"splits": splits})
-    if (own.benchmark, of_splits) == (settings.benchmark, settings.dataset) and (splits or not own.dataset.splits):
-        return of_run.looking_up(lambda: job.data.model_copy(update={"splits": splits or job.data.splits}))
+    if (own.benchmark, of_splits) == (settings.benchmark, settings.dataset) and (
+        splits or not own.dataset.splits
+    ):
+        return of_run.looking_up(
+            lambda: job.data.model_copy(update={"splits": splits or job.data.splits})
+        )
     return with_revision(of_run)
 
 
@@ -316,7 +360,9 @@ def _git_commit() -> str | None:
         return None
     command = ["git", "-C", str(checkout), "rev-parse", "HEAD"]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=5).stdout.strip()
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=5
+        ).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return None
 
@@ -339,7 +385,9 @@ def run_interruptibly(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result
     """
     begun: Future[Callable[[], object]] = Future()
     ended: Future[Result] = Future()
-    context = contextvars.copy_context()  # the context of this thread: it holds the parent flow run, if any
+    context = (
+        contextvars.copy_context()
+    )  # the context of this thread: it holds the parent flow run, if any
     stopped_s: float | None = None
 
     async def watched() -> Result:
@@ -365,7 +413,11 @@ def run_interruptibly(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result
     threading.Thread(target=run, name="flow", daemon=True).start()
     cancel = begun.result()
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {each: signal.signal(each, stop) for each in signals if signal.getsignal(each) is not signal.SIG_IGN}
+    before = {
+        each: signal.signal(each, stop)
+        for each in signals
+        if signal.getsignal(each) is not signal.SIG_IGN
+    }
     try:
         return ended.result()
     finally:

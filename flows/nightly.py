@@ -12,7 +12,16 @@ from flows.run.nights import end_of, night_of, stop_time
 from flows.run.outcomes import FAILED, INTERRUPTED, RUNNING, SKIPPED, explained, outcome_of
 from flows.work import has_work, without_work
 from tasks.alerts.causes import control_alerts, coverage_alerts, stops_of
-from tasks.alerts.findings import COMPARED, Alert, alerts_of_reports, drifts, drops, failure, skipped, stopping_drops
+from tasks.alerts.findings import (
+    COMPARED,
+    Alert,
+    alerts_of_reports,
+    drifts,
+    drops,
+    failure,
+    skipped,
+    stopping_drops,
+)
 from tasks.alerts.message import Message, Results, night_message
 from tasks.alerts.sending import Delivery, deliver, history_of, ping, store
 from tasks.compare.differences import compare, rows_of
@@ -55,13 +64,19 @@ def run_night(job: Job, *, is_verbose: bool, scheduled_at: datetime | None = Non
     job = as_night(job, scheduled_at)
     if job.stop_at is not None and job.stop_at <= datetime.now(UTC):
         when = f"{job.stop_at:%H:%M}"
-        return skip_night(job, f"its stop time {when} has passed; start it again with a later stop time if needed")
+        return skip_night(
+            job, f"its stop time {when} has passed; start it again with a later stop time if needed"
+        )
     must_wait = job.settings.nightly.overlap == "queue"
     alerts: list[Alert] = []
     try:
         with ExitStack() as held:
             try:
-                held.enter_context(Warehouse(job.warehouse).only_one(f"night-{job.settings.benchmark}", wait=must_wait))
+                held.enter_context(
+                    Warehouse(job.warehouse).only_one(
+                        f"night-{job.settings.benchmark}", wait=must_wait
+                    )
+                )
             except WarehouseBusy as busy:
                 if not is_in_progress(job):
                     return skip_night(job, str(busy).partition(";")[0])
@@ -115,14 +130,22 @@ def _of_killed(job: Job) -> list[Alert]:
     for row in killed:
         if row["night"] is not None:
             line = f"the night of {row['night']} was killed (run {row['run_id']}, begun {row['started_at']:%H:%M} UTC)"
-            alerts.append(failure(line, {"night": row["night"]}, happened=f"the night of {row['night']} was killed"))
+            alerts.append(
+                failure(
+                    line,
+                    {"night": row["night"]},
+                    happened=f"the night of {row['night']} was killed",
+                )
+            )
     return alerts
 
 
 def _alerts_of(execution: Execution) -> list[Alert]:
     """Return alerts for drifted judges, lower scores, low coverage, and problems that the stages reported."""
     if execution.was_interrupted:
-        return [failure(f"the night of {execution.job.night} was stopped; what was finished is kept")]
+        return [
+            failure(f"the night of {execution.job.night} was stopped; what was finished is kept")
+        ]
     job, alerts = execution.job, execution.job.settings.alerts
     judges, looks = drifted(job), last_looks(job)
     drifting, looked_at = {row["judge"] for row in judges}, {look["model"] for look in looks}
@@ -131,7 +154,12 @@ def _alerts_of(execution: Execution) -> list[Alert]:
         *stopping_drops(looks, drifted_judges=drifting),
         *drops(compared, least_drop=alerts.least_drop, alpha=alerts.alpha, drifted_judges=drifting),
     ]
-    failed = [failure(warning) for report in execution.reports if report.has_failed for warning in report.warnings]
+    failed = [
+        failure(warning)
+        for report in execution.reports
+        if report.has_failed
+        for warning in report.warnings
+    ]
     incomplete = _coverage_alerts(job, execution.reports)
     return [*failed, *incomplete, *drifts(judges), *fallen, *alerts_of_reports(execution.reports)]
 
@@ -143,10 +171,14 @@ def _coverage_alerts(job: Job, reports: Sequence[StageReport]) -> list[Alert]:
     if any(report.stage == "coverage" and report.is_below_bar for report in reports):
         errors = _frequent_errors(job)
         stops = stops_of(job, reports)
-        alerts += coverage_alerts(low_coverage(job), stops, is_cut_short=is_cut_short, errors=errors)
+        alerts += coverage_alerts(
+            low_coverage(job), stops, is_cut_short=is_cut_short, errors=errors
+        )
     if not is_cut_short:
         explained_judges = {alert.subject for alert in alerts}
-        alerts += control_alerts(control_sets_of_night(job), job.settings.coverage.min, explained_judges)
+        alerts += control_alerts(
+            control_sets_of_night(job), job.settings.coverage.min, explained_judges
+        )
     return alerts
 
 
@@ -223,13 +255,24 @@ def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) ->
         notice(f"alerts are not stored: {explained(error)[1]}")
 
 
-_JUDGE_COLUMNS = ("model", "model_config_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+_JUDGE_COLUMNS = (
+    "model",
+    "model_config_hash",
+    "judge",
+    "judge_config_hash",
+    "template_hash",
+    "grading",
+    "judge_trial",
+)
 """Columns that are equal on both sides of a comparison."""
 
 
 _NAMED_OTHERWISE = {
-    "model": "second_model", "judge": "second_judge", "judge_trial": "second_judge_trial", "n_wanted": "n_tasks_wanted",
-}  # fmt: skip
+    "model": "second_model",
+    "judge": "second_judge",
+    "judge_trial": "second_judge_trial",
+    "n_wanted": "n_tasks_wanted",
+}
 """Name of a value in an alert -> its name in a comparison."""
 
 
@@ -238,9 +281,15 @@ def comparisons(job: Job) -> list[dict[str, Any]]:
     models = {model.label for model in job.settings.models if model.resample == "nightly"}
     judges = {judge.label for judge in job.settings.judges}
     with Warehouse(job.warehouse).reader() as reader:
-        pairs = [row for row in _pairs(job, reader, job.night) if row["model"] in models and row["judge"] in judges]
+        pairs = [
+            row
+            for row in _pairs(job, reader, job.night)
+            if row["model"] in models and row["judge"] in judges
+        ]
         compared = [each for row in pairs for each in _differences(job, reader, row)]
-    return [{name: each[_NAMED_OTHERWISE.get(name, name)] for name in COMPARED} for each in compared]
+    return [
+        {name: each[_NAMED_OTHERWISE.get(name, name)] for name in COMPARED} for each in compared
+    ]
 
 
 def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
@@ -254,18 +303,25 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
         chosen: dict[str, Any] = {"is_latest": True} if vintage is None else {"vintage": vintage}
         chosen |= job.key
         judged = "(from leaderboard where counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash))"
-        shown = reader.select(judged, f"distinct {', '.join(_JUDGE_COLUMNS)}, vintage, split", **chosen)
+        shown = reader.select(
+            judged, f"distinct {', '.join(_JUDGE_COLUMNS)}, vintage, split", **chosen
+        )
         for current in sorted({row["vintage"] for row in shown}):
             for pair in _pairs(job, reader, current):
                 identity = {"vintage": current, **{name: pair[name] for name in _JUDGE_COLUMNS}}
                 # A model may have another current vintage on another split.
                 splits = {row["split"] for row in shown if {**row, **identity} == row}
                 if splits:
-                    changed += [each for each in _differences(job, reader, pair) if each["split"] in splits]
+                    changed += [
+                        each for each in _differences(job, reader, pair) if each["split"] in splits
+                    ]
     adjusted = holm([each["p_value"] for each in changed])
     return [
         {name: each[f"second_{name}"] for name in _JUDGE_COLUMNS}
-        | {name: each[name] for name in ("first_vintage", "second_vintage", "split", "ci_low", "ci_high")}
+        | {
+            name: each[name]
+            for name in ("first_vintage", "second_vintage", "split", "ci_low", "ci_high")
+        }
         | {"p_adjusted": p_adjusted}
         for each, p_adjusted in zip(changed, adjusted, strict=True)
     ]
@@ -274,16 +330,24 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
 def _pairs(job: Job, reader: Reader, night: str | None) -> list[dict[str, Any]]:
     """Return the model runs of a vintage (`night`) that can be compared with an earlier vintage."""
     given = {**job.key, "night": night}
-    return [given | row for row in reader.rows(sql.read("queries/nightly/pairs"), given) if row["last_vintage"]]
+    return [
+        given | row
+        for row in reader.rows(sql.read("queries/nightly/pairs"), given)
+        if row["last_vintage"]
+    ]
 
 
 def _differences(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the differences between one model's vintage (`night`) and the one before, under one judge, by split."""
-    narrowed = job.model_copy(update={"named_models": (row["model"],), "named_judges": (row["judge"],)})
+    narrowed = job.model_copy(
+        update={"named_models": (row["model"],), "named_judges": (row["judge"],)}
+    )
     nights = (row["last_vintage"], row["night"])
     try:
         rows = rows_of(compare(reader, Comparison(narrowed, nights, "vintage")))
     except PipelineError as error:
         notice(f"{row['model']} is not compared with {row['last_vintage']}: {error}")
         return []
-    return [each for each in rows if all(each[f"second_{name}"] == row[name] for name in _JUDGE_COLUMNS)]
+    return [
+        each for each in rows if all(each[f"second_{name}"] == row[name] for name in _JUDGE_COLUMNS)
+    ]

@@ -82,10 +82,14 @@ async def fill(job: Job) -> list[StageReport]:
 async def _fill_model(job: Job, label: str) -> list[StageReport]:
     models = tuple(model for model in job.settings.models if model.label == label)
     try:
-        return await call(fill, job.with_settings(models=models).model_copy(update={"named_models": (label,)}))
+        return await call(
+            fill, job.with_settings(models=models).model_copy(update={"named_models": (label,)})
+        )
     except Exception as error:  # noqa: BLE001 - reported as the failure of this model; the others go on
         _, line = explained(error)
-        report = StageReport("fill", notes=[f"{label} failed"], warnings=[f"{label}: {line}"], has_failed=True)
+        report = StageReport(
+            "fill", notes=[f"{label} failed"], warnings=[f"{label}: {line}"], has_failed=True
+        )
         return [await log_stage(job, report)]
 
 
@@ -98,7 +102,11 @@ async def _run_to_verdicts(job: Job) -> list[StageReport]:
 
 async def _run_calls(job: Job) -> list[StageReport]:
     """Run the stages that make calls, and return their reports."""
-    return [await call(stages.sample_flow, job), *await _derive(job), await call(stages.judge_flow, job)]
+    return [
+        await call(stages.sample_flow, job),
+        *await _derive(job),
+        await call(stages.judge_flow, job),
+    ]
 
 
 async def _in_blocks(job: Job) -> list[StageReport]:
@@ -149,4 +157,6 @@ async def _finish(job: Job, before: list[StageReport]) -> list[StageReport]:
     reports.append(coverage_report(job, "evaluate", before))
     if is_recorded():
         await show_results(job)
-    return [*reports, await call(stages.report_flow, job)] if job.settings.report.enabled else reports
+    return (
+        [*reports, await call(stages.report_flow, job)] if job.settings.report.enabled else reports
+    )

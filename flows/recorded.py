@@ -40,7 +40,9 @@ from warehouse import Warehouse, WarehouseError
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 Work = Callable[Arguments, Coroutine[Any, Any, Result]]
-Recordable = Flow[Arguments, Coroutine[Any, Any, Result]] | Task[Arguments, Coroutine[Any, Any, Result]]
+Recordable = (
+    Flow[Arguments, Coroutine[Any, Any, Result]] | Task[Arguments, Coroutine[Any, Any, Result]]
+)
 Batch = Callable[[RunContext], Awaitable[StageReport]]
 """A call of a Prefect task, made later in the context of the run."""
 
@@ -61,7 +63,9 @@ def is_recorded() -> bool:
     return FlowRunContext.get() is not None and not UNRECORDED.is_set()
 
 
-async def call(work: Recordable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+async def call(
+    work: Recordable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+) -> Result:
     """Call a flow or a task within a run: recorded if the run is, else as a plain function.
 
     Raises:
@@ -72,7 +76,9 @@ async def call(work: Recordable[Arguments, Result], *args: Arguments.args, **kwa
     return await work.fn(*args, **kwargs)
 
 
-async def recorded(work: Recordable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+async def recorded(
+    work: Recordable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+) -> Result:
     """Run a flow or a task recorded by Prefect; if recording fails, the rest of the run is not recorded."""
     results: list[Result] = []
     token = _results.set(results)
@@ -92,11 +98,16 @@ async def recorded(work: Recordable[Arguments, Result], *args: Arguments.args, *
 
 
 def batch(
-    work: Task[Concatenate[Job, RunContext, Arguments], Any], name: str, job: Job, *args: Arguments.args,
+    work: Task[Concatenate[Job, RunContext, Arguments], Any],
+    name: str,
+    job: Job,
+    *args: Arguments.args,
     **kwargs: Arguments.kwargs,
-) -> Batch:  # fmt: skip
+) -> Batch:
     """Return a batch to run later, under this name in Prefect's UI."""
-    return lambda context: call(work.with_options(task_run_name=name), job, context, *args, **kwargs)
+    return lambda context: call(
+        work.with_options(task_run_name=name), job, context, *args, **kwargs
+    )
 
 
 def _give_up(error: BaseException) -> None:
@@ -124,7 +135,11 @@ def reported(work: Work[Arguments, Result]) -> Work[Arguments, Result]:
         reports: list[StageReport] = result if isinstance(result, list) else [cast(Any, result)]
         outcome = outcome_of(reports)
         is_part = context.flow_run is not None and context.flow_run.parent_task_run_id is not None
-        if outcome == DONE and not is_part and Warehouse((context.parameters or {})["job"].warehouse).is_damaged():
+        if (
+            outcome == DONE
+            and not is_part
+            and Warehouse((context.parameters or {})["job"].warehouse).is_damaged()
+        ):
             outcome = BELOW_BAR
         return cast(Result, state_of(outcome, message_of(reports, outcome), result))
 
@@ -134,15 +149,22 @@ def reported(work: Work[Arguments, Result]) -> Work[Arguments, Result]:
 def state_of(outcome: str, message: str, data: Any = None) -> State[Any]:
     """Return the final Prefect state of a run with this outcome."""
     ending = ENDINGS[outcome]
-    return State(type=StateType(ending.state_type), name=ending.state_name, message=message, data=data)
+    return State(
+        type=StateType(ending.state_type), name=ending.state_name, message=message, data=data
+    )
 
 
 def message_of(reports: Sequence[StageReport], outcome: str, first: Sequence[str] = ()) -> str:
     """Return a few lines about a run: `first`, else its warnings, else the notes of sampling and judging."""
     warnings = [warning for report in reports for warning in report.warnings]
-    described = [report for report in reports if len(reports) == 1 or report.stage in {"sample", "judge"}]
+    described = [
+        report for report in reports if len(reports) == 1 or report.stage in {"sample", "judge"}
+    ]
     notes = [note for report in described for note in report.notes[:1]]
-    return "; ".join(first[:_MOST_LINES] or warnings[:_MOST_LINES] or notes) or ENDINGS[outcome].state_name
+    return (
+        "; ".join(first[:_MOST_LINES] or warnings[:_MOST_LINES] or notes)
+        or ENDINGS[outcome].state_name
+    )
 
 
 def may_pass(_task: object, _run: object, state: State[Any]) -> bool:
@@ -162,7 +184,9 @@ async def run_recorded(flow: Recordable[..., Result], job: Job, **options: Any) 
     here = asyncio.current_task()
     assert here is not None
     logging.raiseExceptions = False  # Prefect would print every log line that it cannot send
-    with tags(warehouse_name(job.warehouse), job.settings.benchmark, job.night or job.vintage, job.run_id):
+    with tags(
+        warehouse_name(job.warehouse), job.settings.benchmark, job.night or job.vintage, job.run_id
+    ):
         watching = asyncio.create_task(_watch(job, here))
         try:
             return await recorded(flow, job, **options)
@@ -178,7 +202,9 @@ async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
             context = FlowRunContext.get()
             if context is not None and context.flow_run is not None:
                 # The deployment's run around this one gets the same tag, so that a search finds both.
-                await client.update_flow_run(context.flow_run.id, tags={*context.flow_run.tags, job.run_id})
+                await client.update_flow_run(
+                    context.flow_run.id, tags={*context.flow_run.tags, job.run_id}
+                )
             here = {"any_": [warehouse_name(job.warehouse)]}
             shown = await _runs(client, here, "PENDING", "RUNNING", "CANCELLING")
             with Warehouse(job.warehouse).reader() as reader:
@@ -186,7 +212,9 @@ async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
             ended = {row["run_id"]: row["outcome"] for row in rows if row["outcome"] != RUNNING}
             for run in shown:  # those in `ended` were killed, or Prefect's server was lost
                 for outcome in [ended[tag] for tag in run.tags if tag in ended]:
-                    state = state_of(outcome, f"Ended unrecorded: {outcome}. The next run does the missing work.")
+                    state = state_of(
+                        outcome, f"Ended unrecorded: {outcome}. The next run does the missing work."
+                    )
                     await client.set_flow_run_state(run.id, state, force=True)
             while not UNRECORDED.is_set():
                 await asyncio.sleep(_LOOK_EVERY_S)
@@ -235,13 +263,20 @@ def _beside_the_work() -> Iterator[None]:
             notice(f"Prefect's UI does not show a part of this run ({type(error).__name__})")
 
 
-async def _show(job: Job, what: str, kind: type[artifacts.Artifact], description: str, **content: Any) -> None:
+async def _show(
+    job: Job, what: str, kind: type[artifacts.Artifact], description: str, **content: Any
+) -> None:
     """Show an artifact; a failure changes nothing about the run.
 
     Prefect keeps the history of artifacts with the same key, which names the warehouse and `what`.
     """
-    name, path_hash = warehouse_name(job.warehouse), hashlib.sha256(str(job.warehouse).encode()).hexdigest()[:6]
-    readable = re.sub(r"[^a-z0-9]+", "-", f"{name}-{job.settings.benchmark}-{what}".lower()).strip("-")
+    name, path_hash = (
+        warehouse_name(job.warehouse),
+        hashlib.sha256(str(job.warehouse).encode()).hexdigest()[:6],
+    )
+    readable = re.sub(r"[^a-z0-9]+", "-", f"{name}-{job.settings.benchmark}-{what}".lower()).strip(
+        "-"
+    )
     with _beside_the_work():
         await kind(key=f"{readable}-{path_hash}", description=description, **content).acreate()
 
@@ -254,25 +289,59 @@ async def show_stage(job: Job, report: StageReport, line: str) -> None:
         log.warning(warning)
     shown = [markdown_cell(visible(text)) for text in (line, *report.warnings)]
     text = "\n- ".join(shown)
-    await _show(job, report.stage, artifacts.MarkdownArtifact, f"{report.stage}, run {job.run_id}", markdown=text)
+    await _show(
+        job,
+        report.stage,
+        artifacts.MarkdownArtifact,
+        f"{report.stage}, run {job.run_id}",
+        markdown=text,
+    )
 
 
 async def show_link(job: Job, link: str) -> None:
     """Link to the report of a run."""
-    await _show(job, "report-link", artifacts.LinkArtifact, f"Run {job.run_id}", link=link, link_text="The report")
+    await _show(
+        job,
+        "report-link",
+        artifacts.LinkArtifact,
+        f"Run {job.run_id}",
+        link=link,
+        link_text="The report",
+    )
 
 
-_BOARD = ("split", "rank", "model", "judge", "vintage", "mean_score", "ci_low", "ci_high", "coverage", "cost_usd")
+_BOARD = (
+    "split",
+    "rank",
+    "model",
+    "judge",
+    "vintage",
+    "mean_score",
+    "ci_low",
+    "ci_high",
+    "coverage",
+    "cost_usd",
+)
 
 
 async def show_results(job: Job) -> None:
     """Show a table with the leaderboard, if it has rows."""
     table = [
-        {name: round(v, 4) if isinstance(v, float) else "" if v is None else v for name in _BOARD for v in [row[name]]}
+        {
+            name: round(v, 4) if isinstance(v, float) else "" if v is None else v
+            for name in _BOARD
+            for v in [row[name]]
+        }
         for row in leaderboard(job)[:200]
     ]
     if table:
-        await _show(job, "leaderboard", artifacts.TableArtifact, f"Leaderboard after run {job.run_id}", table=table)
+        await _show(
+            job,
+            "leaderboard",
+            artifacts.TableArtifact,
+            f"Leaderboard after run {job.run_id}",
+            table=table,
+        )
 
 
 @asynccontextmanager
@@ -295,13 +364,19 @@ async def progress_shown(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[
 
 async def _show_progress(stage: str, tallies: Sequence[Tally], bars: list[UUID]) -> None:
     """Create the progress artifact and put it in `bars`, or update the one there; a lost server is left alone."""
-    done, failed, total = (sum(getattr(each, name) for each in tallies) for name in ("done", "failed", "total"))
+    done, failed, total = (
+        sum(getattr(each, name) for each in tallies) for name in ("done", "failed", "total")
+    )
     text = f"{stage}: {done} of {total}" + (f", {failed} failed" if failed else "")
     with _beside_the_work():
         if bars and is_recorded():
-            await artifacts.aupdate_progress_artifact(bars[0], 100.0 * done / total, description=text)
+            await artifacts.aupdate_progress_artifact(
+                bars[0], 100.0 * done / total, description=text
+            )
         elif total and is_recorded():  # without a key: only the page of the run shows it
-            bars.append(await artifacts.acreate_progress_artifact(100.0 * done / total, description=text))
+            bars.append(
+                await artifacts.acreate_progress_artifact(100.0 * done / total, description=text)
+            )
 
 
 # The log of a run: nothing is logged once it is no longer recorded

@@ -16,7 +16,9 @@ from warehouse import Warehouse, write_atomically
 from warehouse.files import hash_of_document
 
 
-def write_report(job: Job, folder: Path | None = None, vintage: str | None = None, *, is_of_run: bool = False) -> int:
+def write_report(
+    job: Job, folder: Path | None = None, vintage: str | None = None, *, is_of_run: bool = False
+) -> int:
     """Write the report of the published data, after waiting for other writers of the folder; return its size in bytes.
 
     Args:
@@ -40,7 +42,10 @@ def write_report(job: Job, folder: Path | None = None, vintage: str | None = Non
         pass  # refuses a warehouse without published data before a folder is created
     # Storing costs opens the ledger, which two machines must not do at once. A read-only folder is only read.
     can_write = os.access(job.warehouse, os.W_OK)
-    with warehouse.only_machine(notice) if can_write else nullcontext(), only_writer(folder or job.report_folder):
+    with (
+        warehouse.only_machine(notice) if can_write else nullcontext(),
+        only_writer(folder or job.report_folder),
+    ):
         try:
             if store_calls(job):  # the costs of this run, and of killed ones
                 warehouse.publish()
@@ -82,5 +87,9 @@ def basis_of(job: Job) -> str:
     stored = Warehouse(job.warehouse).published_parts(but={"runs", "alerts", "alert_deliveries"})
     # A report no longer shows replies that were deleted from the ledger.
     deletions = str(deletion_mark(job.warehouse / LEDGER))
-    shown = job.settings.model_dump_json(exclude={"alerts", "limits"})  # these change nothing in a report
-    return hash_of_document([shown, job.data.revision, job.vintage, deletions, stored, hash_of_program()])
+    shown = job.settings.model_dump_json(
+        exclude={"alerts", "limits"}
+    )  # these change nothing in a report
+    return hash_of_document(
+        [shown, job.data.revision, job.vintage, deletions, stored, hash_of_program()]
+    )

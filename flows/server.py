@@ -80,8 +80,12 @@ class PrefectServer:
     def is_ready(self, within_s: float = START_S) -> bool:
         """Wait until the server responds, and return whether it does."""
         until_s = time.monotonic() + within_s
-        if not (is_up := self._is_up()) and not self.secret:  # the project's own server has just been started
-            notice(f"Prefect's server at {self.host_and_port} does not respond; waiting up to {within_s:.0f} s for it")
+        if (
+            not (is_up := self._is_up()) and not self.secret
+        ):  # the project's own server has just been started
+            notice(
+                f"Prefect's server at {self.host_and_port} does not respond; waiting up to {within_s:.0f} s for it"
+            )
         while not is_up and time.monotonic() < until_s:
             time.sleep(_LOOK_EVERY_S)
             is_up = self._is_up()
@@ -93,7 +97,9 @@ class PrefectServer:
 
         try:
             # The own server is never behind a proxy.
-            return httpx.get(f"{self.url}/health", timeout=5, trust_env=not self.secret).status_code in {200, 401, 403}
+            return httpx.get(
+                f"{self.url}/health", timeout=5, trust_env=not self.secret
+            ).status_code in {200, 401, 403}
         except (httpx.HTTPError, httpx.InvalidURL):
             return False
 
@@ -145,7 +151,9 @@ def own_server(job: "Job", port: int = 0) -> PrefectServer:
         raise NoServerError(f"{folder} is another user's")
     if folder not in HELD:
         users = (folder / USERS).open("a+b")
-        fcntl.flock(users, fcntl.LOCK_SH)  # waits for a server that is ending: it holds the lock exclusively
+        fcntl.flock(
+            users, fcntl.LOCK_SH
+        )  # waits for a server that is ending: it holds the lock exclusively
         HELD[folder] = users
     until_s = time.monotonic() + START_S
     with (folder / "server.lock").open("a+b") as running:
@@ -170,7 +178,9 @@ def _running(folder: Path) -> PrefectServer | None:
     with _secret_file(folder) as file:
         url, secret = address["url"], os.pread(file.fileno(), 1024, 0).decode()
     if not secret:
-        raise NoServerError(f"{secret_path(folder)} is gone; it is created again two minutes after the last run")
+        raise NoServerError(
+            f"{secret_path(folder)} is gone; it is created again two minutes after the last run"
+        )
     _own_urls.add(url)
     return PrefectServer(url, secret)
 
@@ -224,11 +234,15 @@ def _started(job: "Job", folder: Path, running: BinaryIO, port: int) -> PrefectS
                 "PREFECT_SERVER_EVENTS_RETENTION_PERIOD": f"P{min(days, 7)}D",
             }
         subprocess.Popen(
-            [*command, str(UNUSED_S)], env=os.environ | kept, pass_fds=given, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            [*command, str(UNUSED_S)],
+            env=os.environ | kept,
+            pass_fds=given,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
             # A session of its own, so that Ctrl-C in a terminal does not end it before its users.
             start_new_session=True,
-        )  # fmt: skip
+        )
     _own_urls.add(url)
     return PrefectServer(url, secret)
 
@@ -236,7 +250,9 @@ def _started(job: "Job", folder: Path, running: BinaryIO, port: int) -> PrefectS
 def secret_path(folder: Path) -> Path:
     """Return the path of the secret of a folder's server; a restarted server keeps its secret."""
     home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
-    return home / "prbench" / f"server-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}.secret"
+    return (
+        home / "prbench" / f"server-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}.secret"
+    )
 
 
 def _secret_file(folder: Path) -> BinaryIO:
@@ -246,7 +262,9 @@ def _secret_file(folder: Path) -> BinaryIO:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        raise NoServerError(f"{path} is a link or cannot be written ({error.strerror}); delete it") from error
+        raise NoServerError(
+            f"{path} is a link or cannot be written ({error.strerror}); delete it"
+        ) from error
     file = os.fdopen(descriptor, "r+b", buffering=0)
     for stat in (path.parent.stat(), os.fstat(descriptor)):
         if stat.st_uid != os.getuid() or stat.st_mode & 0o077:
@@ -265,21 +283,38 @@ def check_server() -> tuple[bool | None, str]:
 
     api = Settings().api
     if not api.url:
-        return True, "PREFECT_API_URL is not set; a server of this data folder, which requires a secret, records runs"
+        return (
+            True,
+            "PREFECT_API_URL is not set; a server of this data folder, which requires a secret, records runs",
+        )
     secret = f"Bearer {api.key.get_secret_value()}" if api.key else ""
     if api.auth_string:
         secret = f"Basic {b64encode(api.auth_string.get_secret_value().encode()).decode()}"
     where, url = PrefectServer(api.url).host_and_port, f"{api.url.rstrip('/')}/admin/version"
     try:
-        anybody, with_secret = (httpx.get(url, headers=each).status_code for each in ({}, {"Authorization": secret}))
+        anybody, with_secret = (
+            httpx.get(url, headers=each).status_code for each in ({}, {"Authorization": secret})
+        )
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        return False, f"{where} cannot be reached ({type(error).__name__}); start it, or correct PREFECT_API_URL"
+        return (
+            False,
+            f"{where} cannot be reached ({type(error).__name__}); start it, or correct PREFECT_API_URL",
+        )
     if anybody == httpx.codes.OK:
-        return False, f"{where} requires no secret: anyone can have commands run; set PREFECT_SERVER_API_AUTH_STRING"
+        return (
+            False,
+            f"{where} requires no secret: anyone can have commands run; set PREFECT_SERVER_API_AUTH_STRING",
+        )
     if anybody not in {401, 403}:
-        return None, f"{where} responds with status {anybody}; PREFECT_API_URL may not be a Prefect server"
+        return (
+            None,
+            f"{where} responds with status {anybody}; PREFECT_API_URL may not be a Prefect server",
+        )
     if with_secret in {401, 403}:
-        return False, f"{where} requires a secret other than PREFECT_API_AUTH_STRING; set that to the server's secret"
+        return (
+            False,
+            f"{where} requires a secret other than PREFECT_API_AUTH_STRING; set that to the server's secret",
+        )
     return True, f"{where} requires a secret"
 
 
@@ -323,7 +358,9 @@ def only_from_here(app: "ASGIApp") -> "ASGIApp":
 
     async def guarded(scope: "Scope", receive: "Receive", send: "Send") -> None:
         headers = Headers(raw=scope.get("headers", []))
-        if scope["type"] == "lifespan" or is_from_here(headers.getlist("host"), headers.getlist("origin")):
+        if scope["type"] == "lifespan" or is_from_here(
+            headers.getlist("host"), headers.getlist("origin")
+        ):
             await app(scope, receive, send)
         elif scope["type"] == "websocket":
             await WebSocketClose(1008)(scope, receive, send)
@@ -336,7 +373,10 @@ def only_from_here(app: "ASGIApp") -> "ASGIApp":
 def main() -> None:
     """Serve until the last user has left, or SIGTERM."""
     # The third file stays open: its lock shows that the server is running.
-    listening, secret = socket.socket(fileno=int(sys.argv[1])), os.pread(int(sys.argv[2]), 1024, 0).decode()
+    listening, secret = (
+        socket.socket(fileno=int(sys.argv[1])),
+        os.pread(int(sys.argv[2]), 1024, 0).decode(),
+    )
     folder, unused_s = Path(sys.argv[4]), float(sys.argv[5])
     threading.Thread(target=_end_when_unused, args=(folder, unused_s), daemon=True).start()
     os.environ |= {

@@ -52,7 +52,12 @@ provider_batches = task(cache_policy=NO_CACHE)(judge_by_provider_batches)
 
 
 async def run_batches(
-    job: Job, stage: str, what: str, batches: Sequence[Batch], totals: Mapping[str, int], first: Sequence[Batch] = ()
+    job: Job,
+    stage: str,
+    what: str,
+    batches: Sequence[Batch],
+    totals: Mapping[str, int],
+    first: Sequence[Batch] = (),
 ) -> StageReport:
     """Run the batches of a stage that makes calls, and check the new rows.
 
@@ -62,7 +67,10 @@ async def run_batches(
     started_s = time.monotonic()
     report = StageReport(stage)
     with progress(stage, totals, is_quiet=job.is_quiet) as tallies:
-        async with open_run_context(job, STAGES[stage].calls) as context, recorded.progress_shown(stage, tallies):
+        async with (
+            open_run_context(job, STAGES[stage].calls) as context,
+            recorded.progress_shown(stage, tallies),
+        ):
             if tallies:
                 await context.ready()
             for each in first:
@@ -100,22 +108,38 @@ async def _run_all(context: RunContext, batches: Sequence[Batch], report: StageR
 
 
 async def _run_by_label(
-    job: Job, stage: str, what: str, work: Task[Concatenate[Job, RunContext, ...], Any],
-    items: Mapping[str, Sequence[Any]], size: int, *given: Any,
-) -> StageReport:  # fmt: skip
+    job: Job,
+    stage: str,
+    what: str,
+    work: Task[Concatenate[Job, RunContext, ...], Any],
+    items: Mapping[str, Sequence[Any]],
+    size: int,
+    *given: Any,
+) -> StageReport:
     """Run a stage on cells or items by label, in batches of at most `size` with the same label."""
     batches = [
-        batch(work, f"{stage} {label} {number}", job, *given, label, list(of_label[start : start + size]))
+        batch(
+            work,
+            f"{stage} {label} {number}",
+            job,
+            *given,
+            label,
+            list(of_label[start : start + size]),
+        )
         for label, of_label in items.items()
         for number, start in enumerate(range(0, len(of_label), size), start=1)
     ]
-    return await run_batches(job, stage, what, batches, {label: len(of_label) for label, of_label in items.items()})
+    return await run_batches(
+        job, stage, what, batches, {label: len(of_label) for label, of_label in items.items()}
+    )
 
 
 def _response_batches(responses: Sequence[MissingVerdicts]) -> list[list[str]]:
     """Group the ids of whole responses into batches of about a thousand verdicts."""
     ends = accumulate(each.n_criteria for each in responses)
-    numbered = groupby(zip(ends, responses, strict=True), key=lambda pair: (pair[0] - 1) // VERDICTS_A_BATCH)
+    numbered = groupby(
+        zip(ends, responses, strict=True), key=lambda pair: (pair[0] - 1) // VERDICTS_A_BATCH
+    )
     return [[each.response_id for _, each in pairs] for _, pairs in numbered]
 
 
@@ -124,7 +148,9 @@ async def log_stage(job: Job, report: StageReport, started_s: float | None = Non
     if started_s is not None:
         report.seconds = time.monotonic() - started_s
     line, labels = report.line, job.named_models or ()
-    if report.stage in {"sample", "judge"} and len(labels) == 1:  # several stages may run at the same time
+    if (
+        report.stage in {"sample", "judge"} and len(labels) == 1
+    ):  # several stages may run at the same time
         line = line.replace(report.stage, f"{report.stage} {labels[0]}", 1)
     if not job.is_quiet:
         notice(line)
@@ -183,12 +209,25 @@ async def judge_flow(job: Job) -> StageReport:
     missing = await to_thread(plan_verdicts, job)
     index = count()
     batches = [
-        batch(judge_batch, f"judge by {config.judge.label} {number}", job, config, some, batch_index=next(index))
+        batch(
+            judge_batch,
+            f"judge by {config.judge.label} {number}",
+            job,
+            config,
+            some,
+            batch_index=next(index),
+        )
         for config, responses in missing
         for number, some in enumerate(_response_batches(responses), start=1)
     ]
     first = [
-        batch(provider_batches, f"batches of {config.judge.label}", job, config, [each.response_id for each in every])
+        batch(
+            provider_batches,
+            f"batches of {config.judge.label}",
+            job,
+            config,
+            [each.response_id for each in every],
+        )
         for config, every in missing
         if config.judge.mode == "batch" and every
     ]
@@ -241,7 +280,9 @@ def _write_report(job: Job) -> StageReport:
     try:
         n_bytes = write_report(whole_of(job), is_of_run=True)
     except Exception as error:  # noqa: BLE001 - reported as the failure of this stage; the results are stored
-        return StageReport("report", warnings=[f"no report: {explained(error)[1]}"], has_failed=True)
+        return StageReport(
+            "report", warnings=[f"no report: {explained(error)[1]}"], has_failed=True
+        )
     return StageReport("report", notes=[f"{job.report_index} ({n_bytes / 1e6:,.1f} MB)"])
 
 
@@ -294,7 +335,9 @@ async def capabilities_flow(job: Job) -> list[StageReport]:
         reports += named
         if not named:
             break
-        job = job.model_copy(update={"retry_failed": False})  # failed ones were retried in the first round
+        job = job.model_copy(
+            update={"retry_failed": False}
+        )  # failed ones were retried in the first round
     return [*reports, *await _run_local(job, write_names), *await _run_local(job, measure)]
 
 
@@ -309,7 +352,12 @@ async def neighbours_flow(job: Job) -> list[StageReport]:
 
     arranged = await to_thread(plan)
     batches = [
-        batch(neighbours_batch, f"neighbours {each.judge_config.judge.label} {each.arrangement}", job, each)
+        batch(
+            neighbours_batch,
+            f"neighbours {each.judge_config.judge.label} {each.arrangement}",
+            job,
+            each,
+        )
         for each in arranged
     ]
     totals = Counter(row.model for each in arranged for row in each.criteria if row.is_missing)
@@ -318,7 +366,11 @@ async def neighbours_flow(job: Job) -> list[StageReport]:
 
 async def _measured(job: Job, reports: list[StageReport]) -> list[StageReport]:
     """Update the measures if there are new rows, and return all reports, that of the update included."""
-    return [*reports, await call(aggregate_flow, job)] if any(report.rows for report in reports) else reports
+    return (
+        [*reports, await call(aggregate_flow, job)]
+        if any(report.rows for report in reports)
+        else reports
+    )
 
 
 async def _ask(job: Job, analysis: Analysis, what: str) -> list[StageReport]:
@@ -339,7 +391,9 @@ async def _ask(job: Job, analysis: Analysis, what: str) -> list[StageReport]:
     row_ids = await to_thread(to_call_for)
     if not any(row_ids.values()):
         return []
-    report = await _run_by_label(job, analysis.stage, what, ask_batch, row_ids, ITEMS_A_BATCH, analysis)
+    report = await _run_by_label(
+        job, analysis.stage, what, ask_batch, row_ids, ITEMS_A_BATCH, analysis
+    )
     report.is_below_bar |= bool(report.failures)
     return [report]
 

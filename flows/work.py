@@ -53,7 +53,10 @@ def _may_select(job: Job, _: Reader) -> bool:
 def _has_capabilities(job: Job, reader: Reader) -> bool:
     """Return whether any capability must be described, named, grouped or measured."""
     return (
-        any(_asks(each)(job, reader) for each in (phrases.PHRASES, phrases.EMBEDDINGS, phrases.NAMES))
+        any(
+            _asks(each)(job, reader)
+            for each in (phrases.PHRASES, phrases.EMBEDDINGS, phrases.NAMES)
+        )
         or any(trees_to_grow(job, reader))
         or bool(nodes_to_name(job, reader))
         or any(stale_analyses(reader, wanted_tasks(job, reader).key))
@@ -80,7 +83,8 @@ WORK: dict[str, Callable[[Job, Reader], bool]] = {
     "turns": lambda job, reader: bool(turns_to_assemble(reader, wanted_tasks(job, reader))),
     "samples": _lacks_samples,
     "rewordings": lambda job, reader: any(
-        unworded_criteria(job, wanted_tasks(job, reader), reader, rubric) for rubric in wanted_rubrics(job)
+        unworded_criteria(job, wanted_tasks(job, reader), reader, rubric)
+        for rubric in wanted_rubrics(job)
     ),
     "verdicts": _lacks_verdicts,
     "blocks": lambda job, _: has_open_block(job),
@@ -112,24 +116,45 @@ class Startable(NamedTuple):
 
 
 _RUN = (
-    "data", "turns", "samples", "rewordings", "verdicts", "blocks", "measures", "possible selection", "report",
-)  # fmt: skip
+    "data",
+    "turns",
+    "samples",
+    "rewordings",
+    "verdicts",
+    "blocks",
+    "measures",
+    "possible selection",
+    "report",
+)
 FLOWS = {
     "evaluate": Startable("flows.pipeline:evaluate", _RUN, CALLED_KINDS, "evaluate"),
-    "night": Startable("flows.pipeline:night", ("night", "controls", *_RUN), CALLED_KINDS, "evaluate"),
+    "night": Startable(
+        "flows.pipeline:night", ("night", "controls", *_RUN), CALLED_KINDS, "evaluate"
+    ),
     "backfill": Startable("flows.pipeline:backfill", _RUN, CALLED_KINDS, "evaluate"),
     "ingest": Startable("flows.stages:ingest_flow", ("data",)),
     "assemble": Startable("flows.stages:assemble_flow", ("turns",)),
-    "sample": Startable("flows.pipeline:sample", ("samples",), STAGES["sample"].calls, covers="sample"),
+    "sample": Startable(
+        "flows.pipeline:sample", ("samples",), STAGES["sample"].calls, covers="sample"
+    ),
     "derive": Startable("flows.stages:derive_flow", ("rewordings",), STAGES["derive"].calls),
-    "judge": Startable("flows.pipeline:judge", ("verdicts",), STAGES["judge"].calls, covers="judge"),
+    "judge": Startable(
+        "flows.pipeline:judge", ("verdicts",), STAGES["judge"].calls, covers="judge"
+    ),
     "aggregate": Startable("flows.stages:aggregate_flow", ("measures",)),
     "select_hard": Startable("flows.stages:select_hard_flow", ("measures", "selection")),
-    "annotate": Startable("flows.stages:annotate_flow", ("labels",), refuse=annotate.refuse_unready),
-    "neighbours": Startable("flows.stages:neighbours_flow", ("arrangements",), STAGES["neighbours"].calls),
+    "annotate": Startable(
+        "flows.stages:annotate_flow", ("labels",), refuse=annotate.refuse_unready
+    ),
+    "neighbours": Startable(
+        "flows.stages:neighbours_flow", ("arrangements",), STAGES["neighbours"].calls
+    ),
     "review": Startable("flows.stages:review_flow", ("reviews",), refuse=review.refuse_unready),
     "capabilities": Startable(
-        "flows.stages:capabilities_flow", ("capabilities",), STAGES["capabilities"].calls, refuse=phrases.refuse_unready
+        "flows.stages:capabilities_flow",
+        ("capabilities",),
+        STAGES["capabilities"].calls,
+        refuse=phrases.refuse_unready,
     ),
     "check": Startable("flows.stages:check_flow"),
     "compact": Startable("flows.stages:compact_flow"),
@@ -143,7 +168,10 @@ def has_work(job: Job, name: str) -> bool:
     try:
         with Warehouse(job.warehouse).reader() as reader:
             return not kinds or any(WORK[kind](job, reader) for kind in kinds)
-    except (PipelineError, WarehouseError):  # no data yet, or not the configured one: the flow reports it
+    except (
+        PipelineError,
+        WarehouseError,
+    ):  # no data yet, or not the configured one: the flow reports it
         return True
 
 
@@ -154,12 +182,16 @@ def without_work(job: Job, name: str) -> list[StageReport]:
     report.notes.append("nothing is missing, no model call made")
     if report.stage == "ingest":
         report.add_messages(check(job, ("ingest",), reuse=True))
-    for line in () if job.is_quiet else (report.line, *(f"  {warning}" for warning in report.warnings)):
+    for line in (
+        () if job.is_quiet else (report.line, *(f"  {warning}" for warning in report.warnings))
+    ):
         notice(line)
     return [report, *([coverage_report(job, flow.covers)] if flow.covers else [])]
 
 
-def coverage_report(job: Job, stage: str = "evaluate", before: Sequence[StageReport] = ()) -> StageReport:
+def coverage_report(
+    job: Job, stage: str = "evaluate", before: Sequence[StageReport] = ()
+) -> StageReport:
     """Compare the coverage of a stage (or of all stages) with the configured bar.
 
     If no call of the stages before succeeded, or the budget or the stop time ended them, warnings are not printed: the
@@ -167,7 +199,9 @@ def coverage_report(job: Job, stage: str = "evaluate", before: Sequence[StageRep
     """
     report = StageReport("coverage", warnings=low_coverage(job, stage).lines)
     report.is_below_bar = bool(report.warnings)
-    is_explained = no_call_succeeded(before) or any(each.is_at_budget or each.is_at_stop_time for each in before)
+    is_explained = no_call_succeeded(before) or any(
+        each.is_at_budget or each.is_at_stop_time for each in before
+    )
     if not (job.is_quiet or is_explained):
         for warning in report.warnings:
             notice(f"  {warning}")

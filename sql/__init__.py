@@ -48,7 +48,9 @@ def schema() -> dict[str, Any]:
     """Return `schema.yml`: the meaning of a row of each mart, and of the columns that marts add; and column titles."""
     # libyaml's loader is ten times as fast, and every command that shows a figure needs it.
     loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    document: dict[str, Any] = yaml.load((FOLDER / "schema.yml").read_text(encoding="utf-8"), loader)
+    document: dict[str, Any] = yaml.load(
+        (FOLDER / "schema.yml").read_text(encoding="utf-8"), loader
+    )
     return document
 
 
@@ -60,11 +62,17 @@ def models() -> list[SqlModel]:
         for folder in ("marts", "intermediate")
         for path in sorted((FOLDER / folder).rglob("*.sql"))
     }
-    measures = ", ".join(sorted({f"'{name}'" for text in texts.values() for name in _MEASURE.findall(text)}))
+    measures = ", ".join(
+        sorted({f"'{name}'" for text in texts.values() for name in _MEASURE.findall(text)})
+    )
     loaded = [_model(path, text.replace("{measures}", measures)) for path, text in texts.items()]
     by_name = {model.name: model for model in loaded}
-    order = TopologicalSorter({name: [each for each in model.depends_on if each in by_name]
-                               for name, model in by_name.items()})  # fmt: skip
+    order = TopologicalSorter(
+        {
+            name: [each for each in model.depends_on if each in by_name]
+            for name, model in by_name.items()
+        }
+    )
     return [by_name[name] for name in order.static_order()]
 
 
@@ -101,7 +109,9 @@ def read(name: str) -> str:
     `revision_<relation>` that is read.
     """
     text = _text(name)
-    ctes = {each.rpartition("/")[2]: _text(each) for each in declared("with", text).split(", ") if each}
+    ctes = {
+        each.rpartition("/")[2]: _text(each) for each in declared("with", text).split(", ") if each
+    }
     relations = _OF_REVISION.findall("\n".join([*ctes.values(), text]))
     return with_ctes(text, {f"revision_{each}": of_revision(each) for each in relations} | ctes)
 
@@ -124,7 +134,11 @@ def of_revision(relation: str) -> str:
 
 def with_schema(relation: str) -> str:
     """Return the name of a relation, with its schema unless that is `main`."""
-    return f"{INTERMEDIATE}.{relation}" if any((FOLDER / INTERMEDIATE).glob(f"*/{relation}.sql")) else relation
+    return (
+        f"{INTERMEDIATE}.{relation}"
+        if any((FOLDER / INTERMEDIATE).glob(f"*/{relation}.sql"))
+        else relation
+    )
 
 
 def _text(name: str) -> str:
@@ -147,14 +161,19 @@ def named(name: str) -> dict[str, str]:
     }
     files = (f"queries/{path.stem}" for path in sorted((FOLDER / "queries").glob("*.sql")))
     paths = (f"{file}/{query}" for file in files for query in queries(file))
-    return texts | {f"query {path}": read(path) for path in paths if f"/{path}".endswith(f"/{name}")}
+    return texts | {
+        f"query {path}": read(path) for path in paths if f"/{path}".endswith(f"/{name}")
+    }
 
 
 @cache
 def queries(name: str) -> dict[str, str]:
     """Return the queries of the file `<name>.sql` by name: a line `-- name: <name>` precedes each."""
     _, *parts = re.split(r"^-- name: (\w+)\n", _text(name), flags=re.MULTILINE)
-    return {key: query.strip().removesuffix(";") for key, query in zip(parts[::2], parts[1::2], strict=True)}
+    return {
+        key: query.strip().removesuffix(";")
+        for key, query in zip(parts[::2], parts[1::2], strict=True)
+    }
 
 
 def template(name: str, **placeholders: str) -> str:
@@ -176,7 +195,8 @@ def with_ctes(query: str, ctes: Mapping[str, str]) -> str:
     if not ctes:
         return query
     named = ",\n\n".join(
-        f"{name} as (\n{textwrap.indent(_reading(text, ctes), '    ')}\n)" for name, text in ctes.items()
+        f"{name} as (\n{textwrap.indent(_reading(text, ctes), '    ')}\n)"
+        for name, text in ctes.items()
     )
     heading, body = _COMMENT.fullmatch(_reading(query, ctes)).groups()  # type: ignore[union-attr]  # every text fits
     own = f",\n\n{body.removeprefix('with ')}" if body.startswith("with ") else f"\n\n{body}"
@@ -211,7 +231,9 @@ def comment(query: str) -> str:
 
 def _model(path: Path, query: str) -> SqlModel:
     name, folder = path.stem, path.relative_to(FOLDER).parts[0]
-    described: dict[str, Any] = schema()["marts"][name] if folder == "marts" else {"meaning": comment(query)}
+    described: dict[str, Any] = (
+        schema()["marts"][name] if folder == "marts" else {"meaning": comment(query)}
+    )
     kind = declared("built as", query) or "step"
     schema_name = "" if folder == "marts" else "temp." if kind == "step" else f"{INTERMEDIATE}."
     return SqlModel(

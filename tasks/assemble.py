@@ -35,33 +35,49 @@ def assemble(job: Job) -> StageReport:
         turns = turns_to_assemble(reader, wanted)
     built = conversations_of_turns(turns)
     rows = [
-        {**wanted.key, "task_id": task_id, "conversation_id": each.conversation_id, "position": position, "role": role,
-         "content": content}
+        {
+            **wanted.key,
+            "task_id": task_id,
+            "conversation_id": each.conversation_id,
+            "position": position,
+            "role": role,
+            "content": content,
+        }
         for task_id, each in built.items()
         for position, (role, content) in enumerate(each.messages)
-    ]  # fmt: skip
+    ]
     warehouse.write("message_rows", rows)
     warehouse.publish()
     note = f"{len(built)} conversations built, {len(wanted.task_ids) - len(built)} already present"
     return StageReport("assemble", rows=len(built), notes=[note])
 
 
-def complete_conversations(reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]) -> dict[str, Conversation]:
+def complete_conversations(
+    reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]
+) -> dict[str, Conversation]:
     """Return the conversations of some wanted tasks, by task id, even of tasks that are not assembled yet."""
     some = wanted._replace(task_ids=tuple(sorted(set(task_ids))))
-    return conversations_of_turns(turns_to_assemble(reader, some)) | conversations_of(reader, some, some.task_ids)
+    return conversations_of_turns(turns_to_assemble(reader, some)) | conversations_of(
+        reader, some, some.task_ids
+    )
 
 
 def turns_to_assemble(reader: Reader, wanted: WantedTasks) -> list[dict[str, Any]]:
     """Return the user turns of the wanted tasks that have no messages yet."""
-    return reader.rows(sql.read("queries/assemble/turns_to_assemble"), {**wanted.key, "tasks": list(wanted.task_ids)})
+    return reader.rows(
+        sql.read("queries/assemble/turns_to_assemble"),
+        {**wanted.key, "tasks": list(wanted.task_ids)},
+    )
 
 
 def conversations_of_turns(turns: Iterable[Mapping[str, Any]]) -> dict[str, Conversation]:
     """Return the conversations that consist of user turns, by task id."""
     built = {}
     for task_id, rows in groupby(turns, key=lambda turn: turn["task_id"]):
-        turns_of_task = [Turn(row["prompt"], tuple(row["reference_texts"] or ()), row["response"]) for row in rows]
+        turns_of_task = [
+            Turn(row["prompt"], tuple(row["reference_texts"] or ()), row["response"])
+            for row in rows
+        ]
         messages = build_messages(turns_of_task)
         built[task_id] = Conversation(conversation_id(messages), tuple(messages))
     return built

@@ -38,7 +38,10 @@ def ingest(job: Job) -> StageReport:
         PipelineError: the data set cannot be read or lacks a column; no row is stored then.
     """
     benchmark, source = load_benchmark(job.settings.benchmark), source_of(job)
-    warehouse, key = Warehouse(job.warehouse), {"benchmark": benchmark.name, "dataset_revision": source.revision}
+    warehouse, key = (
+        Warehouse(job.warehouse),
+        {"benchmark": benchmark.name, "dataset_revision": source.revision},
+    )
     if not source.files and warehouse.database.exists():
         with warehouse.reader() as reader:
             stored = reader.select("split_members", "distinct split", **key)
@@ -50,7 +53,9 @@ def ingest(job: Job) -> StageReport:
     # same content.
     first: dict[str, Task] = {}
     everything = [task for of_split in by_split.values() for task in of_split]
-    n_rows = Counter(task_id for task_id, _ in {(task.task_id, task.content_hash) for task in everything})
+    n_rows = Counter(
+        task_id for task_id, _ in {(task.task_id, task.content_hash) for task in everything}
+    )
     for of_split in by_split.values():
         n_rows |= Counter(task.task_id for task in of_split)
     tasks = [task for task in everything if first.setdefault(task.task_id, task) is task]
@@ -58,13 +63,20 @@ def ingest(job: Job) -> StageReport:
         warehouse.write(name, rows)
     warehouse.write("task_rows", [_task_row(key, task, n_rows[task.task_id]) for task in tasks])
     for name, rows_of in _ROWS_OF_TASK.items():
-        warehouse.write(name, [{**key, "task_id": task.task_id, **row} for task in tasks for row in rows_of(task)])
+        warehouse.write(
+            name,
+            [{**key, "task_id": task.task_id, **row} for task in tasks for row in rows_of(task)],
+        )
     # Last, because a split with members counts as stored.
-    warehouse.write("split_members", [
-        key | {"split": split, "task_id": task.task_id, "position": position, "canary": task.canary}
-        for split, of_split in by_split.items()
-        for position, task in enumerate(of_split)
-    ])  # fmt: skip
+    warehouse.write(
+        "split_members",
+        [
+            key
+            | {"split": split, "task_id": task.task_id, "position": position, "canary": task.canary}
+            for split, of_split in by_split.items()
+            for position, task in enumerate(of_split)
+        ],
+    )
     warehouse.publish()
     return _stored(warehouse, key, source)
 
@@ -72,19 +84,33 @@ def ingest(job: Job) -> StageReport:
 def _task_row(key: dict[str, str], task: Task, n_rows: int) -> dict[str, Any]:
     weights = [criterion.weight or 0.0 for criterion in task.criteria]
     counts = {
-        "n_rows": n_rows, "n_criteria": len(weights), "positive_weight": sum(max(w, 0.0) for w in weights),
+        "n_rows": n_rows,
+        "n_criteria": len(weights),
+        "positive_weight": sum(max(w, 0.0) for w in weights),
         "negative_weight": sum(min(w, 0.0) for w in weights),
-    }  # fmt: skip
-    return key | counts | {name: getattr(task, name) for name in TABLES["task_rows"].columns if hasattr(task, name)}
+    }
+    return (
+        key
+        | counts
+        | {name: getattr(task, name) for name in TABLES["task_rows"].columns if hasattr(task, name)}
+    )
 
 
 _ROWS_OF_TASK: dict[str, Callable[[Task], Rows]] = {
-    "criteria": lambda task: [{k: v for k, v in asdict(each).items() if k != "labels"} for each in task.criteria],
-    "conversation_turns": lambda task: [{"position": n, **asdict(turn)} for n, turn in enumerate(task.conversation)],
-    "task_labels": lambda task: [{"kind": kind, "label": label} for kind, label in dict.fromkeys(task.labels)],
+    "criteria": lambda task: [
+        {k: v for k, v in asdict(each).items() if k != "labels"} for each in task.criteria
+    ],
+    "conversation_turns": lambda task: [
+        {"position": n, **asdict(turn)} for n, turn in enumerate(task.conversation)
+    ],
+    "task_labels": lambda task: [
+        {"kind": kind, "label": label} for kind, label in dict.fromkeys(task.labels)
+    ],
     "criterion_labels": lambda task: [
         {"criterion_id": criterion_id, "kind": kind, "label": label}
-        for criterion_id, kind, label in dict.fromkeys((c.criterion_id, *of) for c in task.criteria for of in c.labels)
+        for criterion_id, kind, label in dict.fromkeys(
+            (c.criterion_id, *of) for c in task.criteria for of in c.labels
+        )
     ],
 }
 """Table -> function that returns the rows of a task in it."""

@@ -26,10 +26,15 @@ gc.set_threshold(50_000)
 
 # Small queries gain nothing from a second thread, but processes of tests that share two cores wait for it.
 _connect = duckdb.connect
-duckdb.connect = lambda *given, config=None, **more: _connect(*given, config={"threads": 1} | (config or {}), **more)
+duckdb.connect = lambda *given, config=None, **more: _connect(
+    *given, config={"threads": 1} | (config or {}), **more
+)
 
 # Processes that a shell starts in the background ignore Ctrl-C, but some tests send it to processes that they start.
-if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+if (
+    threading.current_thread() is threading.main_thread()
+    and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Tests start dozens of processes; without stored bytecode, each would spend 8 s on compiling its libraries.
@@ -46,11 +51,31 @@ pytest_plugins = ["tests.worlds"]
 # No Prefect server records the runs of these tests; tests about Prefect enable it (`recording`).
 os.environ["PRBENCH_PREFECT"] = "off"
 
-_FIRST = {f"test_{name}.py" for name in (
-    "golden", "recorded_runs", "pipeline", "groups", "nights", "provider_batches", "stopping", "serve", "pages",
-    "pool", "pages_in_browser", "cascades", "kills", "overview", "damage", "increments",
-    "messages", "ci", "current_vintages", "readme",
-)}  # fmt: skip
+_FIRST = {
+    f"test_{name}.py"
+    for name in (
+        "golden",
+        "recorded_runs",
+        "pipeline",
+        "groups",
+        "nights",
+        "provider_batches",
+        "stopping",
+        "serve",
+        "pages",
+        "pool",
+        "pages_in_browser",
+        "cascades",
+        "kills",
+        "overview",
+        "damage",
+        "increments",
+        "messages",
+        "ci",
+        "current_vintages",
+        "readme",
+    )
+}
 """Files that take minutes: they start first, so that no process still runs one of them at the end."""
 _SLOW = {"browser", "prefect_api", "world_job", "hostile_job", "research_job"}
 """Fixtures with a browser, a Prefect server, or a made-up warehouse for reports."""
@@ -76,5 +101,7 @@ def _no_earlier_damage_notices() -> Iterator[None]:
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Escape lone surrogates in captured output, which processes of tests cannot send to each other."""
     report = yield
-    report.sections = [(title, text.encode(errors="backslashreplace").decode()) for title, text in report.sections]
+    report.sections = [
+        (title, text.encode(errors="backslashreplace").decode()) for title, text in report.sections
+    ]
     return report

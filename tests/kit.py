@@ -62,11 +62,21 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 REVISION = "a-revision"
 BEHIND = sql.behind
 _COMMON = {
-    "benchmark": "prbench", "dataset_revision": REVISION, "conversation_id": "a-conversation",
-    "model_config_hash": "a-configuration", "vintage": "base", "trial": 1, "judge": "a-judge",
-    "judge_config_hash": "a-judge-configuration", "template_hash": "a-template", "grading": "binary", "judge_trial": 1,
-    "run_id": "a-run", "created_at": EPOCH, "attempts": 1,
-}  # fmt: skip
+    "benchmark": "prbench",
+    "dataset_revision": REVISION,
+    "conversation_id": "a-conversation",
+    "model_config_hash": "a-configuration",
+    "vintage": "base",
+    "trial": 1,
+    "judge": "a-judge",
+    "judge_config_hash": "a-judge-configuration",
+    "template_hash": "a-template",
+    "grading": "binary",
+    "judge_trial": 1,
+    "run_id": "a-run",
+    "created_at": EPOCH,
+    "attempts": 1,
+}
 
 
 def row(table_name: str, /, **values: Any) -> dict[str, Any]:
@@ -88,29 +98,60 @@ def at(seconds: float) -> datetime:
 def admitted(task_ids: Sequence[str], split: str = "finance", **values: Any) -> Rows:
     """The rows by table that put tasks into a split, checked and admitted."""
     return {
-        "task_rows": [row("task_rows", task_id=t, **{"field": "Finance", "n_criteria": 0, **values}) for t in task_ids],
-        "split_members": [row("split_members", split=split, task_id=t, position=i) for i, t in enumerate(task_ids)],
-        "checks": [row("checks", suite="ingest", check_name="any", expectation="any", table_name="rubrics",
-                       n_evaluated=len(task_ids))],
+        "task_rows": [
+            row("task_rows", task_id=t, **{"field": "Finance", "n_criteria": 0, **values})
+            for t in task_ids
+        ],
+        "split_members": [
+            row("split_members", split=split, task_id=t, position=i) for i, t in enumerate(task_ids)
+        ],
+        "checks": [
+            row(
+                "checks",
+                suite="ingest",
+                check_name="any",
+                expectation="any",
+                table_name="rubrics",
+                n_evaluated=len(task_ids),
+            )
+        ],
         "score_definitions": [row("score_definitions", **asdict(score)) for score in SCORES],
-    }  # fmt: skip
+    }
 
 
-def criterion(task_id: str, position: int, weight: float | None, category: str | None = "Practical Utility") -> Row:
+def criterion(
+    task_id: str, position: int, weight: float | None, category: str | None = "Practical Utility"
+) -> Row:
     """A criterion row; its id is made of the task's id and its position."""
     title = f"{task_id} needs point {position}"
     return row(
-        "criteria", task_id=task_id, criterion_id=f"{task_id}-c{position}", position=position, title=title,
-        category=category, weight=weight, content_hash=criterion_hash(title),
-    )  # fmt: skip
+        "criteria",
+        task_id=task_id,
+        criterion_id=f"{task_id}-c{position}",
+        position=position,
+        title=title,
+        category=category,
+        weight=weight,
+        content_hash=criterion_hash(title),
+    )
 
 
-def response(task_id: str, model: str = "a-model", trial: int = 1, status: str = "ok", **values: Any) -> dict[str, Any]:
+def response(
+    task_id: str, model: str = "a-model", trial: int = 1, status: str = "ok", **values: Any
+) -> dict[str, Any]:
     """A response row; its id is made of task, model and trial."""
     return row(
-        "responses", response_id=f"{task_id}/{model}/{trial}", task_id=task_id, model=model, trial=trial,
-        source="sampled", status=status, text="An answer." if status == "ok" else None, degraded=False, **values,
-    )  # fmt: skip
+        "responses",
+        response_id=f"{task_id}/{model}/{trial}",
+        task_id=task_id,
+        model=model,
+        trial=trial,
+        source="sampled",
+        status=status,
+        text="An answer." if status == "ok" else None,
+        degraded=False,
+        **values,
+    )
 
 
 _STATUS = {1.0: "met", 0.5: "partial", 0.0: "unmet", None: "parse_error"}
@@ -118,13 +159,25 @@ _STATUS = {1.0: "met", 0.5: "partial", 0.0: "unmet", None: "parse_error"}
 
 def verdict(of_response: Row, of_criterion: Row, value: float | None, **values: Any) -> Row:
     """A verdict row; `value` None means a failed verdict."""
-    given = {"judge": "a-judge", "judge_trial": 1, "status": _STATUS[value], "source": "judged"} | values
+    given = {
+        "judge": "a-judge",
+        "judge_trial": 1,
+        "status": _STATUS[value],
+        "source": "judged",
+    } | values
     cell = f"{of_response['response_id']}/{of_criterion['criterion_id']}/{given['judge']}/{given['judge_trial']}"
     return row(
-        "verdicts", verdict_id=cell, value=value, criterion_hash=of_criterion["content_hash"],
+        "verdicts",
+        verdict_id=cell,
+        value=value,
+        criterion_hash=of_criterion["content_hash"],
         criterion_id=of_criterion["criterion_id"],
-        **{name: of_response[name] for name in ("response_id", "task_id", "model", "trial", "vintage")}, **given,
-    )  # fmt: skip
+        **{
+            name: of_response[name]
+            for name in ("response_id", "task_id", "model", "trial", "vintage")
+        },
+        **given,
+    )
 
 
 def combined(*parts: Mapping[str, Iterable[dict[str, Any]]]) -> Rows:
@@ -152,16 +205,22 @@ def write_jsonl(path: Path, rows: Iterable[object]) -> Path:
     return path
 
 
-def written(folder: Path, tables: Mapping[str, list[dict[str, Any]]], revision: str | None = None) -> Warehouse:
+def written(
+    folder: Path, tables: Mapping[str, list[dict[str, Any]]], revision: str | None = None
+) -> Warehouse:
     """A warehouse with these rows by table, not yet published; a given revision replaces that of all rows."""
     warehouse = Warehouse(folder)
     for table_name, rows in tables.items():
         other = {"dataset_revision": revision} if revision else {}
-        warehouse.write(table_name, [each | (other if "dataset_revision" in each else {}) for each in rows])
+        warehouse.write(
+            table_name, [each | (other if "dataset_revision" in each else {}) for each in rows]
+        )
     return warehouse
 
 
-def aggregated(folder: Path, tables: Mapping[str, list[dict[str, Any]]], **settings: Any) -> Warehouse:
+def aggregated(
+    folder: Path, tables: Mapping[str, list[dict[str, Any]]], **settings: Any
+) -> Warehouse:
     """A warehouse with these rows, published and measured."""
     warehouse = written(folder, tables)
     aggregate(job_on("sample", folder, **settings))
@@ -205,10 +264,19 @@ def recorded(job: Job, *entries: Entry) -> None:
     asyncio.run(write())
 
 
-def call_entry(key: str, run_id: str = "a-run", *, cost_usd: float | None = 0.5, **values: Any) -> Entry:
+def call_entry(
+    key: str, run_id: str = "a-run", *, cost_usd: float | None = 0.5, **values: Any
+) -> Entry:
     """A finished call for a ledger."""
     reply = Reply("ok", "x", prompt_tokens=1, completion_tokens=1, cost_usd=cost_usd)
-    usual = {"attempt": 1, "cell": "c", "model": "m", "endpoint": "", "parameters": "{}", "is_final": True}
+    usual = {
+        "attempt": 1,
+        "cell": "c",
+        "model": "m",
+        "endpoint": "",
+        "parameters": "{}",
+        "is_final": True,
+    }
     return Entry(**{"call_key": key, "run_id": run_id, "reply": reply, **usual, **values})
 
 
@@ -230,13 +298,17 @@ def are_close(wanted: Any, actual: Any, tolerance: float = 1e-9) -> bool:
     return abs(float(wanted) - float(actual)) <= tolerance
 
 
-def differing(wanted: Mapping[Any, Any], rows: Mapping[Any, Any], tolerance: float = 1e-9) -> list[tuple[Any, ...]]:
+def differing(
+    wanted: Mapping[Any, Any], rows: Mapping[Any, Any], tolerance: float = 1e-9
+) -> list[tuple[Any, ...]]:
     """Return the cells of rows that differ from the wanted ones, so that a failure names them; NaN is undefined."""
     return [
         (key, column, value, rows[key][column])
         for key, columns in wanted.items()
         for column, value in columns.items()
-        if not are_close(None if value is None or math.isnan(value) else value, rows[key][column], tolerance)
+        if not are_close(
+            None if value is None or math.isnan(value) else value, rows[key][column], tolerance
+        )
     ]
 
 
@@ -272,7 +344,9 @@ def copied(job: Job, folder: Path, **changes: Any) -> Job:
 
 def prepared(job: Job) -> Job:
     """The job, with its tasks ingested, checked and assembled: copied, if that was done before for the whole sample."""
-    is_sample = job.settings.benchmark == "prbench" and job.settings.dataset == Dataset(source="sample")
+    is_sample = job.settings.benchmark == "prbench" and job.settings.dataset == Dataset(
+        source="sample"
+    )
     if is_sample and job.limit is None and not any(job.warehouse.glob("*")):
         shutil.copytree(prepared_sample(), job.warehouse, dirs_exist_ok=True)
         return job
@@ -283,7 +357,9 @@ def publish_few(patched: Patch, *others: str) -> None:
     """Publish what stages up to judging and reviews read, and these models: all scores take two thirds of the time."""
     stages = ("tasks", "messages", "intermediate.model_runs", "criterion_reviews")
     read = {each.name for each in sql.leading_to([*stages, *others])}
-    patched.setattr(sql, "behind", lambda changed: [model for model in BEHIND(changed) if model.name in read])
+    patched.setattr(
+        sql, "behind", lambda changed: [model for model in BEHIND(changed) if model.name in read]
+    )
 
 
 @functools.cache
@@ -313,7 +389,9 @@ def sampled(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> Stage
         async with open_run_context(job) as context:
             async with asyncio.TaskGroup() as group:
                 done = [
-                    group.create_task(sample_cells(job, context, label, of_label[start : start + size]))
+                    group.create_task(
+                        sample_cells(job, context, label, of_label[start : start + size])
+                    )
                     for label, of_label in cells.items()
                     for start in range(0, len(of_label), size)
                 ]
@@ -337,10 +415,14 @@ def judged(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> StageR
             for judge_config, responses in missing:
                 ids = [each.response_id for each in responses]
                 if judge_config.judge.mode == "batch" and ids:
-                    report.add_messages(await judge_by_provider_batches(job, context, judge_config, ids))
+                    report.add_messages(
+                        await judge_by_provider_batches(job, context, judge_config, ids)
+                    )
                 batches = [ids[start : start + size] for start in range(0, max(len(ids), 1), size)]
                 call = functools.partial(judge_responses, job, context, judge_config)
-                done = await asyncio.gather(*(call(some, batch_index=i) for i, some in enumerate(batches)))
+                done = await asyncio.gather(
+                    *(call(some, batch_index=i) for i, some in enumerate(batches))
+                )
                 for each in done:
                     report.add(each)
             context.add_notices(report)
@@ -350,7 +432,13 @@ def judged(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> StageR
     return report
 
 
-def until(condition: Callable[[], Any], process: Any = None, within_s: float = 240, *, every_s: float = 0.05) -> None:
+def until(
+    condition: Callable[[], Any],
+    process: Any = None,
+    within_s: float = 240,
+    *,
+    every_s: float = 0.05,
+) -> None:
     """Wait until a condition holds, while a process runs."""
     deadline_s = time.monotonic() + within_s
     while not condition():

@@ -17,11 +17,30 @@ from tests.kit import ROOT, tracked_files
 
 PACKAGES = ("flows", "tasks", "sql", "expectations", "warehouse")
 TASKS_LEVELS = (
-    {"rules"}, {"benchmarks", "prompts", "console"}, {"config"}, {"dataset", "llm"}, {"bundles", "measures", "run"},
+    {"rules"},
+    {"benchmarks", "prompts", "console"},
+    {"config"},
+    {"dataset", "llm"},
+    {"bundles", "measures", "run"},
     {"compare"},
-    {"ingest", "assemble", "sample", "judge", "check", "aggregate", "hard_subset", "analyses", "cascade", "stopping"},
-    {"drift", "alerts", "imports", "maintain", "plan"}, {"figures"}, {"report"}, {"exports"}, {"certify", "results"},
-)  # fmt: skip
+    {
+        "ingest",
+        "assemble",
+        "sample",
+        "judge",
+        "check",
+        "aggregate",
+        "hard_subset",
+        "analyses",
+        "cascade",
+        "stopping",
+    },
+    {"drift", "alerts", "imports", "maintain", "plan"},
+    {"figures"},
+    {"report"},
+    {"exports"},
+    {"certify", "results"},
+)
 """The folders of `tasks/`, and stages of one module, lowest first: each uses only lower ones.
 
 The stages share a level: none imports another.
@@ -56,14 +75,27 @@ NEVER: dict[str, set[str]] = {
 """Part -> what it may not import."""
 
 ONLY_IN = {
-    "litellm": "tasks.llm", "ray": "tasks.llm.senders", "fsspec": "tasks.bundles.stores",
-    "great_expectations": "expectations", "flows": "flows", "rich.console": "tasks.console.printing",
-}  # fmt: skip
+    "litellm": "tasks.llm",
+    "ray": "tasks.llm.senders",
+    "fsspec": "tasks.bundles.stores",
+    "great_expectations": "expectations",
+    "flows": "flows",
+    "rich.console": "tasks.console.printing",
+}
 """Library or part -> the only part that may import it."""
 
 DEFAULT_BENCHMARK = "prbench"
 """Benchmark with the same name as the command."""
-ALWAYS_THERE = {"pyproject.toml", "README.md", "flows", "tasks", "sql", "expectations", "tests", "warehouse"}
+ALWAYS_THERE = {
+    "pyproject.toml",
+    "README.md",
+    "flows",
+    "tasks",
+    "sql",
+    "expectations",
+    "tests",
+    "warehouse",
+}
 ALSO_ALLOWED = {"LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "prbench.example.yaml"}
 
 
@@ -85,7 +117,11 @@ def imports_of(path: Path) -> set[str]:
 @cache
 def modules() -> dict[str, set[str]]:
     """Every module, with its imports."""
-    return {module_name(path): imports_of(path) for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
+    return {
+        module_name(path): imports_of(path)
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+    }
 
 
 def is_in(name: str, part: str) -> bool:
@@ -94,7 +130,9 @@ def is_in(name: str, part: str) -> bool:
 
 def modules_in(part: str) -> Iterator[tuple[str, str]]:
     """(module, imported name) of every import in a part."""
-    return ((name, used) for name, imports in modules().items() if is_in(name, part) for used in imports)
+    return (
+        (name, used) for name, imports in modules().items() if is_in(name, part) for used in imports
+    )
 
 
 def is_standard(name: str) -> bool:
@@ -111,7 +149,10 @@ def test_no_part_imports_what_it_must_not() -> None:
         or any(is_in(used, library) and not is_in(name, ONLY_IN[library]) for library in ONLY_IN)
         or (
             not is_standard(used)
-            and any(is_in(name, part) and not any(is_in(used, allowed) for allowed in ONLY[part]) for part in ONLY)
+            and any(
+                is_in(name, part) and not any(is_in(used, allowed) for allowed in ONLY[part])
+                for part in ONLY
+            )
         )
     ]
 
@@ -153,19 +194,28 @@ def test_nothing_but_its_own_module_and_templates_names_a_benchmark_of_the_famil
     names = [name for name in benchmark_names() if name != DEFAULT_BENCHMARK]
     assert len(names) > 1
     for name in names:
-        own = {ROOT / "tasks" / "benchmarks" / f"{name}.py", *(ROOT / "tasks" / "prompts").glob(f"{name}_*.txt")}
+        own = {
+            ROOT / "tasks" / "benchmarks" / f"{name}.py",
+            *(ROOT / "tasks" / "prompts").glob(f"{name}_*.txt"),
+        }
         naming = [
             path.relative_to(ROOT).as_posix()
             for package in PACKAGES
             for path in (ROOT / package).rglob("*")
-            if path.suffix in {".py", ".sql", ".yml", ".html", ".js", ".css", ".txt"} and path not in own
+            if path.suffix in {".py", ".sql", ".yml", ".html", ".js", ".css", ".txt"}
+            and path not in own
             and name in path.read_text(encoding="utf-8").lower()
-        ]  # fmt: skip
+        ]
         assert [] == naming, name
 
 
 def test_no_import_is_relative() -> None:
-    assert [] == [f"{name} imports {used}" for name, imports in modules().items() for used in imports if used[0] == "."]
+    assert [] == [
+        f"{name} imports {used}"
+        for name, imports in modules().items()
+        for used in imports
+        if used[0] == "."
+    ]
 
 
 def test_no_two_modules_import_each_other_at_their_top() -> None:
@@ -184,8 +234,15 @@ def test_no_two_modules_import_each_other_at_their_top() -> None:
 
 def test_no_flow_is_named_like_something_that_can_be_imported() -> None:
     # Prefect's loader puts `flows/` first on the path, so such a name would hide the other module.
-    taken = {*PACKAGES, "tests", *importlib.metadata.packages_distributions(), *sys.stdlib_module_names}
-    names = {path.stem for path in (ROOT / "flows").iterdir() if path.suffix == ".py" or path.is_dir()}
+    taken = {
+        *PACKAGES,
+        "tests",
+        *importlib.metadata.packages_distributions(),
+        *sys.stdlib_module_names,
+    }
+    names = {
+        path.stem for path in (ROOT / "flows").iterdir() if path.suffix == ".py" or path.is_dir()
+    }
 
     assert set() == names & taken
 
@@ -198,12 +255,18 @@ def test_the_top_level_holds_exactly_what_it_should() -> None:
 
 
 def test_every_folder_with_python_is_a_package() -> None:
-    folders = {file.parent for file in tracked_files() if file.suffix == ".py" and not file.parts[0].startswith(".")}
+    folders = {
+        file.parent
+        for file in tracked_files()
+        if file.suffix == ".py" and not file.parts[0].startswith(".")
+    }
     assert [] == [folder for folder in folders if not (ROOT / folder / "__init__.py").is_file()]
 
 
 def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name() -> None:
-    tables = {each.table for name in benchmark_names() for each in expectations_of(load_benchmark(name))}
+    tables = {
+        each.table for name in benchmark_names() for each in expectations_of(load_benchmark(name))
+    }
 
     assert sorted(sql.queries("checks")) == sorted(tables)
 
@@ -213,7 +276,9 @@ def test_no_private_name_of_a_module_is_imported() -> None:
         f"{name} imports {used}"
         for name, imports in modules().items()
         for used in imports
-        if used.partition(".")[0] in PACKAGES and re.search(r"\._[a-z][^.]*$", used) and used not in modules()
+        if used.partition(".")[0] in PACKAGES
+        and re.search(r"\._[a-z][^.]*$", used)
+        and used not in modules()
     ]
 
     assert [] == wrong
@@ -232,7 +297,9 @@ def test_documents_and_docstrings_name_only_files_and_folders_that_exist() -> No
         text = (ROOT / file).read_text(encoding="utf-8")
         named = re.findall(PATHS, text) if file.name != "CHANGELOG.md" else []
         gone += [f"{file}: {name}" for name in named if not is_known(name.rstrip("/"), known)]
-        links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)[^)]*\)", text) if file.suffix == ".md" else []
+        links = (
+            re.findall(r"\]\((?!https?:|#)([^)#\s]+)[^)]*\)", text) if file.suffix == ".md" else []
+        )
         gone += [f"{file}: {link}" for link in links if not (ROOT / file.parent / link).exists()]
 
     assert [] == gone

@@ -11,19 +11,27 @@ from tests.kit import ROOT, tracked_files
 OURS = {".py", ".sql", ".md", ".yml", ".yaml", ".jinja", ".html", ".js", ".toml"}
 WRITTEN_ELSEWHERE = {
     "CHANGELOG.md",  # it maps old names to new ones
-    "tasks/benchmarks/prbench.py", "tasks/benchmarks/researchrubrics.py",  # prompts, which are part of identities
-    "tests/faults/behaviours.py", "tests/kit.py", "tests/tasks/rules/test_quoting.py",  # texts that models write
-    "tests/tasks/exports/test_inspect_logs.py", "tests/tasks/imports/results/workload.py",
+    "tasks/benchmarks/prbench.py",
+    "tasks/benchmarks/researchrubrics.py",  # prompts, which are part of identities
+    "tests/faults/behaviours.py",
+    "tests/kit.py",
+    "tests/tasks/rules/test_quoting.py",  # texts that models write
+    "tests/tasks/exports/test_inspect_logs.py",
+    "tests/tasks/imports/results/workload.py",
     "tests/tasks/imports/results/harness_files.py",  # logs of other tools
     "tests/tasks/report/synthetic/results.py",  # seeds of random texts
-}  # fmt: skip
+}
 """Files with sentences that are not ours, or must have old names."""
 PROMISED = {
     "answers",  # the key of a decision model's reply
-    "FileNotFoundError", "ObjectNotFound", "get_by_role",  # Python's, Prefect's, Playwright's
-    "judging_id", "responses_made", "verdicts_made",  # columns in many users' queries
+    "FileNotFoundError",
+    "ObjectNotFound",
+    "get_by_role",  # Python's, Prefect's, Playwright's
+    "judging_id",
+    "responses_made",
+    "verdicts_made",  # columns in many users' queries
     "role",  # the key of a message, as for all providers
-}  # fmt: skip
+}
 """Names that the interface or a library promises."""
 
 
@@ -54,7 +62,11 @@ def names(file: Path, text: str, words: set[str]) -> Iterator[tuple[int, str]]:
         named += [(token.start[0], token.string) for token in tokens if token.type == tokenize.NAME]
     elif file.suffix == ".sql":
         code = (re.sub("'[^']*'", "", line.partition("--")[0]) for line in text.splitlines())
-        named += [(number, name) for number, line in enumerate(code, 1) for name in re.findall(r"[a-z_]\w*", line)]
+        named += [
+            (number, name)
+            for number, line in enumerate(code, 1)
+            for name in re.findall(r"[a-z_]\w*", line)
+        ]
     has_word = re.compile("|".join(words).replace("_", "")).search
     for number, name in named:
         if name.startswith("test_") or not has_word(name.lower().replace("_", "")):
@@ -69,8 +81,15 @@ def sentences(file: Path, text: str, words: set[str]) -> Iterator[tuple[int, str
     if str(file) in WRITTEN_ELSEWHERE:
         return
     is_glossary = str(file) == "tasks/README.md"
-    promised, has_word = re.compile(f'["`](?:{"|".join(PROMISED)})["`]'), re.compile("|".join(words)).search
-    for number, line in ((number, line) for number, line in enumerate(text.splitlines(), 1) if has_word(line.lower())):
+    promised, has_word = (
+        re.compile(f'["`](?:{"|".join(PROMISED)})["`]'),
+        re.compile("|".join(words)).search,
+    )
+    for number, line in (
+        (number, line) for number, line in enumerate(text.splitlines(), 1) if has_word(line.lower())
+    ):
         own = promised.sub("", line)
         if not (is_glossary and line.count("|") == 4):
-            yield from ((number, word) for word in re.findall("[a-z]+", own.lower()) if word in words)
+            yield from (
+                (number, word) for word in re.findall("[a-z]+", own.lower()) if word in words
+            )

@@ -51,7 +51,9 @@ def world_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 @pytest.fixture(scope="session")
 def hostile_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """The same job with an attack in every name and text (`attacks.py`)."""
-    return _built(shared_folder(tmp_path_factory) / "report-hostile", partial(report_world, hostile=True))
+    return _built(
+        shared_folder(tmp_path_factory) / "report-hostile", partial(report_world, hostile=True)
+    )
 
 
 @pytest.fixture(scope="session")
@@ -73,7 +75,14 @@ def _built(folder: Path, build: Callable[[Path], Job]) -> Job:
 def sample_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """The sample with the example responses and labels; tests must not write to it."""
     job = job_on("sample", tmp_path_factory.mktemp("certified"))
-    check = row("checks", suite="ingest", table_name="rubrics", check_name="any", expectation="any", n_evaluated=8)
+    check = row(
+        "checks",
+        suite="ingest",
+        table_name="rubrics",
+        check_name="any",
+        expectation="any",
+        n_evaluated=8,
+    )
     check |= {"severity": "quarantine", "success": True, "n_failed": 0}
     written(job.warehouse, {"checks": [check]}, job.data.revision)
     ingest(job)

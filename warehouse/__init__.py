@@ -4,7 +4,13 @@ Only DuckDB, Polars and PyArrow are used here, and nothing of the stages or flow
 """
 
 from warehouse.columns import COLUMNS
-from warehouse.errors import WarehouseBusy, WarehouseError, WarehouseOutdated, nothing_in, unless_unwritable
+from warehouse.errors import (
+    WarehouseBusy,
+    WarehouseError,
+    WarehouseOutdated,
+    nothing_in,
+    unless_unwritable,
+)
 from warehouse.files import pop_notices, sync, write_atomically
 from warehouse.locks import file_lock, refuse_if_lost, why_lost
 from warehouse.parts import DATABASE, FILE, lines_on, refuse_other_version
@@ -15,8 +21,30 @@ from warehouse.tables import DECIDED_STATUSES, TABLES
 from warehouse.warehouse import Warehouse, content_of, other_content
 
 __all__ = [
-    "COLUMNS", "DAMAGED", "DATABASE", "DECIDED_STATUSES", "FILE", "TABLES", "Reader", "Warehouse", "WarehouseBusy",
-    "WarehouseError", "WarehouseOutdated", "content_of", "file_lock", "lines_on", "nothing_in", "other_content",
-    "pop_notices", "quoted", "refuse_if_lost", "refuse_other_version", "reporting_damage", "sample_path", "sync",
-    "unless_unwritable", "why_lost", "write_atomically",
-]  # fmt: skip
+    "COLUMNS",
+    "DAMAGED",
+    "DATABASE",
+    "DECIDED_STATUSES",
+    "FILE",
+    "TABLES",
+    "Reader",
+    "Warehouse",
+    "WarehouseBusy",
+    "WarehouseError",
+    "WarehouseOutdated",
+    "content_of",
+    "file_lock",
+    "lines_on",
+    "nothing_in",
+    "other_content",
+    "pop_notices",
+    "quoted",
+    "refuse_if_lost",
+    "refuse_other_version",
+    "reporting_damage",
+    "sample_path",
+    "sync",
+    "unless_unwritable",
+    "why_lost",
+    "write_atomically",
+]

@@ -51,19 +51,27 @@ def standing_order(table: StoredTable) -> str:
 
 
 def note_replaced(
-    connection: duckdb.DuckDBPyConnection, table: StoredTable, view: str, key: Sequence[str], condition: str = "true"
+    connection: duckdb.DuckDBPyConnection,
+    table: StoredTable,
+    view: str,
+    key: Sequence[str],
+    condition: str = "true",
 ) -> bool:
     """List the replaced rows of a view of parts in the table `REPLACED`, and return whether there are any.
 
     Whole rows are not sorted, since they would not fit into memory.
     """
     order = standing_order(table)
-    replaced = sql.template("warehouse/replaced_rows", key=", ".join(key), view=view, condition=condition, order=order)
+    replaced = sql.template(
+        "warehouse/replaced_rows", key=", ".join(key), view=view, condition=condition, order=order
+    )
     connection.execute(f"create or replace temp table {REPLACED} as {replaced}")
     return holds(connection, f"from {REPLACED}")
 
 
-def view_parts(connection: duckdb.DuckDBPyConnection, table: StoredTable, paths: Sequence[Path], name: str) -> None:
+def view_parts(
+    connection: duckdb.DuckDBPyConnection, table: StoredTable, paths: Sequence[Path], name: str
+) -> None:
     """Create a view of the rows of parts: contract columns, `part` (its name) and `part_row` (position in it).
 
     Columns are found by name, so that a part that an earlier version wrote may lack one or have others; a row without a
@@ -73,7 +81,9 @@ def view_parts(connection: duckdb.DuckDBPyConnection, table: StoredTable, paths:
     columns = ", ".join(f'"{column}"' for column in table.columns)
     connection.register(f"{name}_contract", table.schema.empty_table())
     has_key = " and ".join(f'"{column}" is not null' for column in table.key)
-    query = sql.template("warehouse/rows_of_parts", view=name, columns=columns, files=files, has_key=has_key)
+    query = sql.template(
+        "warehouse/rows_of_parts", view=name, columns=columns, files=files, has_key=has_key
+    )
     connection.execute(query)
 
 
@@ -84,7 +94,12 @@ _ON_RESPONSES = ("verdicts", "evidence")
 RETRACTED = "select import_batch from retractions where is_retracted"
 
 
-def load(connection: duckdb.DuckDBPyConnection, table: StoredTable, paths: Sequence[Path], standing: Standing) -> None:
+def load(
+    connection: duckdb.DuckDBPyConnection,
+    table: StoredTable,
+    paths: Sequence[Path],
+    standing: Standing,
+) -> None:
     """Load new parts into a table that may hold rows; tables must come in the order of `TABLES`."""
     view_parts(connection, table, paths, ARRIVED)
     condition = _not_retracted(connection, table, standing)
@@ -104,11 +119,17 @@ def load(connection: duckdb.DuckDBPyConnection, table: StoredTable, paths: Seque
     )
 
 
-def _not_retracted(connection: duckdb.DuckDBPyConnection, table: StoredTable, standing: Standing) -> str:
+def _not_retracted(
+    connection: duckdb.DuckDBPyConnection, table: StoredTable, standing: Standing
+) -> str:
     """Return the condition that leaves out retracted imports, and rows about their responses."""
     if not holds(connection, RETRACTED):
         return "true"
-    condition = f"coalesce(import_batch not in ({RETRACTED}), true)" if "import_batch" in table.columns else "true"
+    condition = (
+        f"coalesce(import_batch not in ({RETRACTED}), true)"
+        if "import_batch" in table.columns
+        else "true"
+    )
     if table.name in _ON_RESPONSES and standing["responses"]:
         view_parts(connection, TABLES["responses"], standing["responses"], "stored_responses")
         connection.execute(sql.template("warehouse/withdrawn_responses", retracted=RETRACTED))
@@ -168,8 +189,12 @@ def _describe(connection: duckdb.DuckDBPyConnection) -> None:
     """Store the meaning of every table, view and column in the database itself."""
     models = [model for model in sql.models() if model.kind != "step"]
     own = {model.name: model.columns for model in models}
-    statements = [f"comment on {model.kind} {model.name} is {quoted(model.meaning)}" for model in models]
-    statements += [f"comment on table {table.name} is {quoted(table.meaning)}" for table in TABLES.values()]
+    statements = [
+        f"comment on {model.kind} {model.name} is {quoted(model.meaning)}" for model in models
+    ]
+    statements += [
+        f"comment on table {table.name} is {quoted(table.meaning)}" for table in TABLES.values()
+    ]
     for name, column in connection.execute(sql.read("warehouse/built_columns")).fetchall():
         if described := own.get(name, {}).get(column) or COLUMNS.get(column, (None, None))[1]:
             statements.append(f'comment on column {name}."{column}" is {quoted(described)}')
@@ -201,11 +226,15 @@ def build(standing: Standing, building: Path, missing: Names) -> dict[Kind, int]
         given = [[table for table, _ in names], [part for _, part in names]]
         connection.execute(f"create or replace table {PARTS} as {held}", given)
         # Models above tables without new rows are up to date.
-        compute_models(connection, sql.behind({name for name, is_read in loaded.items() if is_read}))
+        compute_models(
+            connection, sql.behind({name for name, is_read in loaded.items() if is_read})
+        )
         return {tuple(kind): n for *kind, n in connection.execute(count_query()).fetchall()}
 
 
-def _load_parts(connection: duckdb.DuckDBPyConnection, standing: Standing, missing: Names) -> dict[str, bool]:
+def _load_parts(
+    connection: duckdb.DuckDBPyConnection, standing: Standing, missing: Names
+) -> dict[str, bool]:
     """Load the missing parts; return the name of each table that has any, with whether models read its new rows."""
     loaded = {}
     for table in TABLES.values():
@@ -215,7 +244,9 @@ def _load_parts(connection: duckdb.DuckDBPyConnection, standing: Standing, missi
                 # Uncommitted rows stay in memory and leave none for the next table.
                 connection.execute("commit; begin")
             condition = table.models_read
-            loaded[table.name] = not condition or holds(connection, f"select 1 from {ARRIVED} where {condition}")
+            loaded[table.name] = not condition or holds(
+                connection, f"select 1 from {ARRIVED} where {condition}"
+            )
     return loaded
 
 
@@ -248,22 +279,35 @@ def load_rows(database: Path, files: Mapping[str, Path], same: Mapping[str, str]
     put_empty(database)
     with opened(database) as connection:
         for name, path in files.items():
-            types = {column: kind for column, kind, *_ in connection.execute(f"describe {name}").fetchall()}
-            constant = ", ".join(f'{quoted(same[column])} as "{column}"' for column in types if column in same)
+            types = {
+                column: kind
+                for column, kind, *_ in connection.execute(f"describe {name}").fetchall()
+            }
+            constant = ", ".join(
+                f'{quoted(same[column])} as "{column}"' for column in types if column in same
+            )
             of_file = {column: kind for column, kind in types.items() if column not in same}
-            listed = ", ".join(f"{quoted(column)}: {quoted(kind)}" for column, kind in of_file.items())
-            rows = f"read_json({quoted(path)}, format = 'newline_delimited', columns = {{{listed}}})"
+            listed = ", ".join(
+                f"{quoted(column)}: {quoted(kind)}" for column, kind in of_file.items()
+            )
+            rows = (
+                f"read_json({quoted(path)}, format = 'newline_delimited', columns = {{{listed}}})"
+            )
             with explaining(f"{path.name}: contains a line that is no row of {name}"):
                 connection.execute(f"insert into {name} by name select {constant}, * from {rows}")
 
 
-def compute(database: Path, models: list[sql.SqlModel], measures: Iterable[Mapping[str, Any]] = ()) -> None:
+def compute(
+    database: Path, models: list[sql.SqlModel], measures: Iterable[Mapping[str, Any]] = ()
+) -> None:
     """Add rows to the table `measures` of a database, and compute models.
 
     Raises:
         WarehouseError: nothing can be computed from the rows.
     """
     with opened(database) as connection, explaining("nothing can be computed from the rows"):
-        connection.register("given", pa.Table.from_pylist(list(measures), schema=TABLES["measures"].schema))
+        connection.register(
+            "given", pa.Table.from_pylist(list(measures), schema=TABLES["measures"].schema)
+        )
         connection.execute("insert into measures by name from given")
         compute_models(connection, models)

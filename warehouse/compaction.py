@@ -43,7 +43,12 @@ def compact(store: PartStore, *, large_rows: int = LARGE_ROWS) -> None:
             folder = store.root / table.name
             with explaining(f"{folder}: cannot be compacted"):
                 runs = list(_runs(store.standing(table.name), large_rows))
-                _replace(store, table, {merge(connection, table, folder, run) for run in runs}, itertools.chain(*runs))
+                _replace(
+                    store,
+                    table,
+                    {merge(connection, table, folder, run) for run in runs},
+                    itertools.chain(*runs),
+                )
 
 
 def _runs(parts: Sequence[Path], large_rows: int) -> Iterator[list[Path]]:
@@ -65,7 +70,9 @@ def _runs(parts: Sequence[Path], large_rows: int) -> Iterator[list[Path]]:
     yield from [run] if len(run) > 1 else []
 
 
-def _replace(store: PartStore, table: StoredTable, new: set[Path], replaced: Iterable[Path]) -> None:
+def _replace(
+    store: PartStore, table: StoredTable, new: set[Path], replaced: Iterable[Path]
+) -> None:
     """Delete the parts that new ones replace.
 
     The list of expected parts names the new ones before the old ones are deleted, so that neither are missed after a
@@ -79,7 +86,9 @@ def _replace(store: PartStore, table: StoredTable, new: set[Path], replaced: Ite
         part.unlink()
 
 
-def merge(connection: duckdb.DuckDBPyConnection, table: StoredTable, folder: Path, parts: Sequence[Path]) -> Path:
+def merge(
+    connection: duckdb.DuckDBPyConnection, table: StoredTable, folder: Path, parts: Sequence[Path]
+) -> Path:
     """Write the current rows of contiguous parts as one part into a folder; the same parts give the same bytes.
 
     The new part gets the moment of the last one, so it keeps their position in the order.
@@ -89,7 +98,9 @@ def merge(connection: duckdb.DuckDBPyConnection, table: StoredTable, folder: Pat
     return _rewritten(connection, table, folder, parts)
 
 
-def _rewritten(connection: duckdb.DuckDBPyConnection, table: StoredTable, folder: Path, parts: Sequence[Path]) -> Path:
+def _rewritten(
+    connection: duckdb.DuckDBPyConnection, table: StoredTable, folder: Path, parts: Sequence[Path]
+) -> Path:
     """Write the rows of parts, in their order, as one part into a folder, without those in the table `REPLACED`."""
     view_parts(connection, table, parts, "run")
     columns = ", ".join(f'"{column}"' for column in table.columns)
@@ -105,11 +116,16 @@ def _written(connection: duckdb.DuckDBPyConnection, folder: Path, rows: str, las
     written_as = "(format parquet, compression zstd, row_group_size 16384)"
     try:
         return write_part(
-            folder, lambda temporary: connection.execute(f"copy ({rows}) to {quoted(temporary)} {written_as}"),
+            folder,
+            lambda temporary: connection.execute(
+                f"copy ({rows}) to {quoted(temporary)} {written_as}"
+            ),
             lambda _: moment_of(last),
-        )  # fmt: skip
+        )
     finally:
-        connection.execute(f"reset threads; set preserve_insertion_order = false; set memory_limit = '{memory()}'")
+        connection.execute(
+            f"reset threads; set preserve_insertion_order = false; set memory_limit = '{memory()}'"
+        )
 
 
 _VIEW = "stored_responses"
@@ -123,7 +139,10 @@ def _stored_responses(store: PartStore) -> Iterator[duckdb.DuckDBPyConnection]:
         WarehouseError: a part cannot be read, or the disk refuses.
     """
     responses, removals = (store.standing(name) for name in ("responses", "removals"))
-    with engine(store.root / ".removal.spill") as connection, explaining(f"{store.root}: cannot be read or rewritten"):
+    with (
+        engine(store.root / ".removal.spill") as connection,
+        explaining(f"{store.root}: cannot be read or rewritten"),
+    ):
         view_parts(connection, TABLES["responses"], responses, _VIEW)
         connection.register("removals", TABLES["removals"].schema.empty_table())
         if removals:
@@ -131,7 +150,9 @@ def _stored_responses(store: PartStore) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> list[dict[str, Any]]:
+def responses_where(
+    store: PartStore, condition: str, values: Sequence[Any]
+) -> list[dict[str, Any]]:
     """Return the stored, not removed responses that meet a condition, the largest first, without reading texts.
 
     Raises:
@@ -139,9 +160,13 @@ def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> 
     """
     if not store.standing("responses"):
         return []
-    query = sql.template("warehouse/matching_responses", condition=condition, is_removed=is_removed(_VIEW))
+    query = sql.template(
+        "warehouse/matching_responses", condition=condition, is_removed=is_removed(_VIEW)
+    )
     with _stored_responses(store) as connection:
-        rows: list[dict[str, Any]] = connection.sql(query, params=list(values)).to_arrow_table().to_pylist()
+        rows: list[dict[str, Any]] = (
+            connection.sql(query, params=list(values)).to_arrow_table().to_pylist()
+        )
     return rows
 
 
@@ -151,7 +176,10 @@ def imported_batches(store: PartStore) -> list[dict[str, Any]]:
     Raises:
         WarehouseError: a part cannot be read.
     """
-    with engine(store.root / ".imports.spill") as connection, explaining(f"{store.root}: cannot be read"):
+    with (
+        engine(store.root / ".imports.spill") as connection,
+        explaining(f"{store.root}: cannot be read"),
+    ):
         for name in ("responses", "verdicts", "expert_reviews"):
             parts = store.standing(name)
             if parts:
@@ -175,13 +203,20 @@ def clean(store: PartStore) -> None:
     with _stored_responses(store) as connection:
         removed = f"select part, part_row from {_VIEW} where {is_removed(_VIEW)}"
         connection.execute(f"create or replace temp table {REPLACED} as {removed}")
-        affected = {name for (name,) in connection.execute(f"select distinct part from {REPLACED}").fetchall()}
+        affected = {
+            name
+            for (name,) in connection.execute(f"select distinct part from {REPLACED}").fetchall()
+        }
         dirty = [part for part in store.standing(table.name) if part.name in affected]
         # A rewritten damaged part would carry the damage under a valid hash.
         if damaged := next((part for part in dirty if not is_whole(part)), None):
-            raise WarehouseError(f"{damaged}: is damaged; `prbench aggregate` sets it aside and restores what it can")
+            raise WarehouseError(
+                f"{damaged}: is damaged; `prbench aggregate` sets it aside and restores what it can"
+            )
         folder = store.root / table.name
-        _replace(store, table, {_rewritten(connection, table, folder, [part]) for part in dirty}, dirty)
+        _replace(
+            store, table, {_rewritten(connection, table, folder, [part]) for part in dirty}, dirty
+        )
 
 
 _RENAMED = "renamed_ids"
@@ -200,7 +235,10 @@ def rename(store: PartStore, new_ids: Mapping[str, str]) -> None:
         WarehouseError: a part cannot be read, or the disk refuses; what is rewritten already stays.
     """
     ids = pa.table({"old_id": list(new_ids), "new_id": list(new_ids.values())})
-    with engine(store.root / ".rename.spill") as connection, explaining(f"{store.root}: cannot be rewritten"):
+    with (
+        engine(store.root / ".rename.spill") as connection,
+        explaining(f"{store.root}: cannot be rewritten"),
+    ):
         connection.register("given_ids", ids)
         connection.execute(f"create temp table {_RENAMED} as from given_ids")
         for table in reversed(TABLES.values()):
@@ -210,11 +248,16 @@ def rename(store: PartStore, new_ids: Mapping[str, str]) -> None:
 
 
 def _rename_in(
-    connection: duckdb.DuckDBPyConnection, store: PartStore, table: StoredTable, columns: Sequence[str]
+    connection: duckdb.DuckDBPyConnection,
+    store: PartStore,
+    table: StoredTable,
+    columns: Sequence[str],
 ) -> None:
     """Rewrite the parts of a table that have an old id in one of the columns."""
     has_old_id = " or ".join(f"{column} in (select old_id from {_RENAMED})" for column in columns)
-    joins = " ".join(f"left join {_RENAMED} as of_{name} on of_{name}.old_id = run.{name}" for name in columns)
+    joins = " ".join(
+        f"left join {_RENAMED} as of_{name} on of_{name}.old_id = run.{name}" for name in columns
+    )
     own_id = "verdict_id" if "verdict_id" in columns else "response_id"
     is_renamed = f"(of_{own_id}.new_id is not null or run.{own_id} is null)"
     selected = []

@@ -40,7 +40,10 @@ def file_lock(path: Path, *, wait: bool, is_shared: bool = False) -> Iterator[No
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+") as file:
         try:
-            fcntl.flock(file, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+            fcntl.flock(
+                file,
+                (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB),
+            )
         except BlockingIOError as error:
             ids = _holders(os.fstat(file.fileno()).st_ino)
             named = f"process {ids[0]} is" if ids else "another process is"
@@ -53,8 +56,12 @@ def file_lock(path: Path, *, wait: bool, is_shared: bool = False) -> Iterator[No
 
 def _holders(inode: int) -> list[str]:
     """Return the ids of the processes that hold a lock on a file; empty where the system does not say."""
-    locks = map(str.split, _LOCKS.read_text(encoding="utf-8").splitlines() if _LOCKS.exists() else ())
-    return sorted({lock[4] for lock in locks if lock[1] == "FLOCK" and lock[5].endswith(f":{inode}")}, key=int)
+    locks = map(
+        str.split, _LOCKS.read_text(encoding="utf-8").splitlines() if _LOCKS.exists() else ()
+    )
+    return sorted(
+        {lock[4] for lock in locks if lock[1] == "FLOCK" and lock[5].endswith(f":{inode}")}, key=int
+    )
 
 
 @contextmanager
@@ -105,7 +112,9 @@ def this_machine() -> Machine:
     Without a boot id (macOS), it is known by its network card and name.
     """
     boot, host = Path("/proc/sys/kernel/random/boot_id"), socket.gethostname()
-    kernel = boot.read_text(encoding="utf-8").strip() if boot.exists() else f"{uuid.getnode():x} {host}"
+    kernel = (
+        boot.read_text(encoding="utf-8").strip() if boot.exists() else f"{uuid.getnode():x} {host}"
+    )
     return Machine(kernel, host, time.time() - _elapsed_s())
 
 
@@ -129,7 +138,11 @@ class Owner:
     clock: Callable[[], float] = staticmethod(_elapsed_s)
 
     def __init__(self, root: Path, machine: Machine | None = None) -> None:
-        self._root, self._path, self._machine = root, root / "machine.lock", machine or this_machine()
+        self._root, self._path, self._machine = (
+            root,
+            root / "machine.lock",
+            machine or this_machine(),
+        )
         self._id, self._seen_s, self.n_users = uuid.uuid4().hex, float("-inf"), 0
         self._why_lost: str | None = None
         self._one_at_a_time, self._has_ended = threading.Lock(), threading.Event()
@@ -144,12 +157,16 @@ class Owner:
             WarehouseBusy: another machine writes.
         """
         self._root.mkdir(parents=True, exist_ok=True)
-        self._processes = (self._root / "processes.lock").open("a+")  # NFS locks only what is open for reading
+        self._processes = (self._root / "processes.lock").open(
+            "a+"
+        )  # NFS locks only what is open for reading
         try:
             with (self._root / "claim.lock").open("a+") as claims:
                 fcntl.flock(claims, fcntl.LOCK_EX)
                 fcntl.flock(self._processes, fcntl.LOCK_SH)
-                while (holder := self._read()) is None or holder.get("kernel") != self._machine.kernel:
+                while (holder := self._read()) is None or holder.get(
+                    "kernel"
+                ) != self._machine.kernel:
                     self._claim(holder, tell)
                 self._id = holder.get("id", "")
             self.write_file()
@@ -168,7 +185,10 @@ class Owner:
                     self._path.unlink()  # an empty file would look like another machine's
                     raise
             return
-        if holder["host"] == self._machine.host and holder.get("at_s", math.inf) < self._machine.started_at_s:
+        if (
+            holder["host"] == self._machine.host
+            and holder.get("at_s", math.inf) < self._machine.started_at_s
+        ):
             self.write_file()
             return
         where = f"{self._root}: {holder['host']}"
@@ -178,7 +198,9 @@ class Owner:
         )
         if tell is None:
             raise busy
-        tell(f"{where} wrote here last; waiting up to {self.takeover_after_s:.0f} s to see whether it still does")
+        tell(
+            f"{where} wrote here last; waiting up to {self.takeover_after_s:.0f} s to see whether it still does"
+        )
         for _ in range(round(self.takeover_after_s / self.every_s)):
             self.sleep(self.every_s)
             if (now := self._read()) is None:
@@ -222,7 +244,11 @@ class Owner:
     def elsewhere(self) -> str | None:
         """Return the other machine that writes, or did so until it failed; None if there is none."""
         holder = self._read()
-        return None if holder is None or holder.get("kernel") == self._machine.kernel else str(holder["host"])
+        return (
+            None
+            if holder is None or holder.get("kernel") == self._machine.kernel
+            else str(holder["host"])
+        )
 
     def _read(self) -> dict[str, Any] | None:
         with suppress(FileNotFoundError):
@@ -230,16 +256,26 @@ class Owner:
             try:
                 return {"host": "another machine", **json.loads(content)}
             except (ValueError, TypeError):
-                return {"host": "another machine", "content": content}  # taken over unless its content changes
+                return {
+                    "host": "another machine",
+                    "content": content,
+                }  # taken over unless its content changes
         return None
 
     def write_file(self) -> None:
         """Write the file with this process's id and the time."""
         now_s, temporary = self.clock(), self._path.with_name(f".{uuid.uuid4().hex}.machine.lock")
-        own = {"id": self._id, "host": self._machine.host, "kernel": self._machine.kernel, "at_s": time.time()}
+        own = {
+            "id": self._id,
+            "host": self._machine.host,
+            "kernel": self._machine.kernel,
+            "at_s": time.time(),
+        }
         temporary.write_text(json.dumps(own), encoding="utf-8")
         temporary.replace(self._path)
-        self._seen_s = now_s  # the time before the write, because others may see the file from then on
+        self._seen_s = (
+            now_s  # the time before the write, because others may see the file from then on
+        )
 
     def keep_alive(self) -> None:
         """Rewrite the file from time to time until `end`."""

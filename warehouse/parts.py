@@ -78,15 +78,22 @@ def count_query() -> str:
     """Return the query for the number of rows of each kind in a database."""
     tables = []
     for name, table in TABLES.items():
-        kinds = ", ".join(kind if kind in table.columns else f"null::varchar as {kind}" for kind in Loss._fields[1:-1])
-        tables.append(f"select '{name}', {kinds}, count(*) as n from {name} group by all having n > 0")
+        kinds = ", ".join(
+            kind if kind in table.columns else f"null::varchar as {kind}"
+            for kind in Loss._fields[1:-1]
+        )
+        tables.append(
+            f"select '{name}', {kinds}, count(*) as n from {name} group by all having n > 0"
+        )
     return " union all ".join(tables)
 
 
 def write_list(parts_root: Path, listing: Listing) -> None:
     """Write the list, with a second copy of the version of the warehouse."""
     tables = {table for table, _ in listing.parts}
-    by_table = {each: sorted(part for table, part in listing.parts if table == each) for each in tables}
+    by_table = {
+        each: sorted(part for table, part in listing.parts if table == each) for each in tables
+    }
     rows = [[*kind, *numbers] for kind, numbers in listing.rows.items()]
     write_sealed(parts_root / LIST, {"parts": by_table, "kinds": rows, "version": VERSION})
 
@@ -101,8 +108,17 @@ def read_list(parts_root: Path) -> Listing | None:
     """
     with suppress(FileNotFoundError):
         document = read_sealed(parts_root / LIST)
-        kinds = {tuple(kind): (n, should) for *kind, n, should in document.get("kinds", []) if kind[0] in TABLES}
-        return Listing(frozenset((table, part) for table, names in document["parts"].items() for part in names), kinds)
+        kinds = {
+            tuple(kind): (n, should)
+            for *kind, n, should in document.get("kinds", [])
+            if kind[0] in TABLES
+        }
+        return Listing(
+            frozenset(
+                (table, part) for table, names in document["parts"].items() for part in names
+            ),
+            kinds,
+        )
     return None
 
 
@@ -189,14 +205,17 @@ class PartStore:
         folder = self.root / table_name
         with explaining(f"{folder}: a part cannot be written"):
             return write_part(
-                folder, lambda temporary: pq.write_table(rows, temporary, compression="zstd"),
+                folder,
+                lambda temporary: pq.write_table(rows, temporary, compression="zstd"),
                 lambda content_hash: moment or self._moment_for(table_name, content_hash),
-            ).name  # fmt: skip
+            ).name
 
     def _moment_for(self, table_name: str, content_hash: str) -> str:
         parts = self.standing(table_name)
         if parts and is_named_after(parts[-1].name, content_hash):
-            return moment_of(parts[-1])  # the same content replaces the last part, so nothing changes
+            return moment_of(
+                parts[-1]
+            )  # the same content replaces the last part, so nothing changes
         # At least the clock's milliseconds, and later than every current part, even if the clock went back.
         # The name is chosen after the write, so parts almost always appear in the order of their names.
         last = max((int(moment_of(part)) for part in parts), default=0)
@@ -208,10 +227,14 @@ def _as_arrow(table_name: str, rows: list[Mapping[str, Any]]) -> pa.Table:
     known, whole = set(schema.names), [field.name for field in schema if field.type == pa.int64()]
     for row in rows:
         if odd := sorted(set(row) ^ known):
-            raise WarehouseError(f"{table_name}: a row does not have the contract's columns: {', '.join(odd)}")
+            raise WarehouseError(
+                f"{table_name}: a row does not have the contract's columns: {', '.join(odd)}"
+            )
         # Arrow would drop the fraction silently.
         if wrong := [name for name in whole if isinstance(row[name], float)]:
-            raise WarehouseError(f"{table_name}: {wrong[0]} is {row[wrong[0]]!r} but must be a whole number")
+            raise WarehouseError(
+                f"{table_name}: {wrong[0]} is {row[wrong[0]]!r} but must be a whole number"
+            )
     try:
         return pa.Table.from_pylist(rows, schema=schema)
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError, OverflowError) as error:

@@ -24,7 +24,18 @@ from warehouse.build import REPLACED, build, decided, note_replaced, view_parts
 from warehouse.errors import WarehouseError, explaining
 from warehouse.files import Unsound, is_whole, note, sync
 from warehouse.locks import refuse_if_lost
-from warehouse.parts import FILE, LIST, Listing, Names, PartStore, Standing, names_in, read_list, version_in, write_list
+from warehouse.parts import (
+    FILE,
+    LIST,
+    Listing,
+    Names,
+    PartStore,
+    Standing,
+    names_in,
+    read_list,
+    version_in,
+    write_list,
+)
 from warehouse.reader import Reader, engine, is_damaged, parts_of, published_parts, quoted
 from warehouse.tables import TABLES, StoredTable
 
@@ -69,7 +80,9 @@ def _listed_by(database: Path) -> Listing | None:
 
 def gone_from(standing: Standing, listing: Listing | None) -> Names:
     """Return the listed parts that are missing."""
-    listed = {(table, name) for table, name in listing.parts if table in standing} if listing else set()
+    listed = (
+        {(table, name) for table, name in listing.parts if table in standing} if listing else set()
+    )
     return listed - names_in(standing)
 
 
@@ -77,7 +90,9 @@ def _damaged_of(standing: Standing) -> list[tuple[str, Path]]:
     """Return the parts whose content does not have the hash in their names, each with its table."""
     all_parts = [(table_name, part) for table_name, parts in standing.items() for part in parts]
     # A compaction may have deleted a part since it was listed.
-    return [(table_name, part) for table_name, part in all_parts if not is_whole(part) and part.exists()]
+    return [
+        (table_name, part) for table_name, part in all_parts if not is_whole(part) and part.exists()
+    ]
 
 
 def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | None) -> bool:
@@ -101,9 +116,15 @@ def restore_rows(store: PartStore, standing: Standing, gone: Names) -> None:
         for table_name in sorted({table for table, _ in gone}):
             lost, n_rows = sorted(part for table, part in gone if table == table_name), 0
             # By their moments, which merged parts have too.
-            held = {part.partition("-")[0] for table, part in last.parts if table == table_name} if last else set()
+            held = (
+                {part.partition("-")[0] for table, part in last.parts if table == table_name}
+                if last
+                else set()
+            )
             left = [part for part in standing[table_name] if part.name.partition("-")[0] in held]
-            for rows, is_decided in _lost_rows(connection, TABLES[table_name], left) if held else ():
+            for rows, is_decided in (
+                _lost_rows(connection, TABLES[table_name], left) if held else ()
+            ):
                 # A decided row must precede those of later parts; any other row must follow those of earlier parts.
                 store.write_table(table_name, rows, lost[0 if is_decided else -1].partition("-")[0])
                 n_rows += rows.num_rows
@@ -127,7 +148,9 @@ def _lost_rows(
     condition = decided() if table.keeps == "decided" else "false"
     for is_decided in (True, False):
         of_kind = condition if is_decided else f"not {condition}"
-        lost_rows = connection.sql(f"select * from ({lost}) where {of_kind} order by {', '.join(table.key)}")
+        lost_rows = connection.sql(
+            f"select * from ({lost}) where {of_kind} order by {', '.join(table.key)}"
+        )
         for batch in lost_rows.to_arrow_reader(50_000):
             yield pa.Table.from_batches([batch]).cast(table.schema), is_decided
 
@@ -141,7 +164,9 @@ def damage_of(store: PartStore) -> list[str]:
         listing = read_list(store.root) or _listed_by(store.database)
     except Unsound as error:
         damage.append(f"{store.root / LIST}: is damaged ({error})")
-    damaged = [part for _, part in _damaged_of(standing)] + [store.database] * is_damaged(store.database)
+    damaged = [part for _, part in _damaged_of(standing)] + [store.database] * is_damaged(
+        store.database
+    )
     damage += [f"{part}: is damaged" for part in damaged]
     gone = [store.root / table / name for table, name in sorted(gone_from(standing, listing))]
     return damage + [f"{path}: is missing" for path in gone if not path.exists()]
@@ -168,7 +193,9 @@ def publish(store: PartStore, *, must_rebuild: bool = False, must_verify: bool =
         _remove_leftovers(store)
 
 
-def _publish(store: PartStore, listing: Listing | None, *, must_rebuild: bool, must_verify: bool) -> bool:
+def _publish(
+    store: PartStore, listing: Listing | None, *, must_rebuild: bool, must_verify: bool
+) -> bool:
     while True:
         standing = store.all_standing()
         gone, everything = gone_from(standing, listing), names_in(standing)
@@ -200,7 +227,9 @@ def _publish(store: PartStore, listing: Listing | None, *, must_rebuild: bool, m
     return True
 
 
-def _swap_in(store: PartStore, standing: Standing, base: Names, gone: Names, listing: Listing | None) -> None:
+def _swap_in(
+    store: PartStore, standing: Standing, base: Names, gone: Names, listing: Listing | None
+) -> None:
     """Build the database beside the old one, note what it was built from, and swap it in.
 
     With `base`, the parts in the old one, it begins as a copy of that; if `base` is empty, it begins empty.

@@ -35,7 +35,9 @@ def engine(spill: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open an in-memory database that spills to the folder `spill`, which is removed at the end."""
     try:
         # The order of rows has no meaning, and preserving it takes a third of the time.
-        with connect(memory_limit=memory(), temp_directory=str(spill), preserve_insertion_order=False) as connection:
+        with connect(
+            memory_limit=memory(), temp_directory=str(spill), preserve_insertion_order=False
+        ) as connection:
             yield connection
     finally:
         shutil.rmtree(spill, ignore_errors=True)
@@ -66,7 +68,12 @@ def quoted(text: object) -> str:
 
 _IDLE: list[duckdb.DuckDBPyConnection] = []
 """Unused in-memory databases: creating one takes several times as long as attaching a file."""
-_OF_QUERIES = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.SyntaxException)
+_OF_QUERIES = (
+    duckdb.ParserException,
+    duckdb.BinderException,
+    duckdb.CatalogException,
+    duckdb.SyntaxException,
+)
 
 
 class Reader(contextlib.AbstractContextManager["Reader"]):
@@ -91,24 +98,32 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
         with explaining(f"{path}: cannot be opened"), reporting_damage(path):
             self._connection.execute(f"attach {quoted(path)} as published (read_only)")
 
-    def table(self, query: str, parameters: Parameters = None) -> tuple[list[str], list[tuple[Any, ...]]]:
+    def table(
+        self, query: str, parameters: Parameters = None
+    ) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Return the columns and the rows of a query."""
         with self._cursor() as cursor:
-            return [column[0] for column in cursor.execute(query, parameters).description or []], cursor.fetchall()
+            return [
+                column[0] for column in cursor.execute(query, parameters).description or []
+            ], cursor.fetchall()
 
     def rows(self, query: str, parameters: Parameters = None) -> list[dict[str, Any]]:
         """Return the rows of a query, as dictionaries."""
         columns, rows = self.table(query, parameters)
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
-    def select(self, relation: str, columns: str = "*", *, order: str = "all", **where: Any) -> list[dict[str, Any]]:
+    def select(
+        self, relation: str, columns: str = "*", *, order: str = "all", **where: Any
+    ) -> list[dict[str, Any]]:
         """Return the rows of one table or view whose columns have these values.
 
         A list allows each of its values; None finds NULL. Relation, columns and order become SQL unchanged: pass no
         text of users.
         """
         conditions = [
-            f"{name} in (select unnest(${name}))" if isinstance(value, list) else f"{name} is not distinct from ${name}"
+            f"{name} in (select unnest(${name}))"
+            if isinstance(value, list)
+            else f"{name} is not distinct from ${name}"
             for name, value in where.items()
         ]
         of = f" where {' and '.join(conditions)}" if conditions else ""

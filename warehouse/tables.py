@@ -32,9 +32,14 @@ class StoredTable:
     """
 
     def __init__(
-        self, name: str, meaning: str, columns: str, key: str, keeps: Literal["latest", "decided"] = "latest",
+        self,
+        name: str,
+        meaning: str,
+        columns: str,
+        key: str,
+        keeps: Literal["latest", "decided"] = "latest",
         models_read: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.name, self.meaning, self.keeps, self.models_read = name, meaning, keeps, models_read
         self.columns, self.key = tuple(columns.split()), tuple(key.split())
         self.schema = pa.schema([pa.field(column, COLUMNS[column][0]) for column in self.columns])
@@ -43,163 +48,373 @@ class StoredTable:
 
 
 _table = StoredTable  # shorter lines below
-TABLES: dict[str, StoredTable] = {table.name: table for table in (
-    # Retractions and removals are loaded first, as they affect all others; responses before the rows about them.
-    _table("retractions", "An imported file that was retracted, or restored after that.",
-           "import_batch is_retracted run_id created_at", "import_batch"),
-    _table("removals", "A removed response; its rows until then, and all rows that depend on it, are left out.",
-           "response_id reason run_id created_at", "response_id"),
-    _table("task_rows", "A task of a data-set revision, as ingested.",
-           f"{_TASK} field topic expert turns turn_pattern decision_types economic_pathways n_criteria "
-           "positive_weight negative_weight has_reference_texts n_rows conversation_id content_hash", _TASK),
-    _table("split_members", "The membership of a task in a split, with its canary.",
-           f"{_DATA} split task_id position canary", f"{_DATA} split task_id"),
-    _table("criteria", "A criterion of a task, including refused tasks.",
-           f"{_TASK} criterion_id position title category weight weight_text severity content_hash",
-           f"{_TASK} position"),
-    _table("criterion_variants", "A rewritten criterion, with the id of the original one.",
-           f"{_TASK} rubric criterion_id original_id original_hash title content_hash status {_WRITER} {_USAGE} "
-           f"{_OUTCOME}", f"{_TASK} rubric original_id original_hash", "decided"),
-    _table("conversation_turns", "A user turn of a task as ingested, with references and the assistant's reply.",
-           f"{_TASK} position prompt reference_texts response", f"{_TASK} position"),
-    _table("task_labels", "A label of a task, of a kind that only some benchmarks have.",
-           f"{_TASK} kind label", f"{_TASK} kind label"),
-    _table("criterion_labels", "A label of a criterion, of a kind that only some benchmarks have.",
-           f"{_TASK} criterion_id kind label", f"{_TASK} criterion_id kind label"),
-    _table("labels", "A label that a benchmark knows for a field; an empty field stands for all.",
-           "benchmark field kind label", "benchmark field kind label"),
-    _table("severities", "A weight class of a benchmark and its band of weights.",
-           "benchmark severity min_weight max_weight", "benchmark severity"),
-    _table("score_definitions", "A score that a benchmark declares, as factors of sums.",
-           "benchmark score_name numerator_negative denominator_positive denominator_negative clips_mean is_primary",
-           "benchmark score_name"),
-    _table("message_rows", "A conversation turn as sent.",
-           f"{_TASK} conversation_id position role content", f"{_TASK} conversation_id position"),
-    _table("responses", "One model's response to one task in one trial and vintage.",
-           f"response_id {_TASK} conversation_id model model_config_hash served_model served_fingerprint trial vintage "
-           f"source import_batch status text chars_alnum finish_reason degraded {_USAGE} reasoning_tokens {_OUTCOME}",
-           "response_id", "decided"),
-    _table("verdicts", "One judge's decision on one criterion of one response.",
-           f"verdict_id response_id {_CRITERION} {_JUDGED} source import_batch may_hide_failures {_DECISION}",
-           "verdict_id", "decided"),
-    _table("cascade_rules", "A rule that sends criteria from a cheap to a strong judge, with its held-out figures.",
-           f"evaluation_id {_DATA} cheap_judge strong_judge evaluated_splits position rule is_on_front is_picked "
-           "n_paired n_tasks escalated_share escalated_share_ci_low escalated_share_ci_high strong_calls cheap_calls "
-           "thousand_usd thousand_usd_ci_low thousand_usd_ci_high agreement agreement_ci_low agreement_ci_high kappa "
-           "kappa_ci_low kappa_ci_high macro_f1 macro_f1_ci_low macro_f1_ci_high ranking_tau ranking_tau_ci_low "
-           "ranking_tau_ci_high score_change score_change_ci_low score_change_ci_high changed_model n_ranked_responses "
-           "is_small created_at", "evaluation_id position"),
-    _table("analysts", "A model of an analysis, as configured in its last run; only rows of that configuration count.",
-           "benchmark purpose analyst analyst_config_hash created_at", "benchmark purpose analyst"),
-    _table("task_annotations", "The labels of one kind that a model gave a task in one trial.",
-           f"annotation_id {_TASK} conversation_id kind annotator annotator_config_hash served_model "
-           f"served_fingerprint template_hash trial status primary_label secondary_labels explanation {_USAGE} "
-           f"{_OUTCOME}", "annotation_id", "decided"),
-    _table("evidence", "A judge's evidence on a criterion from one chunk of a response that is too long for it.",
-           f"verdict_id response_id {_TASK} criterion_id round chunk_number n_chunks first_char n_chars served_model "
-           f"served_fingerprint status evidence {_USAGE} {_OUTCOME}",
-           "verdict_id round n_chunks chunk_number", "decided"),
-    _table("checks", "The result of one expectation in one run.",
-           f"run_id {_DATA} suite check_name expectation table_name severity success n_evaluated n_failed failing_keys "
-           "created_at", f"run_id {_DATA} suite check_name expectation table_name", models_read="suite = 'ingest'"),
-    _table("refusals", "A task refused by a check in one run.",
-           f"run_id {_TASK} check_name severity detail created_at", f"run_id {_TASK} check_name"),
-    _table("hard_subset", "A task selected as hard.",
-           f"selection_id {_DATA} field task_id rank mean_score n_models panel selected_at", "selection_id task_id"),
-    _table("hard_stability", "A task that a hard selection chose from, with the stability of its membership.",
-           f"selection_id {_DATA} field task_id mean_score is_selected inclusion_probability is_border",
-           "selection_id task_id"),
-    _table("hard_overlaps", "The overlap of a hard selection with another one of the same tasks.",
-           f"selection_id {_DATA} field kind compared_with n_selected n_compared n_shared jaccard",
-           "selection_id kind compared_with"),
-    _table("measures", "A measure of a figure with its interval, and a fingerprint of the values that it belongs to.",
-           "figure_id basis method measure value ci_low ci_high p_value n is_small note created_at",
-           "figure_id measure"),
-    _table("criterion_capabilities", "The capability that a criterion needs, as a short phrase that a model wrote.",
-           f"capability_id {_TASK} criterion_id criterion_hash phrase status {_WRITER} {_USAGE} {_OUTCOME}",
-           "capability_id", "decided"),
-    _table("phrase_embeddings", "The vector of a phrase.",
-           f"embedding_id {_DATA} phrase vector status {_WRITER} {_USAGE} {_OUTCOME}", "embedding_id", "decided"),
-    _table("capability_names", "A name that a model wrote for a node of a tree of capabilities.",
-           f"name_id {_DATA} node_id attempt name status {_WRITER} {_USAGE} {_OUTCOME}", "name_id", "decided"),
-    _table("capability_trees", "The current tree of capabilities of a field.",
-           f"{_DATA} field tree_id vectors method n_criteria n_tasks created_at", f"{_DATA} field"),
-    _table("capability_node_rows", "A node of a tree of capabilities.",
-           f"tree_id node_id {_DATA} field parent_id level position is_leaf name n_criteria n_tasks created_at",
-           "tree_id node_id"),
-    _table("capability_members", "A criterion in a node of a tree of capabilities, in each node above it too.",
-           f"tree_id node_id {_TASK} criterion_id criterion_hash is_leaf", "tree_id node_id task_id criterion_id"),
-    _table("capability_analyses", "The latest comparison under each judge, with a fingerprint of its inputs.",
-           f"{_DATA} {_BY_JUDGE} analysis_id method created_at", f"{_DATA} {_BY_JUDGE}"),
-    _table("capability_measures", "A model's score in a node of a tree of capabilities, with its interval.",
-           f"analysis_id tree_id node_id {_DATA} {_BY_JUDGE} vintage model model_config_hash value ci_low ci_high "
-           "is_small n_tasks n_criteria n_decided created_at",
-           "analysis_id tree_id node_id vintage model model_config_hash"),
-    _table("weakness_candidates", "A node in which a model was found weak, with its result on the other tasks.",
-           f"analysis_id tree_id node_id {_DATA} {_BY_JUDGE} vintage model model_config_hash compared_key "
-           "compared_model compared_vintage compared_config_hash value compared_value gap gap_ci_low gap_ci_high "
-           "is_small n_tasks p_confirmed is_confirmed found_gap n_tasks_found p_found method created_at",
-           "analysis_id tree_id node_id vintage model model_config_hash compared_key"),
-    _table("grader_sets", "A configured majority: several judges that together are one grader.",
-           "benchmark majority members created_at", "benchmark majority"),
-    _table("condition_sets", "A model with its conditions, as configured.",
-           "benchmark shared_model condition_names condition_models created_at", "benchmark shared_model"),
-    _table("coverage_rules", "The trials that a configuration wants of a model in a vintage, and the coverage that a "
-           "current vintage needs; an empty model stands for all others of the benchmark.",
-           "benchmark model model_config_hash vintage wanted_trials min_coverage created_at",
-           "benchmark model model_config_hash vintage"),
-    _table("stopping_looks", "A comparison after one block of tasks, in a run that stops when comparisons are settled.",
-           f"stopping_id {_DATA} {_BY_JUDGE} score_name model model_config_hash vintage compared_model "
-           "compared_config_hash compared_vintage block n_tasks n_tasks_evaluated n_tasks_planned mean_difference "
-           "unbiased_difference sequence_low sequence_high comparison_alpha least_difference decision run_id "
-           "created_at", "stopping_id model vintage compared_model compared_vintage block"),
-    _table("stopping_scores", "A model's score on the random part of a split that was evaluated when a run stopped.",
-           f"{_DATA} split {_BY_JUDGE} vintage model model_config_hash score_name stopping_id n_tasks "
-           "n_tasks_evaluated n_tasks_skipped sequence_low sequence_high unbiased_mean_score run_id created_at",
-           f"{_DATA} split {_BY_JUDGE} vintage model model_config_hash score_name"),
-    _table("review_samples", "A criterion that a sheet for reviewers samples, with its probability of being sampled.",
-           f"sample_id {_TASK} criterion_id criterion_hash population_id n_population design stratum probability "
-           "run_id created_at", "sample_id task_id criterion_id"),
-    _table("expert_reviews", "A person's review of a criterion: 1 for agree, 0 for disagree.",
-           f"review_id {_TASK} criterion_id criterion_hash reviewer sample_id import_batch value explanation "
-           "better_wording run_id created_at", "review_id"),
-    _table("model_reviews", "A model's review of a criterion: one call with all checks.",
-           f"review_id {_TASK} criterion_id criterion_hash reviewer reviewer_config_hash served_model "
-           f"served_fingerprint template_hash review_trial status findings {_USAGE} {_OUTCOME}",
-           "review_id", "decided"),
-    _table("labellers", "A person whose imported verdicts are labels, as stated by a sheet or the user.",
-           "benchmark judge import_batch created_at", "benchmark judge import_batch"),
-    _table("label_sheets", "A sheet of verdicts for people to label, or labels that are stated to be a random sample.",
-           f"sheet_id {_DATA} design covered_breakdown covered_label covered_responses n_population n_drawn seed "
-           "import_batch run_id created_at", "sheet_id"),
-    _table("label_draws", "A verdict that a sheet samples, or that already had a label before the sheet.",
-           f"sheet_id {_TASK} response_id criterion_id criterion_hash probability is_known",
-           "sheet_id response_id criterion_id criterion_hash"),
-    _table("control_set", "A verdict that is judged again every night, with its first value; never changed.",
-           f"set_id {_TASK} {_BY_JUDGE} verdict_id response_id conversation_id criterion_id criterion_hash model trial "
-           "vintage first_value run_id created_at",
-           "set_id verdict_id"),
-    _table("control_verdicts", "A judge's decision in one night on a member of its control set; never scored.",
-           f"set_id judge_vintage verdict_id response_id {_CRITERION} {_JUDGED} {_DECISION}",
-           "set_id judge_vintage response_id criterion_id criterion_hash", "decided"),
-    _table("neighbour_verdicts", "A judge's decision in an arrangement of criteria in calls; never scored.",
-           f"verdict_id arrangement response_id {_CRITERION} {_JUDGED} {_DECISION}", "verdict_id", "decided"),
-    _table("control_limits", "A night of a control set, with the agreement expected from the earlier nights.",
-           "set_id night n_decided n_agreeing min_agreement method centre lower_limit cause created_at",
-           "set_id night"),
-    _table("alerts", "An alert about a run.",
-           "alert_id run_id night benchmark kind subject detail facts created_at", "alert_id"),
-    _table("alert_deliveries", "The delivery of a run's alerts, or of its ping, to one receiver.",
-           "run_id night receiver status attempts error n_alerts alert_ids created_at", "run_id receiver"),
-    _table("runs", "One execution.",
-           "run_id command night config git_commit started_at ended_at outcome responses_made verdicts_made "
-           "calls prompt_tokens cached_tokens completion_tokens cached_share cost_usd",
-           "run_id"),
-    _table("spend", "The sums over a run's calls on a day, for a purpose, with a model, with discarded attempts.",
-           f"run_id day purpose called_model calls failed_calls unpriced_calls {_USAGE} cost_usd created_at",
-           "run_id day purpose called_model"),
-    _table("attempt_rows", "One request of a call, as the ledger recorded it, without texts.",
-           "attempt_id run_id purpose called_model row_id attempt status http_status latency_s prompt_tokens "
-           "cached_tokens completion_tokens reasoning_tokens cost_usd finished_at", "attempt_id"),
-)}  # fmt: skip
+TABLES: dict[str, StoredTable] = {
+    table.name: table
+    for table in (
+        # Retractions and removals are loaded first, as they affect all others; responses before the rows about them.
+        _table(
+            "retractions",
+            "An imported file that was retracted, or restored after that.",
+            "import_batch is_retracted run_id created_at",
+            "import_batch",
+        ),
+        _table(
+            "removals",
+            "A removed response; its rows until then, and all rows that depend on it, are left out.",
+            "response_id reason run_id created_at",
+            "response_id",
+        ),
+        _table(
+            "task_rows",
+            "A task of a data-set revision, as ingested.",
+            f"{_TASK} field topic expert turns turn_pattern decision_types economic_pathways n_criteria "
+            "positive_weight negative_weight has_reference_texts n_rows conversation_id content_hash",
+            _TASK,
+        ),
+        _table(
+            "split_members",
+            "The membership of a task in a split, with its canary.",
+            f"{_DATA} split task_id position canary",
+            f"{_DATA} split task_id",
+        ),
+        _table(
+            "criteria",
+            "A criterion of a task, including refused tasks.",
+            f"{_TASK} criterion_id position title category weight weight_text severity content_hash",
+            f"{_TASK} position",
+        ),
+        _table(
+            "criterion_variants",
+            "A rewritten criterion, with the id of the original one.",
+            f"{_TASK} rubric criterion_id original_id original_hash title content_hash status {_WRITER} {_USAGE} "
+            f"{_OUTCOME}",
+            f"{_TASK} rubric original_id original_hash",
+            "decided",
+        ),
+        _table(
+            "conversation_turns",
+            "A user turn of a task as ingested, with references and the assistant's reply.",
+            f"{_TASK} position prompt reference_texts response",
+            f"{_TASK} position",
+        ),
+        _table(
+            "task_labels",
+            "A label of a task, of a kind that only some benchmarks have.",
+            f"{_TASK} kind label",
+            f"{_TASK} kind label",
+        ),
+        _table(
+            "criterion_labels",
+            "A label of a criterion, of a kind that only some benchmarks have.",
+            f"{_TASK} criterion_id kind label",
+            f"{_TASK} criterion_id kind label",
+        ),
+        _table(
+            "labels",
+            "A label that a benchmark knows for a field; an empty field stands for all.",
+            "benchmark field kind label",
+            "benchmark field kind label",
+        ),
+        _table(
+            "severities",
+            "A weight class of a benchmark and its band of weights.",
+            "benchmark severity min_weight max_weight",
+            "benchmark severity",
+        ),
+        _table(
+            "score_definitions",
+            "A score that a benchmark declares, as factors of sums.",
+            "benchmark score_name numerator_negative denominator_positive denominator_negative clips_mean is_primary",
+            "benchmark score_name",
+        ),
+        _table(
+            "message_rows",
+            "A conversation turn as sent.",
+            f"{_TASK} conversation_id position role content",
+            f"{_TASK} conversation_id position",
+        ),
+        _table(
+            "responses",
+            "One model's response to one task in one trial and vintage.",
+            f"response_id {_TASK} conversation_id model model_config_hash served_model served_fingerprint trial vintage "
+            f"source import_batch status text chars_alnum finish_reason degraded {_USAGE} reasoning_tokens {_OUTCOME}",
+            "response_id",
+            "decided",
+        ),
+        _table(
+            "verdicts",
+            "One judge's decision on one criterion of one response.",
+            f"verdict_id response_id {_CRITERION} {_JUDGED} source import_batch may_hide_failures {_DECISION}",
+            "verdict_id",
+            "decided",
+        ),
+        _table(
+            "cascade_rules",
+            "A rule that sends criteria from a cheap to a strong judge, with its held-out figures.",
+            f"evaluation_id {_DATA} cheap_judge strong_judge evaluated_splits position rule is_on_front is_picked "
+            "n_paired n_tasks escalated_share escalated_share_ci_low escalated_share_ci_high strong_calls cheap_calls "
+            "thousand_usd thousand_usd_ci_low thousand_usd_ci_high agreement agreement_ci_low agreement_ci_high kappa "
+            "kappa_ci_low kappa_ci_high macro_f1 macro_f1_ci_low macro_f1_ci_high ranking_tau ranking_tau_ci_low "
+            "ranking_tau_ci_high score_change score_change_ci_low score_change_ci_high changed_model n_ranked_responses "
+            "is_small created_at",
+            "evaluation_id position",
+        ),
+        _table(
+            "analysts",
+            "A model of an analysis, as configured in its last run; only rows of that configuration count.",
+            "benchmark purpose analyst analyst_config_hash created_at",
+            "benchmark purpose analyst",
+        ),
+        _table(
+            "task_annotations",
+            "The labels of one kind that a model gave a task in one trial.",
+            f"annotation_id {_TASK} conversation_id kind annotator annotator_config_hash served_model "
+            f"served_fingerprint template_hash trial status primary_label secondary_labels explanation {_USAGE} "
+            f"{_OUTCOME}",
+            "annotation_id",
+            "decided",
+        ),
+        _table(
+            "evidence",
+            "A judge's evidence on a criterion from one chunk of a response that is too long for it.",
+            f"verdict_id response_id {_TASK} criterion_id round chunk_number n_chunks first_char n_chars served_model "
+            f"served_fingerprint status evidence {_USAGE} {_OUTCOME}",
+            "verdict_id round n_chunks chunk_number",
+            "decided",
+        ),
+        _table(
+            "checks",
+            "The result of one expectation in one run.",
+            f"run_id {_DATA} suite check_name expectation table_name severity success n_evaluated n_failed failing_keys "
+            "created_at",
+            f"run_id {_DATA} suite check_name expectation table_name",
+            models_read="suite = 'ingest'",
+        ),
+        _table(
+            "refusals",
+            "A task refused by a check in one run.",
+            f"run_id {_TASK} check_name severity detail created_at",
+            f"run_id {_TASK} check_name",
+        ),
+        _table(
+            "hard_subset",
+            "A task selected as hard.",
+            f"selection_id {_DATA} field task_id rank mean_score n_models panel selected_at",
+            "selection_id task_id",
+        ),
+        _table(
+            "hard_stability",
+            "A task that a hard selection chose from, with the stability of its membership.",
+            f"selection_id {_DATA} field task_id mean_score is_selected inclusion_probability is_border",
+            "selection_id task_id",
+        ),
+        _table(
+            "hard_overlaps",
+            "The overlap of a hard selection with another one of the same tasks.",
+            f"selection_id {_DATA} field kind compared_with n_selected n_compared n_shared jaccard",
+            "selection_id kind compared_with",
+        ),
+        _table(
+            "measures",
+            "A measure of a figure with its interval, and a fingerprint of the values that it belongs to.",
+            "figure_id basis method measure value ci_low ci_high p_value n is_small note created_at",
+            "figure_id measure",
+        ),
+        _table(
+            "criterion_capabilities",
+            "The capability that a criterion needs, as a short phrase that a model wrote.",
+            f"capability_id {_TASK} criterion_id criterion_hash phrase status {_WRITER} {_USAGE} {_OUTCOME}",
+            "capability_id",
+            "decided",
+        ),
+        _table(
+            "phrase_embeddings",
+            "The vector of a phrase.",
+            f"embedding_id {_DATA} phrase vector status {_WRITER} {_USAGE} {_OUTCOME}",
+            "embedding_id",
+            "decided",
+        ),
+        _table(
+            "capability_names",
+            "A name that a model wrote for a node of a tree of capabilities.",
+            f"name_id {_DATA} node_id attempt name status {_WRITER} {_USAGE} {_OUTCOME}",
+            "name_id",
+            "decided",
+        ),
+        _table(
+            "capability_trees",
+            "The current tree of capabilities of a field.",
+            f"{_DATA} field tree_id vectors method n_criteria n_tasks created_at",
+            f"{_DATA} field",
+        ),
+        _table(
+            "capability_node_rows",
+            "A node of a tree of capabilities.",
+            f"tree_id node_id {_DATA} field parent_id level position is_leaf name n_criteria n_tasks created_at",
+            "tree_id node_id",
+        ),
+        _table(
+            "capability_members",
+            "A criterion in a node of a tree of capabilities, in each node above it too.",
+            f"tree_id node_id {_TASK} criterion_id criterion_hash is_leaf",
+            "tree_id node_id task_id criterion_id",
+        ),
+        _table(
+            "capability_analyses",
+            "The latest comparison under each judge, with a fingerprint of its inputs.",
+            f"{_DATA} {_BY_JUDGE} analysis_id method created_at",
+            f"{_DATA} {_BY_JUDGE}",
+        ),
+        _table(
+            "capability_measures",
+            "A model's score in a node of a tree of capabilities, with its interval.",
+            f"analysis_id tree_id node_id {_DATA} {_BY_JUDGE} vintage model model_config_hash value ci_low ci_high "
+            "is_small n_tasks n_criteria n_decided created_at",
+            "analysis_id tree_id node_id vintage model model_config_hash",
+        ),
+        _table(
+            "weakness_candidates",
+            "A node in which a model was found weak, with its result on the other tasks.",
+            f"analysis_id tree_id node_id {_DATA} {_BY_JUDGE} vintage model model_config_hash compared_key "
+            "compared_model compared_vintage compared_config_hash value compared_value gap gap_ci_low gap_ci_high "
+            "is_small n_tasks p_confirmed is_confirmed found_gap n_tasks_found p_found method created_at",
+            "analysis_id tree_id node_id vintage model model_config_hash compared_key",
+        ),
+        _table(
+            "grader_sets",
+            "A configured majority: several judges that together are one grader.",
+            "benchmark majority members created_at",
+            "benchmark majority",
+        ),
+        _table(
+            "condition_sets",
+            "A model with its conditions, as configured.",
+            "benchmark shared_model condition_names condition_models created_at",
+            "benchmark shared_model",
+        ),
+        _table(
+            "coverage_rules",
+            "The trials that a configuration wants of a model in a vintage, and the coverage that a "
+            "current vintage needs; an empty model stands for all others of the benchmark.",
+            "benchmark model model_config_hash vintage wanted_trials min_coverage created_at",
+            "benchmark model model_config_hash vintage",
+        ),
+        _table(
+            "stopping_looks",
+            "A comparison after one block of tasks, in a run that stops when comparisons are settled.",
+            f"stopping_id {_DATA} {_BY_JUDGE} score_name model model_config_hash vintage compared_model "
+            "compared_config_hash compared_vintage block n_tasks n_tasks_evaluated n_tasks_planned mean_difference "
+            "unbiased_difference sequence_low sequence_high comparison_alpha least_difference decision run_id "
+            "created_at",
+            "stopping_id model vintage compared_model compared_vintage block",
+        ),
+        _table(
+            "stopping_scores",
+            "A model's score on the random part of a split that was evaluated when a run stopped.",
+            f"{_DATA} split {_BY_JUDGE} vintage model model_config_hash score_name stopping_id n_tasks "
+            "n_tasks_evaluated n_tasks_skipped sequence_low sequence_high unbiased_mean_score run_id created_at",
+            f"{_DATA} split {_BY_JUDGE} vintage model model_config_hash score_name",
+        ),
+        _table(
+            "review_samples",
+            "A criterion that a sheet for reviewers samples, with its probability of being sampled.",
+            f"sample_id {_TASK} criterion_id criterion_hash population_id n_population design stratum probability "
+            "run_id created_at",
+            "sample_id task_id criterion_id",
+        ),
+        _table(
+            "expert_reviews",
+            "A person's review of a criterion: 1 for agree, 0 for disagree.",
+            f"review_id {_TASK} criterion_id criterion_hash reviewer sample_id import_batch value explanation "
+            "better_wording run_id created_at",
+            "review_id",
+        ),
+        _table(
+            "model_reviews",
+            "A model's review of a criterion: one call with all checks.",
+            f"review_id {_TASK} criterion_id criterion_hash reviewer reviewer_config_hash served_model "
+            f"served_fingerprint template_hash review_trial status findings {_USAGE} {_OUTCOME}",
+            "review_id",
+            "decided",
+        ),
+        _table(
+            "labellers",
+            "A person whose imported verdicts are labels, as stated by a sheet or the user.",
+            "benchmark judge import_batch created_at",
+            "benchmark judge import_batch",
+        ),
+        _table(
+            "label_sheets",
+            "A sheet of verdicts for people to label, or labels that are stated to be a random sample.",
+            f"sheet_id {_DATA} design covered_breakdown covered_label covered_responses n_population n_drawn seed "
+            "import_batch run_id created_at",
+            "sheet_id",
+        ),
+        _table(
+            "label_draws",
+            "A verdict that a sheet samples, or that already had a label before the sheet.",
+            f"sheet_id {_TASK} response_id criterion_id criterion_hash probability is_known",
+            "sheet_id response_id criterion_id criterion_hash",
+        ),
+        _table(
+            "control_set",
+            "A verdict that is judged again every night, with its first value; never changed.",
+            f"set_id {_TASK} {_BY_JUDGE} verdict_id response_id conversation_id criterion_id criterion_hash model trial "
+            "vintage first_value run_id created_at",
+            "set_id verdict_id",
+        ),
+        _table(
+            "control_verdicts",
+            "A judge's decision in one night on a member of its control set; never scored.",
+            f"set_id judge_vintage verdict_id response_id {_CRITERION} {_JUDGED} {_DECISION}",
+            "set_id judge_vintage response_id criterion_id criterion_hash",
+            "decided",
+        ),
+        _table(
+            "neighbour_verdicts",
+            "A judge's decision in an arrangement of criteria in calls; never scored.",
+            f"verdict_id arrangement response_id {_CRITERION} {_JUDGED} {_DECISION}",
+            "verdict_id",
+            "decided",
+        ),
+        _table(
+            "control_limits",
+            "A night of a control set, with the agreement expected from the earlier nights.",
+            "set_id night n_decided n_agreeing min_agreement method centre lower_limit cause created_at",
+            "set_id night",
+        ),
+        _table(
+            "alerts",
+            "An alert about a run.",
+            "alert_id run_id night benchmark kind subject detail facts created_at",
+            "alert_id",
+        ),
+        _table(
+            "alert_deliveries",
+            "The delivery of a run's alerts, or of its ping, to one receiver.",
+            "run_id night receiver status attempts error n_alerts alert_ids created_at",
+            "run_id receiver",
+        ),
+        _table(
+            "runs",
+            "One execution.",
+            "run_id command night config git_commit started_at ended_at outcome responses_made verdicts_made "
+            "calls prompt_tokens cached_tokens completion_tokens cached_share cost_usd",
+            "run_id",
+        ),
+        _table(
+            "spend",
+            "The sums over a run's calls on a day, for a purpose, with a model, with discarded attempts.",
+            f"run_id day purpose called_model calls failed_calls unpriced_calls {_USAGE} cost_usd created_at",
+            "run_id day purpose called_model",
+        ),
+        _table(
+            "attempt_rows",
+            "One request of a call, as the ledger recorded it, without texts.",
+            "attempt_id run_id purpose called_model row_id attempt status http_status latency_s prompt_tokens "
+            "cached_tokens completion_tokens reasoning_tokens cost_usd finished_at",
+            "attempt_id",
+        ),
+    )
+}
 DECIDED_STATUSES = ("ok", "met", "partial", "unmet")

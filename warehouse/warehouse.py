@@ -11,7 +11,17 @@ from warehouse.compaction import LARGE_ROWS, clean, compact, rename
 from warehouse.errors import WarehouseOutdated
 from warehouse.files import Unsound, has_damage
 from warehouse.locks import Owner, Tell, file_lock, is_held, life_sign, only_machine
-from warehouse.parts import DATABASE, FILE, Listing, Loss, PartStore, begin, read_list, refuse_other_version, write_list
+from warehouse.parts import (
+    DATABASE,
+    FILE,
+    Listing,
+    Loss,
+    PartStore,
+    begin,
+    read_list,
+    refuse_other_version,
+    write_list,
+)
 from warehouse.publish import damage_of, listing_of, publish
 from warehouse.reader import Reader, published_parts, stamp, stamp_of
 
@@ -22,15 +32,23 @@ def content_of(folder: Path) -> list[str]:
     The latter are hidden files, locks and `lost+found`.
     """
     names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
-    return [name for name in names if not name.startswith(".") and not name.endswith(".lock") and name != "lost+found"]
+    return [
+        name
+        for name in names
+        if not name.startswith(".") and not name.endswith(".lock") and name != "lost+found"
+    ]
 
 
 def other_content(folder: Path) -> str | None:
     """Return a name in a folder that is neither empty nor a warehouse; None for an empty folder or a warehouse."""
-    if any((folder / mark).exists() for mark in (FILE, DATABASE)):  # a copied database alone is enough
+    if any(
+        (folder / mark).exists() for mark in (FILE, DATABASE)
+    ):  # a copied database alone is enough
         return None
     # A new warehouse may have these if its process was killed before it wrote a mark.
-    return next((name for name in content_of(folder) if name not in {"parts", "living", "prefect"}), None)
+    return next(
+        (name for name in content_of(folder) if name not in {"parts", "living", "prefect"}), None
+    )
 
 
 class Warehouse:
@@ -134,7 +152,9 @@ class Warehouse:
 
     def part_sizes(self) -> list[int]:
         """Return the bytes of each part of all tables: many parts make rebuilding and direct reading slow."""
-        return [part.stat().st_size for parts in self.store.all_standing().values() for part in parts]
+        return [
+            part.stat().st_size for parts in self.store.all_standing().values() for part in parts
+        ]
 
     def compact(self, *, large_rows: int = LARGE_ROWS) -> None:
         """Publish, merge the small parts of every table, and build the database again from the merged ones.
@@ -229,4 +249,8 @@ class Warehouse:
         """Return the runs in progress; one that is not, but is `running` in the table `runs`, was killed."""
         # Where another machine writes, its locks may not be seen from here; looking would remove its life signs.
         is_elsewhere = self.elsewhere() is not None
-        return [unquote(path.stem) for path in sorted(self._living.glob("*.lock")) if is_elsewhere or is_held(path)]
+        return [
+            unquote(path.stem)
+            for path in sorted(self._living.glob("*.lock"))
+            if is_elsewhere or is_held(path)
+        ]

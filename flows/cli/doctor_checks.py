@@ -68,13 +68,19 @@ def examine(job: Job, *, may_call: bool = False) -> list[SetupFinding]:
     numbers = f"{counted(len(settings.models), 'model')}, {counted(len(settings.judges), 'judge')}"
     stored = list(_warehouse(job))  # before calls, which repair a damaged ledger
     return [
-        SetupFinding("configuration", True, f"{settings.benchmark}, {numbers}, trials {settings.trials}"),
+        SetupFinding(
+            "configuration", True, f"{settings.benchmark}, {numbers}, trials {settings.trials}"
+        ),
         _finding("data set", partial(_data_set, job)),
         *_network(),
         *_requests(job, may_call=may_call),
         *_alerts(settings.alerts),
         *stored,
-        SetupFinding("versions", True, ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES)),
+        SetupFinding(
+            "versions",
+            True,
+            ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES),
+        ),
     ]
 
 
@@ -90,7 +96,9 @@ def _data_set(job: Job) -> str:
     data = job.data
     source = job.settings.dataset.source
     kind = f" ({source})" if source in {"hub", "sample"} else ""
-    description = f"{data.name}{kind}, revision {data.revision[:12]}, splits {', '.join(data.splits)}"
+    description = (
+        f"{data.name}{kind}, revision {data.revision[:12]}, splits {', '.join(data.splits)}"
+    )
     return f"{description}; {refuse_unreachable_hub(job)}" if source == "hub" else description
 
 
@@ -132,11 +140,17 @@ def _models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
     for each in callees(job):
         route = str((each.target.name, each.target.api_base, each.target.headers))
         routes.setdefault(route, (each.target, f"{each.kind.replace('_', ' ')} {each.target.name}"))
-    models = [(target, _finding(subject, partial(_model, target))) for target, subject in routes.values()]
+    models = [
+        (target, _finding(subject, partial(_model, target))) for target, subject in routes.values()
+    ]
     # Calls from a cluster use the keys on the cluster, which cannot be tested from here.
     calls = job.settings.calls
     can_call = may_call and (calls.where == "here" or calls.address == "local")
-    called = [target for target, finding in models if can_call and finding.is_ok and not target.is_embedded]
+    called = [
+        target
+        for target, finding in models
+        if can_call and finding.is_ok and not target.is_embedded
+    ]
     probed = iter(_probed(job, called))
     for target, finding in models:
         if target in called:
@@ -157,10 +171,14 @@ def _probed(job: Job, called: Sequence[Target]) -> list[tuple[bool | None, str]]
     """Call each of these models once."""
     if not called:
         return []
-    notice(f"calling {counted(len(called), 'model')}, 1 call of 1 token each (--no-call leaves them out)")
+    notice(
+        f"calling {counted(len(called), 'model')}, 1 call of 1 token each (--no-call leaves them out)"
+    )
     # Two machines must not open the same ledger.
     ledger, is_elsewhere = job.warehouse / LEDGER, Warehouse(job.warehouse).elsewhere()
-    return asyncio.run(probe(called, ledger if ledger.is_dir() and not is_elsewhere else None, job.run_id))
+    return asyncio.run(
+        probe(called, ledger if ledger.is_dir() and not is_elsewhere else None, job.run_id)
+    )
 
 
 def _model(target: Target) -> str:
@@ -234,14 +252,18 @@ def _senders(job: Job) -> Iterator[SetupFinding]:
         return
     n_senders = None if calls.senders == "auto" else calls.senders
     try:
-        nodes = asyncio.run(inspect_nodes(calls.address, n_senders, [callee.target for callee in callees(job)]))
+        nodes = asyncio.run(
+            inspect_nodes(calls.address, n_senders, [callee.target for callee in callees(job)])
+        )
     except PipelineError as error:
         yield SetupFinding("Ray", False, str(error))
         return
     if not nodes:
         yield SetupFinding("Ray", False, f"{calls.address}: no node has a core to offer")
     for node, problem in nodes:
-        yield SetupFinding(f"Ray node {node.name}", not problem, problem or counted(node.n_cores, "core"))
+        yield SetupFinding(
+            f"Ray node {node.name}", not problem, problem or counted(node.n_cores, "core")
+        )
 
 
 _PACKAGES = ("prefect", "duckdb", "polars", "pyarrow", "datasets", "litellm", "great-expectations")
@@ -251,7 +273,9 @@ def _warehouse(job: Job) -> Iterator[SetupFinding]:
     """Yield the findings on the warehouse: whether it is writable and undamaged, and what is published."""
     warehouse = Warehouse(job.warehouse)
     folder, subject = f"{warehouse.root} ({job.warehouse_source})", f"warehouse {warehouse.root}"
-    existing = next(folder for folder in (warehouse.root, *warehouse.root.parents) if folder.exists())
+    existing = next(
+        folder for folder in (warehouse.root, *warehouse.root.parents) if folder.exists()
+    )
     can_write = os.access(existing, os.W_OK)
     obstacle = f": {existing} cannot be written to; choose another --warehouse"
     yield SetupFinding("data folder", can_write, folder if can_write else folder + obstacle)
@@ -259,7 +283,9 @@ def _warehouse(job: Job) -> Iterator[SetupFinding]:
     yield SetupFinding("disk", free >= 2**30, f"{free / 2**30:.0f} GiB free")
     host = warehouse.elsewhere()
     if host:
-        yield SetupFinding("another machine", None, f"{host} writes this warehouse, or did so until it failed")
+        yield SetupFinding(
+            "another machine", None, f"{host} writes this warehouse, or did so until it failed"
+        )
     damage: list[str] = []
     try:
         refuse_other_version(warehouse.root)
@@ -270,7 +296,9 @@ def _warehouse(job: Job) -> Iterator[SetupFinding]:
             damage.append(of_ledger)
         published = SetupFinding(subject, True, _published(warehouse))
     except (WarehouseError, duckdb.Error) as error:
-        published = SetupFinding(subject, False, " ".join(str(error).split()), is_damage=bool(damage))
+        published = SetupFinding(
+            subject, False, " ".join(str(error).split()), is_damage=bool(damage)
+        )
     yield from (SetupFinding("stored data", False, line, is_damage=True) for line in damage)
     yield published
 
@@ -279,4 +307,6 @@ def _published(warehouse: Warehouse) -> str:
     if not warehouse.database.exists():
         return "nothing is published; `prbench run` fills it"
     with warehouse.reader() as reader:
-        return ", ".join(f"{reader.value(f'select count(*) from {t}')} {t}" for t in ("tasks", "verdicts"))
+        return ", ".join(
+            f"{reader.value(f'select count(*) from {t}')} {t}" for t in ("tasks", "verdicts")
+        )

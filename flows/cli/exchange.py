@@ -22,8 +22,17 @@ RESULT_FORMATS = ("prbench", "inspect", "evalscope", "simple-evals", "m42")
 
 
 @command(name="import", location=WAREHOUSE, cls=Group, invoke_without_command=True)
-@click.option("--list", "is_list", is_flag=True, help="Show all imports with their batch ids, rows, times and files.")
-@click.option("--retract", metavar="BATCH", help="Retract the import with this batch id (column `import_batch`).")
+@click.option(
+    "--list",
+    "is_list",
+    is_flag=True,
+    help="Show all imports with their batch ids, rows, times and files.",
+)
+@click.option(
+    "--retract",
+    metavar="BATCH",
+    help="Retract the import with this batch id (column `import_batch`).",
+)
 def import_(context: Context, is_list: bool, retract: str | None) -> int:
     """Import responses, verdicts, logs, reviews or a warehouse.
 
@@ -42,7 +51,9 @@ def import_(context: Context, is_list: bool, retract: str | None) -> int:
     here = click.get_current_context()
     if here.invoked_subcommand is not None:
         # An option before a subcommand belongs to `import` itself, and would be ignored.
-        if any(here.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in here.params):
+        if any(
+            here.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in here.params
+        ):
             raise click.UsageError(f"give options behind `{here.invoked_subcommand}`")
         return 0
     if is_list and retract is not None:
@@ -83,7 +94,9 @@ def _batch_cells(row: Mapping[str, Any]) -> list[Any]:
     return [row["import_batch"], f"{row['imported_at']:%Y-%m-%d %H:%M}", rows, imported or None]
 
 
-def _write_import(context: Context, sources: Sequence[Path], work: Callable[["Job"], list["StageReport"]]) -> int:
+def _write_import(
+    context: Context, sources: Sequence[Path], work: Callable[["Job"], list["StageReport"]]
+) -> int:
     """Do an import as a run, and show its result; what cannot succeed is refused first (see `refuse_early`)."""
     job = context.job  # a wrong configuration is refused first
     for source in sources:
@@ -93,13 +106,28 @@ def _write_import(context: Context, sources: Sequence[Path], work: Callable[["Jo
     return write(context, job, lambda: work(job))
 
 
-@command("vintage", "as", "skip-unknown", of=import_, name="responses", texts={
-    "vintage": "Vintage of rows that name none.  [default: base]",
-})  # fmt: skip
+@command(
+    "vintage",
+    "as",
+    "skip-unknown",
+    of=import_,
+    name="responses",
+    texts={
+        "vintage": "Vintage of rows that name none.  [default: base]",
+    },
+)
 @click.argument("source", type=_PATH, metavar="FILE|FOLDER")
-@click.option("--pattern", metavar="NAMES", help="File names in a folder, without endings, made of {task}, {model}, "
-              "{trial} and {vintage}.  [default: {model}/{task}; with --as: {task}]")  # fmt: skip
-@click.option("--skip-other", is_flag=True, help="Skip files in the folder that do not match, and show their number.")
+@click.option(
+    "--pattern",
+    metavar="NAMES",
+    help="File names in a folder, without endings, made of {task}, {model}, "
+    "{trial} and {vintage}.  [default: {model}/{task}; with --as: {task}]",
+)
+@click.option(
+    "--skip-other",
+    is_flag=True,
+    help="Skip files in the folder that do not match, and show their number.",
+)
 def import_responses(context: Context, source: Path, **own: Any) -> int:
     """Import responses made elsewhere.
 
@@ -123,19 +151,37 @@ def import_responses(context: Context, source: Path, **own: Any) -> int:
     return _write_import(context, [source], lambda job: [bring_in(job, source, **own)])
 
 
-@command("vintage", "night", "as", "by", "skip-unknown", of=import_, name="verdicts", texts={
-    "by": "Judge of rows that name none.  [default: imported; a labelling sheet must name its grader]",
-    "vintage": "Vintage of rows that name none.  [default: base]",
-    "night": "Vintage of rows that name none, for models with `resample: nightly`.  [default: same as --vintage]",
-})  # fmt: skip
+@command(
+    "vintage",
+    "night",
+    "as",
+    "by",
+    "skip-unknown",
+    of=import_,
+    name="verdicts",
+    texts={
+        "by": "Judge of rows that name none.  [default: imported; a labelling sheet must name its grader]",
+        "vintage": "Vintage of rows that name none.  [default: base]",
+        "night": "Vintage of rows that name none, for models with `resample: nightly`.  [default: same as --vintage]",
+    },
+)
 @click.argument("file", type=_PATH)
 @click.option("--task", metavar="ID", help="Task of rows that name none.")
-@click.option("--grading", type=click.Choice(GRADINGS), help="Grading of rows that name none.  "
-              "[default: binary for true and false, else the benchmark's]")  # fmt: skip
+@click.option(
+    "--grading",
+    type=click.Choice(GRADINGS),
+    help="Grading of rows that name none.  "
+    "[default: binary for true and false, else the benchmark's]",
+)
 @click.option("--skip-empty", is_flag=True, help="Skip rows without a decision.")
-@click.option("--random-sample", "is_random_sample", is_flag=True, help="State that people gave these verdicts, and "
-              "that they are a simple random sample of all verdicts of their models; `prbench leaderboard --debiased` "
-              "then uses them.")  # fmt: skip
+@click.option(
+    "--random-sample",
+    "is_random_sample",
+    is_flag=True,
+    help="State that people gave these verdicts, and "
+    "that they are a simple random sample of all verdicts of their models; `prbench leaderboard --debiased` "
+    "then uses them.",
+)
 def import_verdicts(context: Context, file: Path, **own: Any) -> int:
     """Import verdicts made elsewhere, human labels included.
 
@@ -160,16 +206,30 @@ def import_verdicts(context: Context, file: Path, **own: Any) -> int:
     return _write_import(context, [file], lambda job: [bring_in(job, file, **own)])
 
 
-@command("vintage", "as", "by", "skip-unknown", of=import_, name="results", texts={
-    "as": "Label of the model; {model} in it is the name in the log.  [default: the name in the log]",
-    "by": "Label of the judge; {judge} in it is the name in the log.  [default: the name in the log, else imported]",
-    "skip-unknown": "Skip responses and verdicts whose task, conversation or criterion is not in the data set, and "
-    "list them.",
-    "vintage": "Vintage of the responses.  [default: base]",
-})  # fmt: skip
+@command(
+    "vintage",
+    "as",
+    "by",
+    "skip-unknown",
+    of=import_,
+    name="results",
+    texts={
+        "as": "Label of the model; {model} in it is the name in the log.  [default: the name in the log]",
+        "by": "Label of the judge; {judge} in it is the name in the log.  [default: the name in the log, else imported]",
+        "skip-unknown": "Skip responses and verdicts whose task, conversation or criterion is not in the data set, and "
+        "list them.",
+        "vintage": "Vintage of the responses.  [default: base]",
+    },
+)
 @click.argument("files", type=_PATH, metavar="FILE", nargs=-1, required=True)
-@click.option("--format", "format_name", type=click.Choice(["auto", *RESULT_FORMATS]), default="auto",
-              show_default=True, help="Harness that wrote the files; auto: recognise it by their content.")  # fmt: skip
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["auto", *RESULT_FORMATS]),
+    default="auto",
+    show_default=True,
+    help="Harness that wrote the files; auto: recognise it by their content.",
+)
 def import_results(context: Context, files: tuple[Path, ...], **own: Any) -> int:
     """Import responses and verdicts from the logs of other harnesses.
 
@@ -190,9 +250,17 @@ def import_results(context: Context, files: tuple[Path, ...], **own: Any) -> int
     return _write_import(context, files, lambda job: bring_in(job, files, **own))
 
 
-@command("by", "skip-unknown", of=import_, name="reviews", texts={"by": "Reviewer of rows that name none."})
+@command(
+    "by",
+    "skip-unknown",
+    of=import_,
+    name="reviews",
+    texts={"by": "Reviewer of rows that name none."},
+)
 @click.argument("files", type=_PATH, metavar="FILE", nargs=-1, required=True)
-def import_reviews(context: Context, files: tuple[Path, ...], judge: str | None, skip_unknown: bool) -> int:
+def import_reviews(
+    context: Context, files: tuple[Path, ...], judge: str | None, skip_unknown: bool
+) -> int:
     """Import reviews of criteria that people entered in sheets of `prbench export review`.
 
     Rows (CSV, JSONL or Parquet) have the columns `task, criterion, decision` (agree or disagree) and `reviewer`, and
@@ -206,7 +274,9 @@ def import_reviews(context: Context, files: tuple[Path, ...], judge: str | None,
     """
     from tasks.imports.verdicts import import_reviews as bring_in
 
-    return _write_import(context, files, lambda job: bring_in(job, files, reviewer=judge, skip_unknown=skip_unknown))
+    return _write_import(
+        context, files, lambda job: bring_in(job, files, reviewer=judge, skip_unknown=skip_unknown)
+    )
 
 
 @command(of=import_, name="warehouse", location=WAREHOUSE)
@@ -258,9 +328,14 @@ def export() -> None:
         click.echo(here.get_help())
 
 
-@command("table", of=export, name="tables", texts={
-    "benchmark": "Only rows of this benchmark, in tables with a column `benchmark`.",
-})  # fmt: skip
+@command(
+    "table",
+    of=export,
+    name="tables",
+    texts={
+        "benchmark": "Only rows of this benchmark, in tables with a column `benchmark`.",
+    },
+)
 @click.argument("target", metavar="FOLDER|ADDRESS")
 def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int:
     """Write tables to a folder or a store as Parquet files.
@@ -274,17 +349,36 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
     from tasks.bundles.stores import open_location
     from tasks.exports.tables import export_tables as written
 
-    return report_done(context, written(context.job, open_location(target), tables, context.arguments.benchmark))
+    return report_done(
+        context, written(context.job, open_location(target), tables, context.arguments.benchmark)
+    )
 
 
-@command("split", "model", "judge", "trial", "limit", "vintage", "night", "seed", of=export, name="labelling", texts={
-    "judge": "With --for: the judge that labels are to correct.  [default: the first configured one]",
-})  # fmt: skip
+@command(
+    "split",
+    "model",
+    "judge",
+    "trial",
+    "limit",
+    "vintage",
+    "night",
+    "seed",
+    of=export,
+    name="labelling",
+    texts={
+        "judge": "With --for: the judge that labels are to correct.  [default: the first configured one]",
+    },
+)
 @click.argument("file", type=_PATH)
 @number("-n n_rows", 200, "Number of rows; only the last response may lack some of its criteria.")
-@click.option("--for", "interval", metavar="INTERVAL", help="Choose single verdicts whose labels narrow one interval "
-              "of `prbench leaderboard --debiased` most: `leaderboard`, the difference of two models "
-              "(\"A B\"), or a category.")  # fmt: skip
+@click.option(
+    "--for",
+    "interval",
+    metavar="INTERVAL",
+    help="Choose single verdicts whose labels narrow one interval "
+    "of `prbench leaderboard --debiased` most: `leaderboard`, the difference of two models "
+    '("A B"), or a category.',
+)
 def labelling(context: Context, file: Path, interval: str | None, **own: Any) -> int:
     """Write a sheet for human graders (CSV).
 
@@ -311,22 +405,30 @@ def labelling(context: Context, file: Path, interval: str | None, **own: Any) ->
 
     if interval is None:
         if context.arguments.named_judges:
-            raise click.UsageError("--judge needs --for; a sheet of whole responses is not about a judge")
+            raise click.UsageError(
+                "--judge needs --for; a sheet of whole responses is not about a judge"
+            )
         job = context.stored_job(checked=("split", "model"))
         return report_done(context, export_labelling(job, file, **own))
 
     refuse_early(context, must_be_stored=True)
     job = context.stored_job(checked=("split", "model", "judge"))
     own["of_latest"] = not (context.arguments.vintage or context.arguments.night)
-    return write(context, job, lambda: [export_sampled_labelling(job, file, sampled_for=interval, **own)])
+    return write(
+        context, job, lambda: [export_sampled_labelling(job, file, sampled_for=interval, **own)]
+    )
 
 
 @command("split", "limit", "seed", of=export, name="review")
 @click.argument("target", type=_PATH, metavar="FILE|FOLDER")
 @number("-n n_criteria", 200, "Number of criteria to sample.")
 @number("--tasks n_tasks", None, "Sample N whole tasks with all their criteria instead of -n.")
-@click.option("--by", type=click.Choice(["category", "severity", "field", "topic"]), multiple=True,
-              help="Sample equally from each of these (repeatable).")  # fmt: skip
+@click.option(
+    "--by",
+    type=click.Choice(["category", "severity", "field", "topic"]),
+    multiple=True,
+    help="Sample equally from each of these (repeatable).",
+)
 def export_review(context: Context, target: Path, n_tasks: int | None, **own: Any) -> int:
     """Write a sheet for experts who review rubrics (CSV).
 
@@ -353,8 +455,13 @@ def export_review(context: Context, target: Path, n_tasks: int | None, **own: An
 
 @command("split", "model", "judge", "vintage-shown", of=export, name="inspect")
 @click.argument("folder", type=_PATH)
-@click.option("--scored", "is_scored_only", is_flag=True, help="Leave out samples without a score (failed responses, "
-              "undecided criteria). Converters such as Every Eval Ever refuse them.")  # fmt: skip
+@click.option(
+    "--scored",
+    "is_scored_only",
+    is_flag=True,
+    help="Leave out samples without a score (failed responses, "
+    "undecided criteria). Converters such as Every Eval Ever refuse them.",
+)
 def export_inspect(context: Context, folder: Path, is_scored_only: bool) -> int:
     """Write logs that Inspect View opens, one for each model and judge.
 
@@ -372,14 +479,22 @@ def export_inspect(context: Context, folder: Path, is_scored_only: bool) -> int:
     from tasks.exports.inspect_logs import export_inspect as written
 
     return report_done(
-        context, written(context.stored_job(), folder, context.arguments.vintage, is_scored_only=is_scored_only)
+        context,
+        written(
+            context.stored_job(), folder, context.arguments.vintage, is_scored_only=is_scored_only
+        ),
     )
 
 
-@command("table", of=export, name="datasets", texts={
-    "table": "Only this table or view (repeatable).  [default: leaderboard, tasks, criteria, messages, responses, "
-    "verdicts, scores]",
-})  # fmt: skip
+@command(
+    "table",
+    of=export,
+    name="datasets",
+    texts={
+        "table": "Only this table or view (repeatable).  [default: leaderboard, tasks, criteria, messages, responses, "
+        "verdicts, scores]",
+    },
+)
 @click.argument("folder", type=_PATH)
 def export_datasets(context: Context, folder: Path, tables: tuple[str, ...]) -> int:
     """Write a data set for the library `datasets` and the Hugging Face hub, with a data set card.

@@ -33,9 +33,16 @@ After = Callable[[Mapping[str, Any]], Sequence[str]]
 
 
 def show_parts(
-    context: Context, job: "Job", parts: Mapping[str, str], given: Mapping[str, Any], *, nothing: str = "",
-    vintage: str | None = None, steps: Any = ({}, {}), after: After | None = None,
-) -> dict[str, list[dict[str, Any]]]:  # fmt: skip
+    context: Context,
+    job: "Job",
+    parts: Mapping[str, str],
+    given: Mapping[str, Any],
+    *,
+    nothing: str = "",
+    vintage: str | None = None,
+    steps: Any = ({}, {}),
+    after: After | None = None,
+) -> dict[str, list[dict[str, Any]]]:
     """Show figures on stored data, as tables or as JSON, or a sentence if they have no rows; return the rows by part.
 
     Args:
@@ -58,9 +65,13 @@ def show_parts(
     figures = {key: figure_of(name) for key, name in parts.items()}
     with Warehouse(job.warehouse).reader() as reader:
         scope = Scope(
-            job, reader, context.arguments.vintage or vintage, is_hard=given.get("is_hard", False),
-            score=given.get("score"), steps=steps,
-        )  # fmt: skip
+            job,
+            reader,
+            context.arguments.vintage or vintage,
+            is_hard=given.get("is_hard", False),
+            score=given.get("score"),
+            steps=steps,
+        )
         rows_by_part = {
             key: scope.rows_of(each, {name: given[name] for name in each.given if name in given})
             for key, each in figures.items()
@@ -74,9 +85,14 @@ def show_parts(
 
 
 def present(
-    context: Context, figures: "Mapping[str, Figure]", rows_by_part: "Mapping[str, Rows]", notes: Sequence[str] = (), *,
-    is_all: bool = False, job: "Job | None" = None,
-) -> None:  # fmt: skip
+    context: Context,
+    figures: "Mapping[str, Figure]",
+    rows_by_part: "Mapping[str, Rows]",
+    notes: Sequence[str] = (),
+    *,
+    is_all: bool = False,
+    job: "Job | None" = None,
+) -> None:
     """Show figures with their rows in the format of the command.
 
     A format for one table (CSV, JSON Lines, Parquet) has the first figure with rows; a line names the others.
@@ -91,7 +107,9 @@ def present(
     """
     filled = [(figure, rows_by_part[key]) for key, figure in figures.items() if rows_by_part[key]]
     if context.as_json:
-        of_figures = [note for key, each in figures.items() for note in each.notes_on(rows_by_part[key])]
+        of_figures = [
+            note for key, each in figures.items() for note in each.notes_on(rows_by_part[key])
+        ]
         with_notes = {**rows_by_part, "notes": list(dict.fromkeys([*of_figures, *notes]))}
         show_json(rows_by_part.get("", with_notes), context.output)
     elif context.file_format == "table":
@@ -104,7 +122,11 @@ def present(
 
 
 def _show_tables(
-    context: Context, figures: "Mapping[str, Figure]", rows_by_part: "Mapping[str, Rows]", *, is_all: bool
+    context: Context,
+    figures: "Mapping[str, Figure]",
+    rows_by_part: "Mapping[str, Rows]",
+    *,
+    is_all: bool,
 ) -> None:
     shown = set[str]()
     for number, (key, figure) in enumerate(figures.items()):
@@ -117,8 +139,15 @@ def _show_tables(
         if rows and figure.heading is not None:
             say(figure.heading(rows))
         if listed:
-            show_figure(figure, listed, title=figure.title, is_wide=context.is_wide or context.output is not None)
-        for note in (note for note in dict.fromkeys(figure.notes_on(rows, listed)) if note not in shown):
+            show_figure(
+                figure,
+                listed,
+                title=figure.title,
+                is_wide=context.is_wide or context.output is not None,
+            )
+        for note in (
+            note for note in dict.fromkeys(figure.notes_on(rows, listed)) if note not in shown
+        ):
             say(note)
             shown.add(note)
 
@@ -145,7 +174,9 @@ def _write(context: Context, parts: "Sequence[tuple[Figure, Rows]]", job: "Job |
         click.echo(write_csv(key, figure, rows, context.output).line)
     if len(parts) > 1:
         others = ", ".join(each.name for each, _ in parts[1:])
-        notice(f"{context.file_format} holds one table, {figure.name}; an .xlsx or .json file also has {others}")
+        notice(
+            f"{context.file_format} holds one table, {figure.name}; an .xlsx or .json file also has {others}"
+        )
 
 
 def _markdown(part: "tuple[Figure, Rows]", *, has_heading: bool) -> str:
@@ -174,10 +205,14 @@ def figures(context: Context) -> None:
     from tasks.figures.shown import FIGURES
 
     rows = [
-        (figure.name, figure.title, [f"{name}={value}" for name, value in figure.given.items()],
-         "Python" if figure.compute else relation_of(figure) or figure.query or "its own query")
+        (
+            figure.name,
+            figure.title,
+            [f"{name}={value}" for name, value in figure.given.items()],
+            "Python" if figure.compute else relation_of(figure) or figure.query or "its own query",
+        )
         for figure in FIGURES.values()
-    ]  # fmt: skip
+    ]
     show(context, ["figure", "shows", "parameters", "source"], rows)
 
 
@@ -186,7 +221,12 @@ def figures(context: Context) -> None:
 @click.argument("parameters", nargs=-1, metavar="[PARAMETER=VALUE]...")
 @click.option("--by", metavar="BREAKDOWN", help="Breakdown, if the figure has any.")
 def figure(
-    context: Context, name: str, parameters: tuple[str, ...], is_hard: bool, score: str | None, by: str | None
+    context: Context,
+    name: str,
+    parameters: tuple[str, ...],
+    is_hard: bool,
+    score: str | None,
+    by: str | None,
 ) -> None:
     """Show one figure, in any format.
 
@@ -250,9 +290,16 @@ def benchmarks(context: Context, name: str | None) -> None:
     elif context.as_json:
         show_json(_declared(load_benchmark(name)), context.output)
     elif context.file_format != "table" or context.output is not None:
-        raise UsageError(f"benchmarks {name}: shows no table; give --json, or leave --format and -o out")
+        raise UsageError(
+            f"benchmarks {name}: shows no table; give --json, or leave --format and -o out"
+        )
     else:
-        style: dict[str, Any] = {"sort_keys": False, "allow_unicode": True, "default_flow_style": None, "width": 110}
+        style: dict[str, Any] = {
+            "sort_keys": False,
+            "allow_unicode": True,
+            "default_flow_style": None,
+            "width": 110,
+        }
         click.echo(yaml.safe_dump(_declared(load_benchmark(name)), **style), nl=False)
 
 
@@ -268,15 +315,23 @@ def _declared(benchmark: "Benchmark") -> dict[str, Any]:
     sample = sample_of(benchmark.name)
     module = folder_of(benchmark.name) / f"{benchmark.name}.py"
     return {
-        "benchmark": benchmark.name, "module": str(module), "hub": benchmark.default_dataset_id,
-        "licence": benchmark.licence, "sample": None if sample is None else str(sample),
+        "benchmark": benchmark.name,
+        "module": str(module),
+        "hub": benchmark.default_dataset_id,
+        "licence": benchmark.licence,
+        "sample": None if sample is None else str(sample),
         "columns": list(benchmark.columns),
         "checks": [
             {"check": each.check, "policy": default_policy(each), "meaning": each.meaning}
-            for each in expectations_of(benchmark) if each.check in benchmark.invariants
+            for each in expectations_of(benchmark)
+            if each.check in benchmark.invariants
         ],
         "gradings": [
-            {"grading": grading, "default": grading == benchmark.grading, "template": Path(template).name}
+            {
+                "grading": grading,
+                "default": grading == benchmark.grading,
+                "template": Path(template).name,
+            }
             for grading, template in benchmark.gradings.items()
         ],
         "scores": [
@@ -284,16 +339,22 @@ def _declared(benchmark: "Benchmark") -> dict[str, Any]:
             for score in benchmark.scores
         ],
         "weight_classes": [
-            {"class": name, "lowest": low, "highest": high} for name, (low, high) in benchmark.severities.items()
+            {"class": name, "lowest": low, "highest": high}
+            for name, (low, high) in benchmark.severities.items()
         ],
-        "breakdowns": [{"breakdown": kind, "title": title} for kind, title in benchmark.own_breakdowns.items()],
+        "breakdowns": [
+            {"breakdown": kind, "title": title} for kind, title in benchmark.own_breakdowns.items()
+        ],
         # Labels without a field apply to every field.
         "labels": [
             {"field": field or None, "kind": kind, "labels": sorted(labels)}
-            for field, kinds in benchmark.vocabularies.items() for kind, labels in kinds.items()
+            for field, kinds in benchmark.vocabularies.items()
+            for kind, labels in kinds.items()
         ],
-        "hard_splits": [{"field": field, "split": split} for field, split in benchmark.hard_splits.items()],
-    }  # fmt: skip
+        "hard_splits": [
+            {"field": field, "split": split} for field, split in benchmark.hard_splits.items()
+        ],
+    }
 
 
 def _formula(score: "ScoreDefinition") -> str:
@@ -307,22 +368,42 @@ def _formula(score: "ScoreDefinition") -> str:
 
 
 _CANNOT_BE_COMBINED = (
-    ("--by", "--risk"), ("--by", "--selection"), ("--risk", "--selection"), ("--hard", "--selection"),
-    ("--score", "--risk"), ("--debiased", "--risk"), ("--debiased", "--selection"),
-)  # fmt: skip
+    ("--by", "--risk"),
+    ("--by", "--selection"),
+    ("--risk", "--selection"),
+    ("--hard", "--selection"),
+    ("--score", "--risk"),
+    ("--debiased", "--risk"),
+    ("--debiased", "--selection"),
+)
 
 
 @command("split", "model", "judge", "vintage-shown", "hard", "score", output=SHOWS)
-@click.option("--by", metavar="BREAKDOWN",
-              help="Break scores down by category, severity, turns, reference_texts, subset, topic, expert, "
-              "decision_type, economic_pathway, or a breakdown that only this benchmark has (see `prbench benchmarks "
-              "NAME`). A task with several labels counts for each.")  # fmt: skip
-@click.option("--risk", "is_severity", is_flag=True, help="Show critical criteria met and mistakes made, not scores.")
-@click.option("--selection", metavar="ID",
-              help="Show only the tasks of one stored hard subset, by split, without ranks. ID: its id, a prefix of "
-              "it, or `latest`.")  # fmt: skip
-@click.option("--debiased", "is_debiased", is_flag=True,
-              help="Also show each score corrected by people's labels on a part of the verdicts.")  # fmt: skip
+@click.option(
+    "--by",
+    metavar="BREAKDOWN",
+    help="Break scores down by category, severity, turns, reference_texts, subset, topic, expert, "
+    "decision_type, economic_pathway, or a breakdown that only this benchmark has (see `prbench benchmarks "
+    "NAME`). A task with several labels counts for each.",
+)
+@click.option(
+    "--risk",
+    "is_severity",
+    is_flag=True,
+    help="Show critical criteria met and mistakes made, not scores.",
+)
+@click.option(
+    "--selection",
+    metavar="ID",
+    help="Show only the tasks of one stored hard subset, by split, without ranks. ID: its id, a prefix of "
+    "it, or `latest`.",
+)
+@click.option(
+    "--debiased",
+    "is_debiased",
+    is_flag=True,
+    help="Also show each score corrected by people's labels on a part of the verdicts.",
+)
 def leaderboard(context: Context, is_debiased: bool, **own: Any) -> None:
     """Rank the models.
 
@@ -345,7 +426,10 @@ def leaderboard(context: Context, is_debiased: bool, **own: Any) -> None:
     """
     by = own["by"]
     given = {"--risk": own["is_severity"], "--hard": own["is_hard"]}
-    given |= {"--debiased": is_debiased, **{f"--{name}": own[name] for name in ("by", "selection", "score")}}
+    given |= {
+        "--debiased": is_debiased,
+        **{f"--{name}": own[name] for name in ("by", "selection", "score")},
+    }
     for first, second in _CANNOT_BE_COMBINED:
         if given[first] and given[second]:
             raise UsageError(f"{first} and {second} cannot be combined; leave one out")

@@ -20,27 +20,58 @@ _MOST_OPEN_FILES = 10_240
 """A limit that every system allows; each call in flight needs one file."""
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Most used": (
-        run.run, plan.plan, plan.status, figures.leaderboard, shown.diff, operate.report, sql.sql, operate.doctor,
-        operate.serve, exchange.export, exchange.import_,
+        run.run,
+        plan.plan,
+        plan.status,
+        figures.leaderboard,
+        shown.diff,
+        operate.report,
+        sql.sql,
+        operate.doctor,
+        operate.serve,
+        exchange.export,
+        exchange.import_,
     ),
     "Run": (
-        run.nightly, run.backfill, run.ingest, run.assemble, run.sample, run.derive, run.judge, run.aggregate,
+        run.nightly,
+        run.backfill,
+        run.ingest,
+        run.assemble,
+        run.sample,
+        run.derive,
+        run.judge,
+        run.aggregate,
         run.select_hard,
     ),
     "Look": (figures.figures, figures.figure, figures.benchmarks),
     "Compare": (shown.conditions, shown.judges, shown.cascade, shown.criteria, shown.lengths),
-    "Analyse": (run.annotate, run.capabilities, shown.weaknesses, run.review, shown.reviews, run.neighbours),
-    "Keep": (operate.publish, operate.certify, operate.verify, operate.remove, operate.compact, operate.backup,
-             operate.restore),
+    "Analyse": (
+        run.annotate,
+        run.capabilities,
+        shown.weaknesses,
+        run.review,
+        shown.reviews,
+        run.neighbours,
+    ),
+    "Keep": (
+        operate.publish,
+        operate.certify,
+        operate.verify,
+        operate.remove,
+        operate.compact,
+        operate.backup,
+        operate.restore,
+    ),
     "Operate": (operate.check, operate.adopt),
-}  # fmt: skip
+}
 """All commands: the most used ones first, the others by purpose."""
 
 
 @click.group(
-    cls=Group, commands=list(chain(*SECTIONS.values())),
+    cls=Group,
+    commands=list(chain(*SECTIONS.values())),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-)  # fmt: skip
+)
 def cli() -> None:
     """Evaluate language models on rubric benchmarks.
 
@@ -110,7 +141,10 @@ def _outcome(given: list[str]) -> tuple[int, str]:
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "prbench"
-        return 2, f"{' '.join(error.format_message().split()).removesuffix('.')} (see `{command} --help`)"
+        return (
+            2,
+            f"{' '.join(error.format_message().split()).removesuffix('.')} (see `{command} --help`)",
+        )
     except (KeyboardInterrupt, click.Abort):
         return 130, "interrupted"
     except Exception as error:  # noqa: BLE001 - the outermost handler shows one line, and with -v the traceback

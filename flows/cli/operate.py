@@ -10,15 +10,34 @@ from flows.cli.output import finish, report_done, run_flow, show, show_json, sho
 
 
 @command("split", "model", "judge", "vintage-shown")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR",
-              help="Folder to write to.  [default: `report.folder` in the configuration, else report/ in the "
-              "warehouse]")  # fmt: skip
-@click.option("--serve", "is_served", is_flag=True, help="Serve the report on localhost afterwards, until interrupted.")
-@click.option("--live", "is_live", is_flag=True,
-              help="With --serve: open a page that follows runs in progress. The report is not written first while a "
-              "run is in progress.")  # fmt: skip
-@click.option("--port", type=click.IntRange(min=0, max=65535), default=8000, show_default=True, metavar="PORT",
-              help="Port for --serve; 0 uses any free port.")  # fmt: skip
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder to write to.  [default: `report.folder` in the configuration, else report/ in the "
+    "warehouse]",
+)
+@click.option(
+    "--serve",
+    "is_served",
+    is_flag=True,
+    help="Serve the report on localhost afterwards, until interrupted.",
+)
+@click.option(
+    "--live",
+    "is_live",
+    is_flag=True,
+    help="With --serve: open a page that follows runs in progress. The report is not written first while a "
+    "run is in progress.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(min=0, max=65535),
+    default=8000,
+    show_default=True,
+    metavar="PORT",
+    help="Port for --serve; 0 uses any free port.",
+)
 def report(context: Context, out: Path | None, is_served: bool, is_live: bool, port: int) -> None:
     """Write the HTML report.
 
@@ -95,8 +114,17 @@ def doctor(context: Context, no_call: bool) -> int:
 
 
 @command(output=RUNS)
-@click.option("--list", "only_list", is_flag=True, help="List all checks with their policies without running them.")
-@click.option("--accept", is_flag=True, help="Print the lines of the configuration that accept all tasks left out.")
+@click.option(
+    "--list",
+    "only_list",
+    is_flag=True,
+    help="List all checks with their policies without running them.",
+)
+@click.option(
+    "--accept",
+    is_flag=True,
+    help="Print the lines of the configuration that accept all tasks left out.",
+)
 def check(context: Context, only_list: bool, accept: bool) -> int:
     """Run the data quality checks on all stored data.
 
@@ -118,7 +146,11 @@ def check(context: Context, only_list: bool, accept: bool) -> int:
     job = context.job
     expectations = expectations_of(load_benchmark(job.settings.benchmark))
     policies = policies_of(job, expectations)
-    rows = list(dict.fromkeys((each.check, each.suite, policies[each.check], each.meaning) for each in expectations))
+    rows = list(
+        dict.fromkeys(
+            (each.check, each.suite, policies[each.check], each.meaning) for each in expectations
+        )
+    )
     show(context, ["check", "stage", "policy", "meaning"], rows)
     return 0
 
@@ -135,7 +167,9 @@ def _show_accepted(context: Context) -> int:
     if context.as_json:
         show_json([row["task_id"] for row in rows])
     elif rows:
-        lines = [f"    - {json.dumps(row['task_id'])}  # {row['why'].partition(';')[0]}" for row in rows]
+        lines = [
+            f"    - {json.dumps(row['task_id'])}  # {row['why'].partition(';')[0]}" for row in rows
+        ]
         click.echo("\n".join(["quality:", "  accepted:", *lines]))
     else:
         click.echo("No task is left out.", err=True)
@@ -143,13 +177,25 @@ def _show_accepted(context: Context) -> int:
 
 
 @command(output=("verbose",))
-@click.option("--port", type=click.IntRange(min=1, max=65535), default=4200, show_default=True, metavar="PORT",
-              help="Port of the Prefect server that is started if PREFECT_API_URL is not set.")  # fmt: skip
-@click.option("--name", metavar="NAME",
-              help="Add -NAME to the names of deployments. By default, the name of the warehouse is added if another "
-              "warehouse on the same server already has the plain names.")  # fmt: skip
-@click.option("--work-pool", metavar="NAME",
-              help="Register the deployments in this work pool and exit; the pool's workers run them.")  # fmt: skip
+@click.option(
+    "--port",
+    type=click.IntRange(min=1, max=65535),
+    default=4200,
+    show_default=True,
+    metavar="PORT",
+    help="Port of the Prefect server that is started if PREFECT_API_URL is not set.",
+)
+@click.option(
+    "--name",
+    metavar="NAME",
+    help="Add -NAME to the names of deployments. By default, the name of the warehouse is added if another "
+    "warehouse on the same server already has the plain names.",
+)
+@click.option(
+    "--work-pool",
+    metavar="NAME",
+    help="Register the deployments in this work pool and exit; the pool's workers run them.",
+)
 def serve(context: Context, port: int, name: str | None, work_pool: str | None) -> None:
     """Run the nights on schedule, until interrupted.
 
@@ -170,7 +216,9 @@ def serve(context: Context, port: int, name: str | None, work_pool: str | None) 
 
 @command(location=WAREHOUSE)
 @click.argument("target", metavar="FOLDER|ADDRESS")
-@click.option("--verify", is_flag=True, help="Also check the files copied earlier, and replace damaged ones.")
+@click.option(
+    "--verify", is_flag=True, help="Also check the files copied earlier, and replace damaged ones."
+)
 def backup(context: Context, target: str, verify: bool) -> int:
     """Copy the warehouse to a folder or a store.
 
@@ -205,8 +253,13 @@ def restore(context: Context, source: str) -> int:
 
 
 @command()
-@click.option("--api-base", "address", required=True, metavar="URL",
-              help="Address that the environment gives the models, exactly as `prbench doctor` shows it.")  # fmt: skip
+@click.option(
+    "--api-base",
+    "address",
+    required=True,
+    metavar="URL",
+    help="Address that the environment gives the models, exactly as `prbench doctor` shows it.",
+)
 def adopt(context: Context, address: str) -> int:
     """Take over results that were stored without the address of their model.
 
@@ -282,7 +335,9 @@ def certify(context: Context, file: Path) -> None:
         show_json(certificate)
     elif not context.arguments.is_quiet:
         counts = "{verdicts} verdicts on {responses} responses".format(**certificate["n_rows"])
-        click.echo(f"certify: {counts}, in {certificate['file']} ({certificate['n_bytes'] / 1e6:.1f} MB)")
+        click.echo(
+            f"certify: {counts}, in {certificate['file']} ({certificate['n_bytes'] / 1e6:.1f} MB)"
+        )
         click.echo(f"digest: {certificate['digest']}")
 
 
@@ -291,10 +346,19 @@ _ABOUT = ("split", "label", "judge", "vintage", "model", "score_name")
 
 @command(location=(), output=TELLS)
 @click.argument("target", metavar="FILE|FOLDER|ADDRESS")
-@click.option("--digest", metavar="HEX", help="Digest that was published with the certificate; another one is refused.")
-@click.option("--texts", type=click.Path(path_type=Path), multiple=True, metavar="FILE|FOLDER",
-              help="Also check that these texts are the certified ones: data-set files, responses as `prbench import "
-              "responses` reads them, a folder of `prbench export`, or a warehouse (repeatable).")  # fmt: skip
+@click.option(
+    "--digest",
+    metavar="HEX",
+    help="Digest that was published with the certificate; another one is refused.",
+)
+@click.option(
+    "--texts",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE|FOLDER",
+    help="Also check that these texts are the certified ones: data-set files, responses as `prbench import "
+    "responses` reads them, a folder of `prbench export`, or a warehouse (repeatable).",
+)
 def verify(context: Context, target: str, digest: str | None, texts: tuple[Path, ...]) -> int:
     """Recheck a certificate, a backup, an export or a publication.
 
@@ -321,13 +385,23 @@ def verify(context: Context, target: str, digest: str | None, texts: tuple[Path,
         show_json(verification.as_json)
     else:
         if verification.differences:
-            about = ((each.leaderboard, *map(each.row.get, _ABOUT), each.column) for each in verification.differences)
+            about = (
+                (each.leaderboard, *map(each.row.get, _ABOUT), each.column)
+                for each in verification.differences
+            )
             # With all digits, which may differ.
-            both = ((str(each.certified), str(each.recomputed)) for each in verification.differences)
+            both = (
+                (str(each.certified), str(each.recomputed)) for each in verification.differences
+            )
             rows = [(*of_row, *values) for of_row, values in zip(about, both, strict=True)]
             names = ["leaderboard", *_ABOUT, "figure", "certified", "recomputed"]
-            show_table(names, rows, essential=["leaderboard", "split", "judge", "model", *names[-3:]])
-        for line in (*(verification.texts.differing if verification.texts else ()), *verification.lines):
+            show_table(
+                names, rows, essential=["leaderboard", "split", "judge", "model", *names[-3:]]
+            )
+        for line in (
+            *(verification.texts.differing if verification.texts else ()),
+            *verification.lines,
+        ):
             click.echo(line)
     return 0 if verification.is_confirmed else 1
 
@@ -350,10 +424,16 @@ def remove() -> None:
 @command("model", "task", "trial", "vintage-only", of=remove, name="response", location=WAREHOUSE)
 @click.argument("response_ids", nargs=-1, metavar="[RESPONSE_ID]...")
 @number("--longer-than", None, "Only responses with more than N letters and digits.", least=0)
-@click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the table `removals`.")
+@click.option(
+    "--reason", default="", metavar="TEXT", help="Reason, stored in the table `removals`."
+)
 @click.option("--dry-run", is_flag=True, help="List the responses without removing any.")
 def remove_response(
-    context: Context, response_ids: tuple[str, ...], longer_than: int | None, reason: str, dry_run: bool
+    context: Context,
+    response_ids: tuple[str, ...],
+    longer_than: int | None,
+    reason: str,
+    dry_run: bool,
 ) -> int:
     """Remove responses with all their verdicts.
 

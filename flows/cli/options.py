@@ -42,7 +42,9 @@ class Command(click.Command):
         options = [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
         for heading in (OWN, SELECTION, LOCATION, OUTPUT):
             of_group = [option for option in options if getattr(option, "group", OWN) == heading]
-            if records := [record for option in of_group if (record := option.get_help_record(ctx))]:
+            if records := [
+                record for option in of_group if (record := option.get_help_record(ctx))
+            ]:
                 with formatter.section(heading):
                     formatter.write_dl(records)
 
@@ -56,10 +58,14 @@ class Group(Command, click.Group):
         """Write the options under their headings, then the commands under theirs."""
         super().format_options(ctx, formatter)
         width = max(map(len, self.commands))
-        for heading, commands in (self.sections or {"Commands": tuple(self.commands.values())}).items():
+        for heading, commands in (
+            self.sections or {"Commands": tuple(self.commands.values())}
+        ).items():
             with formatter.section(heading):
                 # Names padded to one width, so that the texts of all sections are aligned.
-                formatter.write_dl([(f"{each.name:<{width}}", each.get_short_help_str(200)) for each in commands])
+                formatter.write_dl(
+                    [(f"{each.name:<{width}}", each.get_short_help_str(200)) for each in commands]
+                )
 
 
 Function = Callable[..., Any]
@@ -80,7 +86,11 @@ FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown", "xlsx")
 BINARY = ("parquet", "xlsx")
 SHOWS = ("json", "wide", "format", "output", "verbose")
 """Output options of a command that shows figures or other rows."""
-TELLS, ACTS, RUNS = ("json", "verbose"), ("json", "quiet", "verbose"), ("json", "quiet", "verbose", "no-prefect")
+TELLS, ACTS, RUNS = (
+    ("json", "verbose"),
+    ("json", "quiet", "verbose"),
+    ("json", "quiet", "verbose", "no-prefect"),
+)
 """Output options of a command that reports a state, of one that does something and reports it, and of one that runs."""
 ANY_LOCATION, WAREHOUSE = ("config", "warehouse", "benchmark"), ("config", "warehouse")
 """Location options of a command about one benchmark, and of a command about a whole warehouse."""
@@ -100,69 +110,158 @@ def _value(group: str, names: str, metavar: str, text: str, **more: Any) -> Grou
 
 _several = partial(_value, SELECTION, multiple=True)
 _OPTIONS: dict[str, GroupedOption] = {
-    "hard": _flag(OWN, "--hard is_hard", "Use your latest hard subset of each field instead of the splits."),
-    "score": _value(OWN, "--score", "NAME", "Score to use.  [default: the benchmark's primary score]"),
-    "fail-if": _value(OWN, "--fail-if", "worse",
+    "hard": _flag(
+        OWN, "--hard is_hard", "Use your latest hard subset of each field instead of the splits."
+    ),
+    "score": _value(
+        OWN, "--score", "NAME", "Score to use.  [default: the benchmark's primary score]"
+    ),
+    "fail-if": _value(
+        OWN,
+        "--fail-if",
+        "worse",
         "Exit code 3 if a score is significantly lower, 1 if something could not be compared.",
-        type=click.Choice(["worse"])),
-    "summary": _value(OWN, "--summary", "FILE",
+        type=click.Choice(["worse"]),
+    ),
+    "summary": _value(
+        OWN,
+        "--summary",
+        "FILE",
         "Append the result as Markdown to this file, such as $GITHUB_STEP_SUMMARY.",
-        type=click.File("a", encoding="utf-8", lazy=True)),
+        type=click.File("a", encoding="utf-8", lazy=True),
+    ),
     "as": _value(OWN, "--as model", "LABEL", "Model of rows that name none."),
     "by": _value(OWN, "--by judge", "LABEL", "Judge of rows that name none."),
-    "skip-unknown": _flag(OWN, "--skip-unknown", "Skip rows whose task or criterion is not in the data set."),
-    "table": _value(OWN, "--table tables", "NAME", "Only this table or view (repeatable).", multiple=True),
-    "seed": _value(OWN, "--seed", "N", "Seed of the random sample.", type=int, default=0, show_default=True),
-    "retry-failed": _flag(OWN, "--retry-failed",
+    "skip-unknown": _flag(
+        OWN, "--skip-unknown", "Skip rows whose task or criterion is not in the data set."
+    ),
+    "table": _value(
+        OWN, "--table tables", "NAME", "Only this table or view (repeatable).", multiple=True
+    ),
+    "seed": _value(
+        OWN, "--seed", "N", "Seed of the random sample.", type=int, default=0, show_default=True
+    ),
+    "retry-failed": _flag(
+        OWN,
+        "--retry-failed",
         "Also retry failures that are not retried by default: refused, truncated, context_length, redirected, "
-        "too_large, unclear, and criteria of a group that were unreadable in two runs."),
-    "replace-lost": _flag(OWN, "--replace-lost", "Call again for rows that were lost in damaged files."),
-    "max-usd": _value(OWN, "--max-usd", "USD", "Start no call that could raise the run's cost above this.",
-        type=click.FloatRange(min=0, min_open=True)),
-    "max-tokens": _value(OWN, "--max-tokens", "N", "Start no call that could raise the run's tokens above N.",
-        type=_POSITIVE),
-    "stop-at": _value(OWN, "--stop-at", "TIME",
-        "Start no call after this time, such as 06:30 or 2026-11-22T06:30."),
+        "too_large, unclear, and criteria of a group that were unreadable in two runs.",
+    ),
+    "replace-lost": _flag(
+        OWN, "--replace-lost", "Call again for rows that were lost in damaged files."
+    ),
+    "max-usd": _value(
+        OWN,
+        "--max-usd",
+        "USD",
+        "Start no call that could raise the run's cost above this.",
+        type=click.FloatRange(min=0, min_open=True),
+    ),
+    "max-tokens": _value(
+        OWN,
+        "--max-tokens",
+        "N",
+        "Start no call that could raise the run's tokens above N.",
+        type=_POSITIVE,
+    ),
+    "stop-at": _value(
+        OWN,
+        "--stop-at",
+        "TIME",
+        "Start no call after this time, such as 06:30 or 2026-11-22T06:30.",
+    ),
     "split": _several("--split splits", "NAME", "Only this split (repeatable)."),
     "model": _several("--model named_models", "LABEL", "Only this model (repeatable)."),
     "judge": _several("--judge named_judges", "LABEL", "Only this judge (repeatable)."),
     "grader": _several("--judge graders", "LABEL", "Only pairs with this grader (repeatable)."),
     "task": _several("--task named_tasks", "ID", "Only this task (repeatable)."),
-    "trial": _several("--trial named_trials", "N", "Only trial number N (repeatable).", type=_POSITIVE),
-    "trials": _value(SELECTION, "--trials", "N", "Use trials 1 to N.  [default: as configured]", type=_POSITIVE),
-    "limit": _value(SELECTION, "--limit", "N", "Use only N tasks, drawn from the splits in turn.", type=_POSITIVE),
-    "vintage": _value(SELECTION, "--vintage", "LABEL",
-        "Label of the sampling to use (its vintage): `base`, or a night's date.  [default: base]"),
-    "vintage-shown": _value(SELECTION, "--vintage", "LABEL",
-        "Only this vintage, or `all`.  [default: the current one of each model]"),
+    "trial": _several(
+        "--trial named_trials", "N", "Only trial number N (repeatable).", type=_POSITIVE
+    ),
+    "trials": _value(
+        SELECTION, "--trials", "N", "Use trials 1 to N.  [default: as configured]", type=_POSITIVE
+    ),
+    "limit": _value(
+        SELECTION,
+        "--limit",
+        "N",
+        "Use only N tasks, drawn from the splits in turn.",
+        type=_POSITIVE,
+    ),
+    "vintage": _value(
+        SELECTION,
+        "--vintage",
+        "LABEL",
+        "Label of the sampling to use (its vintage): `base`, or a night's date.  [default: base]",
+    ),
+    "vintage-shown": _value(
+        SELECTION,
+        "--vintage",
+        "LABEL",
+        "Only this vintage, or `all`.  [default: the current one of each model]",
+    ),
     "vintage-only": _value(SELECTION, "--vintage", "LABEL", "Only this vintage."),
-    "night": _value(SELECTION, "--night", "LABEL",
-        "Vintage to use for models with `resample: nightly`, usually a night's date.  [default: same as --vintage]"),
-    "config": _value(LOCATION, "--config", "FILE",
+    "night": _value(
+        SELECTION,
+        "--night",
+        "LABEL",
+        "Vintage to use for models with `resample: nightly`, usually a night's date.  [default: same as --vintage]",
+    ),
+    "config": _value(
+        LOCATION,
+        "--config",
+        "FILE",
         "Configuration file.  [default: prbench.yaml in this folder, else the embedded default: sample data and "
-        "embedded model]", type=_PATH),
-    "warehouse": _value(LOCATION, "--warehouse", "DIR",
+        "embedded model]",
+        type=_PATH,
+    ),
+    "warehouse": _value(
+        LOCATION,
+        "--warehouse",
+        "DIR",
         "Folder with the data.  [default: `warehouse:` in the configuration, else $PRBENCH_WAREHOUSE, else "
         "warehouse/data beside the configuration file; without one warehouse/embedded, unless warehouse/data exists "
-        "here]", type=_PATH),
-    "benchmark": _value(LOCATION, "--benchmark", "NAME", "Benchmark to use.  [default: as configured]"),
-    "format": _value(OUTPUT, "--format file_format", "FORMAT",
+        "here]",
+        type=_PATH,
+    ),
+    "benchmark": _value(
+        LOCATION, "--benchmark", "NAME", "Benchmark to use.  [default: as configured]"
+    ),
+    "format": _value(
+        OUTPUT,
+        "--format file_format",
+        "FORMAT",
         f"Format of the result: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}.  [default: by the ending of the file, else "
-        "table]", type=click.Choice(FORMATS)),
-    "output": _value(OUTPUT, "-o --output", "FILE", "Write the result to this file.",
-        type=click.Path(path_type=Path, dir_okay=False)),
+        "table]",
+        type=click.Choice(FORMATS),
+    ),
+    "output": _value(
+        OUTPUT,
+        "-o --output",
+        "FILE",
+        "Write the result to this file.",
+        type=click.Path(path_type=Path, dir_okay=False),
+    ),
     "wide": _flag(OUTPUT, "--wide is_wide", "Show all columns of a table, with headings in full."),
     "json": _flag(OUTPUT, "--json as_json", "Write the result as JSON to standard output."),
-    "quiet": _flag(OUTPUT, "-q --quiet is_quiet", "Show neither progress nor a summary; errors remain."),
-    "verbose": _flag(OUTPUT, "-v --verbose is_verbose", "Show log messages, and the traceback of an error."),
+    "quiet": _flag(
+        OUTPUT, "-q --quiet is_quiet", "Show neither progress nor a summary; errors remain."
+    ),
+    "verbose": _flag(
+        OUTPUT, "-v --verbose is_verbose", "Show log messages, and the traceback of an error."
+    ),
     "no-prefect": _flag(OUTPUT, "--no-prefect is_unrecorded", "Do not record this run in Prefect."),
-}  # fmt: skip
+}
 
 
-def number(names: str, default: int | None, text: str, *, least: int = 1) -> Callable[[Function], Function]:
+def number(
+    names: str, default: int | None, text: str, *, least: int = 1
+) -> Callable[[Function], Function]:
     """Return a decorator for a command's own option that is a whole number, at least `least`."""
     value_type = click.IntRange(min=least)
-    return click.option(*names.split(), help=text, type=value_type, default=default, show_default=True, metavar="N")
+    return click.option(
+        *names.split(), help=text, type=value_type, default=default, show_default=True, metavar="N"
+    )
 
 
 @dataclass(frozen=True)
@@ -200,8 +299,11 @@ class Context:
         return getattr(self.arguments, str(_OPTIONS[option].name))
 
     def stored_job(
-        self, *, checked: Sequence[str] = ("split", "model", "judge", "vintage"), **further: Sequence[str]
-    ) -> "Job":  # fmt: skip
+        self,
+        *,
+        checked: Sequence[str] = ("split", "model", "judge", "vintage"),
+        **further: Sequence[str],
+    ) -> "Job":
         """Return the job of a command that only reads stored data (see `tasks.run.stored_data.on_stored_data`).
 
         `checked` are the options whose values must be known names; `further` are other names, by kind.
@@ -211,7 +313,9 @@ class Context:
 
         named = {option: self.given(option) for option in checked}
         if "vintage" in named:
-            named["vintage"] = () if named["vintage"] in {None, EVERY_VINTAGE} else (named["vintage"],)
+            named["vintage"] = (
+                () if named["vintage"] in {None, EVERY_VINTAGE} else (named["vintage"],)
+            )
         return on_stored_data(self.job, named | further)
 
 
@@ -222,21 +326,31 @@ def chosen_format(as_json: bool, file_format: str | None, output: Path | None) -
         UsageError: two formats are named, the ending names none, or the format cannot be shown on a terminal.
     """
     if as_json and file_format not in {None, "json"}:
-        raise click.UsageError(f"--json and --format {file_format} cannot be combined; leave one out")
+        raise click.UsageError(
+            f"--json and --format {file_format} cannot be combined; leave one out"
+        )
     chosen = "json" if as_json else file_format
     if chosen is None and output is not None:
         chosen = ENDINGS.get(output.suffix.lower())
         if chosen is None:
-            raise click.UsageError(f"-o {output}: the ending is none of {', '.join(ENDINGS)}; name the --format")
+            raise click.UsageError(
+                f"-o {output}: the ending is none of {', '.join(ENDINGS)}; name the --format"
+            )
     if chosen in BINARY and output is None and sys.stdout.isatty():
-        raise click.UsageError(f"--format {chosen}: cannot be shown on a terminal; write it to a file with -o or >")
+        raise click.UsageError(
+            f"--format {chosen}: cannot be shown on a terminal; write it to a file with -o or >"
+        )
     return chosen or "table"
 
 
 def command(
-    *options: str, of: Any = None, location: Sequence[str] = ANY_LOCATION, output: Sequence[str] = ACTS,
-    texts: Mapping[str, str] | None = None, **settings: Any,
-) -> Callable[[Function], click.Command]:  # fmt: skip
+    *options: str,
+    of: Any = None,
+    location: Sequence[str] = ANY_LOCATION,
+    output: Sequence[str] = ACTS,
+    texts: Mapping[str, str] | None = None,
+    **settings: Any,
+) -> Callable[[Function], click.Command]:
     """Make a function a command with these shared options, which it receives as a `Context`, its first argument.
 
     `of` is the command's group, if any. `texts` replaces the help of options that have a special meaning for this
@@ -254,7 +368,9 @@ def command(
             **given: Any,
         ) -> Any:
             chosen = chosen_format(as_json, file_format, output)
-            arguments = Arguments(**{one.name: given.pop(one.name) for one in fields(Arguments) if one.name in given})
+            arguments = Arguments(
+                **{one.name: given.pop(one.name) for one in fields(Arguments) if one.name in given}
+            )
             return function(Context(arguments, is_verbose, chosen, output, is_wide), **given)
 
         new: click.Command = click.command(**{"cls": Command, **settings})(wrapped)

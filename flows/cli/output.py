@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 Rows = Sequence[Sequence[Any]]
 
 
-def show(context: Context, columns: Sequence[str], rows: Rows, *, essential: Sequence[str] = ()) -> None:
+def show(
+    context: Context, columns: Sequence[str], rows: Rows, *, essential: Sequence[str] = ()
+) -> None:
     """Write rows in the command's format to its file or to standard output.
 
     On a terminal, control characters are made visible; elsewhere JSON is exact. No text in CSV is run as a formula, and
@@ -43,7 +45,12 @@ def show(context: Context, columns: Sequence[str], rows: Rows, *, essential: Seq
     match context.file_format:
         case "table":
             with writing_table(context):
-                show_table(columns, rows, essential=essential, is_wide=context.is_wide or context.output is not None)
+                show_table(
+                    columns,
+                    rows,
+                    essential=essential,
+                    is_wide=context.is_wide or context.output is not None,
+                )
         case "markdown":
             put(context, markdown_text(columns, rows))
         case "csv":
@@ -58,7 +65,11 @@ def show_records(context: Context, records: Sequence[Mapping[str, Any]]) -> None
         case "json":
             show_json([_finite(record) for record in records], context.output)
         case "jsonl":
-            put(context, "".join(_json(_finite(record), indent=None) for record in records), is_json=True)
+            put(
+                context,
+                "".join(_json(_finite(record), indent=None) for record in records),
+                is_json=True,
+            )
         case "parquet":
             import polars
 
@@ -74,7 +85,8 @@ def show_records(context: Context, records: Sequence[Mapping[str, Any]]) -> None
 def _finite(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row without NaN and infinity, which JSON does not have."""
     return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in record.items()
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in record.items()
     }
 
 
@@ -109,7 +121,11 @@ def writing_table(context: Context) -> Iterator[None]:
     if context.output is None:
         yield
         return
-    with disk_errors(context.output), context.output.open("w", encoding="utf-8") as file, redirect_stdout(file):
+    with (
+        disk_errors(context.output),
+        context.output.open("w", encoding="utf-8") as file,
+        redirect_stdout(file),
+    ):
         yield
 
 
@@ -183,7 +199,9 @@ def show_table(
     print_table(columns, is_wide=is_wide, most_width=most_width)
 
 
-def show_figure(figure: "Figure", rows: "FigureRows", *, title: str = "", is_wide: bool = False) -> None:
+def show_figure(
+    figure: "Figure", rows: "FigureRows", *, title: str = "", is_wide: bool = False
+) -> None:
     """Show rows of a figure as a table for people (see `print_table`)."""
     from tasks.figures.rendering import as_text
 
@@ -192,7 +210,9 @@ def show_figure(figure: "Figure", rows: "FigureRows", *, title: str = "", is_wid
     boards = [column for column in columns if column.name in names_of_boards]
     shown = columns if is_wide else [column for column in columns if column not in boards]
     # Commands without --wide show no other figure than the leaderboard.
-    print_table(shown, boards, title=title, is_wide=is_wide, wide_command="prbench leaderboard --wide")
+    print_table(
+        shown, boards, title=title, is_wide=is_wide, wide_command="prbench leaderboard --wide"
+    )
 
 
 def print_table(
@@ -316,7 +336,9 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
     _ = job.data  # raises if it is missing
 
 
-def finish(context: Context, execution: "Execution", gate: "Gate | None" = None, **more: Any) -> int:
+def finish(
+    context: Context, execution: "Execution", gate: "Gate | None" = None, **more: Any
+) -> int:
     """Show the result, with `more` keys in JSON, and return the exit code: of the run, or of the gate behind it."""
     with working("costs of the run", is_quiet=execution.job.is_quiet):
         from flows.cli.run_end import end_lines

@@ -15,12 +15,25 @@ if TYPE_CHECKING:
     from tasks.plan.estimate import Planned
 
 
-_COLUMNS = ["stage", "model or judge", "responses of", "calls", "prompt tokens", "completion tokens", "USD", "lengths"]
+_COLUMNS = [
+    "stage",
+    "model or judge",
+    "responses of",
+    "calls",
+    "prompt tokens",
+    "completion tokens",
+    "USD",
+    "lengths",
+]
 _ESSENTIAL = ["stage", "model or judge", "responses of", "calls", "USD"]
 
 
 @command(*EVALUATED, output=SHOWS)
-@click.option("--stopping", is_flag=True, help="Show how many tasks and calls comparisons are expected to need.")
+@click.option(
+    "--stopping",
+    is_flag=True,
+    help="Show how many tasks and calls comparisons are expected to need.",
+)
 def plan(context: Context, stopping: bool) -> int:
     """Show the calls and cost of a run without making any call.
 
@@ -78,7 +91,11 @@ def _show_planned(context: Context, planned: "list[Planned]", analyses: "list[Pl
     ends = [f"{callee}: {line}" for callee, line in retirements(job, datetime.now(UTC).date())]
     if context.as_json:
         calls = {"calls": list(map(vars, planned)), "analyses": list(map(vars, analyses))}
-        plan_as_json = calls | {"total": vars(total), "without_cap": without_cap, "retirements": ends}
+        plan_as_json = calls | {
+            "total": vars(total),
+            "without_cap": without_cap,
+            "retirements": ends,
+        }
         show_json(plan_as_json, context.output)
         return
     for line in lines_on_unadopted(job):
@@ -95,11 +112,15 @@ def _show_planned(context: Context, planned: "list[Planned]", analyses: "list[Pl
             show_calls(context, analyses)
 
 
-def _show_stopping(context: Context, compared: list[dict[str, Any]], calls: list[dict[str, Any]]) -> None:
+def _show_stopping(
+    context: Context, compared: list[dict[str, Any]], calls: list[dict[str, Any]]
+) -> None:
     if context.as_json:
         show_json({"comparisons": compared, "calls": calls}, context.output)
     elif not compared:
-        click.echo("Nothing is compared yet, so all tasks are evaluated; `prbench plan` shows the calls.")
+        click.echo(
+            "Nothing is compared yet, so all tasks are evaluated; `prbench plan` shows the calls."
+        )
     elif context.file_format != "table":
         show(context, *_stopping_table(calls))
     else:
@@ -115,7 +136,11 @@ def _stopping_table(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[lis
 
 
 def _expected(value: Any) -> Any:
-    return "{median:,.0f} ({low:,.0f} to {high:,.0f})".format(**value) if isinstance(value, dict) else value
+    return (
+        "{median:,.0f} ({low:,.0f} to {high:,.0f})".format(**value)
+        if isinstance(value, dict)
+        else value
+    )
 
 
 def show_calls(context: Context, planned: "Sequence[Planned]") -> None:
@@ -181,8 +206,14 @@ def _usd(planned: "Planned") -> float | str | None:
 @click.option("--spend", "with_spend", is_flag=True, help="Show the spend by day (UTC) and model.")
 @click.option("--runs", "with_runs", is_flag=True, help="Show the latest runs with their results.")
 @click.option("--disk", "with_disk", is_flag=True, help="Show the disk space in use.")
-@click.option("--since", metavar="WHEN", help="For --spend and --runs: 7d, 24h, or a date (UTC) such as 2026-11-01.")
-def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool, since: str | None) -> None:
+@click.option(
+    "--since",
+    metavar="WHEN",
+    help="For --spend and --runs: 7d, 24h, or a date (UTC) such as 2026-11-01.",
+)
+def status(
+    context: Context, with_spend: bool, with_runs: bool, with_disk: bool, since: str | None
+) -> None:
     """Show what is done, failed and missing.
 
     The table has one row for each model, trial and judge, with the causes of failures. Rows with `(responses)` in the
@@ -203,19 +234,33 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
         # These tables cover the whole warehouse, and some also unpublished data.
         for option in EVALUATED:
             if context.given(option):
-                raise click.UsageError(f"--{option} does not apply to --spend, --runs and --disk; leave it out")
+                raise click.UsageError(
+                    f"--{option} does not apply to --spend, --runs and --disk; leave it out"
+                )
         from tasks.figures.shown.operations import DISK, LATEST, SPENT
 
-        chosen = {"spend": with_spend and SPENT, "runs": with_runs and LATEST, "disk": with_disk and DISK}
+        chosen = {
+            "spend": with_spend and SPENT,
+            "runs": with_runs and LATEST,
+            "disk": with_disk and DISK,
+        }
         figures = {key: figure for key, figure in chosen.items() if figure}
-        present(context, figures, {key: figure.of_job(context.job, since=since) for key, figure in figures.items()})
+        present(
+            context,
+            figures,
+            {key: figure.of_job(context.job, since=since) for key, figure in figures.items()},
+        )
         return
     job = context.stored_job(checked=("split", "model", "judge"))
     show_parts(
         # Configured work is wanted on the configured data set only.
-        context, job, {"": "status"}, {"only_stored": job is not context.job},
-        nothing="No response is wanted: no model is configured or imported.", after=lambda _: list(_below(job)),
-    )  # fmt: skip
+        context,
+        job,
+        {"": "status"},
+        {"only_stored": job is not context.job},
+        nothing="No response is wanted: no model is configured or imported.",
+        after=lambda _: list(_below(job)),
+    )
 
 
 def _below(job: "Job") -> Iterator[str]:

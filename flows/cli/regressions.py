@@ -43,7 +43,12 @@ def summarised(summary: TextIO | None, title: str) -> Iterator[None]:
 
 
 def conclude_diff(
-    rows: Sequence[dict[str, Any]], title: str, *, fail_if: str | None, least: float, summary: TextIO | None
+    rows: Sequence[dict[str, Any]],
+    title: str,
+    *,
+    fail_if: str | None,
+    least: float,
+    summary: TextIO | None,
 ) -> int:
     """Write the summary of a comparison, and return the exit code."""
     from tasks.compare.differences import subject
@@ -51,7 +56,9 @@ def conclude_diff(
 
     lower = [row["sentence"] for row in worse(rows, least)]
     missing = [*rows[0]["not_compared"], *untested(rows)]
-    gate = _conclude(title, [subject(rows)], rows, lower, missing, is_gate=fail_if is not None, summary=summary)
+    gate = _conclude(
+        title, [subject(rows)], rows, lower, missing, is_gate=fail_if is not None, summary=summary
+    )
     if gate.line:
         click.echo(gate.line, err=True)
     return gate.exit_code
@@ -80,9 +87,15 @@ def gate_of_night(execution: "Execution", *, fail_if: str | None, summary: TextI
     missing = untested(rows)
     if not rows and not lower:
         missing.append(f"the night of {night} has no earlier one to compare with")
-    others = [f"{alert['kind']}: {alert['line']}" for alert in execution.alerts if alert["kind"] != "score_drop"]
+    others = [
+        f"{alert['kind']}: {alert['line']}"
+        for alert in execution.alerts
+        if alert["kind"] != "score_drop"
+    ]
     title = f"{execution.job.settings.benchmark}, night {night}"
-    return _conclude(title, others, rows, lower, missing, is_gate=fail_if is not None, summary=summary)
+    return _conclude(
+        title, others, rows, lower, missing, is_gate=fail_if is not None, summary=summary
+    )
 
 
 def _conclude(

@@ -23,7 +23,9 @@ _NEXT = (
     "prbench leaderboard --by category{data}{benchmark}",
     'prbench sql{data} "select title, weight, status, explanation from verdict_details order by weight desc limit 9"',
 )
-_CONFIGURE = "cp prbench.example.yaml prbench.yaml     # your models and judges, and the full data set"
+_CONFIGURE = (
+    "cp prbench.example.yaml prbench.yaml     # your models and judges, and the full data set"
+)
 
 
 @command(*EVALUATED, *CALLS, output=RUNS)
@@ -42,7 +44,9 @@ def run(context: Context) -> int:
     """
     execution = run_flow(context, "evaluate")
     if context.as_json and not execution.was_interrupted:
-        return finish(context, execution, leaderboard=leaderboard_of(execution.job, context.arguments.vintage))
+        return finish(
+            context, execution, leaderboard=leaderboard_of(execution.job, context.arguments.vintage)
+        )
     if _show_board(context, execution):
         click.echo(f"\nDatabase: {execution.database}")
         if any(each.stage == "report" and not each.has_failed for each in execution.reports):
@@ -78,12 +82,19 @@ def next_commands(given: Arguments) -> str:
     return "\n  ".join(lines if config_file(given.config) else [*lines, _CONFIGURE])
 
 
-@command(*EVALUATED, *CALLS, "fail-if", "summary", output=RUNS, texts={
-    "fail-if": "Exit code 3 if an alert says that a score fell, 1 if there is no earlier night to compare with.",
-    "night": "Date of the night: the vintage of models with `resample: nightly`.  [default: the day the schedule last "
-    "fired]",
-    "vintage": "Vintage to use for all other models.  [default: base]",
-})  # fmt: skip
+@command(
+    *EVALUATED,
+    *CALLS,
+    "fail-if",
+    "summary",
+    output=RUNS,
+    texts={
+        "fail-if": "Exit code 3 if an alert says that a score fell, 1 if there is no earlier night to compare with.",
+        "night": "Date of the night: the vintage of models with `resample: nightly`.  [default: the day the schedule last "
+        "fired]",
+        "vintage": "Vintage to use for all other models.  [default: base]",
+    },
+)
 def nightly(context: Context, fail_if: str | None, summary: TextIO | None) -> int:
     """Run one night: resample nightly models, judge, compare, alert.
 
@@ -113,7 +124,19 @@ def nightly(context: Context, fail_if: str | None, summary: TextIO | None) -> in
     return finish(context, execution, gate_of_night(execution, fail_if=fail_if, summary=summary))
 
 
-@command("split", "model", "judge", "task", "trial", "trials", "limit", "vintage", "night", *CALLS, output=RUNS)
+@command(
+    "split",
+    "model",
+    "judge",
+    "task",
+    "trial",
+    "trials",
+    "limit",
+    "vintage",
+    "night",
+    *CALLS,
+    output=RUNS,
+)
 @click.option("--dry-run", is_flag=True, help="Show the calls and their cost without making any.")
 def backfill(context: Context, dry_run: bool) -> int:
     """Fill in missing responses and verdicts for a selection.
@@ -197,8 +220,13 @@ def judge(context: Context) -> int:
 
 
 @command(output=RUNS)
-@click.option("--take-over", "replaces_owner", is_flag=True, help="Replace another machine that wrote this warehouse "
-              "and has stopped, without waiting for a sign of life.")  # fmt: skip
+@click.option(
+    "--take-over",
+    "replaces_owner",
+    is_flag=True,
+    help="Replace another machine that wrote this warehouse "
+    "and has stopped, without waiting for a sign of life.",
+)
 def aggregate(context: Context, replaces_owner: bool) -> int:
     """Recompute scores, intervals and leaderboards.
 
@@ -213,9 +241,15 @@ def aggregate(context: Context, replaces_owner: bool) -> int:
     return _stage(context, "aggregate")
 
 
-@command("split", "judge", "vintage", output=RUNS, texts={
-    "judge": "Judge whose verdicts count (only one).  [default: the first configured one, else the only stored one]",
-})  # fmt: skip
+@command(
+    "split",
+    "judge",
+    "vintage",
+    output=RUNS,
+    texts={
+        "judge": "Judge whose verdicts count (only one).  [default: the first configured one, else the only stored one]",
+    },
+)
 def select_hard(context: Context) -> int:
     """Select the hard subset of each field.
 
@@ -286,7 +320,9 @@ def review(context: Context) -> int:
 @command("split", "limit", *CALLS, output=RUNS)
 @click.argument("named_judges", nargs=-1, metavar="[JUDGE]...")
 @number("-n n_responses", 100, "Number of stored responses in the sample.")
-@click.option("--plan", "is_plan", is_flag=True, help="Show the calls and their cost, and make none.")
+@click.option(
+    "--plan", "is_plan", is_flag=True, help="Show the calls and their cost, and make none."
+)
 def neighbours(context: Context, is_plan: bool, **_: Any) -> int:
     """Measure how other criteria in a call change a judge's verdicts.
 

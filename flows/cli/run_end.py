@@ -81,12 +81,18 @@ def _failures(execution: Execution) -> str:
     parts: list[str] = []
     for report in execution.reports:
         if report.failures:
-            causes = ", ".join(f"{count} {status}" for status, count in report.failures.most_common())
+            causes = ", ".join(
+                f"{count} {status}" for status, count in report.failures.most_common()
+            )
             parts.append(f"{STAGES[report.stage].makes} {causes}")
     if not parts:
         return ""
     # The cause of a stopped model has been printed.
-    error = "" if any(report.stopped for report in execution.reports) else _most_frequent_error(execution)
+    error = (
+        ""
+        if any(report.stopped for report in execution.reports)
+        else _most_frequent_error(execution)
+    )
     return f"failed: {'; '.join(parts)}{error and f' (most often: {one_line(error, 120)})'}"
 
 
@@ -119,7 +125,9 @@ def _progress(execution: Execution) -> tuple[str, str]:
     return ", ".join(done) or "nothing", some(missing) or "nothing"
 
 
-def _add_progress(plural: str, cells: Sequence[CoverageCell], done: list[str], missing: list[str]) -> None:
+def _add_progress(
+    plural: str, cells: Sequence[CoverageCell], done: list[str], missing: list[str]
+) -> None:
     """Add what is done of some cells, and what is missing by judge, or of responses by model."""
     n_done = sum(cell.done for cell in cells)
     n_due = sum(cell.due for cell in cells)
@@ -147,7 +155,9 @@ def _details(execution: Execution) -> str:
         return f"{job.stop_at.astimezone(UTC):%H:%M} UTC has passed; {_CONTINUE}"
     if execution.outcome == STOPPED_AT_BUDGET:
         stopped = [report for report in execution.reports if report.is_at_budget]
-        lines = [line for report in stopped for line in report.warnings if line.startswith(AT_BUDGET)]
+        lines = [
+            line for report in stopped for line in report.warnings if line.startswith(AT_BUDGET)
+        ]
         return f"{lines[-1].removeprefix(f'{AT_BUDGET}: ')}; {_CONTINUE}"
     if execution.outcome == BELOW_BAR:
         responsible = [report for report in execution.reports if report.is_below_bar]

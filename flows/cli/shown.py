@@ -28,13 +28,19 @@ def lengths(context: Context, **own: Any) -> None:
       prbench lengths --hard --model gpt-5.6-sol-high
     """
     show_parts(
-        context, context.stored_job(), {"": "length_correlations"}, own, vintage="all",
+        context,
+        context.stored_job(),
+        {"": "length_correlations"},
+        own,
+        vintage="all",
         nothing="No model has a complete task in this selection yet.",
-    )  # fmt: skip
+    )
 
 
 @command("judge", "vintage-only", output=SHOWS)
-@click.argument("which", metavar="KIND", type=click.Choice(["never-met", "always-met", "disagreed", "suspect"]))
+@click.argument(
+    "which", metavar="KIND", type=click.Choice(["never-met", "always-met", "disagreed", "suspect"])
+)
 @number("-n n_criteria", 20, "Number of criteria to show.")
 def criteria(context: Context, **own: Any) -> None:
     """Find criteria worth a second look.
@@ -48,15 +54,27 @@ def criteria(context: Context, **own: Any) -> None:
       prbench criteria never-met -n 50 --json
       prbench criteria disagreed
     """
-    show_parts(context, context.stored_job(), {"": "criteria"}, own, nothing="There is no such criterion.")
+    show_parts(
+        context, context.stored_job(), {"": "criteria"}, own, nothing="There is no such criterion."
+    )
 
 
 @command("grader", output=SHOWS)
-@click.option("--by", "breakdown", type=click.Choice(["category", "severity", "field", "model", "length"]),
-              help="Break the agreement down.")  # fmt: skip
-@click.option("--people", multiple=True, metavar="GRADER",
-              help="Compare all other graders with this person; several people are pooled (repeatable).")  # fmt: skip
-def judges(context: Context, breakdown: str | None, graders: tuple[str, ...], people: tuple[str, ...]) -> None:
+@click.option(
+    "--by",
+    "breakdown",
+    type=click.Choice(["category", "severity", "field", "model", "length"]),
+    help="Break the agreement down.",
+)
+@click.option(
+    "--people",
+    multiple=True,
+    metavar="GRADER",
+    help="Compare all other graders with this person; several people are pooled (repeatable).",
+)
+def judges(
+    context: Context, breakdown: str | None, graders: tuple[str, ...], people: tuple[str, ...]
+) -> None:
     """Compare judges with each other and with people.
 
     A grader is a judge, a person whose labels were imported, one repetition of a judge, or a majority of several.
@@ -107,15 +125,30 @@ def reviews(context: Context, **own: Any) -> None:
     paper = load_benchmark(job.settings.benchmark).review_reference
     lines = [f"The benchmark's paper: {paper.value:.3f} ({paper.source})"] if paper else []
     parts = {
-        "agreement": "review_agreement", "reviewers": "reviewer_agreement", "checks": "review_checks",
-        "failures": "review_failures", "predictions": "review_predictions", "criteria": "review_objections",
-    }  # fmt: skip
-    show_parts(context, job, parts, own, nothing="No criterion has been reviewed yet.", after=lambda _: lines)
+        "agreement": "review_agreement",
+        "reviewers": "reviewer_agreement",
+        "checks": "review_checks",
+        "failures": "review_failures",
+        "predictions": "review_predictions",
+        "criteria": "review_objections",
+    }
+    show_parts(
+        context,
+        job,
+        parts,
+        own,
+        nothing="No criterion has been reviewed yet.",
+        after=lambda _: lines,
+    )
 
 
 @command("judge", output=SHOWS)
 @click.argument("model", metavar="MODEL")
-@click.option("--than", metavar="MODEL", help="Compare with this model.  [default: the model's own other criteria]")
+@click.option(
+    "--than",
+    metavar="MODEL",
+    help="Compare with this model.  [default: the model's own other criteria]",
+)
 @number("-n n_examples", 2, "Number of example criteria to show for each weakness.", least=0)
 def weaknesses(context: Context, model: str, than: str | None, n_examples: int) -> None:
     """Show the capabilities in which a model is weak.
@@ -133,23 +166,47 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
 
     job = context.stored_job(checked=("judge",), model=[each for each in (model, than) if each])
     with Warehouse(job.warehouse).reader() as reader:
-        judge_rows = reader.select("weaknesses", "distinct judge", benchmark=job.settings.benchmark, model=model)
+        judge_rows = reader.select(
+            "weaknesses", "distinct judge", benchmark=job.settings.benchmark, model=model
+        )
     # Without --judge, all judges with weaknesses, people included.
     judges = job.named_judges or tuple(row["judge"] for row in judge_rows)
-    parts = {"weaknesses": "weaknesses", "examples": "weakness_examples", "compared": "weakness_candidates"}
+    parts = {
+        "weaknesses": "weaknesses",
+        "examples": "weakness_examples",
+        "compared": "weakness_candidates",
+    }
     given = {"model": model, "than": than, "n_examples": n_examples}
     narrowed = job.model_copy(update={"named_judges": judges})
-    show_parts(context, narrowed, parts, given, nothing="No weakness is known; `prbench capabilities` looks.")
+    show_parts(
+        context,
+        narrowed,
+        parts,
+        given,
+        nothing="No weakness is known; `prbench capabilities` looks.",
+    )
 
 
-@command("split", "model", "judge", "vintage", "hard", "score", output=SHOWS, texts={
-    "score": "Score to use.  [default: the benchmark's primary score, and by category its score for single categories]",
-    "model": "Only this model: the name that its conditions share, or a label (repeatable).",
-    "vintage": "Only this vintage, or `all`.  [default: the current one of each model]",
-})  # fmt: skip
-@number("--flips n_criteria", 3,
-        "Number of criteria to show that gain most points, and that lose most, for each comparison.",
-        least=0)  # fmt: skip
+@command(
+    "split",
+    "model",
+    "judge",
+    "vintage",
+    "hard",
+    "score",
+    output=SHOWS,
+    texts={
+        "score": "Score to use.  [default: the benchmark's primary score, and by category its score for single categories]",
+        "model": "Only this model: the name that its conditions share, or a label (repeatable).",
+        "vintage": "Only this vintage, or `all`.  [default: the current one of each model]",
+    },
+)
+@number(
+    "--flips n_criteria",
+    3,
+    "Number of criteria to show that gain most points, and that lose most, for each comparison.",
+    least=0,
+)
 def conditions(context: Context, **own: Any) -> None:
     """Compare a model with and without tools or effort.
 
@@ -172,32 +229,68 @@ def conditions(context: Context, **own: Any) -> None:
         steps = current_steps(reader, job.settings.benchmark, definitions)
     named = labels_of(definitions, job.named_models or ())
     parts = {
-        "differences": "conditions", "categories": "condition_categories", "changes": "condition_changes",
-        "criteria": "condition_criteria", "responses": "condition_responses",
-    }  # fmt: skip
+        "differences": "conditions",
+        "categories": "condition_categories",
+        "changes": "condition_changes",
+        "criteria": "condition_criteria",
+        "responses": "condition_responses",
+    }
     show_parts(
-        context, job.model_copy(update={"named_models": named or None}), parts, own, steps=steps,
+        context,
+        job.model_copy(update={"named_models": named or None}),
+        parts,
+        own,
+        steps=steps,
         nothing="No two conditions of a model have been judged in this selection yet.",
         after=lambda rows: not_compared(definitions, job.named_models or (), rows["differences"]),
-    )  # fmt: skip
+    )
 
 
-@command("split", "model", "judge", "vintage", "hard", "score", "fail-if", "summary", output=SHOWS, texts={
-    "vintage": "Compare in this vintage, in which pinned models stand with their base responses; `all`: in each "
-    "vintage.  [default: the current one of each model]",
-})  # fmt: skip
+@command(
+    "split",
+    "model",
+    "judge",
+    "vintage",
+    "hard",
+    "score",
+    "fail-if",
+    "summary",
+    output=SHOWS,
+    texts={
+        "vintage": "Compare in this vintage, in which pinned models stand with their base responses; `all`: in each "
+        "vintage.  [default: the current one of each model]",
+    },
+)
 @click.argument("names", nargs=-1, metavar="A B [C]...")
-@click.option("--of", type=click.Choice(["model", "judge", "template", "run", "vintage", "revision"]),
-              help="Kind of the names.  [default: the kind for which all names exist]")  # fmt: skip
+@click.option(
+    "--of",
+    type=click.Choice(["model", "judge", "template", "run", "vintage", "revision"]),
+    help="Kind of the names.  [default: the kind for which all names exist]",
+)
 @number("--flips n_flips", 10, "Number of flipped criteria to show.", least=0)
-@click.option("--least", type=click.FloatRange(min=0), metavar="DIFFERENCE",
-              help="With --fail-if, the smallest difference that counts, such as 0.01.  [default: any]")  # fmt: skip
-@click.option("--debiased", "is_debiased", is_flag=True, help="Also show the difference of models corrected by "
-              "people's labels on a part of the verdicts.")  # fmt: skip
+@click.option(
+    "--least",
+    type=click.FloatRange(min=0),
+    metavar="DIFFERENCE",
+    help="With --fail-if, the smallest difference that counts, such as 0.01.  [default: any]",
+)
+@click.option(
+    "--debiased",
+    "is_debiased",
+    is_flag=True,
+    help="Also show the difference of models corrected by "
+    "people's labels on a part of the verdicts.",
+)
 def diff(
-    context: Context, names: tuple[str, ...], of: str | None, is_debiased: bool, fail_if: str | None,
-    least: float | None, summary: TextIO | None, **own: Any,
-) -> int:  # fmt: skip
+    context: Context,
+    names: tuple[str, ...],
+    of: str | None,
+    is_debiased: bool,
+    fail_if: str | None,
+    least: float | None,
+    summary: TextIO | None,
+    **own: Any,
+) -> int:
     """Compare models, judges, templates, runs, vintages, revisions.
 
     A is compared with each of the others, on the tasks that are complete on both sides. A difference is the second
@@ -223,16 +316,25 @@ def diff(
     if is_debiased:
         _show_debiased(context, names, of, own)
         return 0
-    parts = {"comparisons": "diff", "categories": "diff_categories", "tasks": "diff_tasks", "flips": "diff_flips"}
+    parts = {
+        "comparisons": "diff",
+        "categories": "diff_categories",
+        "tasks": "diff_tasks",
+        "flips": "diff_flips",
+    }
     title = f"Comparison of {names[0]} with {', '.join(names[1:])}"
     with summarised(summary, title):
         # Compared revisions need not include the configured one.
         job = context.job if of == "revision" else context.stored_job()
         rows_by_part = show_parts(context, job, parts, {**own, "names": names, "of": of})
-    return conclude_diff(rows_by_part["comparisons"], title, fail_if=fail_if, least=least or 0.0, summary=summary)
+    return conclude_diff(
+        rows_by_part["comparisons"], title, fail_if=fail_if, least=least or 0.0, summary=summary
+    )
 
 
-def _show_debiased(context: Context, names: tuple[str, ...], of: str | None, own: Mapping[str, Any]) -> None:
+def _show_debiased(
+    context: Context, names: tuple[str, ...], of: str | None, own: Mapping[str, Any]
+) -> None:
     if of not in {None, "model"}:
         raise click.UsageError("--debiased compares models; leave --of out")
     if click.get_current_context().get_parameter_source("n_flips") is ParameterSource.COMMANDLINE:
@@ -245,9 +347,15 @@ def _show_debiased(context: Context, names: tuple[str, ...], of: str | None, own
 @command("split", output=SHOWS)
 @click.argument("cheap", metavar="CHEAP")
 @click.argument("strong", metavar="STRONG")
-@click.option("--bound", metavar="MEASURE=NUMBER", help="Pick the cheapest rule whose agreement, kappa or ranking "
-              "(Kendall's tau) with STRONG is at least this, by the low end of its interval.")  # fmt: skip
-@click.option("--all", "is_all", is_flag=True, help="Show all rules, not only those that no other rule beats.")
+@click.option(
+    "--bound",
+    metavar="MEASURE=NUMBER",
+    help="Pick the cheapest rule whose agreement, kappa or ranking "
+    "(Kendall's tau) with STRONG is at least this, by the low end of its interval.",
+)
+@click.option(
+    "--all", "is_all", is_flag=True, help="Show all rules, not only those that no other rule beats."
+)
 def cascade(context: Context, bound: str | None, **own: Any) -> None:
     """Evaluate rules for a cheap judge with a strong one behind it.
 
@@ -276,9 +384,13 @@ def cascade(context: Context, bound: str | None, **own: Any) -> None:
         if picked["configuration"] is None:
             return [f"{kept} No cascade is needed."]
         shown = picked["configuration"].rstrip()
-        where = "beside both judges" if "cascade:" in shown else f"in place of {picked['cheap_judge']}"
+        where = (
+            "beside both judges" if "cascade:" in shown else f"in place of {picked['cheap_judge']}"
+        )
         return [f"{kept} Under `judges:` in prbench.yaml, {where}:", shown]
 
     job = context.stored_job(checked=("split",))
     given = {**own, "bound": bound, "splits": list(context.arguments.splits)}
-    show_parts(context, job, {"rules": "cascade"}, given, nothing="No rule was evaluated.", after=after)
+    show_parts(
+        context, job, {"rules": "cascade"}, given, nothing="No rule was evaluated.", after=after
+    )

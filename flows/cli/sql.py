@@ -27,17 +27,39 @@ _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 
 @command(location=WAREHOUSE, output=SHOWS)
 @click.argument("query", required=False)
-@click.option("-f", "--file", type=click.File(encoding="utf-8-sig"), metavar="FILE",
-              help="Read the query from a file.")  # fmt: skip
-@click.option("--describe", metavar="[TABLE]", help="List the tables, or the columns of one table.", **_MAY_BE_BARE)
-@click.option("--cookbook", metavar="[NAME]", help="List the recipes, or run one of them.", **_MAY_BE_BARE)
-@click.option("--show", "shown", metavar="[NAME]",
-              help="Print the SQL of a recipe, model, figure or query, and do not run it.", **_MAY_BE_BARE)  # fmt: skip
+@click.option(
+    "-f",
+    "--file",
+    type=click.File(encoding="utf-8-sig"),
+    metavar="FILE",
+    help="Read the query from a file.",
+)
+@click.option(
+    "--describe",
+    metavar="[TABLE]",
+    help="List the tables, or the columns of one table.",
+    **_MAY_BE_BARE,
+)
+@click.option(
+    "--cookbook", metavar="[NAME]", help="List the recipes, or run one of them.", **_MAY_BE_BARE
+)
+@click.option(
+    "--show",
+    "shown",
+    metavar="[NAME]",
+    help="Print the SQL of a recipe, model, figure or query, and do not run it.",
+    **_MAY_BE_BARE,
+)
 @click.option("--all", "shows_internal", is_flag=True, help="With --describe: internal tables too.")
 def sql(
-    context: Context, query: str | None, file: TextIO | None, describe: str | None, cookbook: str | None,
-    shown: str | None, shows_internal: bool,
-) -> None:  # fmt: skip
+    context: Context,
+    query: str | None,
+    file: TextIO | None,
+    describe: str | None,
+    cookbook: str | None,
+    shown: str | None,
+    shows_internal: bool,
+) -> None:
     """Query the database in SQL.
 
     Queries are read-only. A query can also be piped in. Without a query, the command prints the path of the database, a
@@ -56,8 +78,12 @@ def sql(
       prbench sql --show score_history      print the SQL of a table or figure
     """
     sources = {
-        "a query": query, "-f": file, "--describe": describe, "--cookbook": cookbook, "--show NAME": shown or None,
-    }  # fmt: skip
+        "a query": query,
+        "-f": file,
+        "--describe": describe,
+        "--cookbook": cookbook,
+        "--show NAME": shown or None,
+    }
     _refuse_several(sources)
     if shows_internal and describe != "":
         raise click.UsageError("--all lists internal tables; use it with --describe")
@@ -113,13 +139,18 @@ def _describe(context: Context, name: str, subjects: dict[str, str]) -> None:
     from warehouse import TABLES, quoted
 
     if name:
-        query = template("queries/look/columns", table=quoted(name.lower()))  # names ignore case, as in SQL
+        query = template(
+            "queries/look/columns", table=quoted(name.lower())
+        )  # names ignore case, as in SQL
         if not run_sql(_database(context), query)[1]:
             hint = did_you_mean(name, [*subjects, *TABLES])
-            raise UsageError(f"there is no table or view {name}{hint}; `prbench sql --describe` lists all")
+            raise UsageError(
+                f"there is no table or view {name}{hint}; `prbench sql --describe` lists all"
+            )
     else:
         rows = [
-            f"({quoted(table)}, {quoted(subject)}, {index})" for index, (table, subject) in enumerate(subjects.items())
+            f"({quoted(table)}, {quoted(subject)}, {index})"
+            for index, (table, subject) in enumerate(subjects.items())
         ]
         query = template("queries/look/tables", subjects=", ".join(rows))
     _run(context, query)
@@ -131,7 +162,11 @@ def _cookbook(context: Context, name: str) -> None:
 
     known = {recipe.name: recipe for recipe in recipes()}
     if not name:
-        show(context, ["name", "question"], [(recipe.name, recipe.title) for recipe in known.values()])
+        show(
+            context,
+            ["name", "question"],
+            [(recipe.name, recipe.title) for recipe in known.values()],
+        )
         return
     if name not in known:
         raise click.UsageError(f"there is no recipe {name}{did_you_mean(name, known)}")
@@ -148,15 +183,21 @@ def _show(context: Context, name: str) -> None:
 
     if context.output is not None or context.file_format not in {"table", "json"}:
         raise click.UsageError("--show prints SQL; write it to a file with >")
-    matches = named(name) | {f"recipe {name}: {each.title}": each.query for each in recipes() if each.name == name}
+    matches = named(name) | {
+        f"recipe {name}: {each.title}": each.query for each in recipes() if each.name == name
+    }
     figure = FIGURES.get(name)
     if figure and not figure.compute and not matches:
         job = context.stored_job()
         with Warehouse(job.warehouse).reader() as reader:
             matches = {f"figure {name}": Scope(job, reader).query_of(figure)}
     if not matches:
-        reason = f"the figure {name} is computed in Python" if figure else f"nothing is named {name}"
-        raise UsageError(f"{reason}; `prbench figures` lists figures, `prbench sql --describe` tables")
+        reason = (
+            f"the figure {name} is computed in Python" if figure else f"nothing is named {name}"
+        )
+        raise UsageError(
+            f"{reason}; `prbench figures` lists figures, `prbench sql --describe` tables"
+        )
     if context.as_json:
         show_json([{"name": what, "query": query} for what, query in matches.items()])
     else:
@@ -225,7 +266,10 @@ def _opened(database: Path, query: str) -> Iterator["duckdb.DuckDBPyConnection"]
     if not database.exists():
         raise PipelineError(nothing_in(database))
     try:
-        with reporting_damage(database), duckdb.connect(str(database), read_only=True) as connection:
+        with (
+            reporting_damage(database),
+            duckdb.connect(str(database), read_only=True) as connection,
+        ):
             connection.execute("set autoinstall_known_extensions = false")
             connection.execute("set autoload_known_extensions = false")
             # A query must read this database only, no other file or address.
@@ -244,5 +288,11 @@ def _unique(names: list[str]) -> list[str]:
     """Return the column names with duplicates numbered: a, a_1, ..."""
     unique: list[str] = []
     for name in names:
-        unique.append(next(each for each in chain([name], (f"{name}_{n}" for n in count(1))) if each not in unique))
+        unique.append(
+            next(
+                each
+                for each in chain([name], (f"{name}_{n}" for n in count(1)))
+                if each not in unique
+            )
+        )
     return unique

@@ -20,7 +20,10 @@ from tasks.rules.identity import EVERY_VINTAGE
 from warehouse import Reader, Warehouse, WarehouseError
 
 KINDS: dict[Kind, tuple[str, str]] = {
-    "model": ("Models", "Two models under the same judge, each in its current vintage unless another one is chosen."),
+    "model": (
+        "Models",
+        "Two models under the same judge, each in its current vintage unless another one is chosen.",
+    ),
     "vintage": (
         "Vintages",
         "Two samplings of the same model, such as two nights. A night samples the nightly models again; the vintage of "
@@ -77,7 +80,9 @@ def compare_page(job: Job, given: Mapping[str, str], folder: Path) -> ComparePag
             if not all(given.get(side) for side in _SIDES):
                 return ComparePage(kind, fields)
             has_pages = (folder / "task.html").is_file()
-            return ComparePage(kind, fields, *_figures(job, reader, kind, given, has_pages=has_pages))
+            return ComparePage(
+                kind, fields, *_figures(job, reader, kind, given, has_pages=has_pages)
+            )
     except (PipelineError, WarehouseError) as error:
         return ComparePage(kind, fields, trouble=str(error))
 
@@ -94,17 +99,29 @@ def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) ->
     names = _options(reader, kind, groups)
     largest = max(groups, key=lambda group: len({side.name for side in group}), default=[])
     likely = _likely(kind, [*names], largest)
-    chosen = {**dict(zip(_SIDES, likely, strict=False)), **{name: value for name, value in given.items() if value}}
-    fields = [Field(side, side.capitalize(), names.items(), chosen.get(side, "")) for side in _SIDES]
+    chosen = {
+        **dict(zip(_SIDES, likely, strict=False)),
+        **{name: value for name, value in given.items() if value},
+    }
+    fields = [
+        Field(side, side.capitalize(), names.items(), chosen.get(side, "")) for side in _SIDES
+    ]
     for name in ("model", "judge", "vintage"):
         options = _options(reader, name, groups)
         if name != kind and (kind, name) != ("run", "vintage") and len(options) > 1:
-            usual = [("", "current"), (EVERY_VINTAGE, "all")] if name == "vintage" else [("", "all")]
-            fields.append(Field(name, name.capitalize(), [*usual, *options.items()], chosen.get(name, "")))
+            usual = (
+                [("", "current"), (EVERY_VINTAGE, "all")] if name == "vintage" else [("", "all")]
+            )
+            fields.append(
+                Field(name, name.capitalize(), [*usual, *options.items()], chosen.get(name, ""))
+            )
     members = reader.select(
-        "intermediate.task_set_members", "distinct split", benchmark=job.settings.benchmark,
-        dataset_revision=job.data.revision, is_own_hard=False,
-    )  # fmt: skip
+        "intermediate.task_set_members",
+        "distinct split",
+        benchmark=job.settings.benchmark,
+        dataset_revision=job.data.revision,
+        is_own_hard=False,
+    )
     if len(members) > 1:
         splits = [("", "as configured"), *((row["split"], row["split"]) for row in members)]
         fields.append(Field("split", "Split", splits, given.get("split", "")))
@@ -133,7 +150,10 @@ def _options(reader: Reader, name: str, groups: Sequence[Sequence[Side]]) -> dic
             row["run_id"]: f"{row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S} {row['command']}"
             for row in reader.select("runs", order="started_at desc, run_id", run_id=runs)
         }
-    values = sorted(((side.model_run.responded_at, getattr(side.model_run, name)) for side in sides), reverse=True)
+    values = sorted(
+        ((side.model_run.responded_at, getattr(side.model_run, name)) for side in sides),
+        reverse=True,
+    )
     latest_first = dict.fromkeys(value for _, value in values)
     return {value: value for value in (latest_first if name == "vintage" else sorted(latest_first))}
 
@@ -142,7 +162,10 @@ def _figures(
     job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, has_pages: bool
 ) -> tuple[list[PageFigure], str]:
     """Return the figures of a comparison, and the name of its first difference."""
-    names, vintage = [given[side] for side in _SIDES], given.get("vintage") if kind != "vintage" else None
+    names, vintage = (
+        [given[side] for side in _SIDES],
+        given.get("vintage") if kind != "vintage" else None,
+    )
     narrowed = _narrowed(job, {name: value for name, value in given.items() if name != kind})
     result = compare(reader, Comparison(narrowed, names, kind, vintage=vintage))
     detail, differences = apart(reader, result, result.differences[:1]), rows_of(result)
@@ -152,12 +175,16 @@ def _figures(
         flip["address"] = task_address(
             flip["task_id"], first, second if second != first else None, flip["criterion_id"]
         )
-        flip |= {f"{side}_explanations": " / ".join(flip[f"{side}_explanations"]) for side in _SIDES}
+        flip |= {
+            f"{side}_explanations": " / ".join(flip[f"{side}_explanations"]) for side in _SIDES
+        }
     reasons = columns("first_explanations second_explanations")
     parts = (
-        (DIFF, differences), (_adapted(FLIPS, has_links=has_pages, more=reasons), detail["flips"]),
-        (_adapted(CATEGORIES), detail["categories"]), (_adapted(TASKS), detail["tasks"]),
-    )  # fmt: skip
+        (DIFF, differences),
+        (_adapted(FLIPS, has_links=has_pages, more=reasons), detail["flips"]),
+        (_adapted(CATEGORIES), detail["categories"]),
+        (_adapted(TASKS), detail["tasks"]),
+    )
     benchmark = load_benchmark(job.settings.benchmark)
     where = ", ".join(chosen[name] for name in ("split", "where") if chosen[name])
     about = f"From {chosen['first']} to {chosen['second']} on {where}"
@@ -167,12 +194,18 @@ def _figures(
 def _adapted(figure: Figure, *, has_links: bool = False, more: Sequence[Column] = ()) -> Figure:
     """Return a figure about one difference: without its labels, with task ids as text or links, with `more` columns."""
     shown = (each for each in figure.columns if each.name not in _LABELS)
-    as_text = (replace(each, kind="text") if each.name == "task_id" and not has_links else each for each in shown)
+    as_text = (
+        replace(each, kind="text") if each.name == "task_id" and not has_links else each
+        for each in shown
+    )
     return replace(figure, shows=(*as_text, *more))
 
 
 def _narrowed(job: Job, given: Mapping[str, str]) -> Job:
     """Return the job narrowed by the parameters in the address."""
     model, judge, split = (given.get(name) for name in ("model", "judge", "split"))
-    named = {"named_models": (model,) if model else None, "named_judges": (judge,) if judge else None}
+    named = {
+        "named_models": (model,) if model else None,
+        "named_judges": (judge,) if judge else None,
+    }
     return (job.on_splits((split,)) if split else job).model_copy(update=named)

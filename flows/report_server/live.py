@@ -45,12 +45,19 @@ def ranking_so_far(job: Job, reader: Reader) -> list[Row]:
     fresh = SCORE.fresh(scope.reader, breakdown="all", score_name=score)
     measured = {row["figure_id"]: row for row in fresh if row["measure"] == SCORE.name}
     figures = scope.reader.select(
-        "intermediate.mean_scores", f"figure_id, mean_floor, model as model_label, {', '.join(_SCORED)}",
-        benchmark=scope.benchmark.name, dataset_revision=scope.revision, figure_id=[*measured],
-    )  # fmt: skip
+        "intermediate.mean_scores",
+        f"figure_id, mean_floor, model as model_label, {', '.join(_SCORED)}",
+        benchmark=scope.benchmark.name,
+        dataset_revision=scope.revision,
+        figure_id=[*measured],
+    )
     new = {
         _scored(figure): {"is_small": row["is_small"]}
-        | {end: max(row[end], figure["mean_floor"]) for end in ("ci_low", "ci_high") if row[end] is not None}
+        | {
+            end: max(row[end], figure["mean_floor"])
+            for end in ("ci_low", "ci_high")
+            if row[end] is not None
+        }
         for figure in figures
         for row in [measured[figure["figure_id"]]]
     }
@@ -100,32 +107,55 @@ class LiveView:
             published = f"Results were published {_span(at - datetime.fromtimestamp(stat.st_mtime, UTC))} ago."
             try:
                 shown, states = self._published((stat.st_ino, stat.st_mtime_ns, stat.st_size))
-                runs = {run_id: self._as_now(run, living) for run_id, run in (runs | states).items()}
+                runs = {
+                    run_id: self._as_now(run, living) for run_id, run in (runs | states).items()
+                }
             except (PipelineError, WarehouseError) as error:
                 shown = {"trouble": str(error)}
         in_progress = [run for run in runs.values() if run.outcome == RUNNING]
         ended = [run for run in runs.values() if run.outcome != RUNNING]
-        last = max(ended, key=lambda run: run.row["ended_at"] or run.row["started_at"] or at, default=None)
-        headline = "No run is in progress." if last else "No run is in progress, and no run is stored here yet."
+        last = max(
+            ended, key=lambda run: run.row["ended_at"] or run.row["started_at"] or at, default=None
+        )
+        headline = (
+            "No run is in progress."
+            if last
+            else "No run is in progress, and no run is stored here yet."
+        )
         if n_running := len(in_progress):
-            headline = f"{counted(n_running, 'run')} {'is' if n_running == 1 else 'are'} in progress."
+            headline = (
+                f"{counted(n_running, 'run')} {'is' if n_running == 1 else 'are'} in progress."
+            )
         return {
-            "headline": headline, "at": f"{at:%H:%M:%S} UTC", "published": published, "figures": (), "trouble": None,
+            "headline": headline,
+            "at": f"{at:%H:%M:%S} UTC",
+            "published": published,
+            "figures": (),
+            "trouble": None,
             "runs": [run_texts(run, at, self._benchmark) for run in in_progress],
-            "last": last and run_texts(last, at, self._benchmark), "has_report": self._index.is_file(), **shown,
-        }  # fmt: skip
+            "last": last and run_texts(last, at, self._benchmark),
+            "has_report": self._index.is_file(),
+            **shown,
+        }
 
     def _read(self, _stamp: tuple[int, ...]) -> tuple[dict[str, Any], dict[str, RunState]]:
         """Return the texts of the page that are published, and the states of runs by their ids."""
         ranking, shown = list[Row](), dict[str, Any]()
         with self._warehouse.reader() as reader:
-            states = {row["run_id"]: self._state(row) for row in reader.rows(sql.read("queries/look/live_runs"))}
-            alerts = reader.select("alerts", order="created_at desc, alert_id", benchmark=self._benchmark.name)
+            states = {
+                row["run_id"]: self._state(row)
+                for row in reader.rows(sql.read("queries/look/live_runs"))
+            }
+            alerts = reader.select(
+                "alerts", order="created_at desc, alert_id", benchmark=self._benchmark.name
+            )
             try:
                 ranking = ranking_so_far(self._job, reader)
             except PipelineError as error:
                 shown["trouble"] = f"The ranking is not known: {error}"
-        return shown | {"figures": _figures([(RANKING, ranking), (ALERTS, alerts[:20])], self._benchmark)}, states
+        return shown | {
+            "figures": _figures([(RANKING, ranking), (ALERTS, alerts[:20])], self._benchmark)
+        }, states
 
     def _state(self, row: Row) -> RunState:
         """Return the published state of a run."""
@@ -134,7 +164,9 @@ class LiveView:
             state = replace(state, job=(job := job_of_run(self._job, row)))
             judges = {None, *(judge.label for judge in job.settings.judges)}
             # Work of other judges, and work that is not due, does not belong to the run.
-            return replace(state, cells=[cell for cell in coverage(job) if cell.due and cell.judge in judges])
+            return replace(
+                state, cells=[cell for cell in coverage(job) if cell.due and cell.judge in judges]
+            )
         except ValueError:
             return replace(state, trouble="another version of prbench wrote its record")
         except PipelineError as error:
@@ -162,9 +194,15 @@ CALLS = Figure(
 ALERTS = Figure("alerts", "Alerts", "Alerts of the last nights, latest first.", "night kind detail")
 
 
-def _figures(parts: Sequence[tuple[Figure, Sequence[Any]]], benchmark: Benchmark, of_run: str = "") -> list[PageFigure]:
+def _figures(
+    parts: Sequence[tuple[Figure, Sequence[Any]]], benchmark: Benchmark, of_run: str = ""
+) -> list[PageFigure]:
     """Return the figures that have rows; `of_run` makes the names of a run's figures unique."""
-    return [served(replace(figure, name=figure.name + of_run), rows, benchmark) for figure, rows in parts if rows]
+    return [
+        served(replace(figure, name=figure.name + of_run), rows, benchmark)
+        for figure, rows in parts
+        if rows
+    ]
 
 
 def run_texts(run: RunState, at: datetime, benchmark: Benchmark) -> dict[str, Any]:
@@ -175,17 +213,21 @@ def run_texts(run: RunState, at: datetime, benchmark: Benchmark) -> dict[str, An
     until = at if is_living else run.row["ended_at"]
     ended = f" ({_span(at - until)} ago)" if until else ""
     return {
-        "state": run, "n_due": n_due, "n_done": n_done,
+        "state": run,
+        "n_due": n_due,
+        "n_done": n_done,
         "name": f"Night {night}" if night else "Run",
         "benchmark": run.job and run.job.settings.benchmark,
         "facts": _facts(run, until, n_done, n_due) if run.row else [],
         "figures": _figures([(STATUS, cells), (CALLS, run.calls)], benchmark, f"-{run.run_id}"),
         "outcome": None if is_living else ENDINGS[run.outcome].state_name + ended,
         "level": {DONE: "good", FAILED: "bad", KILLED: "bad"}.get(run.outcome, "warn"),
-    }  # fmt: skip
+    }
 
 
-def _facts(run: RunState, until: datetime | None, n_done: int, n_due: int) -> list[tuple[str, str, str]]:
+def _facts(
+    run: RunState, until: datetime | None, n_done: int, n_due: int
+) -> list[tuple[str, str, str]]:
     """Return facts about a run: name, value, and a note on the value."""
     known = [call["cost_usd"] for call in run.calls if call["cost_usd"] is not None]
     n_unpriced = sum(call["unpriced_calls"] for call in run.calls)
@@ -195,11 +237,17 @@ def _facts(run: RunState, until: datetime | None, n_done: int, n_due: int) -> li
     scope = f"{n_done:,} of {n_due:,} responses and verdicts, those of earlier runs included"
     return [
         ("Coverage", coverage_text(n_done / n_due if n_due else None), scope if n_due else ""),
-        ("Cost so far" if run.outcome == RUNNING else "Cost",
-         f"${sum(known):,.2f}" if known or not run.calls else "unknown", cap + unpriced),
-        ("Time", "–" if until is None else _span(until - run.row["started_at"]),
-         f"started {run.row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M} UTC"),
-    ]  # fmt: skip
+        (
+            "Cost so far" if run.outcome == RUNNING else "Cost",
+            f"${sum(known):,.2f}" if known or not run.calls else "unknown",
+            cap + unpriced,
+        ),
+        (
+            "Time",
+            "–" if until is None else _span(until - run.row["started_at"]),
+            f"started {run.row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+        ),
+    ]
 
 
 def _span(span: timedelta) -> str:

@@ -44,7 +44,9 @@ class ReportServer(ThreadingHTTPServer):
         try:
             super().__init__((HOST, port), partial(Pages, directory=str(folder)))
         except OSError as error:
-            raise UsageError(f"--port {port}: {error.strerror}; choose another port, or 0 for any free port") from error
+            raise UsageError(
+                f"--port {port}: {error.strerror}; choose another port, or 0 for any free port"
+            ) from error
 
     def server_close(self) -> None:
         """Close when no page is being rendered, so that no database is in use when this process ends."""
@@ -68,7 +70,9 @@ class Pages(SimpleHTTPRequestHandler):
         headers = self.headers
         is_of_other = headers.get("Sec-Fetch-Site") in {"cross-site", "same-site"}
         is_for_other = is_of_other and headers.get("Sec-Fetch-Mode") != "navigate"
-        if is_for_other or not is_from_here(headers.get_all("Host", []), headers.get_all("Origin", [])):
+        if is_for_other or not is_from_here(
+            headers.get_all("Host", []), headers.get_all("Origin", [])
+        ):
             self.send_error(403, "Only for this machine, and not for other sites")
             return None
         try:
@@ -144,9 +148,13 @@ def serve_report(job: Job, index: Path, port: int, *, is_live: bool) -> None:
         UsageError: the port is taken.
     """
     refuse_other(index.parent.parent)
-    with ReportServer(index.parent.parent, port, renderers_of(job, index, is_live=is_live)) as server:
+    with ReportServer(
+        index.parent.parent, port, renderers_of(job, index, is_live=is_live)
+    ) as server:
         host, number = server.server_address[:2]
-        address = f"http://{host!s}:{number}/{index.parent.name}/{f'{LIVE.name}.html' if is_live else ''}"
+        address = (
+            f"http://{host!s}:{number}/{index.parent.name}/{f'{LIVE.name}.html' if is_live else ''}"
+        )
         notice(f"{address} (until Ctrl-C)")
         webbrowser.open(address)
         try:
@@ -162,9 +170,13 @@ def _asset(name: str, _: Mapping[str, str]) -> str:
 def renderers_of(job: Job, index: Path, *, is_live: bool) -> Renderers:
     """Return the renderers by path: pages that are rendered for each request, and assets."""
     folder, benchmark = index.parent, load_benchmark(job.settings.benchmark)
-    served = partial(served_page, benchmark=benchmark, folder=folder, pages=(LIVE,) if is_live else ())
+    served = partial(
+        served_page, benchmark=benchmark, folder=folder, pages=(LIVE,) if is_live else ()
+    )
     renderers: dict[str, Renderer] = {
-        f"{COMPARE.name}.html": lambda given: served(COMPARE, comparison=compare_page(job, given, folder), kinds=KINDS),
+        f"{COMPARE.name}.html": lambda given: served(
+            COMPARE, comparison=compare_page(job, given, folder), kinds=KINDS
+        ),
         **{f"assets/{name}": partial(_asset, name) for name in _ASSETS},
     }
     if is_live:

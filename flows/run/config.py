@@ -62,7 +62,9 @@ def _refuse_impossible_date(job: Job) -> None:
         with warehouse.reader() as reader:
             if reader.select("responses", "distinct vintage", vintage=job.vintage):
                 return
-    raise UsageError(f"--vintage {job.vintage}: is not a date; write 2026-11-22, or a label that is not like a date")
+    raise UsageError(
+        f"--vintage {job.vintage}: is not a date; write 2026-11-22, or a label that is not like a date"
+    )
 
 
 def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
@@ -81,24 +83,36 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
     now = datetime.now(UTC)
     clock = now.astimezone().replace(tzinfo=None)
     given = {
-        name: value for name, value in vars(arguments).items() if value not in (None, ()) and name in Job.model_fields
+        name: value
+        for name, value in vars(arguments).items()
+        if value not in (None, ()) and name in Job.model_fields
     }
     location = {
         "config": None if file is None else file.absolute(),
         "warehouse": warehouse if file is None or source in {"--warehouse", VARIABLE} else None,
         "benchmark": arguments.benchmark,
     }
-    options = [f"--{name} {shlex.quote(str(value))}" for name, value in location.items() if value is not None]
-    job = Job(**given | {
-        "location": tuple(options),
-        "settings": settings.model_copy(update={**chosen, "report": report}), "compared_models": compared,
-        "configured_labels": {
-            "model": tuple(model.label for model in settings.models),
-            "judge": tuple(judge.label for judge in settings.judges),
-        },
-        "warehouse": warehouse, "warehouse_source": source, "run_id": f"{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
-        "stop_at": stop_time(arguments.stop_at, clock) if arguments.stop_at else None,
-    })  # fmt: skip
+    options = [
+        f"--{name} {shlex.quote(str(value))}"
+        for name, value in location.items()
+        if value is not None
+    ]
+    job = Job(
+        **given
+        | {
+            "location": tuple(options),
+            "settings": settings.model_copy(update={**chosen, "report": report}),
+            "compared_models": compared,
+            "configured_labels": {
+                "model": tuple(model.label for model in settings.models),
+                "judge": tuple(judge.label for judge in settings.judges),
+            },
+            "warehouse": warehouse,
+            "warehouse_source": source,
+            "run_id": f"{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
+            "stop_at": stop_time(arguments.stop_at, clock) if arguments.stop_at else None,
+        }
+    )
     return with_revision(job)
 
 
@@ -109,19 +123,30 @@ def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
         "dataset": {"splits": list(arguments.splits)} if arguments.splits else {},
         "limits": {name: cap for name, cap in caps.items() if cap is not None},
     }
-    parts = {key: {**(document.get(key) or {}), **values} for key, values in given.items() if values}
+    parts = {
+        key: {**(document.get(key) or {}), **values} for key, values in given.items() if values
+    }
     whole = {"trials": arguments.trials, "prefect": "off" if arguments.is_unrecorded else None}
-    return {**document, **parts, **{key: value for key, value in whole.items() if value is not None}}
+    return {
+        **document,
+        **parts,
+        **{key: value for key, value in whole.items() if value is not None},
+    }
 
 
 def _refuse_other_split(document: dict[str, Any], splits: tuple[str, ...]) -> None:
     """Refuse a `--split` that the data-set file does not have: the option chooses splits, and cannot name new ones."""
     match document:
-        case {"dataset": {"source": str(source), **dataset}} if splits and source not in {"hub", "sample"}:
+        case {"dataset": {"source": str(source), **dataset}} if splits and source not in {
+            "hub",
+            "sample",
+        }:
             path = from_home(source, "dataset.source")
             known = dataset.get("splits") or [path.stem]
             if path.is_file() and isinstance(known, list) and (unknown := set(splits) - set(known)):
-                raise UsageError(f"--split {min(unknown)}: not found{hint_on(min(unknown), map(str, known))}")
+                raise UsageError(
+                    f"--split {min(unknown)}: not found{hint_on(min(unknown), map(str, known))}"
+                )
 
 
 # The configuration file, and its settings for single benchmarks
@@ -150,9 +175,13 @@ def read_document(path: Path | None) -> tuple[dict[str, Any], str]:
         # YAML references can make a short text endless.
         refuse_deep(document, 100_000)
     except FileNotFoundError as error:
-        raise UsageError(f"{path}: no such file; copy prbench.example.yaml, or leave --config out") from error
+        raise UsageError(
+            f"{path}: no such file; copy prbench.example.yaml, or leave --config out"
+        ) from error
     except RecursionError as error:
-        message = f"{path}: is nested too deeply or too large for settings; see prbench.example.yaml"
+        message = (
+            f"{path}: is nested too deeply or too large for settings; see prbench.example.yaml"
+        )
         raise UsageError(message) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
@@ -170,7 +199,9 @@ class _UniqueKeys(yaml.SafeLoader):
         keys = [key for key, _ in node.value]
         for index, key in enumerate(keys):
             if any(key.value == earlier.value for earlier in keys[:index]):
-                raise yaml.MarkedYAMLError(problem=f"key {key.value!r} appears twice", problem_mark=key.start_mark)
+                raise yaml.MarkedYAMLError(
+                    problem=f"key {key.value!r} appears twice", problem_mark=key.start_mark
+                )
         return super().construct_mapping(node, deep)
 
 
@@ -186,12 +217,18 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
         load_benchmark(wanted)  # report a mistyped name before a missing data set
     common, own = dict(document), document.get(_OWN) or {}
     common.pop(_OWN, None)
-    if not isinstance(own, dict) or not all(isinstance(settings, dict) for settings in own.values()):
-        raise UsageError(f"{where}: {_OWN}: must map each benchmark to its settings; see prbench.example.yaml")
+    if not isinstance(own, dict) or not all(
+        isinstance(settings, dict) for settings in own.values()
+    ):
+        raise UsageError(
+            f"{where}: {_OWN}: must map each benchmark to its settings; see prbench.example.yaml"
+        )
     known = benchmark_names() if own else []
     if unknown := set(own) - set(known):
         name = min(map(str, unknown))
-        raise UsageError(f"{where}: {_OWN}.{name}: there is no such benchmark{hint_on(name, known)}")
+        raise UsageError(
+            f"{where}: {_OWN}.{name}: there is no such benchmark{hint_on(name, known)}"
+        )
     configured = str(common.get("benchmark", Settings.model_fields["benchmark"].default))
     dataset, chosen = common.get("dataset"), wanted or configured
     # Every benchmark has a sample, but a data set belongs to one benchmark.
@@ -212,7 +249,9 @@ _EMBEDDED_DATA = Path("warehouse/embedded")
 """The default folder without a configuration: the sample's rows are never beside one's own."""
 
 
-def warehouse_folder(option: Path | str | None, configured: str | None, config_file: Path | None) -> tuple[Path, str]:
+def warehouse_folder(
+    option: Path | str | None, configured: str | None, config_file: Path | None
+) -> tuple[Path, str]:
     """Return the absolute path of the warehouse's folder, which may not exist yet, and the source of the choice.
 
     Args:
@@ -238,7 +277,9 @@ def warehouse_folder(option: Path | str | None, configured: str | None, config_f
     given, beside, source = next((path, folder, why) for path, folder, why in choices if path)
     folder = (beside / from_home(given, source)).absolute()
     if not (existing := next(path for path in (folder, *folder.parents) if path.exists())).is_dir():
-        raise UsageError(f"warehouse {folder} ({source}): {existing} is a file; choose a folder with --warehouse")
+        raise UsageError(
+            f"warehouse {folder} ({source}): {existing} is a file; choose a folder with --warehouse"
+        )
     if (other := other_content(folder)) is not None:
         raise UsageError(
             f"warehouse {folder} ({source}): contains {other} and is no warehouse; choose an empty or new folder with "
@@ -289,8 +330,12 @@ def _unstoppable(settings: Settings) -> list[str]:
     problems = [] if settings.judges else ["stopping: needs a judge, whose scores are compared"]
     if stopping.pairs == EVERY_PAIR and len(labels) < 2:
         problems.append(f"stopping.pairs: `{EVERY_PAIR}` needs at least two models")
-    elif stopping.pairs == EARLIER_NIGHTS and not any(model.resample == "nightly" for model in settings.models):
-        problems.append(f"stopping.pairs: `{EARLIER_NIGHTS}` needs a model with `resample: nightly`")
+    elif stopping.pairs == EARLIER_NIGHTS and not any(
+        model.resample == "nightly" for model in settings.models
+    ):
+        problems.append(
+            f"stopping.pairs: `{EARLIER_NIGHTS}` needs a model with `resample: nightly`"
+        )
     return problems + [
         f"stopping.pairs[{index}]: there is no model {label!r}{did_you_mean(label, labels)}"
         for index, pair in enumerate(() if isinstance(stopping.pairs, str) else stopping.pairs)
@@ -300,11 +345,17 @@ def _unstoppable(settings: Settings) -> list[str]:
 
 
 def _in_words(key: str, problem: ErrorDetails) -> str:
-    reason = {_UNKNOWN_KEY: "there is no such key", "missing": "is missing"}.get(problem["type"], problem["msg"])
+    reason = {_UNKNOWN_KEY: "there is no such key", "missing": "is missing"}.get(
+        problem["type"], problem["msg"]
+    )
     reason = reason.removeprefix("Value error, ")
     if problem["type"] == _UNKNOWN_KEY:
         name, schema = str(problem["loc"][-1]), Settings.model_json_schema()
-        known = {key for model in (schema, *schema["$defs"].values()) for key in model.get("properties", ())}
+        known = {
+            key
+            for model in (schema, *schema["$defs"].values())
+            for key in model.get("properties", ())
+        }
         reason += did_you_mean(name, sorted(known - {name}))
     # A problem between elements of a list already names their keys.
     return reason if not key or reason.startswith(f"{key}[") else f"{key}: {reason}"
@@ -352,7 +403,9 @@ def refuse_every_vintage(job: Job) -> None:
         UsageError: the job's vintage is `all`.
     """
     if job.vintage == EVERY_VINTAGE:
-        raise UsageError(f"--vintage {EVERY_VINTAGE}: works only for leaderboards and reports; name one vintage")
+        raise UsageError(
+            f"--vintage {EVERY_VINTAGE}: works only for leaderboards and reports; name one vintage"
+        )
 
 
 def refuse_unknown_names(job: Job) -> None:
@@ -367,11 +420,16 @@ def refuse_unknown_names(job: Job) -> None:
     warehouse = Warehouse(job.warehouse)
     if unknown and warehouse.database.exists():
         with warehouse.reader() as reader:
-            models |= {row["model"] for row in reader.select("responses", "distinct model", source=IMPORTED)}
+            models |= {
+                row["model"]
+                for row in reader.select("responses", "distinct model", source=IMPORTED)
+            }
         unknown -= models
     if unknown:
         reason = "is neither configured nor the model of an imported response"
         raise UsageError(f"--model {min(unknown)}: {reason}{did_you_mean(min(unknown), models)}")
     if others := set(job.named_judges or ()) - {judge.label for judge in job.settings.judges}:
         hint = did_you_mean(min(others), job.configured_labels.get("judge", ()))
-        raise UsageError(f"--judge {min(others)}: is not configured, or judges only within a cascade{hint}")
+        raise UsageError(
+            f"--judge {min(others)}: is not configured, or judges only within a cascade{hint}"
+        )

@@ -63,7 +63,9 @@ def no_call_succeeded(reports: Iterable["StageReport"]) -> bool:
     from tasks.run.writing import STAGES
 
     called = [report for report in reports if report.stage in STAGES]
-    n_unanswered = sum(report.failures[each] for report in called for each in (PROVIDER_ERROR, REDIRECTED, TIMEOUT))
+    n_unanswered = sum(
+        report.failures[each] for report in called for each in (PROVIDER_ERROR, REDIRECTED, TIMEOUT)
+    )
     return 0 < n_unanswered == sum(report.rows for report in called)
 
 
@@ -96,7 +98,10 @@ def explained(error: BaseException) -> tuple[int, str]:
 
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    code, line = 1, f"unexpected {type(error).__name__}: {safe(str(error))} (run it with -v to see where)"
+    code, line = (
+        1,
+        f"unexpected {type(error).__name__}: {safe(str(error))} (run it with -v to see where)",
+    )
     if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
         line = f"{error.strerror}; allow more (`ulimit -n 4096`), or lower `limits.concurrency`"
     elif isinstance(error, OSError) and (error.filename is not None or error.errno in _OF_DISK):

@@ -27,4 +27,6 @@ def recipes() -> list[Recipe]:
 def _read(path: Path) -> Recipe:
     heading, _, query = path.read_text(encoding="utf-8").partition("?\n")
     title = " ".join(line.removeprefix("-- ") for line in heading.splitlines())
-    return Recipe(path.stem.partition("-")[2], f"{title}?", query.strip().removesuffix(";").rstrip())
+    return Recipe(
+        path.stem.partition("-")[2], f"{title}?", query.strip().removesuffix(";").rstrip()
+    )

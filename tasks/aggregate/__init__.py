@@ -21,34 +21,56 @@ def aggregate(job: Job) -> StageReport:
     warehouse.publish()
     computed = renew(job, MEASURES)
     with warehouse.reader() as reader:
-        n_rows = reader.value("select count(*) from leaderboard where benchmark = ?", [job.settings.benchmark])
+        n_rows = reader.value(
+            "select count(*) from leaderboard where benchmark = ?", [job.settings.benchmark]
+        )
         report = StageReport("aggregate", rows=n_rows)
-        graders = sorted({row["grader"] for row in reader.select("graders", benchmark=job.settings.benchmark)})
-        report.warnings = [*unknown_labels(reader, job), *(
-            f"majorities.{name}: {member!r} has no verdict; known graders: {', '.join(graders) or 'none'}"
-            for name, members in sorted(job.settings.majorities.items())
-            for member in members
-            if member not in graders
-        )]  # fmt: skip
+        graders = sorted(
+            {row["grader"] for row in reader.select("graders", benchmark=job.settings.benchmark)}
+        )
+        report.warnings = [
+            *unknown_labels(reader, job),
+            *(
+                f"majorities.{name}: {member!r} has no verdict; known graders: {', '.join(graders) or 'none'}"
+                for name, members in sorted(job.settings.majorities.items())
+                for member in members
+                if member not in graders
+            ),
+        ]
     report.notes = [f"{n_rows} leaderboard rows, {computed[SCORE.name]} intervals computed"]
     of_leaderboards = {SCORE.name, TRIALS.name}
-    if others := [f"{n} {name.replace('_', ' ')}" for name, n in computed.items() if name not in of_leaderboards]:
+    if others := [
+        f"{n} {name.replace('_', ' ')}"
+        for name, n in computed.items()
+        if name not in of_leaderboards
+    ]:
         report.notes.append(f"other measures computed: {', '.join(others)}")
     return report
 
 
 def has_stale_measures(reader: Reader, job: Job) -> bool:
     """Return whether `aggregate` would store something: a configured set, or a changed measure."""
-    new = (_new_majorities(reader, job), new_conditions(reader, job), new_coverage_rules(reader, job))
+    new = (
+        _new_majorities(reader, job),
+        new_conditions(reader, job),
+        new_coverage_rules(reader, job),
+    )
     return any(new) or any(measure.stale(reader) for measure in MEASURES)
 
 
 def _new_majorities(reader: Reader, job: Job) -> list[Row]:
     """Return the configured majorities that are not stored, or are stored with other members."""
     benchmark = job.settings.benchmark
-    stored = {row["majority"]: row["members"] for row in reader.select("grader_sets", benchmark=benchmark)}
+    stored = {
+        row["majority"]: row["members"] for row in reader.select("grader_sets", benchmark=benchmark)
+    }
     return [
-        {"benchmark": benchmark, "majority": name, "members": sorted(members), "created_at": datetime.now(UTC)}
+        {
+            "benchmark": benchmark,
+            "majority": name,
+            "members": sorted(members),
+            "created_at": datetime.now(UTC),
+        }
         for name, members in sorted(job.settings.majorities.items())
         if stored.get(name) != sorted(members)
     ]

@@ -38,7 +38,11 @@ def stops_of(job: Job, reports: Sequence[StageReport]) -> list[Stop]:
     writer_judges = {judge.label for judge in job.settings.judges if judge.rubric == AUGMENTED}
     stops: dict[str, Stop] = {}
     for callee in callees(job, ()):
-        judges = writer_judges if callee.kind == RUBRIC_WRITER else {callee.label, callee.cascade or callee.label}
+        judges = (
+            writer_judges
+            if callee.kind == RUBRIC_WRITER
+            else {callee.label, callee.cascade or callee.label}
+        )
         beginning = f"{callee.target.endpoint_name}: "
         for report in reports:
             # Models and judges have own limits, so one of two equal endpoints may be stopped.
@@ -46,7 +50,9 @@ def stops_of(job: Job, reports: Sequence[StageReport]) -> list[Stop]:
                 continue
             for line in report.stopped:
                 if line.startswith(beginning):
-                    stops[str(callee)] = Stop(callee, line.removeprefix(beginning), frozenset(judges))
+                    stops[str(callee)] = Stop(
+                        callee, line.removeprefix(beginning), frozenset(judges)
+                    )
     return list(stops.values())
 
 
@@ -75,7 +81,9 @@ def coverage_alerts(
         explained = [cell for cell in low.cells if stop.explains(cell)]
         rest = [cell for cell in rest if not stop.explains(cell)]
         if explained:
-            alerts.append(_shortfall(low, stop.callee.kind, stop.callee.label, explained, stop=stop))
+            alerts.append(
+                _shortfall(low, stop.callee.kind, stop.callee.label, explained, stop=stop)
+            )
     incomplete_models = {cell.model for cell in low.cells if cell.judge is None}
     by_cause: dict[tuple[str, str], list[CoverageCell]] = {}
     for cell in rest:
@@ -84,7 +92,9 @@ def coverage_alerts(
             cause = (JUDGE, cell.judge) if cell.judge else (MODEL, cell.model)
             by_cause.setdefault(cause, []).append(cell)
     for (kind, label), cells in by_cause.items():
-        alerts.append(_shortfall(low, kind, label, cells, error=(errors or {}).get((kind, label), "")))
+        alerts.append(
+            _shortfall(low, kind, label, cells, error=(errors or {}).get((kind, label), ""))
+        )
     return alerts
 
 
@@ -161,5 +171,7 @@ def control_alerts(
         )
         share = row["n_decided"] / row["n_members"]
         facts = {**row, "of": JUDGE, "happened": happened, "share": share}
-        alerts.append(Alert("coverage", judge, line, facts, whom=f"judge {judge}", happened=happened))
+        alerts.append(
+            Alert("coverage", judge, line, facts, whom=f"judge {judge}", happened=happened)
+        )
     return alerts

@@ -17,7 +17,9 @@ from tasks.rules.text.characters import one_line, storable
 from tasks.rules.text.numbers import some
 from tasks.run.writing import LEFT_OUT, StageReport
 
-Kind = Literal["failure", "skipped", "budget", "stop_time", "coverage", "judge_drift", "score_drop", "quality"]
+Kind = Literal[
+    "failure", "skipped", "budget", "stop_time", "coverage", "judge_drift", "score_drop", "quality"
+]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """The kinds of alerts in their order in a message: causes come before what they may explain."""
 
@@ -67,13 +69,28 @@ def _plain(value: Any) -> Any:
         return [_plain(inner) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value if value is None or isinstance(value, int | float) else redacted(storable(str(value)))
+    return (
+        value if value is None or isinstance(value, int | float) else redacted(storable(str(value)))
+    )
 
 
 COMPARED = (
-    "model", "judge", "judge_trial", "split", "score", "first_vintage", "second_vintage", "first_mean", "second_mean",
-    "difference", "ci_low", "ci_high", "p_value", "n_tasks", "n_wanted",
-)  # fmt: skip
+    "model",
+    "judge",
+    "judge_trial",
+    "split",
+    "score",
+    "first_vintage",
+    "second_vintage",
+    "first_mean",
+    "second_mean",
+    "difference",
+    "ci_low",
+    "ci_high",
+    "p_value",
+    "n_tasks",
+    "n_wanted",
+)
 """The figures of a nightly model compared with its last night, on a split, under a judge.
 
 The difference is second minus first, so a drop is negative; `p_value` is two-sided and not corrected. `n_tasks` of the
@@ -82,7 +99,11 @@ The difference is second minus first, so a drop is negative; `p_value` is two-si
 
 
 def drops(
-    comparisons: Sequence[Mapping[str, Any]], *, least_drop: float, alpha: float, drifted_judges: Collection[str] = ()
+    comparisons: Sequence[Mapping[str, Any]],
+    *,
+    least_drop: float,
+    alpha: float,
+    drifted_judges: Collection[str] = (),
 ) -> list[Alert]:
     """Return an alert for each comparison of a night in which a model dropped significantly, by at least `least_drop`.
 
@@ -99,10 +120,19 @@ def drops(
     alerts = []
     for each, p_adjusted in zip(comparisons, adjusted, strict=True):
         fall = -each["difference"]
-        if p_adjusted is None or not is_significant(p_adjusted, alpha) or fall <= 0 or fall < least_drop:
+        if (
+            p_adjusted is None
+            or not is_significant(p_adjusted, alpha)
+            or fall <= 0
+            or fall < least_drop
+        ):
             continue
         share = "" if each["n_tasks"] == each["n_wanted"] else f" of {each['n_wanted']}"
-        ci = "" if each["ci_low"] is None else f"95 % interval {each['ci_low']:+.3f} to {each['ci_high']:+.3f}, "
+        ci = (
+            ""
+            if each["ci_low"] is None
+            else f"95 % interval {each['ci_low']:+.3f} to {each['ci_high']:+.3f}, "
+        )
         p_value = "below 0.0001" if p_adjusted < 0.0001 else f"{p_adjusted:.4f}"
         line = (
             f"{each['model']} fell by {fall:.3f} on {each['split']} ({each['score']}, judged by {each['judge']}): "
@@ -126,7 +156,9 @@ def short_number(value: float, decimals: int) -> str:
     return re.sub(r"^(-?)0\.", r"\1.", text)
 
 
-def _drop(row: Mapping[str, Any], line: str, happened: str, drifted_judges: Collection[str]) -> Alert:
+def _drop(
+    row: Mapping[str, Any], line: str, happened: str, drifted_judges: Collection[str]
+) -> Alert:
     judge = row["judge"]
     has_drifted = judge in drifted_judges
     cause = ""
@@ -134,10 +166,14 @@ def _drop(row: Mapping[str, Any], line: str, happened: str, drifted_judges: Coll
         line += f"; {judge} drifted the same night, so the judge may be the cause, not the model"
         cause = f"judge {judge}"
     facts = {**row, "judge_drifted": has_drifted}
-    return Alert("score_drop", row["model"], line, facts, whom=row["model"], happened=happened, cause=cause)
+    return Alert(
+        "score_drop", row["model"], line, facts, whom=row["model"], happened=happened, cause=cause
+    )
 
 
-def stopping_drops(looks: Iterable[Mapping[str, Any]], *, drifted_judges: Collection[str] = ()) -> list[Alert]:
+def stopping_drops(
+    looks: Iterable[Mapping[str, Any]], *, drifted_judges: Collection[str] = ()
+) -> list[Alert]:
     """Return an alert for each model whose last look is a drop, in a night with `stopping`.
 
     All comparisons and looks together give a false alert with at most the configured probability, so no correction is
@@ -177,7 +213,9 @@ def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
     """Return alerts from the reports of a night's stages: the budget or stop time, and data quality below the bar."""
     alerts = [
         *_stopped("budget", "its budget", [report for report in reports if report.is_at_budget]),
-        *_stopped("stop_time", "its stop time", [report for report in reports if report.is_at_stop_time]),
+        *_stopped(
+            "stop_time", "its stop time", [report for report in reports if report.is_at_stop_time]
+        ),
     ]
     for report in reports:
         if report.is_below_bar and report.stage != "coverage":
@@ -193,7 +231,9 @@ def _stopped(kind: Kind, what: str, reports: Sequence[StageReport]) -> list[Aler
     """Return one alert for all stages that were stopped."""
     if not reports:
         return []
-    why = dict.fromkeys(line for report in reports for line in report.warnings if line.startswith("stopped at"))
+    why = dict.fromkeys(
+        line for report in reports for line in report.warnings if line.startswith("stopped at")
+    )
     n_skipped = {report.stage: report.skipped for report in reports}
     by_stage = ", ".join(f"{count} in {stage}" for stage, count in n_skipped.items())
     line = "; ".join([f"the run reached {what}; skipped: {by_stage}", *why])
@@ -213,7 +253,9 @@ def alert_id(job: Job, alert: Alert) -> str:
     A failed or skipped run has a new id each time. A finding about data quality has the same id every night until the
     data changes.
     """
-    of = {"failure": job.run_id, "skipped": job.run_id, "quality": ""}.get(alert.kind, job.night or job.run_id)
+    of = {"failure": job.run_id, "skipped": job.run_id, "quality": ""}.get(
+        alert.kind, job.night or job.run_id
+    )
     facts = json.dumps(alert.facts, sort_keys=True)
     return digest("alert", of, job.settings.benchmark, alert.kind, alert.subject, alert.line, facts)
 

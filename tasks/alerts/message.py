@@ -44,7 +44,9 @@ class Results:
             partial = f" ({coverage_text(row['coverage'])} covered)" if row["is_below_bar"] else ""
             score = f"{row['model']} {short_number(row['mean_score'], 3)}{partial}"
             by_split.setdefault(row["split"], []).append(score)
-        shown = some((f"{split}: {some(scores)}" for split, scores in by_split.items()), separator="; ")
+        shown = some(
+            (f"{split}: {some(scores)}" for split, scores in by_split.items()), separator="; "
+        )
         judge = f" by {self.scores[0]['judge']}" if self.scores else ""
         cost = "unknown" if self.cost_usd is None else f"{self.cost_usd:,.2f} USD"
         return f"Scores{judge}: {shown or 'none'}. Cost: {cost} for {counted(self.calls, 'call')}."
@@ -155,7 +157,9 @@ def _by_drop(alerts: Iterable[Alert]) -> list[list[Alert]]:
     groups: dict[Any, list[Alert]] = {}
     for number, alert in enumerate(alerts):
         is_drop = alert.kind == "score_drop"
-        groups.setdefault((alert.subject, alert.facts.get("split")) if is_drop else number, []).append(alert)
+        groups.setdefault(
+            (alert.subject, alert.facts.get("split")) if is_drop else number, []
+        ).append(alert)
     return list(groups.values())
 
 

@@ -85,8 +85,14 @@ def deliver(
     due = []
     for number, to in enumerate(settings.to, start=1):
         receiver = f"{to.kind} {number}"
-        new = [alert for alert in alerts if not history.has_received(receiver, alert_id(job, alert))]
-        is_due = settings.when == "always" and results is not None and not history.has_heard(receiver, alerts)
+        new = [
+            alert for alert in alerts if not history.has_received(receiver, alert_id(job, alert))
+        ]
+        is_due = (
+            settings.when == "always"
+            and results is not None
+            and not history.has_heard(receiver, alerts)
+        )
         if new or is_due:
             message = night_message(job, new, results, standing=[] if new else alerts)
             targets = _sends(to, message, settings.timeout_s)
@@ -103,12 +109,18 @@ def ping(settings: Alerts) -> Delivery | None:
     return _delivery("ping", [partial(_call, settings.ping, settings.timeout_s)], settings, ())
 
 
-def _delivery(receiver: str, targets: list[Send], settings: Alerts, alert_ids: tuple[str, ...]) -> Delivery:
-    counts, errors_of_targets = zip(*(_attempts(target, settings) for target in targets), strict=True)
+def _delivery(
+    receiver: str, targets: list[Send], settings: Alerts, alert_ids: tuple[str, ...]
+) -> Delivery:
+    counts, errors_of_targets = zip(
+        *(_attempts(target, settings) for target in targets), strict=True
+    )
     errors = [error for error in errors_of_targets if error is not None]
     some = f"{len(errors)} of {len(targets)} addresses: " if len(targets) > 1 else ""
     error = safe(some + errors[0]) if errors else None
-    return Delivery(receiver, "failed" if errors else "sent", max(counts), error, len(alert_ids), alert_ids)
+    return Delivery(
+        receiver, "failed" if errors else "sent", max(counts), error, len(alert_ids), alert_ids
+    )
 
 
 def _attempts(send: Send, settings: Alerts) -> tuple[int, str | None]:
@@ -121,7 +133,11 @@ def _attempts(send: Send, settings: Alerts) -> tuple[int, str | None]:
         thread.join(settings.timeout_s)
         late = NotDelivered(f"no response within {settings.timeout_s:g} s", may_pass=True)
         error = outcome[0] if outcome else late
-        if not isinstance(error, NotDelivered) or not error.may_pass or attempt == settings.attempts:
+        if (
+            not isinstance(error, NotDelivered)
+            or not error.may_pass
+            or attempt == settings.attempts
+        ):
             break
         time.sleep(min(_LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (attempt - 1)))
     return attempt, None if error is None else str(error)
@@ -146,8 +162,14 @@ def _outcome(send: Send) -> Exception | None:
     if exchange.fault is not None:
         return NotDelivered(str(exchange.fault), may_pass=False)
     if (status := exchange.status) is not None and status >= 400:
-        return NotDelivered(f"the server responded with status {status}", may_pass=status == 429 or status >= 500)
-    return _of_error(errors[0]) if errors else NotDelivered("the service did not accept it", may_pass=True)
+        return NotDelivered(
+            f"the server responded with status {status}", may_pass=status == 429 or status >= 500
+        )
+    return (
+        _of_error(errors[0])
+        if errors
+        else NotDelivered("the service did not accept it", may_pass=True)
+    )
 
 
 def _unless_sending(text: str) -> str:
@@ -164,12 +186,18 @@ def _unless_sending(text: str) -> str:
 
 
 def _of_error(error: BaseException) -> NotDelivered:
-    refused = next(iter(getattr(error, "recipients", {}).values()), (getattr(error, "smtp_code", None),))
+    refused = next(
+        iter(getattr(error, "recipients", {}).values()), (getattr(error, "smtp_code", None),)
+    )
     if (code := refused[0]) is not None:  # 4xx may pass, 5xx does not
         return NotDelivered(f"the server refused the mail: {code}", may_pass=code < 500)
     chain = list(causes_of(error))
     # System errors of connections and OpenSSL errors of certificates contain no address.
-    causes = (f"no connection: {each.strerror}" for each in chain if isinstance(each, OSError) and each.strerror)
+    causes = (
+        f"no connection: {each.strerror}"
+        for each in chain
+        if isinstance(each, OSError) and each.strerror
+    )
     # Errors of certificates and of invalid addresses are `ValueError`s too.
     is_final = any(isinstance(each, ValueError | smtplib.SMTPNotSupportedError) for each in chain)
     return NotDelivered(next(causes, f"failed: {type(error).__name__}"), may_pass=not is_final)
@@ -181,7 +209,10 @@ def _sends(to: Receiver, message: Message, timeout_s: float) -> list[Send]:
     Mail is sent to each address separately, so that only failed ones are retried.
     """
     if to.email is not None:
-        return [partial(_send, partial(_mail, to.email, address), message, timeout_s) for address in to.email.to]
+        return [
+            partial(_send, partial(_mail, to.email, address), message, timeout_s)
+            for address in to.email.to
+        ]
     if to.apprise is not None:
         return [partial(_send, partial(_service, to.apprise), message, timeout_s)]
     content = {"text": message.as_chat} if to.slack is not None else message.as_json
@@ -193,23 +224,36 @@ def _call(address: str, timeout_s: float, content: Mapping[str, Any] | None = No
     import requests
 
     with requests.request(
-        "GET" if content is None else "POST", filled_in(address).strip(), json=content, timeout=2 * timeout_s,
-        verify=os.environ.get("SSL_CERT_FILE") or True, stream=True, allow_redirects=False,
-    ) as http_response:  # fmt: skip
+        "GET" if content is None else "POST",
+        filled_in(address).strip(),
+        json=content,
+        timeout=2 * timeout_s,
+        verify=os.environ.get("SSL_CERT_FILE") or True,
+        stream=True,
+        allow_redirects=False,
+    ) as http_response:
         return http_response.status_code < 300
 
 
 def _send(service: Callable[[Any], Any], message: Message, timeout_s: float) -> bool:
     from apprise import Apprise, AppriseAsset, NotifyFormat
 
-    asset = AppriseAsset(app_id="prbench", app_desc="prbench", http_redirects=False, async_mode=False)
+    asset = AppriseAsset(
+        app_id="prbench", app_desc="prbench", http_redirects=False, async_mode=False
+    )
     plugin = service(asset)
     if plugin is None:
-        raise NotDelivered("Apprise does not know such an address, or lacks a package for it", may_pass=False)
+        raise NotDelivered(
+            "Apprise does not know such an address, or lacks a package for it", may_pass=False
+        )
     plugin.redirects = False  # even if its address allows them
     plugin.optional = False  # so that a failure is reported
-    plugin.socket_connect_timeout = plugin.socket_read_timeout = 2 * timeout_s  # the attempt ends earlier
-    plugin.verify_certificate = plugin.verify_certificate and (os.environ.get("SSL_CERT_FILE") or True)
+    plugin.socket_connect_timeout = plugin.socket_read_timeout = (
+        2 * timeout_s
+    )  # the attempt ends earlier
+    plugin.verify_certificate = plugin.verify_certificate and (
+        os.environ.get("SSL_CERT_FILE") or True
+    )
     apprise = Apprise(asset=asset)
     apprise.add(plugin)
     return apprise.notify(message.body, message.title, body_format=NotifyFormat.TEXT) is True
@@ -225,11 +269,18 @@ def _mail(email: Email, to: str, asset: Any) -> Any:
     from apprise.plugins.email import NotifyEmail
 
     return NotifyEmail(  # type: ignore[no-untyped-call]  # Apprise's plugins have no types
-        asset=asset, format="text", smtp_host=email.host, host=email.host, port=email.port,
+        asset=asset,
+        format="text",
+        smtp_host=email.host,
+        host=email.host,
+        port=email.port,
         secure_mode={"starttls": "starttls", "tls": "ssl", "none": "insecure"}[email.security],
-        user=quote(filled_in(email.user or "")), password=quote(filled_in(email.password or "")),
-        from_addr=email.sender, targets=to, headers={"Auto-Submitted": "auto-generated"},
-    )  # fmt: skip
+        user=quote(filled_in(email.user or "")),
+        password=quote(filled_in(email.password or "")),
+        from_addr=email.sender,
+        targets=to,
+        headers={"Auto-Submitted": "auto-generated"},
+    )
 
 
 @dataclass(frozen=True)
@@ -257,8 +308,12 @@ def history_of(job: Job, alerts: Sequence[Alert]) -> History:
 
     An alert counts as sent if it was sent in an earlier night, has not changed, and was there in all nights since.
     """
-    deliveries = _stored(job, "alert_deliveries", "receiver, night, n_alerts, alert_ids", status="sent")
-    sent = {(row["receiver"], alert_id) for row in deliveries for alert_id in row["alert_ids"] or ()}
+    deliveries = _stored(
+        job, "alert_deliveries", "receiver, night, n_alerts, alert_ids", status="sent"
+    )
+    sent = {
+        (row["receiver"], alert_id) for row in deliveries for alert_id in row["alert_ids"] or ()
+    }
     tonight = [row for row in deliveries if row["night"] == job.night and row["receiver"] != "ping"]
     of_benchmark = {"benchmark": job.settings.benchmark}
     runs = "(select night, config ->> 'benchmark' as benchmark from runs where night is not null)"
@@ -309,11 +364,16 @@ def store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery] = ()
     known = {row["alert_id"] for row in _stored(job, "alerts", "alert_id")} if alerts else set()
     common = {"run_id": job.run_id, "night": job.night, "created_at": datetime.now(UTC)}
     rows = [
-        common | {
-            "alert_id": alert_id(job, each), "benchmark": job.settings.benchmark, "kind": each.kind,
-            "subject": each.subject, "detail": each.line, "facts": json.dumps(each.facts, sort_keys=True),
+        common
+        | {
+            "alert_id": alert_id(job, each),
+            "benchmark": job.settings.benchmark,
+            "kind": each.kind,
+            "subject": each.subject,
+            "detail": each.line,
+            "facts": json.dumps(each.facts, sort_keys=True),
         }
         for each in alerts
-    ]  # fmt: skip
+    ]
     warehouse.write("alerts", [row for row in rows if row["alert_id"] not in known])
     warehouse.write("alert_deliveries", [common | asdict(each) for each in deliveries])

@@ -17,10 +17,16 @@ def assembled(reader: Reader, wanted: WantedTasks) -> Mapping[str, Conversation]
     """
     conversations = conversations_of(reader, wanted, wanted.task_ids)
     if len(conversations) < len(wanted.task_ids):
-        raise PipelineError("the conversations are not assembled; run `prbench assemble` first, it makes no call")
+        raise PipelineError(
+            "the conversations are not assembled; run `prbench assemble` first, it makes no call"
+        )
     return conversations
 
 
 def provenance(by: str, analyst: Analyst, template: str) -> dict[str, str]:
     """Return the columns with the origin of a row: who made it (the column `by`), and the hash of the template."""
-    return {by: analyst.label, f"{by}_config_hash": target_of(analyst).config_hash, "template_hash": template}
+    return {
+        by: analyst.label,
+        f"{by}_config_hash": target_of(analyst).config_hash,
+        "template_hash": template,
+    }

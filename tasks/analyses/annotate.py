@@ -27,11 +27,15 @@ REMINDER = (
 )
 
 
-def reply_format(labels: Collection[str], most_secondary: int, *, is_listed: bool) -> dict[str, Any]:
+def reply_format(
+    labels: Collection[str], most_secondary: int, *, is_listed: bool
+) -> dict[str, Any]:
     """Return the structured output to request; only labels that the prompt lists are allowed."""
     label = {"type": "string", "enum": list(labels)} if is_listed else {"type": "string"}
     secondary = {"type": "array", "items": label, "maxItems": most_secondary}
-    return strict_format("labels", {"explanation": {"type": "string"}, "primary": label, "secondary": secondary})
+    return strict_format(
+        "labels", {"explanation": {"type": "string"}, "primary": label, "secondary": secondary}
+    )
 
 
 def read_labels(
@@ -54,8 +58,14 @@ def read_labels(
         if not isinstance(label, str) or label not in labels:
             raise VerdictError(f"{str(label)[:60]!r} is not a label")
     if len(set(named)) < len(named) or len(secondary) > most_secondary:
-        raise VerdictError(f"a label is named twice, or there are more than {most_secondary} secondary labels")
-    return {"primary_label": primary, "secondary_labels": secondary, "explanation": storable(explanation)}
+        raise VerdictError(
+            f"a label is named twice, or there are more than {most_secondary} secondary labels"
+        )
+    return {
+        "primary_label": primary,
+        "secondary_labels": secondary,
+        "explanation": storable(explanation),
+    }
 
 
 TEMPLATE = "annotation_v1"
@@ -69,15 +79,23 @@ def refuse_unready(job: Job) -> None:
         UsageError: it has no annotator or no vocabularies, or an unknown one.
     """
     if not job.settings.annotator:
-        raise UsageError("annotator: no model is configured that labels tasks; name one under `annotator:`")
+        raise UsageError(
+            "annotator: no model is configured that labels tasks; name one under `annotator:`"
+        )
     if any(annotator.label == "released" for annotator in job.settings.annotator):
-        raise UsageError("annotator: the label 'released' stands for the data set's own labels; give it another one")
+        raise UsageError(
+            "annotator: the label 'released' stands for the data set's own labels; give it another one"
+        )
     known = load_benchmark(job.settings.benchmark).annotations
     if not known:
-        raise UsageError(f"{job.settings.benchmark} declares no vocabulary (`annotations`) to label tasks with")
+        raise UsageError(
+            f"{job.settings.benchmark} declares no vocabulary (`annotations`) to label tasks with"
+        )
     for name in job.vocabularies:
         if name not in known:
-            raise UsageError(f"{name}: {job.settings.benchmark} has no such vocabulary{hint_on(name, known)}")
+            raise UsageError(
+                f"{name}: {job.settings.benchmark} has no such vocabulary{hint_on(name, known)}"
+            )
 
 
 def _items(job: Job, wanted: WantedTasks, reader: Reader, annotator: Analyst) -> list[Item]:
@@ -99,30 +117,52 @@ def _items(job: Job, wanted: WantedTasks, reader: Reader, annotator: Analyst) ->
 
 
 def _items_of_field(
-    key: Mapping[str, str], annotator: Analyst, kind: str, vocabulary: Vocabulary, field: str | None,
+    key: Mapping[str, str],
+    annotator: Analyst,
+    kind: str,
+    vocabulary: Vocabulary,
+    field: str | None,
     conversations: Mapping[str, Conversation],
-) -> Iterator[Item]:  # fmt: skip
+) -> Iterator[Item]:
     """Yield the items of an annotator on the tasks of a field, for one kind of label, in each trial."""
-    labels, most, template = vocabulary.labels_of(field), vocabulary.most_secondary, load_analysis_template(TEMPLATE)
+    labels, most, template = (
+        vocabulary.labels_of(field),
+        vocabulary.most_secondary,
+        load_analysis_template(TEMPLATE),
+    )
     listed = "".join(f"- {label}: {meaning}\n" for label, meaning in labels.items())
     begin = {  # all prompts of a field and kind begin with this
         "<<question>>": vocabulary.instruction,
         "<<labels>>": f"Labels:\n{listed}\n" if vocabulary.is_listed else "",
         "<<most_secondary>>": str(most),
     }
-    read = partial(read_labels, labels=labels, most_secondary=most, omits_think_tag=annotator.omits_think_tag)
+    read = partial(
+        read_labels, labels=labels, most_secondary=most, omits_think_tag=annotator.omits_think_tag
+    )
     shape = reply_format(labels, most, is_listed=vocabulary.is_listed)
     reply_spec: ReplySpec[Columns] = ReplySpec(read, shape, REMINDER)
     origin = provenance("annotator", annotator, template_hash(template, *begin.values()))
-    for (task_id, conversation), trial in product(conversations.items(), range(1, annotator.trials + 1)):
+    for (task_id, conversation), trial in product(
+        conversations.items(), range(1, annotator.trials + 1)
+    ):
         known = {
-            **key, "task_id": task_id, "conversation_id": conversation.conversation_id, "kind": kind, **origin,
+            **key,
+            "task_id": task_id,
+            "conversation_id": conversation.conversation_id,
+            "kind": kind,
+            **origin,
             "trial": trial,
-        }  # fmt: skip
+        }
         yield Item(
-            digest("annotation", *known.values()), f"{kind} {field}", {**known, **_UNANSWERED}, reply_spec,
-            partial(prompt_on, template, conversation.messages, "", more=begin), trial,
-        )  # fmt: skip
+            digest("annotation", *known.values()),
+            f"{kind} {field}",
+            {**known, **_UNANSWERED},
+            reply_spec,
+            partial(prompt_on, template, conversation.messages, "", more=begin),
+            trial,
+        )
 
 
-ANNOTATION = Analysis("annotate", "annotator", "task_annotations", "annotation_id", "annotator", _items)
+ANNOTATION = Analysis(
+    "annotate", "annotator", "task_annotations", "annotation_id", "annotator", _items
+)

@@ -55,7 +55,11 @@ def _finding(name: str, finding: Any) -> dict[str, Any]:
         raise VerdictError(f"{name}: passes is not true or false, or reason is not a text")
     if not passes and not reason.strip():
         raise VerdictError(f"{name} fails without a reason")
-    return {"name": name, "passes": passes, "reason": storable(reason).replace("\0", "\N{REPLACEMENT CHARACTER}")}
+    return {
+        "name": name,
+        "passes": passes,
+        "reason": storable(reason).replace("\0", "\N{REPLACEMENT CHARACTER}"),
+    }
 
 
 TEMPLATE = "review_v1"
@@ -69,7 +73,9 @@ def refuse_unready(job: Job) -> None:
         UsageError: it names none.
     """
     if not job.settings.reviewer:
-        raise UsageError("reviewer: no model is configured that reviews criteria; name one under `reviewer:`")
+        raise UsageError(
+            "reviewer: no model is configured that reviews criteria; name one under `reviewer:`"
+        )
 
 
 def review_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
@@ -82,33 +88,51 @@ def review_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
     """
     columns = "task_id, criterion_id, content_hash as criterion_hash, title, weight"
     rubrics: dict[str, list[Row]] = {task_id: [] for task_id in wanted.task_ids}
-    for row in reader.select("criteria", columns, order="position", **wanted.key, task_id=list(wanted.task_ids)):
+    for row in reader.select(
+        "criteria", columns, order="position", **wanted.key, task_id=list(wanted.task_ids)
+    ):
         rubrics[row["task_id"]].append(row)
     conversations, template = assembled(reader, wanted), load_analysis_template(TEMPLATE)
     common = {**wanted.key, **provenance("reviewer", analyst, template_hash(template))}
     finding = object_of({"reason": {"type": "string"}, "passes": {"type": "boolean"}})
     shape = strict_format("review", dict.fromkeys(CHECKS, finding))
-    reply_spec = ReplySpec(partial(_columns, omits_think_tag=analyst.omits_think_tag), shape, REMINDER)
+    reply_spec = ReplySpec(
+        partial(_columns, omits_think_tag=analyst.omits_think_tag), shape, REMINDER
+    )
     items = []
     for task_id, rubric in rubrics.items():
         conversation = conversations[task_id]
-        listed = [("undesired" if (row["weight"] or 0) < 0 else "desired", row["title"]) for row in rubric]
+        listed = [
+            ("undesired" if (row["weight"] or 0) < 0 else "desired", row["title"]) for row in rubric
+        ]
         of_task = (common, task_id, conversation.conversation_id, digest("rubric", listed))
         for trial, (index, each) in product(range(1, analyst.trials + 1), enumerate(rubric)):
-            items.append(Item(
-                row_id=digest("model review", *of_task, each["criterion_id"], index, trial),
-                group=task_id, reply_spec=reply_spec, trial=trial,
-                columns={
-                    **common, "task_id": task_id, "criterion_id": each["criterion_id"],
-                    "criterion_hash": each["criterion_hash"], "review_trial": trial, "findings": None,
-                },
-                prompt=partial(rubric_prompt, template, conversation.messages, listed, index),
-            ))  # fmt: skip
+            items.append(
+                Item(
+                    row_id=digest("model review", *of_task, each["criterion_id"], index, trial),
+                    group=task_id,
+                    reply_spec=reply_spec,
+                    trial=trial,
+                    columns={
+                        **common,
+                        "task_id": task_id,
+                        "criterion_id": each["criterion_id"],
+                        "criterion_hash": each["criterion_hash"],
+                        "review_trial": trial,
+                        "findings": None,
+                    },
+                    prompt=partial(rubric_prompt, template, conversation.messages, listed, index),
+                )
+            )
     return items
 
 
 def _columns(reply: str, *, omits_think_tag: bool) -> Row:
-    return {"findings": json.dumps(read_findings(reply, omits_think_tag=omits_think_tag), ensure_ascii=False)}
+    return {
+        "findings": json.dumps(
+            read_findings(reply, omits_think_tag=omits_think_tag), ensure_ascii=False
+        )
+    }
 
 
 REVIEW = Analysis("review", "reviewer", "model_reviews", "review_id", "reviewer", review_items)

@@ -66,7 +66,9 @@ def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None
     from threadpoolctl import threadpool_limits
 
     keys = [" ".join(phrase.casefold().split()) for phrase in phrases]
-    distinct, first, which, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    distinct, first, which, counts = np.unique(
+        keys, return_index=True, return_inverse=True, return_counts=True
+    )
     with threadpool_limits(limits=1):
         if vectors is None:
             points = tfidf(list(map(str, distinct)))
@@ -85,7 +87,9 @@ def tfidf(phrases: Sequence[str]) -> Floats:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     try:
-        weighted = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, stop_words="english").fit_transform(phrases)
+        weighted = TfidfVectorizer(
+            ngram_range=(1, 2), sublinear_tf=True, stop_words="english"
+        ).fit_transform(phrases)
     except ValueError:  # no phrase has a counted word
         return np.zeros((len(phrases), 1))
     if min(weighted.shape) - 1 <= _DIMENSIONS:
@@ -122,9 +126,15 @@ def _divided(points: Floats, counts: Ints, fewest: int, levels_left: int) -> lis
     # With this number of children in each level below, leaves would have four times the smallest size.
     least = max(2, math.ceil((n_items / (4 * fewest)) ** (1 / levels_left)))
     # Of five numbers of children, the one with the best silhouette is used.
-    tried = [_split(points, counts, fewest, k) for k in range(min(least, most), min(least + 5, most + 1))]
+    tried = [
+        _split(points, counts, fewest, k) for k in range(min(least, most), min(least + 5, most + 1))
+    ]
     fitness, labels = max(tried, key=lambda each: each[0])
-    groups = [] if fitness == -math.inf else [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    groups = (
+        []
+        if fitness == -math.inf
+        else [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    )
     return sorted(groups, key=lambda group: (-int(counts[group].sum()), int(group[0])))
 
 
@@ -140,7 +150,9 @@ def _split(points: Floats, counts: Ints, fewest: int, k: int) -> tuple[float, In
     kept = np.flatnonzero(np.bincount(fitted.labels_, counts, minlength=k) >= fewest)
     if len(kept) < 2:
         return -math.inf, fitted.labels_
-    distances = np.linalg.norm(fitted.cluster_centers_[:, None] - fitted.cluster_centers_[kept][None], axis=2)
+    distances = np.linalg.norm(
+        fitted.cluster_centers_[:, None] - fitted.cluster_centers_[kept][None], axis=2
+    )
     labels = kept[distances.argmin(axis=1)][fitted.labels_]
     sampled = np.random.default_rng(SEED).permutation(len(points))[:1_000]
     if not 1 < len(np.unique(labels[sampled])) < len(sampled):
@@ -151,7 +163,9 @@ def _split(points: Floats, counts: Ints, fewest: int, k: int) -> tuple[float, In
 Row = dict[str, Any]
 
 
-def trees_to_grow(job: Job, reader: Reader) -> Iterator[tuple[Row, list[Row], list[list[float]] | None]]:
+def trees_to_grow(
+    job: Job, reader: Reader
+) -> Iterator[tuple[Row, list[Row], list[list[float]] | None]]:
     """Yield the trees that are missing: the tree's own row, its criteria, and the vectors of their phrases, if any.
 
     A phrase without a vector is left out.
@@ -170,8 +184,19 @@ def trees_to_grow(job: Job, reader: Reader) -> Iterator[tuple[Row, list[Row], li
         # The id is a hash of the content, so an unchanged tree is not built twice.
         tree_id = digest("tree", METHOD, by, field, content)[:16]
         if members and stored.get(field) != tree_id:
-            row = {**key, "field": field, "tree_id": tree_id, "vectors": label, "method": METHOD, **_sizes(members)}
-            yield row, members, None if vectors is None else [vectors[each["phrase"]] for each in members]
+            row = {
+                **key,
+                "field": field,
+                "tree_id": tree_id,
+                "vectors": label,
+                "method": METHOD,
+                **_sizes(members),
+            }
+            yield (
+                row,
+                members,
+                None if vectors is None else [vectors[each["phrase"]] for each in members],
+            )
 
 
 def grow(job: Job) -> StageReport:
@@ -180,7 +205,9 @@ def grow(job: Job) -> StageReport:
     with warehouse.reader() as reader:
         missing = list(trees_to_grow(job, reader))
     for row, members, vectors in missing:
-        _store(warehouse, row, build_tree([member["phrase"] for member in members], vectors), members)
+        _store(
+            warehouse, row, build_tree([member["phrase"] for member in members], vectors), members
+        )
         report.notes.append(f"{row['field']}: a tree of {len(members)} criteria")
     warehouse.publish()
     return report
@@ -195,12 +222,24 @@ def _store(warehouse: Warehouse, row_of_tree: Row, tree: Tree, members: Sequence
     for node, parent in enumerate(tree.parents):
         under = [members[index] for index in np.flatnonzero(of_leaf[:, node]).tolist()]
         content = sorted([row[name] for name in _CRITERION] for row in under)
-        own = {**in_tree, "node_id": digest("node", field, content)[:16], "is_leaf": node not in tree.parents}
+        own = {
+            **in_tree,
+            "node_id": digest("node", field, content)[:16],
+            "is_leaf": node not in tree.parents,
+        }
         above: Row = {"node_id": None, "level": -1} if parent < 0 else nodes[parent]
-        nodes.append({
-            **own, "field": field, "parent_id": above["node_id"], "level": above["level"] + 1,
-            "position": node, "name": field if parent < 0 else None, **_sizes(under), **created,
-        })  # fmt: skip
+        nodes.append(
+            {
+                **own,
+                "field": field,
+                "parent_id": above["node_id"],
+                "level": above["level"] + 1,
+                "position": node,
+                "name": field if parent < 0 else None,
+                **_sizes(under),
+                **created,
+            }
+        )
         of_nodes += [own | {name: row[name] for name in _CRITERION} for row in under]
     warehouse.write("capability_members", of_nodes)
     warehouse.write("capability_node_rows", nodes)

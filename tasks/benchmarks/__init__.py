@@ -71,10 +71,16 @@ def _folders() -> dict[str, Path]:
         folder = from_home(named, OWN_FOLDERS)
         # Absolute, because a process that a schedule starts has another working directory.
         if not folder.is_absolute() or not folder.is_dir():
-            raise UsageError(f"{OWN_FOLDERS}: {named} is not the absolute path of a folder; correct it, or unset it")
-        for name in (module.name for module in iter_modules([str(folder)]) if not module.name.startswith("_")):
+            raise UsageError(
+                f"{OWN_FOLDERS}: {named} is not the absolute path of a folder; correct it, or unset it"
+            )
+        for name in (
+            module.name for module in iter_modules([str(folder)]) if not module.name.startswith("_")
+        ):
             if name in folders:
-                raise UsageError(f"{folder / name}.py: there is a {name} already; give it another name")
+                raise UsageError(
+                    f"{folder / name}.py: there is a {name} already; give it another name"
+                )
             folders[name] = folder
     # The modules of the folder that are not benchmarks are left out.
     return {name: folder for name, folder in folders.items() if name not in {"base", "rows"}}

@@ -12,15 +12,30 @@ ANY_FIELD = ""
 """The key of a vocabulary that is the same for all fields."""
 
 BREAKDOWNS = (
-    "category", "topic", "expert", "turns", "decision_type", "economic_pathway", "severity", "reference_texts",
+    "category",
+    "topic",
+    "expert",
+    "turns",
+    "decision_type",
+    "economic_pathway",
+    "severity",
+    "reference_texts",
     "subset",
-)  # fmt: skip
+)
 """Kinds of labels that any benchmark can have (`task_breakdowns` and `rubric_weights` in sql/intermediate)."""
 
-USUAL_INVARIANTS: Mapping[str, Mapping[str, Any]] = {name: {} for name in (
-    "positive_criterion", "category_known", "labels_known", "unique_task_id", "unique_criterion_id", "title_not_empty",
-    "prompt_not_empty",
-)}  # fmt: skip
+USUAL_INVARIANTS: Mapping[str, Mapping[str, Any]] = {
+    name: {}
+    for name in (
+        "positive_criterion",
+        "category_known",
+        "labels_known",
+        "unique_task_id",
+        "unique_criterion_id",
+        "title_not_empty",
+        "prompt_not_empty",
+    )
+}
 """The invariants that hold for every benchmark that ships with the project; they have no bounds."""
 
 
@@ -145,15 +160,26 @@ class Benchmark:
         if not self.gradings or not set(self.gradings) <= set(GRADINGS):
             raise ValueError(f"`gradings` has a template for one or more of {', '.join(GRADINGS)}")
         if unknown := set(self.common_breakdowns) - set(BREAKDOWNS):
-            raise ValueError(f"`common_breakdowns`: {unknown.pop()} is none of {', '.join(BREAKDOWNS)}")
+            raise ValueError(
+                f"`common_breakdowns`: {unknown.pop()} is none of {', '.join(BREAKDOWNS)}"
+            )
         if taken := set(self.breakdowns) & {"all", *BREAKDOWNS}:
-            raise ValueError(f"`breakdowns`: every benchmark has {taken.pop()}; give the kind another name")
+            raise ValueError(
+                f"`breakdowns`: every benchmark has {taken.pop()}; give the kind another name"
+            )
 
     @property
     def own_breakdowns(self) -> dict[str, str]:
         """Kind -> title, for kinds of labels that are not in `BREAKDOWNS`, including those of annotators."""
-        own = {kind: vocabulary.title for kind, vocabulary in self.annotations.items() if kind not in BREAKDOWNS}
-        return {**self.breakdowns, **{kind: title for kind, title in own.items() if kind not in self.breakdowns}}
+        own = {
+            kind: vocabulary.title
+            for kind, vocabulary in self.annotations.items()
+            if kind not in BREAKDOWNS
+        }
+        return {
+            **self.breakdowns,
+            **{kind: title for kind, title in own.items() if kind not in self.breakdowns},
+        }
 
     @property
     def grading(self) -> str:
@@ -168,9 +194,15 @@ class Benchmark:
     @property
     def expected_score(self) -> ScoreDefinition:
         """The primary score with probabilities instead of decisions; judges that give probabilities have it too."""
-        return replace(self.primary_score, score_name=f"expected_{self.primary_score.score_name}", is_primary=False)
+        return replace(
+            self.primary_score,
+            score_name=f"expected_{self.primary_score.score_name}",
+            is_primary=False,
+        )
 
     @property
     def criteria_score(self) -> ScoreDefinition:
         """The score for a part of a rubric: one that is defined for negative weights alone, else the primary one."""
-        return next((score for score in self.scores if score.denominator_negative), self.primary_score)
+        return next(
+            (score for score in self.scores if score.denominator_negative), self.primary_score
+        )

@@ -25,9 +25,15 @@ from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, Label, ScoreDefinition, Task, Turn
 from tasks.rules.text.characters import is_blank
 
-AXES = frozenset({
-    "accuracy", "completeness", "context_awareness", "communication_quality", "instruction_following",
-})  # fmt: skip
+AXES = frozenset(
+    {
+        "accuracy",
+        "completeness",
+        "context_awareness",
+        "communication_quality",
+        "instruction_following",
+    }
+)
 _TAG = "tag"
 """The kind of a tag that states none."""
 META_MODEL = "meta-evaluation"
@@ -73,13 +79,19 @@ def _criteria(items: Sequence[Row]) -> tuple[Criterion, ...]:
         seen[content] += 1
         criterion_id = content if seen[content] == 1 else f"{content}-{seen[content]}"
         category = next((label for kind, label in labels if kind == "axis"), None)
-        criteria.append(criterion_from(criterion_id, position, title, stored, category=category, labels=labels))
+        criteria.append(
+            criterion_from(criterion_id, position, title, stored, category=category, labels=labels)
+        )
     return tuple(criteria)
 
 
 def _labels(tags: Any) -> tuple[Label, ...]:
     """Return tags such as `theme:hedging` as kind and label."""
-    parts = [tag.partition(":") for tag in map(as_text, as_list(nested(tags))) if tag is not None and not is_blank(tag)]
+    parts = [
+        tag.partition(":")
+        for tag in map(as_text, as_list(nested(tags)))
+        if tag is not None and not is_blank(tag)
+    ]
     return tuple((kind, label) if colon else (_TAG, kind) for kind, colon, label in parts)
 
 
@@ -98,17 +110,24 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
             return
         task = cell_label(row, "prompt_id") or ""
         of_prompt = trials.setdefault(task, {})
-        completion = cell_label(row, "completion_id") or digest("completion", response_text(row, "completion"))
+        completion = cell_label(row, "completion_id") or digest(
+            "completion", response_text(row, "completion")
+        )
         trial = of_prompt.setdefault(completion, len(of_prompt) + 1)
         judge = cell_label(row, "judge") or "physician"
         who = as_list(row.get("anonymized_physician_ids"))
         for index, decided in enumerate(as_list(row.get("binary_labels"))):
             yield {
-                "task": task, "model": cell_label(row, "model") or META_MODEL,
-                "trial": row.get("trial") or trial, "response": row.get("completion"),
-                "criterion": row.get("rubric"), "judge": f"{judge} {index + 1}", "criteria_met": decided,
-                "grading": "binary", "explanation": f"by {who[index]}" if index < len(who) else None,
-            }  # fmt: skip
+                "task": task,
+                "model": cell_label(row, "model") or META_MODEL,
+                "trial": row.get("trial") or trial,
+                "response": row.get("completion"),
+                "criterion": row.get("rubric"),
+                "judge": f"{judge} {index + 1}",
+                "criteria_met": decided,
+                "grading": "binary",
+                "explanation": f"by {who[index]}" if index < len(who) else None,
+            }
 
     return read
 

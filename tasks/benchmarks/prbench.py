@@ -8,7 +8,14 @@ from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
-from tasks.benchmarks.base import ANY_FIELD, USUAL_INVARIANTS, Benchmark, Reference, ReviewReference, Vocabulary
+from tasks.benchmarks.base import (
+    ANY_FIELD,
+    USUAL_INVARIANTS,
+    Benchmark,
+    Reference,
+    ReviewReference,
+    Vocabulary,
+)
 from tasks.benchmarks.rows import (
     as_items,
     as_list,
@@ -36,7 +43,11 @@ SC SD TN TX UT VT VA WA WV WI WY
 _COUNTRIES = files("tzdata").joinpath("zoneinfo", "iso3166.tab").read_text(encoding="utf-8")
 _JURISDICTIONS = {
     # Country codes (ISO 3166-1 alpha-2) with names, as the time zone database lists them.
-    **dict(line.split("\t")[:2] for line in _COUNTRIES.splitlines() if line and not line.startswith("#")),
+    **dict(
+        line.split("\t")[:2]
+        for line in _COUNTRIES.splitlines()
+        if line and not line.startswith("#")
+    ),
     **{f"US-{state}": f"the state {state} of the United States" for state in _STATES.split()},
     "EU": "law of the European Union",
     "INT": "international law and standards",
@@ -97,11 +108,16 @@ _ECONOMIC_PATHWAYS = {
 
 ANNOTATIONS = {
     "decision_type": Vocabulary(
-        "Decision types", "Which kind of decision does the user need help with?", _DECISION_TYPES, most_secondary=2
+        "Decision types",
+        "Which kind of decision does the user need help with?",
+        _DECISION_TYPES,
+        most_secondary=2,
     ),
     "economic_pathway": Vocabulary(
-        "Economic pathways", "Through which economic consequence does a right or wrong answer matter to the user?",
-        _ECONOMIC_PATHWAYS, most_secondary=2,
+        "Economic pathways",
+        "Through which economic consequence does a right or wrong answer matter to the user?",
+        _ECONOMIC_PATHWAYS,
+        most_secondary=2,
     ),
     "jurisdiction": Vocabulary(
         "Jurisdictions",
@@ -109,19 +125,29 @@ ANNOTATIONS = {
         "(ISO 3166-1, such as DE), a state of the United States by its code (ISO 3166-2, such as US-CA), EU for the "
         "law of the European Union, INT for international law and standards, or NONE where it depends on no place or "
         "the place cannot be known. Give a state only where its own law matters.",
-        {ANY_FIELD: _JURISDICTIONS}, most_secondary=4, is_listed=False,
+        {ANY_FIELD: _JURISDICTIONS},
+        most_secondary=4,
+        is_listed=False,
     ),
-}  # fmt: skip
+}
 """Kind of label -> the labels that an annotator may give. The released rows have no jurisdictions."""
 
 
 TURNS = 10
 COLUMNS = (
-    "task", "turns", "field", "topic", "expert", "scratchpad", "rubric",
+    "task",
+    "turns",
+    "field",
+    "topic",
+    "expert",
+    "scratchpad",
+    "rubric",
     *(f"{kind}_{i}" for i in range(TURNS) for kind in ("prompt", "reference_texts")),
     *(f"{kind}_{i}" for i in range(TURNS - 1) for kind in ("response", "model")),
-    "economic_pathway", "decision_type", "canary",
-)  # fmt: skip
+    "economic_pathway",
+    "decision_type",
+    "canary",
+)
 
 SEVERITIES = {
     "critically important": (8.0, 10.0),
@@ -133,14 +159,26 @@ SEVERITIES = {
 }
 """Weight class -> lowest and highest weight (paper, table 2)."""
 
-_COMMON_CATEGORIES = {"Handling Uncertainty", "Instruction Following", "Practical Utility", "Supplemental Insight"}
+_COMMON_CATEGORIES = {
+    "Handling Uncertainty",
+    "Instruction Following",
+    "Practical Utility",
+    "Supplemental Insight",
+}
 
 _CATEGORIES = {
-    "Finance": {"Financial Accuracy", "Process Transparency & Auditability", "Risk & Regulatory Disclosure"},
-    "Legal": {
-        "Application of Law to the Facts", "Legal Accuracy", "Procedural Correctness", "Risk & Ethical Disclosure",
+    "Finance": {
+        "Financial Accuracy",
+        "Process Transparency & Auditability",
+        "Risk & Regulatory Disclosure",
     },
-}  # fmt: skip
+    "Legal": {
+        "Application of Law to the Facts",
+        "Legal Accuracy",
+        "Procedural Correctness",
+        "Risk & Ethical Disclosure",
+    },
+}
 
 VOCABULARIES: dict[str, dict[str, frozenset[str]]] = {
     field: {
@@ -171,13 +209,27 @@ def parse_row(row: Mapping[str, Any]) -> Task:
     )
     criteria = tuple(_criterion(i, item) for i, item in enumerate(as_items(row.get("rubric"))))
     messages = build_messages(conversation)
-    rubric = [(c.criterion_id, c.title, c.weight, c.weight_text, c.severity, c.category) for c in criteria]
+    rubric = [
+        (c.criterion_id, c.title, c.weight, c.weight_text, c.severity, c.category) for c in criteria
+    ]
     return replace(
-        task_from(cell_label(row, "task"), conversation, criteria, field=field, canary=cell_label(row, "canary")),
-        topic=topic, expert=expert, turns=turns, turn_pattern=turn_pattern(conversation, turns),
-        decision_types=decisions, economic_pathways=pathways,
-        content_hash=digest("task", messages, rubric, field, topic, expert, turns, decisions, pathways),
-    )  # fmt: skip
+        task_from(
+            cell_label(row, "task"),
+            conversation,
+            criteria,
+            field=field,
+            canary=cell_label(row, "canary"),
+        ),
+        topic=topic,
+        expert=expert,
+        turns=turns,
+        turn_pattern=turn_pattern(conversation, turns),
+        decision_types=decisions,
+        economic_pathways=pathways,
+        content_hash=digest(
+            "task", messages, rubric, field, topic, expert, turns, decisions, pathways
+        ),
+    )
 
 
 def _conversation(row: Mapping[str, Any]) -> tuple[Turn, ...]:
@@ -187,7 +239,9 @@ def _conversation(row: Mapping[str, Any]) -> tuple[Turn, ...]:
         response = cell_text(row, f"response_{i}")
         name = f"reference_texts_{i}"
         texts = [as_text(text, f"`{name}`") for text in as_list(nested(row.get(name)))]
-        slots.append(Turn(prompt, tuple(text for text in texts if text and not is_blank(text)), response))
+        slots.append(
+            Turn(prompt, tuple(text for text in texts if text and not is_blank(text)), response)
+        )
     while slots and slots[-1] == Turn(None, (), None):
         slots.pop()
     return tuple(slots)
@@ -200,7 +254,9 @@ def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
     stored = annotations.get(f"{severity.replace(' ', '_')}_weight") if severity else None
     title, category = cell_text(item, "title") or "", cell_label(annotations, "criteria_category")
     criterion_id = cell_label(item, "id") or f"position-{position}"
-    return criterion_from(criterion_id, position, title, stored, category=category, severity=severity)
+    return criterion_from(
+        criterion_id, position, title, stored, category=category, severity=severity
+    )
 
 
 SCORES = (
@@ -229,18 +285,35 @@ FIGURE_SOURCES = {
 }
 
 _HARD = {
-    "Gemini 2.5 Pro": (0.266, 0.297), "o3 (high)": (0.336, 0.352), "GPT-5 (high)": (0.394, 0.377),
-    "Sonnet 4.5": (0.323, 0.294), "Grok 4 Fast Reasoning": (0.314, 0.325),
-}  # fmt: skip
+    "Gemini 2.5 Pro": (0.266, 0.297),
+    "o3 (high)": (0.336, 0.352),
+    "GPT-5 (high)": (0.394, 0.377),
+    "Sonnet 4.5": (0.323, 0.294),
+    "Grok 4 Fast Reasoning": (0.314, 0.325),
+}
 """Model -> its score on the finance and on the legal hard split, without tools (paper, table 5)."""
 
 REFERENCES = (
     *(
-        Reference(split, n_tasks, _JUDGE, "best of 20 models", value, f"figure 5 of {_PAPER}, mean of three runs")
+        Reference(
+            split,
+            n_tasks,
+            _JUDGE,
+            "best of 20 models",
+            value,
+            f"figure 5 of {_PAPER}, mean of three runs",
+        )
         for split, n_tasks, value in (("finance", 600, 0.51), ("legal", 500, 0.50))
     ),
     *(
-        Reference(split, n_tasks, _JUDGE, model, values[index], f"table 5 of {_PAPER}, one run without tools")
+        Reference(
+            split,
+            n_tasks,
+            _JUDGE,
+            model,
+            values[index],
+            f"table 5 of {_PAPER}, one run without tools",
+        )
         for index, (split, n_tasks) in enumerate((("finance_hard", 300), ("legal_hard", 250)))
         for model, values in _HARD.items()
     ),

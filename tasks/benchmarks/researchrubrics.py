@@ -24,42 +24,54 @@ from tasks.rules.text.json_text import read_json
 ID_COLUMNS = ("sample_id", "qid")
 """Names of the id column: on the hub, and in files whose prompts are in a separate file."""
 
-AXES = frozenset({
-    "Explicit Criteria", "Implicit Criteria", "Synthesis of Information", "Communication Quality",
-    "Instruction Following", "References & Citation Quality",
-})  # fmt: skip
+AXES = frozenset(
+    {
+        "Explicit Criteria",
+        "Implicit Criteria",
+        "Synthesis of Information",
+        "Communication Quality",
+        "Instruction Following",
+        "References & Citation Quality",
+    }
+)
 ANNOTATIONS = {
     "conceptual_breadth": Vocabulary(
         "Conceptual breadth",
         "How many different subjects does an answer have to bring together?",
-        {ANY_FIELD: {
-            "Simple": "one subject, which one kind of source covers",
-            "Moderate": "two or three subjects that have to be combined to some degree",
-            "High": "many different subjects, each of which matters to the answer",
-        }},
+        {
+            ANY_FIELD: {
+                "Simple": "one subject, which one kind of source covers",
+                "Moderate": "two or three subjects that have to be combined to some degree",
+                "High": "many different subjects, each of which matters to the answer",
+            }
+        },
         most_secondary=0,
     ),
     "logical_nesting": Vocabulary(
         "Logical nesting",
         "How many steps of reasoning rest on each other before the question is answered?",
-        {ANY_FIELD: {
-            "Shallow": "one step: looking something up, or one inference",
-            "Intermediate": "two or three steps, where a later one needs an earlier one",
-            "Deep": "four or more steps, with conditions, or with results that have to be tested again",
-        }},
+        {
+            ANY_FIELD: {
+                "Shallow": "one step: looking something up, or one inference",
+                "Intermediate": "two or three steps, where a later one needs an earlier one",
+                "Deep": "four or more steps, with conditions, or with results that have to be tested again",
+            }
+        },
         most_secondary=0,
     ),
     "exploration": Vocabulary(
         "Exploration",
         "How much does the request leave open, so that the answer has to find its own aim or scope?",
-        {ANY_FIELD: {
-            "Low": "the task says exactly what is wanted",
-            "Medium": "the aim is clear, the scope or the way to it is open",
-            "High": "aim, scope or preferences are open and have to be worked out",
-        }},
+        {
+            ANY_FIELD: {
+                "Low": "the task says exactly what is wanted",
+                "Medium": "the aim is clear, the scope or the way to it is open",
+                "High": "aim, scope or preferences are open and have to be worked out",
+            }
+        },
         most_secondary=0,
     ),
-}  # fmt: skip
+}
 """Three kinds of labels of a task's difficulty (paper, section 3); the rows have them, or a model gives them."""
 LEVELS = {kind: frozenset(vocabulary.labels[ANY_FIELD]) for kind, vocabulary in ANNOTATIONS.items()}
 
@@ -81,21 +93,33 @@ def parse_row(row: Row) -> Task:
         RowError: the row has no task id.
     """
     domain = cell_label(row, "domain")
-    labels = tuple((kind, label) for kind in ("domain", *LEVELS) if (label := cell_label(row, kind)) is not None)
+    labels = tuple(
+        (kind, label)
+        for kind in ("domain", *LEVELS)
+        if (label := cell_label(row, kind)) is not None
+    )
     task_id = next(filter(None, (cell_label(row, name) for name in ID_COLUMNS)), None)
     turn = Turn(cell_text(row, "prompt"), (), None)
     criteria = tuple(_criterion(i, item) for i, item in enumerate(as_items(row.get("rubrics"))))
-    return task_from(task_id, (turn,), criteria, field=domain, labels=labels, canary=cell_label(row, "canary"))
+    return task_from(
+        task_id, (turn,), criteria, field=domain, labels=labels, canary=cell_label(row, "canary")
+    )
 
 
 def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
-    title, axis, stored = cell_text(item, "criterion") or "", cell_label(item, "axis"), item.get("weight")
+    title, axis, stored = (
+        cell_text(item, "criterion") or "",
+        cell_label(item, "axis"),
+        item.get("weight"),
+    )
     # The data has no ids, and some texts occur on two axes.
     criterion_id = digest("researchrubrics", title, axis)[:12]
     weight = as_number(stored)
     severity = band_of(stored, SEVERITIES)
     labels = (("necessity", "mandatory" if abs(weight) >= 4 else "optional"),) if weight else ()
-    return criterion_from(criterion_id, position, title, stored, category=axis, severity=severity, labels=labels)
+    return criterion_from(
+        criterion_id, position, title, stored, category=axis, severity=severity, labels=labels
+    )
 
 
 def graded_rows() -> Callable[[Row], Iterable[Row]]:
@@ -113,12 +137,16 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
             # Files on a single report name the task by its id and are binary; files on all reports are ternary.
             is_of_one = "sample_id" in row and "task_name" not in row
             graded_row = {
-                **row, "task": row.get("task_name") or row.get("sample_id") or row.get("task"),
+                **row,
+                "task": row.get("task_name") or row.get("sample_id") or row.get("task"),
                 "model": as_text(row.get("model") or row.get("pdf") or row.get("pdf_name")),
-                "criterion": row.get("rubric_title"), "explanation": row.get("reasoning"),
-                "verdict": _decided(row.get("verdict")) if row.get("success", True) in _TRUE else None,
+                "criterion": row.get("rubric_title"),
+                "explanation": row.get("reasoning"),
+                "verdict": _decided(row.get("verdict"))
+                if row.get("success", True) in _TRUE
+                else None,
                 "grading": row.get("grading") or ("binary" if is_of_one else None),
-            }  # fmt: skip
+            }
             key = tuple(as_text(graded_row.get(name)) for name in _KEY)
             seen[key] += 1
             yield {**graded_row, "occurrence": seen[key]}
@@ -144,17 +172,23 @@ def _of_compiled(row: Row) -> Iterator[Row]:
     for key, of_model in presence.items():
         values = as_list(as_mapping(of_model).get("values"))
         if len(values) != len(rubrics):
-            raise RowError(f"{key} has {len(values)} values for {len(rubrics)} criteria, so they cannot be matched")
+            raise RowError(
+                f"{key} has {len(values)} values for {len(rubrics)} criteria, so they cannot be matched"
+            )
         seen: Counter[str] = Counter()
         for entry, verdict in zip(map(as_mapping, rubrics), values, strict=True):
             title = as_text(entry.get("title") or entry.get("criterion")) or ""
             seen[title] += 1
             yield {
-                "task": row.get("task_name") or row.get("task"), "model": key.removesuffix("_present"),
-                "criterion": title, "category": entry.get("category") or entry.get("axis"), "occurrence": seen[title],
-                "verdict": _decided(verdict), "judge": cell_label(row, "judge") or "people",
+                "task": row.get("task_name") or row.get("task"),
+                "model": key.removesuffix("_present"),
+                "criterion": title,
+                "category": entry.get("category") or entry.get("axis"),
+                "occurrence": seen[title],
+                "verdict": _decided(verdict),
+                "judge": cell_label(row, "judge") or "people",
                 "grading": row.get("grading"),
-            }  # fmt: skip
+            }
 
 
 def _decided(verdict: Any) -> Any:

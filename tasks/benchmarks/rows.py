@@ -19,9 +19,15 @@ from tasks.rules.text.json_text import read_json
 
 
 def criterion_from(
-    criterion_id: str, position: int, title: str | None, weight: Any, *, category: str | None = None,
-    severity: str | None = None, labels: Sequence[Label] = (),
-) -> Criterion:  # fmt: skip
+    criterion_id: str,
+    position: int,
+    title: str | None,
+    weight: Any,
+    *,
+    category: str | None = None,
+    severity: str | None = None,
+    labels: Sequence[Label] = (),
+) -> Criterion:
     """Return a criterion; `weight` is the value in the data, which may not be a number.
 
     A title of invisible characters is empty.
@@ -30,22 +36,40 @@ def criterion_from(
     if title is None or (title.strip() and shows_nothing(title)):
         title = ""
     return Criterion(
-        criterion_id, position, title, category, number,
+        criterion_id,
+        position,
+        title,
+        category,
+        number,
         weight_text=None if number is not None or weight is None else storable(str(weight)),
-        severity=severity, content_hash=criterion_hash(title), labels=tuple(labels),
-    )  # fmt: skip
+        severity=severity,
+        content_hash=criterion_hash(title),
+        labels=tuple(labels),
+    )
 
 
 def band_of(weight: Any, bands: Mapping[str, tuple[float, float]]) -> str | None:
     """Return the weight class of a weight; None if it is not a number or outside all classes."""
     number = as_number(weight)
-    return next((name for name, (low, high) in bands.items() if number is not None and low <= number <= high), None)
+    return next(
+        (
+            name
+            for name, (low, high) in bands.items()
+            if number is not None and low <= number <= high
+        ),
+        None,
+    )
 
 
 def task_from(
-    task_id: str | None, conversation: Sequence[Turn], criteria: Sequence[Criterion], *, field: str | None = None,
-    labels: Sequence[Label] = (), canary: str | None = None,
-) -> Task:  # fmt: skip
+    task_id: str | None,
+    conversation: Sequence[Turn],
+    criteria: Sequence[Criterion],
+    *,
+    field: str | None = None,
+    labels: Sequence[Label] = (),
+    canary: str | None = None,
+) -> Task:
     """Return a task; the number of its turns is counted.
 
     Raises:
@@ -55,14 +79,26 @@ def task_from(
         raise RowError("the row has no task id")
     messages = build_messages(conversation)
     turns = sum(role == "user" for role, _ in messages)
-    rubric = [(c.criterion_id, c.title, c.weight, c.weight_text, c.category, c.labels) for c in criteria]
+    rubric = [
+        (c.criterion_id, c.title, c.weight, c.weight_text, c.category, c.labels) for c in criteria
+    ]
     return Task(
-        task_id, field, topic=None, expert=None, turns=turns, turn_pattern=turn_pattern(conversation, turns),
-        decision_types=(), economic_pathways=(), conversation=tuple(conversation),
-        has_reference_texts=any(turn.reference_texts for turn in conversation), criteria=tuple(criteria),
-        canary=canary, conversation_id=conversation_id(messages),
-        content_hash=digest("task", messages, rubric, labels), labels=tuple(labels),
-    )  # fmt: skip
+        task_id,
+        field,
+        topic=None,
+        expert=None,
+        turns=turns,
+        turn_pattern=turn_pattern(conversation, turns),
+        decision_types=(),
+        economic_pathways=(),
+        conversation=tuple(conversation),
+        has_reference_texts=any(turn.reference_texts for turn in conversation),
+        criteria=tuple(criteria),
+        canary=canary,
+        conversation_id=conversation_id(messages),
+        content_hash=digest("task", messages, rubric, labels),
+        labels=tuple(labels),
+    )
 
 
 def as_list(value: Any) -> list[Any]:
@@ -159,7 +195,11 @@ def message_text(message: Mapping[str, Any], *, skip_unknown: bool = False) -> s
 
 def is_conversation(value: Any) -> bool:
     """Return whether a value is a list of messages, each with a role."""
-    return isinstance(value, list) and bool(value) and all("role" in as_mapping(message) for message in value)
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all("role" in as_mapping(message) for message in value)
+    )
 
 
 def response_text(row: Mapping[str, Any], name: str) -> str | None:
@@ -201,7 +241,9 @@ def as_number(value: Any) -> float | None:
 def as_whole_number(value: Any) -> int | None:
     """Return a whole number (2 or 2.0) below 2^53, up to which floats are exact; None for anything else."""
     number = as_number(value)
-    return int(number) if number is not None and number.is_integer() and abs(number) < 2**53 else None
+    return (
+        int(number) if number is not None and number.is_integer() and abs(number) < 2**53 else None
+    )
 
 
 def split_labels(text: str | None, vocabulary: Collection[str]) -> tuple[str, ...]:

@@ -65,9 +65,13 @@ def file_at(path: Path, name: str) -> File:
 
 
 def write_bundle(
-    location: Folder | Store, kind: Kind, files: Mapping[File, Path | None], meta: Mapping[str, Any], *,
+    location: Folder | Store,
+    kind: Kind,
+    files: Mapping[File, Path | None],
+    meta: Mapping[str, Any],
+    *,
     name: str | None = None,
-) -> Bundle:  # fmt: skip
+) -> Bundle:
     """Put files in a location, and then the manifest, which makes them a bundle.
 
     Args:
@@ -78,9 +82,16 @@ def write_bundle(
         name: the name of the manifest, if it is not the usual one of the kind.
     """
     location.put({file.name: path for file, path in files.items() if path is not None})
-    document = {"format": f"prbench-{kind}", "version": VERSION, **meta, "files": [asdict(file) for file in files]}
+    document = {
+        "format": f"prbench-{kind}",
+        "version": VERSION,
+        **meta,
+        "files": [asdict(file) for file in files],
+    }
     sealed = {**document, "sha256": hash_of_document(document)}
-    location.write(name or manifest_of(kind), json.dumps(sealed, indent=1, ensure_ascii=False).encode())
+    location.write(
+        name or manifest_of(kind), json.dumps(sealed, indent=1, ensure_ascii=False).encode()
+    )
     return Bundle(kind, tuple(files), dict(meta))
 
 
@@ -107,7 +118,9 @@ def parse_manifest(text: bytes, path: str, *kinds: Kind) -> Bundle:
     try:
         return _parsed(read_json(text), path, kinds)
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
-        raise Damaged(f"{path}: cannot be read ({type(error).__name__}: {error}); use another copy") from error
+        raise Damaged(
+            f"{path}: cannot be read ({type(error).__name__}: {error}); use another copy"
+        ) from error
 
 
 def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
@@ -117,17 +130,25 @@ def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
         raise Damaged(f"{path}: is not a {' or '.join(formats)}; check the path")
     version, stated = document.get("version"), document.pop("sha256", None)
     if checked(int, version, path) > VERSION:
-        raise Damaged(f"{path}: is of version {version}, which this version of prbench does not know; use a newer one")
+        raise Damaged(
+            f"{path}: is of version {version}, which this version of prbench does not know; use a newer one"
+        )
     if (stated is not None or version == VERSION) and stated != hash_of_document(document):
-        raise Damaged(f"{path}: was changed: it does not have the hash that it states; use another copy")
+        raise Damaged(
+            f"{path}: was changed: it does not have the hash that it states; use another copy"
+        )
     if version != VERSION and kind != "backup":
-        raise Damaged(f"{path}: is of version {version}; write the {kind} again with this version of prbench")
+        raise Damaged(
+            f"{path}: is of version {version}; write the {kind} again with this version of prbench"
+        )
     files = document.get("files")
     if version == 1:  # a backup of 0.1.0
         files = [{**file, "name": file["stored_as"]} for file in files]
     files = checked(tuple[File, ...], files, path)
     if outside := [file.name for file in files if not is_inside(file.name)]:
-        raise Damaged(f"{path}: names {outside[0]!r}, which is not a file of the {kind}; use another copy")
+        raise Damaged(
+            f"{path}: names {outside[0]!r}, which is not a file of the {kind}; use another copy"
+        )
     meta = {name: value for name, value in document.items() if name not in _NO_META}
     return Bundle(kind, files, meta)
 
@@ -142,7 +163,9 @@ def checked(kind: type[Checked], value: Any, path: str) -> Checked:
         return TypeAdapter(kind).validate_python(value, strict=kind is int)
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"]))
-        raise Damaged(f"{path}: cannot be read ({where}: {error.errors()[0]['msg']}); use another copy") from error
+        raise Damaged(
+            f"{path}: cannot be read ({where}: {error.errors()[0]['msg']}); use another copy"
+        ) from error
 
 
 def is_inside(name: str) -> bool:
@@ -175,7 +198,11 @@ def verify_bundle(location: Folder | Store, bundle: Bundle) -> None:
         NotInside: one is a link that leads out of its folder.
     """
     _refuse(location, bundle, missing_from(location, bundle.files))
-    _refuse(location, bundle, [file.name for file in bundle.files if location.hash_of(file.name) != file.sha256])
+    _refuse(
+        location,
+        bundle,
+        [file.name for file in bundle.files if location.hash_of(file.name) != file.sha256],
+    )
 
 
 def fetch_bundle(location: Folder | Store, bundle: Bundle, paths: Mapping[str, Path]) -> None:
@@ -187,7 +214,11 @@ def fetch_bundle(location: Folder | Store, bundle: Bundle, paths: Mapping[str, P
     """
     _refuse(location, bundle, missing_from(location, bundle.files))
     location.get(paths)
-    _refuse(location, bundle, [file.name for file in bundle.files if hash_of(paths[file.name]) != file.sha256])
+    _refuse(
+        location,
+        bundle,
+        [file.name for file in bundle.files if hash_of(paths[file.name]) != file.sha256],
+    )
 
 
 @contextmanager
@@ -203,14 +234,20 @@ def verified(location: Folder | Store, bundle: Bundle) -> Iterator[Path]:
         yield location.path
         return
     with TemporaryDirectory(prefix="prbench-") as temporary:
-        fetch_bundle(location, bundle, {file.name: Path(temporary, file.name) for file in bundle.files})
+        fetch_bundle(
+            location, bundle, {file.name: Path(temporary, file.name) for file in bundle.files}
+        )
         yield Path(temporary)
 
 
 def _refuse(location: Folder | Store, bundle: Bundle, names: list[str]) -> None:
     if names:
-        advice = "use another copy" + (", or `prbench backup --verify`" if bundle.kind == "backup" else "")
-        raise Damaged(f"{location}: {some(names)}: missing, or changed since it was written; {advice}")
+        advice = "use another copy" + (
+            ", or `prbench backup --verify`" if bundle.kind == "backup" else ""
+        )
+        raise Damaged(
+            f"{location}: {some(names)}: missing, or changed since it was written; {advice}"
+        )
 
 
 POINTER, FOLDER = "current.json", "publications"
@@ -239,7 +276,9 @@ def read_pointer(location: Folder | Store) -> Pointer | None:
     pointer = checked(Pointer, parse_manifest(text, path, "publication").meta, path)
     folder, _, name = pointer.publication.partition("/")
     if folder != FOLDER or not PUBLICATION.fullmatch(name):
-        raise Damaged(f"{path}: names {pointer.publication!r}, which is not a publication; publish to another target")
+        raise Damaged(
+            f"{path}: names {pointer.publication!r}, which is not a publication; publish to another target"
+        )
     return pointer
 
 

@@ -31,10 +31,14 @@ def in_one_line(address: str) -> Iterator[None]:
         raise
     except ImportError as error:
         how = f"{error} (s3://: {install_extra('s3')})"
-        raise UsageError(f"{address}: the library for this store is not installed; {how}") from error
+        raise UsageError(
+            f"{address}: the library for this store is not installed; {how}"
+        ) from error
     except Exception as error:  # every library has its own errors
         what = safe(" ".join(str(error).split())) or "no reason given"
-        raise PipelineError(f"{address}: {type(error).__name__}: {what}; check address, network and keys") from error
+        raise PipelineError(
+            f"{address}: {type(error).__name__}: {what}; check address, network and keys"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -127,8 +131,12 @@ class Folder:
     def files(self) -> dict[str, int]:
         """Return the names of all files, and their sizes in bytes."""
         sizes = {}
-        for path in (Path(folder, name) for folder, _, names in os.walk(self.path) for name in names):
-            with suppress(FileNotFoundError):  # another writer renamed or removed the file after it was listed
+        for path in (
+            Path(folder, name) for folder, _, names in os.walk(self.path) for name in names
+        ):
+            with suppress(
+                FileNotFoundError
+            ):  # another writer renamed or removed the file after it was listed
                 sizes[path.relative_to(self.path).as_posix()] = path.stat().st_size
         return sizes
 
@@ -218,21 +226,31 @@ def open_location(given: str) -> Path | Store:
     if not mark:
         scheme, colon, rest = given.partition(":")
         if colon and scheme.lower() in fsspec.available_protocols():
-            raise UsageError(f"{given}: an address has two slashes: {scheme}://{rest.lstrip('/')}; a folder, ./{given}")
+            raise UsageError(
+                f"{given}: an address has two slashes: {scheme}://{rest.lstrip('/')}; a folder, ./{given}"
+            )
         return Path(given)
     scheme = scheme.lower()
     # A password (`key:secret@bucket`) or a possible signature (`?sig=...`).
     if re.match(r"[^@]*:[^@]*@|.*\?", rest) and scheme not in _LOCAL:
         where = "environment, profile or role"
-        raise UsageError(f"{scheme}://...: an address must hold no keys and no parameters; keys come from {where}")
+        raise UsageError(
+            f"{scheme}://...: an address must hold no keys and no parameters; keys come from {where}"
+        )
     if scheme in _LOCAL:
         return Path(fsspec.filesystem(scheme)._strip_protocol(given))
     if scheme not in fsspec.available_protocols():
-        raise UsageError(f"{given}: {scheme}:// is not known; name a folder, or an address such as s3://bucket/prefix")
+        raise UsageError(
+            f"{given}: {scheme}:// is not known; name a folder, or an address such as s3://bucket/prefix"
+        )
     with in_one_line(given):
         filesystem, root = fsspec.url_to_fs(given)
     if {*root} & {*"*[]"}:  # fsspec interprets these as patterns of names when it removes files
-        raise UsageError(f"{given}: *, [ and ] have a meaning in addresses; name a prefix without them")
+        raise UsageError(
+            f"{given}: *, [ and ] have a meaning in addresses; name a prefix without them"
+        )
     if not root.strip("/"):
-        raise UsageError(f"{given}: has no bucket or folder; name one, such as {scheme}://bucket/prefix")
+        raise UsageError(
+            f"{given}: has no bucket or folder; name one, such as {scheme}://bucket/prefix"
+        )
     return Store(given.rstrip("/"), filesystem, root.rstrip("/"))

@@ -13,7 +13,16 @@ import numpy as np
 import polars as pl
 
 import sql
-from tasks.rules.cascades.evaluation import MEASURES, Bound, Costs, Evaluation, evaluate, for_choosing, front, picked
+from tasks.rules.cascades.evaluation import (
+    MEASURES,
+    Bound,
+    Costs,
+    Evaluation,
+    evaluate,
+    for_choosing,
+    front,
+    picked,
+)
 from tasks.rules.cascades.rules import Facts, PairedVerdicts, candidates
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
@@ -43,7 +52,9 @@ class StoredPair:
     notes: tuple[str, ...]
 
 
-def stored_pair(reader: Reader, parameters: Mapping[str, Any], configured: Collection[str] = ()) -> StoredPair:
+def stored_pair(
+    reader: Reader, parameters: Mapping[str, Any], configured: Collection[str] = ()
+) -> StoredPair:
     """Return the stored verdicts of `cheap` and `strong` in a data-set revision.
 
     Args:
@@ -55,13 +66,17 @@ def stored_pair(reader: Reader, parameters: Mapping[str, Any], configured: Colle
         UsageError: one of the judges has no verdicts, or they grade in different ways.
     """
     judged = reader.rows(sql.read("queries/cascade/judge_configs"), parameters)
-    cheap, strong = (_configs_of(judged, parameters[name], configured) for name in ("cheap", "strong"))
+    cheap, strong = (
+        _configs_of(judged, parameters[name], configured) for name in ("cheap", "strong")
+    )
     if cheap[0]["grading"] != strong[0]["grading"]:
         each = f"{parameters['cheap']} is {cheap[0]['grading']}, {parameters['strong']} {strong[0]['grading']}"
         raise UsageError(f"the judges grade in different ways: {each}; a cascade needs one grading")
     first, second, *_ = [*(row["judging_id"] for row in cheap), None]
     given = {"first": first, "second": second, "strong_first": strong[0]["judging_id"]}
-    verdicts = pl.DataFrame(reader.arrow(sql.read("queries/cascade/verdicts"), {**parameters, **given}))
+    verdicts = pl.DataFrame(
+        reader.arrow(sql.read("queries/cascade/verdicts"), {**parameters, **given})
+    )
     notes = [
         f"{label} has verdicts under several configurations or templates; those of the one with most verdicts count"
         for label, rows in ((parameters["cheap"], cheap), (parameters["strong"], strong))
@@ -69,7 +84,9 @@ def stored_pair(reader: Reader, parameters: Mapping[str, Any], configured: Colle
     ]
     costs = Costs(_mean_usd(cheap), _mean_usd(strong))
     # If only one cost is known, rules with one judge cannot be compared with rules with both.
-    return _pair(verdicts, costs if None not in vars(costs).values() else Costs(None, None), tuple(notes))
+    return _pair(
+        verdicts, costs if None not in vars(costs).values() else Costs(None, None), tuple(notes)
+    )
 
 
 def _configs_of(judged: Sequence[Row], label: str, configured: Collection[str]) -> list[Row]:
@@ -80,7 +97,9 @@ def _configs_of(judged: Sequence[Row], label: str, configured: Collection[str]) 
     own = [row for row in judged if row["judge"] == label]
     if not own:
         hint = did_you_mean(label, {row["judge"] for row in judged})
-        raise UsageError(f"{label}: no verdicts of such a judge are stored{hint}; `prbench judges` shows all graders")
+        raise UsageError(
+            f"{label}: no verdicts of such a judge are stored{hint}; `prbench judges` shows all graders"
+        )
     keys = itemgetter("judge_config_hash", "template_hash", "grading")
     sizes = Counter[tuple[str, ...]]()
     for row in own:
@@ -101,15 +120,24 @@ def _pair(verdicts: pl.DataFrame, costs: Costs, notes: tuple[str, ...]) -> Store
     has_repetitions = n_second >= 0.5 * max(1, len(kept))
     is_binary = kept["strong_value"].is_in([0.0, 1.0]).all()
     facts = Facts(
-        kept.select("first_value", "second_value").to_numpy(), kept["weight"].to_numpy(),
-        kept["category"].to_numpy().astype(str), kept["confidence"].to_numpy(),
+        kept.select("first_value", "second_value").to_numpy(),
+        kept["weight"].to_numpy(),
+        kept["category"].to_numpy().astype(str),
+        kept["confidence"].to_numpy(),
         kept["probability"].to_numpy() if is_binary else np.full(len(kept), np.nan),
-        kept["severity"].to_numpy().astype(str), kept["kinds"].list.join(" ").to_numpy().astype(str),
-    )  # fmt: skip
+        kept["severity"].to_numpy().astype(str),
+        kept["kinds"].list.join(" ").to_numpy().astype(str),
+    )
     return StoredPair(
-        _paired(kept, facts), costs, has_repetitions, kept["first_value"].null_count(), len(verdicts) - len(kept),
-        len(kept) - n_second if has_repetitions else 0, kept["confidence"].null_count() < len(kept), notes,
-    )  # fmt: skip
+        _paired(kept, facts),
+        costs,
+        has_repetitions,
+        kept["first_value"].null_count(),
+        len(verdicts) - len(kept),
+        len(kept) - n_second if has_repetitions else 0,
+        kept["confidence"].null_count() < len(kept),
+        notes,
+    )
 
 
 def _paired(kept: pl.DataFrame, facts: Facts) -> PairedVerdicts:
@@ -123,12 +151,20 @@ def _paired(kept: pl.DataFrame, facts: Facts) -> PairedVerdicts:
     models = sorted(set(runs))
     n_vintages = Counter(model for model, _ in models)
     return PairedVerdicts(
-        facts, kept["strong_value"].to_numpy(), task, response, tuple(tasks.tolist()), task[response_at],
+        facts,
+        kept["strong_value"].to_numpy(),
+        task,
+        response,
+        tuple(tasks.tolist()),
+        task[response_at],
         np.array([models.index(run) for run in runs], dtype=np.int64),
-        tuple(model if n_vintages[model] == 1 else f"{model} ({vintage})" for model, vintage in models),
-        first["offset_points"].to_numpy(), np.where(is_whole, first["denominator"].to_numpy(), np.nan),
+        tuple(
+            model if n_vintages[model] == 1 else f"{model} ({vintage})" for model, vintage in models
+        ),
+        first["offset_points"].to_numpy(),
+        np.where(is_whole, first["denominator"].to_numpy(), np.nan),
         kept["has_second"].to_numpy(),
-    )  # fmt: skip
+    )
 
 
 FEWEST_TASKS = 4
@@ -146,9 +182,12 @@ class CascadeResult:
 
 
 def evaluated(
-    reader: Reader, parameters: Mapping[str, Any], bound: Bound | None, resamples: int = 10_000,
+    reader: Reader,
+    parameters: Mapping[str, Any],
+    bound: Bound | None,
+    resamples: int = 10_000,
     configured: Collection[str] = (),
-) -> CascadeResult:  # fmt: skip
+) -> CascadeResult:
     """Evaluate the rules for two judges (arguments as in `stored_pair`), and pick the cheapest within a bound.
 
     Rules are made and chosen on one half of the tasks and measured on the other.
@@ -164,11 +203,15 @@ def evaluated(
             f"{both} have both judged criteria of {len(paired.tasks)} tasks; "
             f"to evaluate a cascade, {FEWEST_TASKS} tasks or more are needed"
         )
-    tried = candidates(paired.of_tasks(for_choosing(paired.tasks)), has_repetitions=stored.has_repetitions)
+    tried = candidates(
+        paired.of_tasks(for_choosing(paired.tasks)), has_repetitions=stored.has_repetitions
+    )
     evaluations = evaluate(paired, tried, stored.costs, resamples)
     ordered = sorted(evaluations, key=lambda each: each.expense)
     measure = "agreement" if bound is None else bound.measure
-    return CascadeResult(stored, ordered, front(evaluations, measure), picked(evaluations, bound) if bound else None)
+    return CascadeResult(
+        stored, ordered, front(evaluations, measure), picked(evaluations, bound) if bound else None
+    )
 
 
 def bound_of(text: str) -> Bound:
@@ -197,25 +240,36 @@ def store(root: Path, rows: Sequence[Row]) -> None:
         last = f"select arg_max(evaluation_id, created_at) from {TABLE} where {_SAME_PAIR}"
         if reader.value(last, {name: rows[0][name] for name in _KEY}) == rows[0]["evaluation_id"]:
             return
-    warehouse.write(TABLE, [{name: row[name] for name in TABLES[TABLE].columns if name in row} for row in rows])
+    warehouse.write(
+        TABLE, [{name: row[name] for name in TABLES[TABLE].columns if name in row} for row in rows]
+    )
     warehouse.publish()
 
 
 def rows_of(parameters: Mapping[str, Any], result: CascadeResult) -> list[dict[str, Any]]:
     """Return the rows of an evaluation, cheapest rule first."""
     common = {
-        "benchmark": parameters["benchmark"], "dataset_revision": parameters["dataset_revision"],
-        "cheap_judge": parameters["cheap"], "strong_judge": parameters["strong"],
+        "benchmark": parameters["benchmark"],
+        "dataset_revision": parameters["dataset_revision"],
+        "cheap_judge": parameters["cheap"],
+        "strong_judge": parameters["strong"],
         "evaluated_splits": sorted(parameters["splits"]),
-    }  # fmt: skip
+    }
     rows = [
-        {**common, "position": position, "is_picked": each is result.picked, "is_on_front": each in result.front,
-         "rule": each.candidate.name, **figures_of(each.held_out)}
+        {
+            **common,
+            "position": position,
+            "is_picked": each is result.picked,
+            "is_on_front": each in result.front,
+            "rule": each.candidate.name,
+            **figures_of(each.held_out),
+        }
         for position, each in enumerate(result.evaluations)
-    ]  # fmt: skip
+    ]
     # Rounded, because the last digits depend on the machine.
     rounded = [
-        {name: round(each, 9) if isinstance(each, float) else each for name, each in row.items()} for row in rows
+        {name: round(each, 9) if isinstance(each, float) else each for name, each in row.items()}
+        for row in rows
     ]
     record = {"evaluation_id": digest("cascade", rounded), "created_at": datetime.now(UTC)}
     return [row | record for row in rows]

@@ -18,7 +18,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import sql
-from tasks.bundles.bundle import MANIFEST, Bundle, Damaged, file_at, read_bundle, verify_bundle, write_bundle
+from tasks.bundles.bundle import (
+    MANIFEST,
+    Bundle,
+    Damaged,
+    file_at,
+    read_bundle,
+    verify_bundle,
+    write_bundle,
+)
 from tasks.bundles.stores import Folder
 from tasks.config.job import Job
 from tasks.dataset.foreign_files import ZIP_ERRORS, member_chunks, refuse_bomb
@@ -52,25 +60,25 @@ def _time(column: str) -> str:
 
 _COLUMNS = {
     "tasks": "task_id, field, topic, expert, turns, has_reference_texts, n_criteria, is_admitted, conversation_id, "
-             "content_hash",
+    "content_hash",
     "labelled_tasks": "task_id, kind, label, source",
     "split_members": "split, task_id, position",
     "criteria": "task_id, position, criterion_id, category, weight, severity, content_hash",
     "criterion_labels": "task_id, criterion_id, kind, label",
     "criterion_variants": "task_id, rubric, criterion_id, original_id, original_hash, content_hash, status",
     "responses": "response_id, task_id, conversation_id, model, model_config_hash, trial, vintage, source, status, "
-                 f"sha256(text) as text_sha256, chars_alnum, completion_tokens, cost_usd, {_time('created_at')}",
+    f"sha256(text) as text_sha256, chars_alnum, completion_tokens, cost_usd, {_time('created_at')}",
     "verdicts": "task_id, criterion_id, criterion_hash, response_id, verdict_id, judge, judge_config_hash, "
-                "template_hash, grading, judge_trial, source, may_hide_failures, status, value, probability, "
-                "confidence, n_in_call, piece_hash, cost_usd",
+    "template_hash, grading, judge_trial, source, may_hide_failures, status, value, probability, "
+    "confidence, n_in_call, piece_hash, cost_usd",
     "hard_subset": f"selection_id, field, task_id, rank, mean_score, n_models, {_time('selected_at')}",
     "score_definitions": "* exclude (benchmark)",
     "severities": "* exclude (benchmark)",
     "stopping_scores": "split, judge, judge_config_hash, template_hash, grading, judge_trial, vintage, model, "
-                       "model_config_hash, score_name, n_tasks, n_tasks_evaluated, n_tasks_skipped, sequence_low, "
-                       "sequence_high, unbiased_mean_score",
+    "model_config_hash, score_name, n_tasks, n_tasks_evaluated, n_tasks_skipped, sequence_low, "
+    "sequence_high, unbiased_mean_score",
     "coverage_rules": f"model, model_config_hash, vintage, wanted_trials, min_coverage, {_time('created_at')}",
-}  # fmt: skip
+}
 """The tables from which figures are computed, with their certified columns, none of which is a text."""
 ROWS = tuple(_COLUMNS)
 COVERAGE_RULES = "coverage_rules"
@@ -103,7 +111,9 @@ def rows_of(path: Path) -> Iterator[Any]:
         yield from map(json.loads, file)
 
 
-def write_rows(reader: Reader, names: Sequence[str], folder: Path, key: Mapping[str, str]) -> dict[str, int]:
+def write_rows(
+    reader: Reader, names: Sequence[str], folder: Path, key: Mapping[str, str]
+) -> dict[str, int]:
     """Write the rows of a data set in some tables as members into a folder; return the number of rows by table."""
     n_rows = {}
     for name in names:
@@ -119,9 +129,13 @@ def condition_of(name: str) -> str:
     has_revision = name not in TABLES or "dataset_revision" in TABLES[name].columns
     condition = _OF_DATA_SET if has_revision else "benchmark = $benchmark"
     if name == "hard_subset":
-        latest = f"select (field, selection_id) from intermediate.latest_selections where {_OF_DATA_SET}"
+        latest = (
+            f"select (field, selection_id) from intermediate.latest_selections where {_OF_DATA_SET}"
+        )
         condition += f" and (field, selection_id) in ({latest})"
-    elif name == "verdicts":  # without those that were replaced because another criterion of their call changed
+    elif (
+        name == "verdicts"
+    ):  # without those that were replaced because another criterion of their call changed
         condition += " and (piece_hash is null or verdict_id in (select verdict_id from intermediate.graded_verdicts))"
     return condition
 
@@ -161,9 +175,13 @@ def certify(job: Job, file: Path) -> dict[str, Any]:
         with Warehouse(job.warehouse).reader(folder / "spill") as reader:
             key = job.key
             if not reader.select("leaderboard", "1", **key):
-                raise PipelineError(f"no model has a verdict on {' '.join(key.values())} yet; run `prbench judge`")
+                raise PipelineError(
+                    f"no model has a verdict on {' '.join(key.values())} yet; run `prbench judge`"
+                )
             if SCORE.stale(reader):
-                raise PipelineError("figures lack the interval of their present values; run `prbench aggregate` first")
+                raise PipelineError(
+                    "figures lack the interval of their present values; run `prbench aggregate` first"
+                )
             if file.exists():
                 raise UsageError(f"{file}: exists already; name a new file")
             if not file.parent.is_dir():
@@ -172,21 +190,33 @@ def certify(job: Job, file: Path) -> dict[str, Any]:
             _write(file, folder, n_rows, _about(reader, job, key))
     with zipfile.ZipFile(file) as archive:
         digest = archive.comment.decode()
-    return {"file": str(file), "n_bytes": file.stat().st_size, "digest": digest, **key, "n_rows": n_rows}
+    return {
+        "file": str(file),
+        "n_bytes": file.stat().st_size,
+        "digest": digest,
+        **key,
+        "n_rows": n_rows,
+    }
 
 
 def _about(reader: Reader, job: Job, key: Mapping[str, str]) -> dict[str, Any]:
     """Return the other entries of the manifest, which do not depend on the time of writing."""
-    times = " union all ".join(f"select created_at from {name} where {_OF_DATA_SET}" for name in _TABLES_OF_RUNS)
+    times = " union all ".join(
+        f"select created_at from {name} where {_OF_DATA_SET}" for name in _TABLES_OF_RUNS
+    )
     latest = f"select max(created_at) as created_at from ({times})"
     return {
-        **key, "rows_until": reader.value(f"select {_time('created_at')} from ({latest}) as latest", key),
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
+        **key,
+        "rows_until": reader.value(f"select {_time('created_at')} from ({latest}) as latest", key),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in _LIBRARIES},
+        },
         # In the form that runs store, without secrets.
         "configuration": job.settings.model_dump(mode="json"),
         "intervals": INTERVALS,
         CALLS: reader.value(CALLS_QUERY.format(condition=condition_of("verdicts")), key),
-    }  # fmt: skip
+    }
 
 
 def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, Any]) -> None:
@@ -198,7 +228,11 @@ def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, An
     files = {file_at(folder / name, name): folder / name for name in names}
     write_bundle(Folder(folder), "certificate", files, {**about, "n_rows": n_rows})
     with disk_errors(file):
-        write_file(file.parent, lambda path: _write_archive(path, folder, [MANIFEST, *names]), lambda _: file.name)
+        write_file(
+            file.parent,
+            lambda path: _write_archive(path, folder, [MANIFEST, *names]),
+            lambda _: file.name,
+        )
 
 
 def _write_archive(path: Path, folder: Path, members: Iterable[str]) -> None:
@@ -230,13 +264,17 @@ def unpack(path: Path, folder: Path) -> None:
             for info in archive.infolist():
                 target = folder / info.filename
                 if not _NAME.fullmatch(info.filename) or target.exists():
-                    raise ValueError(f"{info.filename!r} is not the name of a member, or is the name of two")
+                    raise ValueError(
+                        f"{info.filename!r} is not the name of a member, or is the name of two"
+                    )
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with target.open("wb") as file:
                     file.writelines(member_chunks(archive, info))
     except ZIP_ERRORS as error:
         reason = str(error) or type(error).__name__
-        raise Damaged(f"{path}: cannot be read as a certificate ({reason}); get it again") from error
+        raise Damaged(
+            f"{path}: cannot be read as a certificate ({reason}); get it again"
+        ) from error
 
 
 def _refuse_other_bytes(path: Path, archive: zipfile.ZipFile) -> None:

@@ -36,9 +36,10 @@ Key = Mapping[str, str]
 """Benchmark and revision of a data set."""
 _SEVERAL = {CONVERSATION: "conversations", CRITERION: "criteria", RESPONSE: "responses"}
 _NAMED = {
-    CONVERSATION: "conversation of task {}", CRITERION: "criterion {1} of task {0}",
+    CONVERSATION: "conversation of task {}",
+    CRITERION: "criterion {1} of task {0}",
     RESPONSE: "response of {1} to task {0} (trial {2}, vintage {3})",
-}  # fmt: skip
+}
 
 
 class Texts(NamedTuple):
@@ -61,13 +62,18 @@ class Texts(NamedTuple):
     @property
     def lines(self) -> list[str]:
         """The result in words."""
-        counts = ", ".join(f"{n} of {self.n_certified[kind]} {_SEVERAL[kind]}" for kind, n in self.n_checked.items())
+        counts = ", ".join(
+            f"{n} of {self.n_certified[kind]} {_SEVERAL[kind]}"
+            for kind, n in self.n_checked.items()
+        )
         outcome = f"{len(self.differing)} differ" if self.differing else "all match"
         lines = [f"texts: {counts or 'nothing'} checked; {outcome}"]
         if self.missing:
             lines.append(f"not given: {some(self.missing)}")
         if self.n_others:
-            lines.append(f"{self.n_others} given texts are of tasks or models that are not certified")
+            lines.append(
+                f"{self.n_others} given texts are of tasks or models that are not certified"
+            )
         return lines
 
 
@@ -91,17 +97,23 @@ class Ids(NamedTuple):
         outcome = f"{len(self.differing)} differ" if self.differing else "all equal"
         lines = [f"ids: of {counts} recomputed; {outcome}"]
         if self.n_unchecked:
-            lines.append(f"ids: of {self.n_unchecked} verdicts not recomputed: that needs their responses (--texts)")
+            lines.append(
+                f"ids: of {self.n_unchecked} verdicts not recomputed: that needs their responses (--texts)"
+            )
         return lines
 
 
 def check_texts(folder: Path, key: Key, texts: Iterable[Path]) -> tuple[Texts, dict[str, str]]:
     """Compare texts with the hashes of an unpacked certificate; also return those responses that match, by hash."""
-    certified: dict[Of, set[Any]] = defaultdict(set)  # a label of imported responses may stand for several models
+    certified: dict[Of, set[Any]] = defaultdict(
+        set
+    )  # a label of imported responses may stand for several models
     for row in rows_of(folder / member_of("tasks")):
         certified[CONVERSATION, row["task_id"]].add(row["conversation_id"])
     for row in rows_of(folder / member_of("criteria")):
-        value = tuple(row[name] for name in ("criterion_id", "content_hash", "category", "weight", "severity"))
+        value = tuple(
+            row[name] for name in ("criterion_id", "content_hash", "category", "weight", "severity")
+        )
         certified[CRITERION, row["task_id"], row["position"]].add(value)
     for row in rows_of(folder / member_of("responses")):
         certified[RESPONSE, *(row[name] for name in OF_RESPONSE)].add(row["text_sha256"])
@@ -119,7 +131,9 @@ def check_texts(folder: Path, key: Key, texts: Iterable[Path]) -> tuple[Texts, d
             by_hash[given.value] = given.text
     n_checked = Counter(kind for kind, *_ in checked)
     missing = [_named(of) for of in certified if of[0] in n_checked and of not in checked]
-    n_certified = {kind: n for kind, n in Counter(kind for kind, *_ in certified).items() if kind in n_checked}
+    n_certified = {
+        kind: n for kind, n in Counter(kind for kind, *_ in certified).items() if kind in n_checked
+    }
     return Texts(dict(n_checked), n_certified, list(differing), missing, n_others), by_hash
 
 
@@ -132,7 +146,9 @@ def check_ids(folder: Path, key: Key, texts: Mapping[str, str]) -> Ids:
         of_data = key["benchmark"], key["dataset_revision"]
         if row["response_id"] != response_id(*of_data, *(row[name] for name in _RESPONSE)):
             named = _named((RESPONSE, *(row[name] for name in OF_RESPONSE)))
-            differing.append(f"{named} does not have the id of its task, conversation, model, trial and vintage")
+            differing.append(
+                f"{named} does not have the id of its task, conversation, model, trial and vintage"
+            )
     n_checked, n_unchecked = 0, 0
     pieces = _pieces(folder) if texts else {}
     for row in rows_of(folder / member_of("verdicts")):
@@ -154,14 +170,20 @@ def check_ids(folder: Path, key: Key, texts: Mapping[str, str]) -> Ids:
         )
         if row["verdict_id"] != identity:
             named = f"verdict of {row['judge']} on criterion {row['criterion_id']} of task {row['task_id']}"
-            differing.append(f"{named} does not have the id of its response, criterion, judge, template and grading")
+            differing.append(
+                f"{named} does not have the id of its response, criterion, judge, template and grading"
+            )
     return Ids({"responses": len(hashes), "verdicts": n_checked}, n_unchecked, differing)
 
 
 def _pieces(folder: Path) -> dict[tuple[str, str | None], tuple[str, ...]]:
     """Return task and `piece_hash` -> the hashes of criteria in one call: any that follow each other in a rubric."""
     wanted = {row.get("piece_hash") for row in rows_of(folder / member_of("verdicts"))} - {None}
-    originals = sorted(rows_of(folder / member_of("criteria")), key=itemgetter("position")) if wanted else []
+    originals = (
+        sorted(rows_of(folder / member_of("criteria")), key=itemgetter("position"))
+        if wanted
+        else []
+    )
     hashes: dict[tuple[str, str], list[str]] = defaultdict(list)
     rubrics: dict[Of, list[tuple[str, str]]] = defaultdict(list)
     for row in rows_of(folder / member_of("criterion_variants")) if wanted else ():
@@ -227,7 +249,13 @@ def _of_data_set(path: Path, benchmark: Benchmark) -> Iterator[Given]:
             where = f"{source.files[split]}: row {number}"
             yield Given((CONVERSATION, task.task_id), task.conversation_id, where)
             for each in task.criteria:
-                value = (each.criterion_id, each.content_hash, each.category, each.weight, each.severity)
+                value = (
+                    each.criterion_id,
+                    each.content_hash,
+                    each.category,
+                    each.weight,
+                    each.severity,
+                )
                 yield Given((CRITERION, task.task_id, each.position), value, where)
 
 
@@ -237,16 +265,21 @@ def _of_responses(path: Path, benchmark: Benchmark) -> Iterator[Given]:
             lacking = f"has neither `response` nor all columns of {benchmark.name}"
             raise UsageError(f"{where}: {lacking}; name a file with responses or a data set")
         of = (
-            RESPONSE, required_text(where, row, "task"), required_text(where, row, "model"),
-            number_of(where, row, "trial"), text_in(row, "vintage") or BASE_VINTAGE,
-        )  # fmt: skip
+            RESPONSE,
+            required_text(where, row, "task"),
+            required_text(where, row, "model"),
+            number_of(where, row, "trial"),
+            text_in(row, "vintage") or BASE_VINTAGE,
+        )
         text = row["response"]
         yield Given(of, _hash(text), where, text)
 
 
 def _hash(text: str | None) -> str | None:
     """Return a response's hash; None for a response without visible text, which is a failure and has no text."""
-    return None if text is None or shows_nothing(text) else hashlib.sha256(text.encode()).hexdigest()
+    return (
+        None if text is None or shows_nothing(text) else hashlib.sha256(text.encode()).hexdigest()
+    )
 
 
 def _of_tables(where: str, tables: Mapping[str, Iterable[Row]]) -> Iterator[Given]:
@@ -255,7 +288,15 @@ def _of_tables(where: str, tables: Mapping[str, Iterable[Row]]) -> Iterator[Give
     for task_id, conversation in conversations_of_turns(turns).items():
         yield Given((CONVERSATION, task_id), conversation.conversation_id, where)
     for row in tables["criteria"]:
-        value = (row["criterion_id"], criterion_hash(row["title"]), row["category"], row["weight"], row["severity"])
+        value = (
+            row["criterion_id"],
+            criterion_hash(row["title"]),
+            row["category"],
+            row["weight"],
+            row["severity"],
+        )
         yield Given((CRITERION, row["task_id"], row["position"]), value, where)
     for row in tables["responses"]:
-        yield Given((RESPONSE, *(row[name] for name in OF_RESPONSE)), _hash(row["text"]), where, row["text"])
+        yield Given(
+            (RESPONSE, *(row[name] for name in OF_RESPONSE)), _hash(row["text"]), where, row["text"]
+        )

@@ -21,11 +21,28 @@ from warehouse.build import compute, load_rows
 from warehouse.files import verified_digest
 
 KEY = (
-    "split", "is_own_hard", "breakdown", "label", "judge", "judge_config_hash", "template_hash", "grading",
-    "judge_trial", "vintage", "model", "model_config_hash", "score_name",
-)  # fmt: skip
+    "split",
+    "is_own_hard",
+    "breakdown",
+    "label",
+    "judge",
+    "judge_config_hash",
+    "template_hash",
+    "grading",
+    "judge_trial",
+    "vintage",
+    "model",
+    "model_config_hash",
+    "score_name",
+)
 """The columns that identify a row of a leaderboard."""
-_OF_LATEST = ("is_latest", "latest_rank", "latest_rank_low", "latest_rank_high", "n_tasks_latest_ranked")
+_OF_LATEST = (
+    "is_latest",
+    "latest_rank",
+    "latest_rank_low",
+    "latest_rank_high",
+    "n_tasks_latest_ranked",
+)
 """The columns that depend on which vintage of a model is its current one."""
 _RULES = certifying.member_of(certifying.COVERAGE_RULES)
 _UNLIKE = """
@@ -52,7 +69,12 @@ Compared = tuple[dict[str, int], list[FigureDifference]]
 
 
 def compare(
-    leaderboard: str, certified: Path, recomputed: Path, *, is_same_sql: bool, left_out: Collection[str] = ()
+    leaderboard: str,
+    certified: Path,
+    recomputed: Path,
+    *,
+    is_same_sql: bool,
+    left_out: Collection[str] = (),
 ) -> Compared:
     """Compare two files with the rows of a leaderboard; unless both have the same SQL, only certified columns count.
 
@@ -75,8 +97,14 @@ def compare(
         columns = [column for column in every if column not in KEY and column not in left_out]
         n_figures += len(columns)
         figures = [(column, stated.get(column), own.get(column)) for column in columns]
-        differences += [FigureDifference(leaderboard, about, *each) for each in figures if not is_same(*each)]
-    return {"rows": len(certified_rows), "figures": n_figures, "differing": len(differences)}, differences
+        differences += [
+            FigureDifference(leaderboard, about, *each) for each in figures if not is_same(*each)
+        ]
+    return {
+        "rows": len(certified_rows),
+        "figures": n_figures,
+        "differing": len(differences),
+    }, differences
 
 
 def _by_key(path: Path) -> dict[tuple[Any, ...], Row]:
@@ -132,10 +160,16 @@ class Verification(NamedTuple):
         rows = f"{n_figures} figures in {n_rows} rows of {len(filled)} leaderboards"
         lines = [f"verify: certificate, {rows} recomputed; {outcome}"]
         if self.other_sql:
-            names = ", ".join(name.removeprefix("sql/").removesuffix(".sql") for name in self.other_sql)
-            lines.append(f"The certificate has other SQL than this version, whose SQL was used: {names}")
+            names = ", ".join(
+                name.removeprefix("sql/").removesuffix(".sql") for name in self.other_sql
+            )
+            lines.append(
+                f"The certificate has other SQL than this version, whose SQL was used: {names}"
+            )
         if (intervals := self.about.get("intervals")) != certifying.INTERVALS:
-            lines.append(f"The certificate's intervals have another method than this version's: {intervals}")
+            lines.append(
+                f"The certificate's intervals have another method than this version's: {intervals}"
+            )
         texts = self.texts.lines if self.texts else ()
         return [*lines, *self.notes, *self.ids.lines, *texts, f"digest: {self.digest}"]
 
@@ -143,11 +177,17 @@ class Verification(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         """The result for machines."""
         return {
-            "is_confirmed": self.is_confirmed, "kind": "certificate", "digest": self.digest, **self.about,
-            "leaderboards": self.leaderboards, "differences": [each._asdict() for each in self.differences],
-            "other_sql": self.other_sql, "ids": self.ids._asdict(), "notes": self.notes,
+            "is_confirmed": self.is_confirmed,
+            "kind": "certificate",
+            "digest": self.digest,
+            **self.about,
+            "leaderboards": self.leaderboards,
+            "differences": [each._asdict() for each in self.differences],
+            "other_sql": self.other_sql,
+            "ids": self.ids._asdict(),
+            "notes": self.notes,
             "texts": self.texts and self.texts._asdict(),
-        }  # fmt: skip
+        }
 
     @property
     def is_confirmed(self) -> bool:
@@ -165,25 +205,47 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
     if not file.is_file() or not file.stat().st_size:
         raise UsageError(f"{file}: is not a file; check the path")
     if (actual := verified_digest(file)) is None:
-        raise Damaged(f"{file}: is damaged or not a certificate: its digest does not match; get it again")
+        raise Damaged(
+            f"{file}: is damaged or not a certificate: its digest does not match; get it again"
+        )
     if digest is not None and digest.strip().lower() != actual:
-        raise Damaged(f"{file}: is not the published certificate: its digest is {actual}, not {digest.strip()}")
+        raise Damaged(
+            f"{file}: is not the published certificate: its digest is {actual}, not {digest.strip()}"
+        )
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)
         bundle = certifying.opened(file, folder)
         names, about = {each.name for each in bundle.files}, bundle.meta
         key = {name: str(about.get(name)) for name in ("benchmark", "dataset_revision")}
-        needed = {certifying.member_of(name) for name in (*certifying.ROWS, certifying.RUNS, *certifying.LEADERBOARDS)}
+        needed = {
+            certifying.member_of(name)
+            for name in (*certifying.ROWS, certifying.RUNS, *certifying.LEADERBOARDS)
+        }
         if lacking := needed - names - {_RULES}:
             raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")
         # The certificate's SQL is only compared and never run, because it could read files.
         own = {name: text.encode() for name, text in certifying.model_texts().items()}
-        certified = {name: (folder / name).read_bytes() for name in names if name.startswith(f"{certifying.SQL}/")}
-        other = sorted(name for name in own.keys() | certified.keys() if own.get(name) != certified.get(name))
+        certified = {
+            name: (folder / name).read_bytes()
+            for name in names
+            if name.startswith(f"{certifying.SQL}/")
+        }
+        other = sorted(
+            name for name in own.keys() | certified.keys() if own.get(name) != certified.get(name)
+        )
         try:
             compared, notes = _recomputed(folder, key, about, is_same_sql=not other)
-        except (WarehouseError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
-            raise Damaged(f"{file}: has rows that no warehouse can have ({error}); get it again") from error
+        except (
+            WarehouseError,
+            ValueError,
+            LookupError,
+            TypeError,
+            ArithmeticError,
+            RecursionError,
+        ) as error:
+            raise Damaged(
+                f"{file}: has rows that no warehouse can have ({error}); get it again"
+            ) from error
         leaderboards = {name: counts for name, (counts, _) in compared.items()}
         if not any(each["figures"] or each["differing"] for each in leaderboards.values()):
             raise Damaged(f"{file}: has no figures; it was not written by `prbench certify`")
@@ -203,7 +265,9 @@ def verify_files(source: Path | Store) -> StageReport:
     bundle = read_bundle(location, *KINDS)
     verify_bundle(location, bundle)
     size = f"{len(bundle.files)} files ({bundle.n_bytes / 1e6:.1f} MB)"
-    return StageReport("verify", len(bundle.files), notes=[f"{bundle.kind}, {size} are as its manifest says"])
+    return StageReport(
+        "verify", len(bundle.files), notes=[f"{bundle.kind}, {size} are as its manifest says"]
+    )
 
 
 def _recomputed(
@@ -218,7 +282,9 @@ def _recomputed(
     with Reader(database) as reader:
         notes = [*_refuse_odd(reader, manifest), *_refuse_other_calls(reader, manifest)]
     if not has_rules:
-        notes.append("Made before current vintages depended on coverage: is_latest and latest ranks were not checked")
+        notes.append(
+            "Made before current vintages depended on coverage: is_latest and latest ranks were not checked"
+        )
     models = sql.leading_to(certifying.MODELS, certifying.ROWS)
     compute(database, models)
     with Reader(database) as reader:
@@ -248,13 +314,17 @@ def _refuse_odd(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
         status, value = (json.dumps(row[name]) for name in ("status", "value"))
         raise ValueError(f"a verdict has the status {status} and the value {value}")
     for table, key in certifying.KEYS.items():
-        if reader.rows(f"select 1 from {table} group by {', '.join(key)} having count(*) > 1 limit 1"):
+        if reader.rows(
+            f"select 1 from {table} group by {', '.join(key)} having count(*) > 1 limit 1"
+        ):
             raise ValueError(f"two rows of {table} have the same {', '.join(key)}")
     if (name := manifest["benchmark"]) not in benchmark_names():
         return [f"The benchmark {name} is not known here, so weights were not checked"]
     if (bounds := load_benchmark(name).invariants.get("weight_range")) is None:
         return []
-    of_admitted = "from criteria join tasks using (task_id) where is_admitted and weight not between ? and ?"
+    of_admitted = (
+        "from criteria join tasks using (task_id) where is_admitted and weight not between ? and ?"
+    )
     n_odd = reader.value(f"select count(*) {of_admitted}", [bounds["lowest"], bounds["highest"]])
     problem = f"{n_odd} weights are not from {bounds['lowest']:g} to {bounds['highest']:g}, as those of {name} are"
     if n_odd and manifest["configuration"]["quality"]["policies"].get("weight_range") != "warn":
@@ -265,7 +335,11 @@ def _refuse_odd(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
 def _refuse_other_calls(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
     """Refuse verdicts whose `n_in_call` is not that of the manifest; return a note if the manifest states none."""
     if certifying.CALLS not in manifest:
-        return ["Made before certificates bound the number of criteria in a call (n_in_call): it was not checked"]
+        return [
+            "Made before certificates bound the number of criteria in a call (n_in_call): it was not checked"
+        ]
     if manifest[certifying.CALLS] != reader.value(certifying.CALLS_QUERY.format(condition="true")):
-        raise ValueError("the numbers of criteria in a call (n_in_call) are not those that the manifest states")
+        raise ValueError(
+            "the numbers of criteria in a call (n_in_call) are not those that the manifest states"
+        )
     return []

@@ -5,7 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import sql
-from expectations import SUITES, Expectation, ExpectationResult, FailedRow, all_expectations, run_suite
+from expectations import (
+    SUITES,
+    Expectation,
+    ExpectationResult,
+    FailedRow,
+    all_expectations,
+    run_suite,
+)
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
@@ -44,13 +51,21 @@ def policies_of(job: Job, expectations: Iterable[Expectation]) -> dict[str, str]
             near = did_you_mean(name, suites) or f"; known are {', '.join(sorted(suites))}"
             raise UsageError(f"quality.{name}: there is no such check{near}")
         if policy == "quarantine" and suites[name] != "ingest":
-            raise UsageError(f"quality.{name}: checks results, not tasks; its policy is warn or fail")
+            raise UsageError(
+                f"quality.{name}: checks results, not tasks; its policy is warn or fail"
+            )
     return {each.check: configured.get(each.check, default_policy(each)) for each in expectations}
 
 
 def default_policy(expectation: Expectation) -> str:
     """Return the default policy of an expectation."""
-    return "warn" if expectation.severity == "warning" else "quarantine" if expectation.suite == "ingest" else "fail"
+    return (
+        "warn"
+        if expectation.severity == "warning"
+        else "quarantine"
+        if expectation.suite == "ingest"
+        else "fail"
+    )
 
 
 Policies = Mapping[str, str]
@@ -72,31 +87,49 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
         known = _known_findings(reader, key, expectations, policies) if reuse else None
         if known is not None:
             return _report(job, known, policies)
-        findings = run_suite(expectations, lambda table: reader.arrow(sql.read(f"checks/{table}"), key).to_pandas())
+        findings = run_suite(
+            expectations, lambda table: reader.arrow(sql.read(f"checks/{table}"), key).to_pandas()
+        )
     common = {**key, "run_id": job.run_id, "created_at": datetime.now(UTC)}
     # One refusal for each task and check, with all findings.
     refused: dict[tuple[str, str], list[str]] = defaultdict(list)
     for each in findings:
         if each.expectation.suite == "ingest" and policies[each.expectation.check] != "warn":
             for row in each.failures:
-                refused[row.task_id, each.expectation.check].append(f"{each.expectation.meaning}: {row.note}")
+                refused[row.task_id, each.expectation.check].append(
+                    f"{each.expectation.meaning}: {row.note}"
+                )
     refusals = [
-        common | {
-            "task_id": task_id, "check_name": check_name, "severity": policies[check_name],
+        common
+        | {
+            "task_id": task_id,
+            "check_name": check_name,
+            "severity": policies[check_name],
             "detail": one_line("; ".join(dict.fromkeys(details)), most_chars=2000),
         }
         for (task_id, check_name), details in refused.items()
-    ]  # fmt: skip
+    ]
     # The rows of `checks` decide which refusals count, so they are written last.
     warehouse.write("refusals", refusals)
-    warehouse.write("checks", [
-        common | {
-            "suite": of.suite, "check_name": of.check, "expectation": of.text, "table_name": of.table,
-            "severity": policies[of.check], "success": not each.failures, "n_evaluated": each.n_evaluated,
-            "n_failed": len(each.failures), "failing_keys": [row.key for row in each.failures],
-        }
-        for each in findings for of in [each.expectation]
-    ])  # fmt: skip
+    warehouse.write(
+        "checks",
+        [
+            common
+            | {
+                "suite": of.suite,
+                "check_name": of.check,
+                "expectation": of.text,
+                "table_name": of.table,
+                "severity": policies[of.check],
+                "success": not each.failures,
+                "n_evaluated": each.n_evaluated,
+                "n_failed": len(each.failures),
+                "failing_keys": [row.key for row in each.failures],
+            }
+            for each in findings
+            for of in [each.expectation]
+        ],
+    )
     warehouse.publish()
     return _report(job, findings, policies)
 
@@ -122,7 +155,10 @@ def _known_findings(
     last = "run_id = arg_max(run_id, created_at) filter (suite = 'ingest') over ()"
     of_revision = "benchmark = $benchmark and dataset_revision = $dataset_revision"
     rows = reader.rows(f"from checks where {of_revision} qualify {last}", key)
-    stored = {(row["check_name"], row["expectation"], row["table_name"], row["severity"]): row for row in rows}
+    stored = {
+        (row["check_name"], row["expectation"], row["table_name"], row["severity"]): row
+        for row in rows
+    }
     criteria = reader.select("criteria", "task_id, criterion_id", **key)
     sizes = {"rubrics": len(reader.select("tasks", "1", **key)), "criteria": len(criteria)}
     task_of = {f"{row['task_id']}/{row['criterion_id']}": row["task_id"] for row in criteria}
@@ -140,14 +176,18 @@ def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> 
     report = StageReport("check", rows=len(findings))
     failed = [finding for finding in findings if finding.failures]
     refused, accepted = set[str](), set(job.settings.quality.accepted)
-    n_tasks = next((each.n_evaluated for each in findings if each.expectation.table == "rubrics"), 0)
+    n_tasks = next(
+        (each.n_evaluated for each in findings if each.expectation.table == "rubrics"), 0
+    )
     for finding in failed:
         name, n_failed = finding.expectation.check, len(finding.failures)
         policy, is_of_tasks = policies[name], finding.expectation.suite == "ingest"
         keys = {failure.task_id if is_of_tasks else failure.key for failure in finding.failures}
         line = f"{name} ({policy}): {n_failed} of {counted(finding.n_evaluated, 'row')} fail: {some(sorted(keys), 5)}"
         if policy == "fail":
-            raise PipelineError(f"{line}; correct the data, or set quality.{name} to another policy")
+            raise PipelineError(
+                f"{line}; correct the data, or set quality.{name} to another policy"
+            )
         if policy == "warn":
             report.warnings.append(line)
             continue

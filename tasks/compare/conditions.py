@@ -36,19 +36,26 @@ def new_conditions(reader: Reader, job: Job) -> list[Row]:
     stored = stored_conditions(reader, benchmark)
     now = datetime.now(UTC)
     return [
-        {"benchmark": benchmark, "shared_model": name, "condition_names": list(labels),
-         "condition_models": list(labels.values()), "created_at": now}
+        {
+            "benchmark": benchmark,
+            "shared_model": name,
+            "condition_names": list(labels),
+            "condition_models": list(labels.values()),
+            "created_at": now,
+        }
         for name in sorted({*stored, *configured})
         for labels in [configured.get(name, {})]
         if [*stored.get(name, {}).items()] != [*labels.items()]
-    ]  # fmt: skip
+    ]
 
 
 def unknown_labels(reader: Reader, job: Job) -> list[str]:
     """Return one line for each label in a condition that is neither configured nor in a stored response."""
     stored = reader.select("responses", "distinct model", benchmark=job.settings.benchmark)
     configured = (model.label for model in job.settings.models)
-    known = list(dict.fromkeys([*configured, *(job.named_models or ()), *(row["model"] for row in stored)]))
+    known = list(
+        dict.fromkeys([*configured, *(job.named_models or ()), *(row["model"] for row in stored)])
+    )
     return [
         f"conditions.{name}.{condition}: {label!r} is neither a configured model nor one with stored responses"
         f"{hint_on(label, known)}"
@@ -67,13 +74,19 @@ def definitions_of(reader: Reader, job: Job) -> Definitions:
     is_configured = "conditions" in job.settings.model_fields_set
     if is_configured and (wrong := unknown_labels(reader, job)):
         raise UsageError("; ".join(wrong))
-    definitions = job.settings.conditions if is_configured else stored_conditions(reader, job.settings.benchmark)
+    definitions = (
+        job.settings.conditions
+        if is_configured
+        else stored_conditions(reader, job.settings.benchmark)
+    )
     if not definitions:
         raise UsageError(
             "no conditions are configured or stored: list under `conditions` the labels that are one model, such as "
             "`conditions: {gpt-5.6-sol: {baseline: gpt-5.6-sol-plain, web search: gpt-5.6-sol-search}}`"
         )
-    known = sorted({*definitions, *(label for labels in definitions.values() for label in labels.values())})
+    known = sorted(
+        {*definitions, *(label for labels in definitions.values() for label in labels.values())}
+    )
     if unknown := sorted(set(job.named_models or ()) - set(known)):
         raise UsageError(f"--model {unknown[0]}: no condition has it{hint_on(unknown[0], known)}")
     return definitions
@@ -92,7 +105,11 @@ def current_steps(
     The second value has their parameters. Nothing is written.
     """
     records = [
-        {"shared_model": name, "condition_names": list(labels), "condition_models": list(labels.values())}
+        {
+            "shared_model": name,
+            "condition_names": list(labels),
+            "condition_models": list(labels.values()),
+        }
         for name, labels in definitions.items()
     ]
     given = {"conditions": json.dumps(records), "conditions_of": benchmark}
@@ -105,7 +122,9 @@ def current_steps(
     return steps, {**given, "fresh": fresh}
 
 
-def not_compared(definitions: Definitions, models: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> list[str]:
+def not_compared(
+    definitions: Definitions, models: Sequence[str], rows: Iterable[Mapping[str, Any]]
+) -> list[str]:
     """Return a sentence for each condition that has no comparison."""
     compared = {(row["shared_model"], row["condition"]) for row in rows}
     return [

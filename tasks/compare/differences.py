@@ -14,7 +14,15 @@ import polars as pl
 
 import sql
 from tasks.benchmarks import load_benchmark
-from tasks.compare.pairs import DIFFERING, Comparison, Kind, ModelRunPair, PairedRuns, pairs, score_name_of
+from tasks.compare.pairs import (
+    DIFFERING,
+    Comparison,
+    Kind,
+    ModelRunPair,
+    PairedRuns,
+    pairs,
+    score_name_of,
+)
 from tasks.rules.errors import PipelineError
 from tasks.rules.statistics import comparison as rules
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
@@ -71,10 +79,14 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
     paired_runs = paired.pairs
     # A row for each split, model run and wanted task: its value, if a trial is complete, and whether it has a response.
     parameters = {
-        "benchmark": settings.benchmark, "is_hard": comparison.is_hard, "splits": list(settings.dataset.splits),
-        "model_runs": sorted({side.model_run.model_run_id for pair in paired_runs for side in pair.sides}),
+        "benchmark": settings.benchmark,
+        "is_hard": comparison.is_hard,
+        "splits": list(settings.dataset.splits),
+        "model_runs": sorted(
+            {side.model_run.model_run_id for pair in paired_runs for side in pair.sides}
+        ),
         "score": score,
-    }  # fmt: skip
+    }
     values = pl.DataFrame(reader.arrow(sql.read("queries/compare/values"), parameters))
     if values.is_empty():
         no_tasks = "the chosen splits have no admitted task; run `prbench check` to see why"
@@ -86,11 +98,15 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
     for pair in paired_runs:
         # For a pipeline run, only the tasks on which it made a verdict count.
         first, second = (
-            own if side.only_tasks is None else own.filter(pl.col("task_id").is_in(list(side.only_tasks)))
+            own
+            if side.only_tasks is None
+            else own.filter(pl.col("task_id").is_in(list(side.only_tasks)))
             for side in pair.sides
             for own in [values.filter(model_run_id=side.model_run.model_run_id)]
         )
-        wanted = first.join(second, on=["split", "task_id"], suffix="_second", maintain_order="left")
+        wanted = first.join(
+            second, on=["split", "task_id"], suffix="_second", maintain_order="left"
+        )
         for split in splits:
             if pair.splits is not None and split not in pair.splits:
                 continue
@@ -107,7 +123,10 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
     notes = [*_on_random_parts(reader, paired_runs), *without_task]
     # Holm's correction covers all differences of the comparison.
     adjusted = rules.holm([difference.paired.p_value for difference in differences])
-    corrected = tuple(replace(each, p_adjusted=p_value) for each, p_value in zip(differences, adjusted, strict=True))
+    corrected = tuple(
+        replace(each, p_adjusted=p_value)
+        for each, p_value in zip(differences, adjusted, strict=True)
+    )
     return ComparisonResult(kind, score, corrected, tuple(notes), tuple(not_compared))
 
 
@@ -115,7 +134,9 @@ def _no_task(split: str, first: str, second: str) -> str:
     return f"{split}: no task is complete for both {first} and {second}."
 
 
-def _not_compared(paired: PairedRuns, differences: Iterable[ScoreDifference], splits: Sequence[str]) -> list[str]:
+def _not_compared(
+    paired: PairedRuns, differences: Iterable[ScoreDifference], splits: Sequence[str]
+) -> list[str]:
     """Return a sentence for each other name and chosen split with verdicts, but without a difference from the first."""
     compared = {(difference.pair.sides[1].name, difference.split) for difference in differences}
     first, *others = paired.names
@@ -124,17 +145,27 @@ def _not_compared(paired: PairedRuns, differences: Iterable[ScoreDifference], sp
         expected = paired.expected_splits[first] | paired.expected_splits[other]
         for split in splits:
             if split in expected and (other, split) not in compared:
-                sentences.append(_no_task(split, short(paired.kind, first), short(paired.kind, other)))
+                sentences.append(
+                    _no_task(split, short(paired.kind, first), short(paired.kind, other))
+                )
     return sentences
 
 
 def _on_random_parts(reader: Reader, paired_runs: Iterable[ModelRunPair]) -> list[str]:
     """Return a note that names the models that were evaluated on a random part of the tasks only."""
-    names = {side.model_run.model_run_id: side.model_run.model for pair in paired_runs for side in pair.sides}
-    rows = reader.rows(sql.read("queries/stopping/stopped_model_runs"), {"model_runs": sorted(names)})
+    names = {
+        side.model_run.model_run_id: side.model_run.model
+        for pair in paired_runs
+        for side in pair.sides
+    }
+    rows = reader.rows(
+        sql.read("queries/stopping/stopped_model_runs"), {"model_runs": sorted(names)}
+    )
     stopped = ", ".join(sorted({names[row["model_run_id"]] for row in rows}))
     note = "Intervals and p-values here do not allow for that; `stopped_comparisons` does."
-    return [f"Evaluated only until all comparisons were settled: {stopped}. {note}"] if stopped else []
+    return (
+        [f"Evaluated only until all comparisons were settled: {stopped}. {note}"] if stopped else []
+    )
 
 
 def short(kind: Kind, name: str) -> str:
@@ -148,14 +179,20 @@ def _difference(pair: ModelRunPair, split: str, wanted: pl.DataFrame) -> ScoreDi
     if complete.is_empty():
         return None
     tasks = complete.select("task_id", first_score="value", second_score="value_second")
-    paired = rules.paired_difference(tasks["first_score"].to_numpy(), tasks["second_score"].to_numpy())
+    paired = rules.paired_difference(
+        tasks["first_score"].to_numpy(), tasks["second_score"].to_numpy()
+    )
     return ScoreDifference(pair, split, wanted, tasks, paired)
 
 
 _CONTEXT = {
-    "model": "model", "judge": "judge", "judge_trial": "judge trial", "template_hash": "template", "vintage": "vintage",
+    "model": "model",
+    "judge": "judge",
+    "judge_trial": "judge trial",
+    "template_hash": "template",
+    "vintage": "vintage",
     "dataset_revision": "revision",
-}  # fmt: skip
+}
 """Attribute of a model run -> its name for people."""
 _DECISIONS = {1.0: "met", 0.5: "partly met", 0.0: "not met"}
 
@@ -163,18 +200,33 @@ _DECISIONS = {1.0: "met", 0.5: "partly met", 0.0: "not met"}
 def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
     """Return a difference as a sentence."""
     first, second = (short(result.kind, side.name) for side in difference.pair.sides)
-    where, gap = f"on {difference.split}{where_in(result, difference)}", difference.paired.difference or 0.0
+    where, gap = (
+        f"on {difference.split}{where_in(result, difference)}",
+        difference.paired.difference or 0.0,
+    )
     n_tasks, n_differing = difference.paired.n_tasks, n_unequal(difference)
     if not n_differing:
         return f"{second} and {first} have the same score {where}: no task differs ({counted(n_tasks, 'task')})"
     size = f"{figure(abs(gap))} {'lower' if gap < 0 else 'higher'}"
     if difference.p_adjusted is None:
-        few = counted(n_tasks, "task") if n_tasks <= FEWEST_OTHERS else f"{n_differing} of {n_tasks} tasks differ"
+        few = (
+            counted(n_tasks, "task")
+            if n_tasks <= FEWEST_OTHERS
+            else f"{n_differing} of {n_tasks} tasks differ"
+        )
         return f"{second} is {size} than {first} {where}, but this cannot be tested: only {few}"
     n_tested = sum(each.p_adjusted is not None for each in result.differences)
-    corrected, alone = (f" corrected for {n_tested} comparisons", "uncorrected ") if n_tested > 1 else ("", "")
-    low, high, why = difference.paired.ci_low, difference.paired.ci_high, why_no_interval(difference)
-    interval = f"no interval, since {why}" if why else f"{alone}95 % interval {low:+z.3f} to {high:+z.3f}"
+    corrected, alone = (
+        (f" corrected for {n_tested} comparisons", "uncorrected ") if n_tested > 1 else ("", "")
+    )
+    low, high, why = (
+        difference.paired.ci_low,
+        difference.paired.ci_high,
+        why_no_interval(difference),
+    )
+    interval = (
+        f"no interval, since {why}" if why else f"{alone}95 % interval {low:+z.3f} to {high:+z.3f}"
+    )
     p_value = "p < 0.001" if difference.p_adjusted < 0.001 else f"p = {difference.p_adjusted:.3f}"
     evidence = f"{interval}, {p_value}{corrected}"
     if rules.is_significant(difference.p_adjusted):
@@ -218,11 +270,16 @@ def notes_on_all(result: ComparisonResult) -> list[str]:
 def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[str]:
     """Yield notes on criteria that could not be compared, and on the part of a difference that flips do not explain."""
     causes = {
-        "undecided on one side": "n_undecided", "decided, but in incomplete tasks": "n_left_out",
+        "undecided on one side": "n_undecided",
+        "decided, but in incomplete tasks": "n_left_out",
         "in the rubric of one side only": "n_in_one",
-    }  # fmt: skip
-    if listed := [f"{counts[column]} {cause}" for cause, column in causes.items() if counts[column]]:
-        missing = f"{counts['n_criteria'] - counts['n_compared']} of {counts['n_criteria']} criteria"
+    }
+    if listed := [
+        f"{counts[column]} {cause}" for cause, column in causes.items() if counts[column]
+    ]:
+        missing = (
+            f"{counts['n_criteria'] - counts['n_compared']} of {counts['n_criteria']} criteria"
+        )
         yield f"{missing} could not be compared: {', '.join(listed)}."
     explained, total = (f"{value:+.3f}" for value in (counts["explained"], difference))
     if explained != total:
@@ -235,9 +292,17 @@ def where_in(result: ComparisonResult, difference: ScoreDifference) -> str:
     The compared attribute is left out; two values of one difference have an arrow between them.
     """
     own = None if result.kind == "run" else DIFFERING[result.kind][0]
-    of_all = {name: {_values(each.pair, name) for each in result.differences} for name in _CONTEXT if name != own}
-    varying = [name for name, values in of_all.items() if len(values) > 1 or len(next(iter(values))) > 1]
-    return "".join(f", {_CONTEXT[name]} {' → '.join(_values(difference.pair, name))}" for name in varying)
+    of_all = {
+        name: {_values(each.pair, name) for each in result.differences}
+        for name in _CONTEXT
+        if name != own
+    }
+    varying = [
+        name for name, values in of_all.items() if len(values) > 1 or len(next(iter(values))) > 1
+    ]
+    return "".join(
+        f", {_CONTEXT[name]} {' → '.join(_values(difference.pair, name))}" for name in varying
+    )
 
 
 def _values(pair: ModelRunPair, name: str) -> tuple[str, ...]:
@@ -265,12 +330,21 @@ Row = dict[str, Any]
 def rows_of(result: ComparisonResult) -> list[Row]:
     """Return a row for each difference, in the order of the result."""
     return [
-        _labels(result, each) | {
+        _labels(result, each)
+        | {
             "score": result.score,
-            **{f"{at}_mean": math.fsum(each.tasks[f"{at}_score"]) / len(each.tasks) for at in ("first", "second")},
-            **asdict(each.paired), "no_interval": why_no_interval(each), "n_tasks_wanted": len(each.wanted),
-            "p_adjusted": each.p_adjusted, "is_significant": rules.is_significant(each.p_adjusted),
-            "sentence": sentence(result, each), "notes": list(each.pair.notes), "notes_on_all": notes_on_all(result),
+            **{
+                f"{at}_mean": math.fsum(each.tasks[f"{at}_score"]) / len(each.tasks)
+                for at in ("first", "second")
+            },
+            **asdict(each.paired),
+            "no_interval": why_no_interval(each),
+            "n_tasks_wanted": len(each.wanted),
+            "p_adjusted": each.p_adjusted,
+            "is_significant": rules.is_significant(each.p_adjusted),
+            "sentence": sentence(result, each),
+            "notes": list(each.pair.notes),
+            "notes_on_all": notes_on_all(result),
             "not_compared": list(result.not_compared),
             **{
                 f"{prefix}_{name}": value
@@ -280,7 +354,7 @@ def rows_of(result: ComparisonResult) -> list[Row]:
             },
         }
         for each in result.differences
-    ]  # fmt: skip
+    ]
 
 
 def subject(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -292,7 +366,9 @@ def subject(rows: Sequence[Mapping[str, Any]]) -> str:
     vintages = {name: some(of_name) for name, of_name in vintages_by_name.items()}
     is_same = len(set(vintages.values())) == 1
     first, *others = (
-        name if is_same or name == of_name or name.endswith(f"@{of_name}") else f"{name} (vintage {of_name})"
+        name
+        if is_same or name == of_name or name.endswith(f"@{of_name}")
+        else f"{name} (vintage {of_name})"
         for name, of_name in vintages.items()
     )
     parts = [f"Comparing {first} with {some(others)}"]
@@ -309,11 +385,16 @@ def subject(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def with_verdicts(row: Row, verdicts: Row) -> Row:
     """Return the row of a difference with the counts of its verdicts, as `apart` returns them."""
-    return row | verdicts | {"notes": [*row["notes"], *notes_on_verdicts(verdicts, row["difference"])]}
+    return (
+        row | verdicts | {"notes": [*row["notes"], *notes_on_verdicts(verdicts, row["difference"])]}
+    )
 
 
 def apart(
-    reader: Reader, result: ComparisonResult, differences: Iterable[ScoreDifference], n_flips: int | None = None
+    reader: Reader,
+    result: ComparisonResult,
+    differences: Iterable[ScoreDifference],
+    n_flips: int | None = None,
 ) -> dict[str, list[Row]]:
     """Return the verdicts behind differences.
 
@@ -345,14 +426,25 @@ def _labels(result: ComparisonResult, difference: ScoreDifference) -> Row:
     """
     first, second = (short(result.kind, side.name) for side in difference.pair.sides)
     where = where_in(result, difference).removeprefix(", ") or None
-    return {"kind": result.kind, "first": first, "second": second, "where": where, "split": difference.split}
+    return {
+        "kind": result.kind,
+        "first": first,
+        "second": second,
+        "where": where,
+        "split": difference.split,
+    }
 
 
-_SIGNS = ((pl.col("effect") > 0).sum().alias("n_gained"), (pl.col("effect") < 0).sum().alias("n_lost"))
+_SIGNS = (
+    (pl.col("effect") > 0).sum().alias("n_gained"),
+    (pl.col("effect") < 0).sum().alias("n_lost"),
+)
 """The number of flips that raise or lower the score."""
 
 
-def _parts(difference: ScoreDifference, cells: pl.DataFrame, n_flips: int | None) -> dict[str, list[Row]]:
+def _parts(
+    difference: ScoreDifference, cells: pl.DataFrame, n_flips: int | None
+) -> dict[str, list[Row]]:
     tasks = difference.tasks
     responded = difference.wanted.filter("has_response", "has_response_second")["task_id"]
     both_responded = cells.filter(pl.col("task_id").is_in(responded.implode()))
@@ -361,23 +453,36 @@ def _parts(difference: ScoreDifference, cells: pl.DataFrame, n_flips: int | None
     compared = decided.join(tasks, on="task_id", how="semi", maintain_order="left")
     flips = compared.filter(pl.col("first_value") != pl.col("second_value"))
     categories = compared.group_by("category").agg(
-        pl.len().alias("n_criteria"), *_SIGNS, (pl.col("effect").sum() / len(tasks)).alias("contribution")
+        pl.len().alias("n_criteria"),
+        *_SIGNS,
+        (pl.col("effect").sum() / len(tasks)).alias("contribution"),
     )
-    of_tasks = tasks.join(flips.group_by("task_id").agg(_SIGNS), on="task_id", how="left").with_columns(
-        pl.col("n_gained", "n_lost").fill_null(0), difference=pl.col("second_score") - pl.col("first_score")
+    of_tasks = tasks.join(
+        flips.group_by("task_id").agg(_SIGNS), on="task_id", how="left"
+    ).with_columns(
+        pl.col("n_gained", "n_lost").fill_null(0),
+        difference=pl.col("second_score") - pl.col("first_score"),
     )
     verdicts = {
-        "n_flips": len(flips), "n_flips_lost": flips.select(_SIGNS)["n_lost"].item(), "n_criteria": len(both_responded),
-        "n_compared": len(compared), "n_undecided": len(shared) - len(decided),
-        "n_left_out": len(decided) - len(compared), "n_in_one": len(both_responded) - len(shared),
+        "n_flips": len(flips),
+        "n_flips_lost": flips.select(_SIGNS)["n_lost"].item(),
+        "n_criteria": len(both_responded),
+        "n_compared": len(compared),
+        "n_undecided": len(shared) - len(decided),
+        "n_left_out": len(decided) - len(compared),
+        "n_in_one": len(both_responded) - len(shared),
         "explained": flips["effect"].sum() / len(tasks),
-    }  # fmt: skip
+    }
     return {
         "verdicts": [verdicts],
         "categories": categories.sort("contribution", "category").to_dicts() if len(flips) else [],
         "tasks": of_tasks.sort("difference", "task_id").to_dicts(),
         "flips": [
-            flip | {f"{side}_decision": decision(flip[f"{side}_by_trial"]) for side in ("first", "second")}
+            flip
+            | {
+                f"{side}_decision": decision(flip[f"{side}_by_trial"])
+                for side in ("first", "second")
+            }
             for flip in flips.drop("is_in_both")[:n_flips].to_dicts()
         ],
     }

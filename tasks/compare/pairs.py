@@ -19,18 +19,29 @@ from warehouse import Reader
 Kind = Literal["model", "judge", "template", "run", "vintage", "revision"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 DIFFERING: dict[Kind, tuple[str, ...]] = {
-    "model": ("model", "model_config_hash"), "judge": ("judge", "judge_config_hash", "template_hash"),
-    "template": ("template_hash",), "run": ("vintage",), "vintage": ("vintage",), "revision": ("dataset_revision",),
-}  # fmt: skip
+    "model": ("model", "model_config_hash"),
+    "judge": ("judge", "judge_config_hash", "template_hash"),
+    "template": ("template_hash",),
+    "run": ("vintage",),
+    "vintage": ("vintage",),
+    "revision": ("dataset_revision",),
+}
 """Kind of name -> the attributes of model runs that may differ: what has the name (for all but pipeline runs), and
 those that a label stands for."""
 _SHORTEST = 6
 _LISTED = 12
 """Number of vintages in a message; the others are only counted."""
 _IDENTITY = (
-    "dataset_revision", "model", "model_config_hash", "vintage", "judge", "judge_config_hash", "template_hash",
-    "grading", "judge_trial",
-)  # fmt: skip
+    "dataset_revision",
+    "model",
+    "model_config_hash",
+    "vintage",
+    "judge",
+    "judge_config_hash",
+    "template_hash",
+    "grading",
+    "judge_trial",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +109,11 @@ class Side:
         """Return the splits on which it can be expected in a comparison, by default or of current vintages."""
         if self.only_tasks is not None:
             return frozenset()
-        return self.model_run.current_splits if is_current and not self.is_dated else self.model_run.splits
+        return (
+            self.model_run.current_splits
+            if is_current and not self.is_dated
+            else self.model_run.splits
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,21 +138,34 @@ def score_name_of(benchmark: Benchmark, score: str | None) -> str:
     return score or benchmark.primary_score.score_name
 
 
-def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelRun]) -> tuple[Kind, tuple[str, ...]]:
+def resolved(
+    reader: Reader, comparison: Comparison, model_runs: Sequence[ModelRun]
+) -> tuple[Kind, tuple[str, ...]]:
     """Return the kind of the comparison, and the full names of its sides.
 
     Raises:
         UsageError: a name is unknown or ambiguous, or two names mean the same.
     """
     benchmark = comparison.job.settings.benchmark
-    runs = [row["run_id"] for row in reader.select("verdicts", "distinct run_id", benchmark=benchmark)]
+    runs = [
+        row["run_id"] for row in reader.select("verdicts", "distinct run_id", benchmark=benchmark)
+    ]
     known: dict[Kind, Sequence[str]] = {
-        kind: runs if kind == "run" else sorted({getattr(each, DIFFERING[kind][0]) for each in model_runs})
+        kind: runs
+        if kind == "run"
+        else sorted({getattr(each, DIFFERING[kind][0]) for each in model_runs})
         for kind in KINDS
     }
-    known["model"] = list(dict.fromkeys([*known["model"], *sorted({each.in_vintage for each in model_runs})]))
-    kinds, given = [kind for kind in KINDS if kind == comparison.kind] or KINDS, " and ".join(comparison.names)
-    matches = {kind: [_matches(name, kind, known[kind]) for name in comparison.names] for kind in kinds}
+    known["model"] = list(
+        dict.fromkeys([*known["model"], *sorted({each.in_vintage for each in model_runs})])
+    )
+    kinds, given = (
+        [kind for kind in KINDS if kind == comparison.kind] or KINDS,
+        " and ".join(comparison.names),
+    )
+    matches = {
+        kind: [_matches(name, kind, known[kind]) for name in comparison.names] for kind in kinds
+    }
     # A full name takes precedence over a prefix.
     full_names = [kind for kind in kinds if set(comparison.names) <= set(known[kind])]
     fitting = full_names or [kind for kind in kinds if all(matches[kind])]
@@ -148,7 +176,9 @@ def resolved(reader: Reader, comparison: Comparison, model_runs: Sequence[ModelR
     kind = fitting[0]
     for name, full in zip(comparison.names, matches[kind], strict=True):
         if len(full) > 1:
-            raise UsageError(f"{name}: {len(full)} {kind}s match ({', '.join(full)}); give more of the name")
+            raise UsageError(
+                f"{name}: {len(full)} {kind}s match ({', '.join(full)}); give more of the name"
+            )
     names = tuple(full[0] for full in matches[kind])
     if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(f"{twice[0]}: given twice; compare different {kind}s")
@@ -165,7 +195,9 @@ def _refuse_names(
     for name in names:
         _refuse_missing_vintage(name, model_runs)
         if not any(_matches(name, kind, known[kind]) for kind in known):
-            raise UsageError(f"{name}: no {wanted} with verdicts has this name{hint_on(name, kind_of_name)}")
+            raise UsageError(
+                f"{name}: no {wanted} with verdicts has this name{hint_on(name, kind_of_name)}"
+            )
     kinds = ", ".join(f"{name} ({kind_of_name[name]})" for name in names if name in kind_of_name)
     raise UsageError(f"{' and '.join(names)}: must all be of one kind; given: {kinds}")
 
@@ -175,12 +207,16 @@ def _refuse_missing_vintage(name: str, model_runs: Sequence[ModelRun]) -> None:
     label, _, vintage = name.rpartition("@")
     vintages = sorted({each.vintage for each in model_runs if each.model == label})
     if vintages and vintage not in vintages:
-        raise UsageError(f"{name}: {label} has no verdict in vintage {vintage}; it has {some(vintages, _LISTED)}")
+        raise UsageError(
+            f"{name}: {label} has no verdict in vintage {vintage}; it has {some(vintages, _LISTED)}"
+        )
 
 
 def _matches(name: str, kind: Kind, known: Sequence[str]) -> list[str]:
     """Return the known names that a name stands for: itself, or those of a kind with long names that begin with it."""
-    is_prefix = kind in {"template", "run", "revision"} and len(name) >= _SHORTEST and name not in known
+    is_prefix = (
+        kind in {"template", "run", "revision"} and len(name) >= _SHORTEST and name not in known
+    )
     return [each for each in known if each == name or (is_prefix and each.startswith(name))]
 
 
@@ -210,13 +246,19 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
     every = model_runs(reader, job.settings.benchmark, is_hard=comparison.is_hard)
     kind, names = resolved(reader, comparison, every)
     vintage = None if comparison.vintage == EVERY_VINTAGE else comparison.vintage
-    if {"model": job.named_models, "judge": job.named_judges, "vintage": comparison.vintage}.get(kind):
+    if {"model": job.named_models, "judge": job.named_judges, "vintage": comparison.vintage}.get(
+        kind
+    ):
         raise UsageError(f"--{kind}: {kind}s are compared; leave the option out")
     requested = [
         each
         for each in every
         # If judges are compared, people count too.
-        if (each.judge in job.named_judges if job.named_judges else each.is_by_judge or kind == "judge")
+        if (
+            each.judge in job.named_judges
+            if job.named_judges
+            else each.is_by_judge or kind == "judge"
+        )
         and (kind == "revision" or each.dataset_revision == job.data.revision)
         and (not job.named_models or each.model in job.named_models)
         and (kind != "run" or vintage in {None, each.vintage})
@@ -224,7 +266,9 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
     of_names = _sides(reader, job.settings.benchmark, kind, requested, names)
     dated = [side.name for side in of_names if side.is_dated]
     if dated and comparison.vintage:
-        raise UsageError(f"--vintage {comparison.vintage}: {dated[0]} names its vintage; leave the option out")
+        raise UsageError(
+            f"--vintage {comparison.vintage}: {dated[0]} names its vintage; leave the option out"
+        )
     sides = {name: [side for side in of_names if side.name == name] for name in names}
     if vintage is not None and kind != "run":
         sides = {name: _standing(job, vintage, of_name) for name, of_name in sides.items()}
@@ -236,7 +280,9 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
         paired = [pair for other in others for pair in _current_pairs(kind, first, other)]
     existing = "; ".join(_existing(kind, names, of_names))
     if not paired:
-        raise PipelineError("; ".join(filter(None, [_nothing(kind, sides, vintage, equal), existing])))
+        raise PipelineError(
+            "; ".join(filter(None, [_nothing(kind, sides, vintage, equal), existing]))
+        )
     expected_splits = {
         name: frozenset(split for side in of_name for split in side.splits(is_current=is_current))
         for name, of_name in sides.items()
@@ -246,7 +292,9 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
 
 def _are_apart(sides: Iterable[Sequence[Side]]) -> bool:
     """Return whether the first name has no split in common with another one; `compare` says so."""
-    first, *others = ({split for side in of_name for split in side.model_run.splits} for of_name in sides)
+    first, *others = (
+        {split for side in of_name for split in side.model_run.splits} for of_name in sides
+    )
     return first.isdisjoint(set().union(*others))
 
 
@@ -273,14 +321,19 @@ def _standing(job: Job, vintage: str, sides: Sequence[Side]) -> list[Side]:
     standing = []
     for side in sides:
         of_model = vintages[side.model_run.model]
-        is_pinned = resampling.get(side.model_run.model, "never" if of_model == {BASE_VINTAGE} else "") == "never"
+        is_pinned = (
+            resampling.get(side.model_run.model, "never" if of_model == {BASE_VINTAGE} else "")
+            == "never"
+        )
         stands_in = is_pinned and vintage not in of_model and side.model_run.vintage == BASE_VINTAGE
         if stands_in or side.model_run.vintage == vintage:
             standing.append(side)
     return standing
 
 
-def _current(kind: Kind, first: Sequence[Side], second: Sequence[Side], split: str) -> tuple[list[Side], list[Side]]:
+def _current(
+    kind: Kind, first: Sequence[Side], second: Sequence[Side], split: str
+) -> tuple[list[Side], list[Side]]:
     """Return the sides whose vintages are compared on a split.
 
     Models are compared in the current vintage of each, unless a name has a vintage. All else is compared on the same
@@ -295,11 +348,17 @@ def _current(kind: Kind, first: Sequence[Side], second: Sequence[Side], split: s
         equal = [name for name in _equal(kind) if name != "vintage"]
         for group in _grouped(sides, *equal).values():
             by_vintage = _grouped(group, "vintage")
-            shared = [of_vintage for of_vintage in by_vintage.values() if len({side.name for side in of_vintage}) > 1]
+            shared = [
+                of_vintage
+                for of_vintage in by_vintage.values()
+                if len({side.name for side in of_vintage}) > 1
+            ]
             if shared:
                 preferred = max(shared, key=lambda of_vintage: _preference(of_vintage, current))
                 compared += preferred
-    return [side for side in compared if side in first], [side for side in compared if side in second]
+    return [side for side in compared if side in first], [
+        side for side in compared if side in second
+    ]
 
 
 def _preference(sides: Sequence[Side], current: Sequence[Side]) -> tuple[int, datetime]:
@@ -314,9 +373,13 @@ def model_runs(reader: Reader, benchmark: str, *, is_hard: bool = False) -> list
     Raises:
         PipelineError: no model run has a verdict.
     """
-    rows = reader.rows(sql.read("queries/compare/model_runs"), {"benchmark": benchmark, "is_hard": is_hard})
+    rows = reader.rows(
+        sql.read("queries/compare/model_runs"), {"benchmark": benchmark, "is_hard": is_hard}
+    )
     if not rows:
-        raise PipelineError(f"nothing to compare: no verdict on {benchmark} yet; run `prbench run` first")
+        raise PipelineError(
+            f"nothing to compare: no verdict on {benchmark} yet; run `prbench run` first"
+        )
     for row in rows:
         row["splits"] = frozenset(row["splits"])
         row["current_splits"] = frozenset(row["current_splits"])
@@ -343,7 +406,11 @@ def _equal(kind: Kind, *, is_every: bool = False) -> list[str]:
 
 
 def _sides(
-    reader: Reader, benchmark: str, kind: Kind, every: Sequence[ModelRun], names: Sequence[str] | None = None
+    reader: Reader,
+    benchmark: str,
+    kind: Kind,
+    every: Sequence[ModelRun],
+    names: Sequence[str] | None = None,
 ) -> list[Side]:
     """Return the model runs as sides, named by the attribute of this kind; `names` selects some."""
     if kind != "run":
@@ -362,7 +429,9 @@ def _sides(
     ]
 
 
-def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side], equal: Sequence[str]) -> Iterator[ModelRunPair]:
+def _paired(
+    kind: Kind, first: Sequence[Side], second: Sequence[Side], equal: Sequence[str]
+) -> Iterator[ModelRunPair]:
     """Yield the pairs of a name with another one that are equal in some attributes, in the order of the model runs."""
     of_second = _grouped(second, *equal)
     for key, group in _grouped(first, *equal).items():
@@ -374,8 +443,14 @@ def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side], equal: Se
                     yield ModelRunPair((a, b))
         elif others:
             # Prefer pairs of judges with the same template, in which only the judges differ.
-            by_template, with_template = (_grouped(sides, "template_hash") for sides in (group, others))
-            shared = [(by_template[each], with_template[each]) for each in by_template if each in with_template]
+            by_template, with_template = (
+                _grouped(sides, "template_hash") for sides in (group, others)
+            )
+            shared = [
+                (by_template[each], with_template[each])
+                for each in by_template
+                if each in with_template
+            ]
             for both in shared or [(group, others)]:
                 pair = _latest(*both)
                 if len({side.model_run.model_run_id for side in pair.sides}) > 1:
@@ -387,11 +462,15 @@ def _latest(first: Sequence[Side], second: Sequence[Side]) -> ModelRunPair:
     names = ("responded_at", "judged_at", "model_config_hash", "judge_config_hash", "template_hash")
     newest = attrgetter(*(f"model_run.{name}" for name in names))
     several = [sides for sides in (first, second) if len(sides) > 1]
-    notes = tuple(f"{sides[0].name} has {len(sides)} configurations; the latest counts." for sides in several)
+    notes = tuple(
+        f"{sides[0].name} has {len(sides)} configurations; the latest counts." for sides in several
+    )
     return ModelRunPair((max(first, key=newest), max(second, key=newest)), notes)
 
 
-def _nothing(kind: Kind, sides: Mapping[str, Sequence[Side]], vintage: str | None, equal: Sequence[str]) -> str:
+def _nothing(
+    kind: Kind, sides: Mapping[str, Sequence[Side]], vintage: str | None, equal: Sequence[str]
+) -> str:
     """Return the reason why there is nothing to compare."""
     absent = next((name for name, of_name in sides.items() if not of_name), None)
     ids = [{side.model_run.model_run_id for side in of_name} for of_name in sides.values()]
@@ -412,9 +491,13 @@ def _nothing(kind: Kind, sides: Mapping[str, Sequence[Side]], vintage: str | Non
 def _existing(kind: Kind, names: Iterable[str], stored: Sequence[Side]) -> Iterator[str]:
     """Yield for each name the vintages that it has verdicts in, or the models of a vintage, and their judges."""
     for name in names:
-        runs = sorted((side.model_run for side in stored if side.name == name), key=attrgetter("responded_at"))
+        runs = sorted(
+            (side.model_run for side in stored if side.name == name), key=attrgetter("responded_at")
+        )
         if runs:
-            listed = dict.fromkeys(each.model if kind in {"run", "vintage"} else each.vintage for each in runs)
+            listed = dict.fromkeys(
+                each.model if kind in {"run", "vintage"} else each.vintage for each in runs
+            )
             judges = dict.fromkeys(each.judge for each in runs)
             by = "" if kind == "judge" else f" by {some(judges)}"
             yield f"{name} has verdicts {'of' if kind in {'run', 'vintage'} else 'in'} {some(listed, _LISTED)}{by}"
@@ -428,9 +511,14 @@ def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> lis
     Raises:
         PipelineError: there is no verdict yet.
     """
-    every = [each for each in model_runs(reader, benchmark) if each.dataset_revision == revision and each.is_by_judge]
+    every = [
+        each
+        for each in model_runs(reader, benchmark)
+        if each.dataset_revision == revision and each.is_by_judge
+    ]
     return [
         group
         for group in _grouped(_sides(reader, benchmark, kind, every), *_equal(kind)).values()
-        if len({side.name for side in group}) > 1 and len({side.model_run.model_run_id for side in group}) > 1
+        if len({side.name for side in group}) > 1
+        and len({side.model_run.model_run_id for side in group}) > 1
     ]

@@ -13,7 +13,17 @@ from tasks.rules.text.numbers import counted, number
 
 Rows = Sequence[Mapping[str, Any]]
 _ROUNDING = 1e-12
-_HEADINGS = ("Compared", "Split", "Judge", "First", "Second", "Difference", "95 % interval", "p corrected", "Tasks")
+_HEADINGS = (
+    "Compared",
+    "Split",
+    "Judge",
+    "First",
+    "Second",
+    "Difference",
+    "95 % interval",
+    "p corrected",
+    "Tasks",
+)
 
 
 def worse(rows: Rows, least: float) -> list[Mapping[str, Any]]:

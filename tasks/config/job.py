@@ -62,7 +62,9 @@ class Job(Strict):
     _lookup: Callable[[], DataRevision] | None = PrivateAttr(default=None)
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, _: CoreSchema, __: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        cls, _: CoreSchema, __: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         """Return a plain schema: Prefect needs one for each flow with a job, and no job is created from JSON.
 
         This saves a second in total.
@@ -74,7 +76,9 @@ class Job(Strict):
         find_once, one_at_a_time = cache(find), Lock()
 
         def looked_up() -> DataRevision:
-            with one_at_a_time:  # `cache` alone would call `find` once in each thread before the first result
+            with (
+                one_at_a_time
+            ):  # `cache` alone would call `find` once in each thread before the first result
                 return find_once()
 
         job = self.model_copy()
@@ -87,7 +91,9 @@ class Job(Strict):
 
     def on_splits(self, splits: tuple[str, ...]) -> Self:
         """Return a copy on these splits; none: all stored ones, as the configured ones are only those to evaluate."""
-        return self.with_settings(dataset=self.settings.dataset.model_copy(update={"splits": splits}))
+        return self.with_settings(
+            dataset=self.settings.dataset.model_copy(update={"splits": splits})
+        )
 
     @property
     def data(self) -> DataRevision:
@@ -123,14 +129,19 @@ class Job(Strict):
 
     def vintage_of(self, model: Model) -> str:
         """Return the vintage of a model in this run."""
-        return self.night if self.night is not None and model.resample == "nightly" else self.vintage
+        return (
+            self.night if self.night is not None and model.resample == "nightly" else self.vintage
+        )
 
     def vintage_named(self, label: str) -> str:
         """Return the vintage of the model with a label in this run.
 
         For a label that is not configured it is `vintage`.
         """
-        return next((self.vintage_of(model) for model in self.settings.models if model.label == label), self.vintage)
+        return next(
+            (self.vintage_of(model) for model in self.settings.models if model.label == label),
+            self.vintage,
+        )
 
     @property
     def trials(self) -> tuple[int, ...]:

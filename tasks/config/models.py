@@ -19,10 +19,25 @@ BATCH_PREFIXES = ("openai/", "hosted_vllm/")
 Size = Annotated[int, Field(ge=1, strict=True)]
 ORIGINAL: Final = "original"
 """The original wording of the rubric."""
-_RESERVED = frozenset({
-    "model", "messages", "input", "n", "stream", "timeout", "api_base", "base_url", "num_retries", "max_retries",
-    "fallbacks", "mock_response", "extra_headers", "caching", "drop_params",
-})  # fmt: skip
+_RESERVED = frozenset(
+    {
+        "model",
+        "messages",
+        "input",
+        "n",
+        "stream",
+        "timeout",
+        "api_base",
+        "base_url",
+        "num_retries",
+        "max_retries",
+        "fallbacks",
+        "mock_response",
+        "extra_headers",
+        "caching",
+        "drop_params",
+    }
+)
 """Parameters that the pipeline sets itself, or that would change a call without its knowledge."""
 
 
@@ -102,8 +117,14 @@ class Endpoint(Strict):
         paths = [literal_secret(getattr(self, kind, {}), kind) for kind in ("params", "fallback")]
         # These values mark a header as a secret, whatever its name.
         scheme = re.compile(r"(?:Bearer|Basic)\s", re.IGNORECASE)
-        named = {name for name, value in self.headers.items() if is_secret_name(name) or scheme.match(value)}
-        paths += [f"headers.{name}" for name in sorted(named) if not is_reference(self.headers[name])]
+        named = {
+            name
+            for name, value in self.headers.items()
+            if is_secret_name(name) or scheme.match(value)
+        }
+        paths += [
+            f"headers.{name}" for name in sorted(named) if not is_reference(self.headers[name])
+        ]
         for path in filter(None, paths):
             yield f"`{path}` is a secret; put it in the environment and write ${{NAME}} here"
         yield from secrets_in(self.api_base or "", "api_base")
@@ -154,7 +175,9 @@ class Model(Endpoint):
     def problems(self) -> Iterator[str]:
         """Yield the problems of any model, and settings for calls of a model that is never called."""
         yield from super().problems()
-        if self.is_imported and self != Model.model_construct(name=self.label, label=self.label, source=self.source):
+        if self.is_imported and self != Model.model_construct(
+            name=self.label, label=self.label, source=self.source
+        ):
             yield "a model with `source: imported` is never called, so it has a `label` and nothing else"
 
     @property
@@ -182,13 +205,18 @@ class Analyst(Endpoint):
     def problems(self) -> Iterator[str]:
         """Yield the problems of any model, and `mode: batch` if its route has no batches."""
         yield from super().problems()
-        if self.mode == "batch" and (not self.name.startswith(BATCH_PREFIXES) or self.api != "chat"):
+        if self.mode == "batch" and (
+            not self.name.startswith(BATCH_PREFIXES) or self.api != "chat"
+        ):
             yield f"`mode: batch` is for chat names that begin with {' or '.join(BATCH_PREFIXES)}"
         if self.allow_live and self.mode != "batch":
             yield "`allow_live` belongs to `mode: batch`"
 
 
-Analysts = Annotated[tuple[Analyst, ...], BeforeValidator(lambda given: [given] if isinstance(given, dict) else given)]
+Analysts = Annotated[
+    tuple[Analyst, ...],
+    BeforeValidator(lambda given: [given] if isinstance(given, dict) else given),
+]
 """One analyst, or a list of them."""
 
 
@@ -243,8 +271,13 @@ class Escalation(Strict):
     @property
     def rule(self) -> When:
         """The conditions in the rule's form."""
-        names = {name: tuple(sorted(set(getattr(self, name)))) for name in ("categories", "severities", "kinds")}
-        return When(self.disagreement, self.weight_above, **names, confidence_below=self.confidence_below)
+        names = {
+            name: tuple(sorted(set(getattr(self, name))))
+            for name in ("categories", "severities", "kinds")
+        }
+        return When(
+            self.disagreement, self.weight_above, **names, confidence_below=self.confidence_below
+        )
 
 
 class Cascade(Strict):
@@ -292,12 +325,18 @@ class Judge(Analyst):
     @model_validator(mode="before")
     @classmethod
     def _has_no_settings_of_its_judges(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping) or not isinstance(data.get("cascade"), Mapping) or "name" in data:
+        if (
+            not isinstance(data, Mapping)
+            or not isinstance(data.get("cascade"), Mapping)
+            or "name" in data
+        ):
             return data
         if not data.get("label"):
             raise ValueError("a cascade needs a `label`")
         if others := sorted((set(data) & set(cls.model_fields)) - {"label", "cascade"}):
-            raise ValueError(f"`{others[0]}` is a setting of the judges of a cascade, not of the cascade")
+            raise ValueError(
+                f"`{others[0]}` is a setting of the judges of a cascade, not of the cascade"
+            )
         # The name of a cascade until its judges are known.
         return {"name": "cascade", **data}
 
@@ -336,7 +375,9 @@ class Judge(Analyst):
         """The criteria in one call; None for a judge that decides each criterion by itself."""
         if self.criteria_per_call == "all":
             return MOST_QUESTIONS if self.is_decision_model else sys.maxsize
-        return self.criteria_per_call if self.is_decision_model or self.criteria_per_call > 1 else None
+        return (
+            self.criteria_per_call if self.is_decision_model or self.criteria_per_call > 1 else None
+        )
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -344,10 +385,25 @@ class Judge(Analyst):
         return {**super().parameters, **({"api": "decisions"} if self.is_decision_model else {})}
 
 
-_OF_DECISIONS = frozenset({
-    "name", "label", "api_base", "headers", "timeout_s", "price", "params", "trials", "template", "grading", "rubric",
-    "kind", "criteria_per_call", "threshold", "cascade",
-})  # fmt: skip
+_OF_DECISIONS = frozenset(
+    {
+        "name",
+        "label",
+        "api_base",
+        "headers",
+        "timeout_s",
+        "price",
+        "params",
+        "trials",
+        "template",
+        "grading",
+        "rubric",
+        "kind",
+        "criteria_per_call",
+        "threshold",
+        "cascade",
+    }
+)
 """The settings that a decision model has."""
 Cascade.model_rebuild()
 
@@ -361,11 +417,22 @@ def deciding(judges: Sequence[Judge]) -> tuple[Judge, ...]:
         ValueError: a cascade is impossible; each problem with the path of its key.
     """
     by_label = {judge.label: judge for judge in judges}
-    cascades = {index: judge.cascade for index, judge in enumerate(judges) if judge.cascade is not None}
-    problems = [f"judges[{n}].cascade.{each}" for n, of in cascades.items() for each in _problems(of, by_label)]
+    cascades = {
+        index: judge.cascade for index, judge in enumerate(judges) if judge.cascade is not None
+    }
+    problems = [
+        f"judges[{n}].cascade.{each}"
+        for n, of in cascades.items()
+        for each in _problems(of, by_label)
+    ]
     if problems:
         raise ValueError("; ".join(problems))
-    named = {label for each in cascades.values() for label in (each.first, each.then) if isinstance(label, str)}
+    named = {
+        label
+        for each in cascades.values()
+        for label in (each.first, each.then)
+        if isinstance(label, str)
+    }
     labels = [judge.label for judge in judges]
     if twice := sorted({label for label in named if labels.count(label) > 1}):
         raise ValueError(f"label {twice[0]!r} is used twice; give each judge its own `label`")
@@ -373,9 +440,13 @@ def deciding(judges: Sequence[Judge]) -> tuple[Judge, ...]:
     for judge in judges:
         if judge.cascade is not None:
             # A cascade contains both judges, and takes its other settings from the second one.
-            first, then = (_member(each, by_label) for each in (judge.cascade.first, judge.cascade.then))
+            first, then = (
+                _member(each, by_label) for each in (judge.cascade.first, judge.cascade.then)
+            )
             cascade = judge.cascade.model_copy(update={"first": first, "then": then})
-            judges_kept.append(then.model_copy(update={"label": judge.label, "trials": 1, "cascade": cascade}))
+            judges_kept.append(
+                then.model_copy(update={"label": judge.label, "trials": 1, "cascade": cascade})
+            )
         elif judge.label not in named:
             judges_kept.append(judge)
     return tuple(judges_kept)
@@ -390,19 +461,39 @@ def _problems(cascade: Cascade, by_label: Mapping[str, Judge]) -> list[str]:
     plain = sorted(label for label, judge in by_label.items() if judge.cascade is None)
     for key, given in (("first", cascade.first), ("then", cascade.then)):
         if isinstance(given, str) and given not in plain:
-            return [f"{key}: there is no judge {given!r} without a cascade; there are {', '.join(plain) or 'none'}"]
-    first, then, when = _member(cascade.first, by_label), _member(cascade.then, by_label), cascade.when
+            return [
+                f"{key}: there is no judge {given!r} without a cascade; there are {', '.join(plain) or 'none'}"
+            ]
+    first, then, when = (
+        _member(cascade.first, by_label),
+        _member(cascade.then, by_label),
+        cascade.when,
+    )
     if first.label == then.label:
         return ["then: is the first judge too; name another one"]
     name = repr(first.label)
     rules = (
-        ("batch" in {first.mode, then.mode}, f"when: cannot wait for {name} or {then.label!r} in `mode: batch`"),
-        (first.rubric != then.rubric,
-         f"then: judges `rubric: {then.rubric}`, and {name} {first.rubric}; give both the same"),
-        (when.disagreement and first.trials < 2, f"when.disagreement: {name} is called once; give it `trials: 2`"),
-        (when.confidence_below is not None and not first.logprobs and not first.is_decision_model,
-         f"when.confidence_below: {name} has no confidence; give it `logprobs: true` and one criterion a call"),
-        ((then.piece_size or 1) > 1,
-         f"then: {then.label!r} decides several criteria in one call; the second judge must decide each by itself"),
-    )  # fmt: skip
+        (
+            "batch" in {first.mode, then.mode},
+            f"when: cannot wait for {name} or {then.label!r} in `mode: batch`",
+        ),
+        (
+            first.rubric != then.rubric,
+            f"then: judges `rubric: {then.rubric}`, and {name} {first.rubric}; give both the same",
+        ),
+        (
+            when.disagreement and first.trials < 2,
+            f"when.disagreement: {name} is called once; give it `trials: 2`",
+        ),
+        (
+            when.confidence_below is not None
+            and not first.logprobs
+            and not first.is_decision_model,
+            f"when.confidence_below: {name} has no confidence; give it `logprobs: true` and one criterion a call",
+        ),
+        (
+            (then.piece_size or 1) > 1,
+            f"then: {then.label!r} decides several criteria in one call; the second judge must decide each by itself",
+        ),
+    )
     return [problem for is_wrong, problem in rules if is_wrong]

@@ -14,7 +14,17 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 
-from tasks.config.models import Analysts, Capabilities, Endpoint, Judge, Model, Size, Strict, deciding, secrets_in
+from tasks.config.models import (
+    Analysts,
+    Capabilities,
+    Endpoint,
+    Judge,
+    Model,
+    Size,
+    Strict,
+    deciding,
+    secrets_in,
+)
 from tasks.rules.text.secrecy import REFERENCE
 
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -29,7 +39,9 @@ def _text(given: Any) -> Any:
         ValueError: it is a boolean.
     """
     if given is True or given is False:
-        raise ValueError(f"the name {given} is not a text; put it in quotes (YAML reads on, off, yes, no so)")
+        raise ValueError(
+            f"the name {given} is not a text; put it in quotes (YAML reads on, off, yes, no so)"
+        )
     return given
 
 
@@ -139,7 +151,11 @@ class Limits(Rates):
     def rates(self, purpose: str) -> Rates:
         """Return the limits of a purpose, `sample` or `judge`."""
         own = self.judge if purpose == "judge" else Rates()
-        return Rates(concurrency=own.concurrency or self.concurrency, rpm=own.rpm or self.rpm, tpm=own.tpm or self.tpm)
+        return Rates(
+            concurrency=own.concurrency or self.concurrency,
+            rpm=own.rpm or self.rpm,
+            tpm=own.tpm or self.tpm,
+        )
 
 
 class Calls(Strict):
@@ -208,7 +224,9 @@ class Nightly(Strict):
     def problems(self) -> Iterator[str]:
         """Yield an invalid cron line or time zone."""
         try:
-            is_cron = bool(next(CronSim(self.cron, datetime.now(UTC)))) and len(self.cron.split()) == 5
+            is_cron = (
+                bool(next(CronSim(self.cron, datetime.now(UTC)))) and len(self.cron.split()) == 5
+            )
         except (CronSimError, StopIteration):
             is_cron = False
         if not is_cron:
@@ -230,7 +248,9 @@ class Drift(Strict):
     min_agreement: Share | None = None
 
 
-MailAddress = Annotated[str, Field(pattern=r"^(?:[^<>@,\r\n]*<[^<>@,\s]+@[^<>@,\s]+>|[^<>@,\s]+@[^<>@,\s]+)$")]
+MailAddress = Annotated[
+    str, Field(pattern=r"^(?:[^<>@,\r\n]*<[^<>@,\s]+@[^<>@,\s]+>|[^<>@,\s]+@[^<>@,\s]+)$")
+]
 """One address, with or without a name: Evals <evals@example.org>."""
 
 
@@ -255,7 +275,12 @@ class Email(Strict):
             yield "a password is not sent over a line that is not encrypted; set `security`"
 
 
-_SECRET_HOSTS = ("hooks.slack.com/", "discord.com/api/webhooks/", "discordapp.com/api/webhooks/", ".office.com/")
+_SECRET_HOSTS = (
+    "hooks.slack.com/",
+    "discord.com/api/webhooks/",
+    "discordapp.com/api/webhooks/",
+    ".office.com/",
+)
 """Services whose addresses are secrets."""
 
 
@@ -291,7 +316,9 @@ class Receiver(Strict):
             yield f"is one of {', '.join(type(self).model_fields)}, not {' and '.join(given) or 'none'}"
         yield from secrets_in(self.webhook or "", "webhook")
         address = self.slack or self.webhook or ""
-        is_secret = self.slack is not None or any(host_path in address for host_path in _SECRET_HOSTS)
+        is_secret = self.slack is not None or any(
+            host_path in address for host_path in _SECRET_HOSTS
+        )
         is_literal = is_secret and not REFERENCE.search(address)
         if is_literal or (self.apprise is not None and not REFERENCE.fullmatch(self.apprise)):
             yield f"`{given[0]}`: the address is a secret; put it in the environment and write ${{NAME}} here"
@@ -376,7 +403,9 @@ class Settings(Strict):
     coverage: Coverage = Coverage()
     hard_subset: HardSubset = HardSubset()
     stopping: Stopping | None = None
-    majorities: dict[str, Annotated[tuple[str, ...], Field(min_length=3)]] = Field(default_factory=dict)
+    majorities: dict[str, Annotated[tuple[str, ...], Field(min_length=3)]] = Field(
+        default_factory=dict
+    )
     conditions: Conditions = Field(default_factory=dict)
     nightly: Nightly = Nightly()
     drift: Drift = Drift()
@@ -385,13 +414,19 @@ class Settings(Strict):
     retention: Retention = Retention()
     # YAML reads the word `off` as false.
     prefect: Annotated[
-        Literal["auto", "off"], BeforeValidator(lambda value: "off" if value is False else value), Field(exclude=True)
+        Literal["auto", "off"],
+        BeforeValidator(lambda value: "off" if value is False else value),
+        Field(exclude=True),
     ] = "auto"
 
     @property
     def called_judges(self) -> tuple[Judge, ...]:
         """The judges that are called, each once; a cascade is replaced by both of its judges."""
-        called = [each for judge in self.judges for each in (judge.cascade.members if judge.cascade else (judge,))]
+        called = [
+            each
+            for judge in self.judges
+            for each in (judge.cascade.members if judge.cascade else (judge,))
+        ]
         return tuple(judge for index, judge in enumerate(called) if judge not in called[:index])
 
     @property

@@ -71,7 +71,9 @@ class Shown:
 def shown_visibly() -> Iterator[None]:
     """Make control characters on the standard streams visible, until the block ends."""
     before = sys.stdout, sys.stderr
-    shown: Any = (each if each is None or isinstance(each, Shown) else Shown(each) for each in before)
+    shown: Any = (
+        each if each is None or isinstance(each, Shown) else Shown(each) for each in before
+    )
     sys.stdout, sys.stderr = shown
     try:
         yield
@@ -175,10 +177,14 @@ def advance(what: str, label: str = "", *, succeeded: bool) -> None:
 
 
 @contextmanager
-def progress(what: str, totals: Mapping[str, int], *, is_quiet: bool = False) -> Iterator[list[Tally]]:
+def progress(
+    what: str, totals: Mapping[str, int], *, is_quiet: bool = False
+) -> Iterator[list[Tally]]:
     """Count and show the units that `advance` reports for a stage, until the block ends; `totals` are by model."""
     tallies = {
-        (what, label): Tally(f"{what} {label}".rstrip(), total, is_quiet) for label, total in totals.items() if total
+        (what, label): Tally(f"{what} {label}".rstrip(), total, is_quiet)
+        for label, total in totals.items()
+        if total
     }
     _tallies.update(tallies)
     with _shown([*tallies.values()]):

@@ -23,7 +23,9 @@ class VisibleConsole(Console):
     def __init__(self, *, stderr: bool = False, **options: Any) -> None:
         super().__init__(file=exact(sys.stderr if stderr else sys.stdout), **options)
 
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
         """Yield the segments of a renderable, with visible text."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
@@ -41,7 +43,9 @@ class Bars(Progress):
 
     def __init__(self) -> None:
         columns = (*Progress.get_default_columns(), _Counts(), TimeElapsedColumn())
-        super().__init__(*columns, TextColumn("{task.fields[failures]}"), console=VisibleConsole(stderr=True))
+        super().__init__(
+            *columns, TextColumn("{task.fields[failures]}"), console=VisibleConsole(stderr=True)
+        )
         self._numbers: dict[int, TaskID] = {}
 
     def show(self, tally: Tally, failures: str) -> None:

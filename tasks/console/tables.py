@@ -130,7 +130,9 @@ def wide_layout(columns: Sequence[TableColumn]) -> Layout:
     return Layout("", columns, [max(column.width, cell_len(column.heading)) for column in columns])
 
 
-def layout(columns: Sequence[TableColumn], boards: Sequence[TableColumn], width: int | None) -> Layout:
+def layout(
+    columns: Sequence[TableColumn], boards: Sequence[TableColumn], width: int | None
+) -> Layout:
     """Return the layout of a table with some rows; `boards` are columns whose values are headings of groups of rows.
 
     Without a width, as in a pipe, it has the essential columns, or all if none is essential. With one, columns without
@@ -143,7 +145,9 @@ def layout(columns: Sequence[TableColumn], boards: Sequence[TableColumn], width:
     board_headings = _board_headings([board for board in boards if not board.is_shared])
     if width is None:
         shown = [column for column in columns if column.is_essential] or columns
-        return Layout(SEPARATOR.join(parts), shown, [column.width for column in shown], board_headings)
+        return Layout(
+            SEPARATOR.join(parts), shown, [column.width for column in shown], board_headings
+        )
     hidden: list[str] = []
     candidates: list[TableColumn] = []
     for column in columns:
@@ -166,6 +170,10 @@ def _board_headings(boards: Sequence[TableColumn]) -> list[str]:
     """Return the heading of the group of each row; none if no column tells groups apart."""
     headings = []
     for cells in zip(*(board.cells for board in boards), strict=True):
-        values = [f"{board.heading}: {cell}" for board, cell in zip(boards, cells, strict=True) if cell not in _ABSENT]
+        values = [
+            f"{board.heading}: {cell}"
+            for board, cell in zip(boards, cells, strict=True)
+            if cell not in _ABSENT
+        ]
         headings.append(SEPARATOR.join(values))
     return headings

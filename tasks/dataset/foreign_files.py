@@ -28,9 +28,18 @@ _MOST_PER_BYTE, _MOST_BESIDE, _MOST_MEMBERS = 200, 20_000_000, 100_000
 Real files unpack to 5 to 30 times their size, tiny ones to more."""
 
 ZIP_ERRORS = (
-    zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, LookupError, TypeError, AttributeError,
-    ArithmeticError, RuntimeError, struct.error,
-)  # fmt: skip
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RuntimeError,
+    struct.error,
+)
 """The errors of the standard library on an archive that is damaged or was made by hand."""
 
 
@@ -84,9 +93,13 @@ def refuse_bomb(shown: PurePath | str, n_bytes: int, unpacked: Iterable[int]) ->
     """
     sizes = list(unpacked)
     if len(sizes) > _MOST_MEMBERS:
-        raise FileTooLarge(f"{shown}: has {len(sizes):,} members, more than {_MOST_MEMBERS:,}; split it")
+        raise FileTooLarge(
+            f"{shown}: has {len(sizes):,} members, more than {_MOST_MEMBERS:,}; split it"
+        )
     if (n := sum(sizes)) > _MOST_PER_BYTE * n_bytes + _MOST_BESIDE:
-        raise FileTooLarge(f"{shown}: it would unpack to {n / 1e6:,.0f} MB, far more than its size; get it again")
+        raise FileTooLarge(
+            f"{shown}: it would unpack to {n / 1e6:,.0f} MB, far more than its size; get it again"
+        )
 
 
 def member_chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
@@ -116,7 +129,11 @@ def open_inside(folder: Path, name: PurePath | str) -> BufferedReader:
     shown = folder / name
     try:
         *way, last = shown.resolve().relative_to(folder.resolve()).parts
-    except (ValueError, OSError, RuntimeError) as error:  # outside, the folder itself, or a circle of links
+    except (
+        ValueError,
+        OSError,
+        RuntimeError,
+    ) as error:  # outside, the folder itself, or a circle of links
         raise NotInside(f"{shown}: leads out of {folder}; put the file itself there") from error
     with ExitStack() as stack:
         at: int | None = None
@@ -151,8 +168,12 @@ def files_inside(folder: Path) -> list[Path]:
 
     files = []
     for root, folders, names in os.walk(folder, onerror=stop):
-        if link := next((Path(root, name) for name in folders if Path(root, name).is_symlink()), None):
-            raise NotInside(f"{link}: is a link to a folder; put the folder itself there, or remove the link")
+        if link := next(
+            (Path(root, name) for name in folders if Path(root, name).is_symlink()), None
+        ):
+            raise NotInside(
+                f"{link}: is a link to a folder; put the folder itself there, or remove the link"
+            )
         for name in names:
             open_inside(folder, Path(root, name).relative_to(folder)).close()
             files.append(Path(root, name))

@@ -56,7 +56,9 @@ def read_rows(path: Path) -> Iterator[Row]:
         try:
             yield from json_rows(path, file)
         except UnicodeDecodeError as error:
-            raise SourceError(f"{path}: not UTF-8 text ({error.reason}); save it as UTF-8") from error
+            raise SourceError(
+                f"{path}: not UTF-8 text ({error.reason}); save it as UTF-8"
+            ) from error
 
 
 def refuse_other_suffix(path: Path) -> None:
@@ -66,7 +68,9 @@ def refuse_other_suffix(path: Path) -> None:
         UsageError: it has another one.
     """
     if path.suffix not in SUFFIXES:
-        raise UsageError(f"{path}: unknown kind of file; use one of {', '.join(SUFFIXES)} (imports: or .csv, .json)")
+        raise UsageError(
+            f"{path}: unknown kind of file; use one of {', '.join(SUFFIXES)} (imports: or .csv, .json)"
+        )
 
 
 def parquet_batches(
@@ -83,16 +87,22 @@ def parquet_batches(
 
     with open_regular(path) as opened, pq.ParquetFile(opened) as file:
         refuse_twice(path, file.schema_arrow.names)
-        groups = [file.metadata.row_group(n).total_byte_size for n in range(file.metadata.num_row_groups)]
+        groups = [
+            file.metadata.row_group(n).total_byte_size for n in range(file.metadata.num_row_groups)
+        ]
         refuse_bomb(path, path.stat().st_size, groups)
         for batch in file.iter_batches(n_rows, columns=columns):
             # Each row counts for 64 bytes in addition to its values.
             most_bytes -= 64 * batch.num_rows + sum(
-                (column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column).nbytes
+                (
+                    column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
+                ).nbytes
                 for column in batch.columns
             )
             if most_bytes < 0:
-                raise FileTooLarge(f"{path}: it would unpack to more than {MOST_BYTES / 1e9:.1f} GB; split it")
+                raise FileTooLarge(
+                    f"{path}: it would unpack to more than {MOST_BYTES / 1e9:.1f} GB; split it"
+                )
             yield batch
 
 
@@ -105,7 +115,9 @@ def _read_parquet(path: Path) -> Iterator[Row]:
             yield from batch.to_pylist()
     except (pa.ArrowException, OSError, ValueError, OverflowError, LookupError) as error:
         reason = str(error).splitlines()[0]
-        raise SourceError(f"{path}: cannot be read as Parquet ({reason}); fetch it again") from error
+        raise SourceError(
+            f"{path}: cannot be read as Parquet ({reason}); fetch it again"
+        ) from error
 
 
 def refuse_twice(path: Path, columns: Iterable[str]) -> None:
@@ -129,9 +141,13 @@ def json_rows(where: object, lines: Iterable[str]) -> Iterator[Row]:
             try:
                 row = read_json(line)
             except (ValueError, RecursionError) as error:
-                raise SourceError(f"{where}:{number}: not a JSON object ({error}); correct the line") from error
+                raise SourceError(
+                    f"{where}:{number}: not a JSON object ({error}); correct the line"
+                ) from error
             if not isinstance(row, dict):
-                raise SourceError(f"{where}:{number}: not a JSON object but {type(row).__name__}; correct the line")
+                raise SourceError(
+                    f"{where}:{number}: not a JSON object but {type(row).__name__}; correct the line"
+                )
             yield row
 
 
@@ -148,10 +164,14 @@ def read_prompts(path: Path) -> dict[str, str]:
         with TextIOWrapper(open_regular(path), encoding="utf-8-sig") as file:
             lines = [line.rstrip("\n").partition("\t") for line in file if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: cannot be read ({error}); give a UTF-8 file of `id<TAB>prompt` lines") from error
+        raise SourceError(
+            f"{path}: cannot be read ({error}); give a UTF-8 file of `id<TAB>prompt` lines"
+        ) from error
     prompts = {task_id: prompt for task_id, tab, prompt in lines if tab}
     if len(prompts) < len(lines):
-        raise SourceError(f"{path}: a line has no tab after its id, or an id appears twice; correct the file")
+        raise SourceError(
+            f"{path}: a line has no tab after its id, or an id appears twice; correct the file"
+        )
     return prompts
 
 
@@ -193,13 +213,21 @@ def tasks_of(source: Source, split: str, benchmark: Benchmark) -> Iterator[Task]
     if not rows:
         raise SourceError(f"{where}: there is no row")
     if missing := set(benchmark.columns).difference(*rows):
-        raise SourceError(f"{where}: lacks the column {some(sorted(missing), 5)}; all {benchmark.name} rows have it")
+        raise SourceError(
+            f"{where}: lacks the column {some(sorted(missing), 5)}; all {benchmark.name} rows have it"
+        )
     for number, row in enumerate(rows, start=1):
         try:
             yield benchmark.parse_row(row)
         except Exception as error:
-            what = "" if isinstance(error, RowError) else f"{benchmark.name}.parse_row: {type(error).__name__}: "
-            raise SourceError(f"{where}: row {number}: {one_line(f'{what}{error}')}; correct or remove it") from error
+            what = (
+                ""
+                if isinstance(error, RowError)
+                else f"{benchmark.name}.parse_row: {type(error).__name__}: "
+            )
+            raise SourceError(
+                f"{where}: row {number}: {one_line(f'{what}{error}')}; correct or remove it"
+            ) from error
 
 
 def with_revision(job: Job) -> Job:
@@ -209,7 +237,9 @@ def with_revision(job: Job) -> Job:
     def find() -> DataRevision:
         # A missing split is reported only by commands that need its tasks.
         source = _located(dataset, load_benchmark(benchmark))
-        return DataRevision(name=source.name, revision=source.revision, splits=dataset.splits or source.splits)
+        return DataRevision(
+            name=source.name, revision=source.revision, splits=dataset.splits or source.splits
+        )
 
     return job.looking_up(find)
 
@@ -237,17 +267,29 @@ def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
     """Return the source that a configuration names, with all its splits; on the hub, only those that are configured."""
     if dataset.source == "hub":
         return _at_hub(dataset, benchmark)
-    path = sample_of(benchmark.name) if dataset.source == "sample" else from_home(dataset.source, "dataset.source")
+    path = (
+        sample_of(benchmark.name)
+        if dataset.source == "sample"
+        else from_home(dataset.source, "dataset.source")
+    )
     if path is None:
-        raise UsageError(f"dataset.source: there is no sample of {benchmark.name}; name a file, a folder or `hub`")
+        raise UsageError(
+            f"dataset.source: there is no sample of {benchmark.name}; name a file, a folder or `hub`"
+        )
     with disk_errors(path, "check the path and its permissions"):
-        files = {"sample": path} if dataset.source == "sample" else _files_by_split(path, dataset.splits)
+        files = (
+            {"sample": path}
+            if dataset.source == "sample"
+            else _files_by_split(path, dataset.splits)
+        )
         prompts = _prompts(dataset, path)
         revision = _content_revision(files if prompts is None else {**files, prompts.name: prompts})
 
     def rows(split: str) -> Sequence[Row]:
         prompt_of = {} if prompts is None else read_prompts(prompts)
-        return [with_prompt(row, prompt_of, benchmark.id_columns) for row in read_rows(files[split])]
+        return [
+            with_prompt(row, prompt_of, benchmark.id_columns) for row in read_rows(files[split])
+        ]
 
     return Source(str(path), revision, tuple(files), rows, files)
 
@@ -262,7 +304,11 @@ def _at_hub(dataset: Dataset, benchmark: Benchmark) -> Source:
     revision = digest(commit, *sorted(files.values())) if files else commit
 
     def rows(split: str) -> Sequence[Row]:
-        return list(read_rows(fetch(name, commit, files[split]))) if files else load_split(name, commit, split)
+        return (
+            list(read_rows(fetch(name, commit, files[split])))
+            if files
+            else load_split(name, commit, split)
+        )
 
     return Source(name, revision, dataset.splits or tuple(files), rows)
 
@@ -281,7 +327,11 @@ def resolve_revision(dataset_id: str, revision: str) -> str:
     Raises:
         SourceError: the hub does not know it, cannot be reached or refuses access.
     """
-    return revision if re.compile(r"[0-9a-f]{40}").fullmatch(revision) else _commit_at_hub(dataset_id, revision)
+    return (
+        revision
+        if re.compile(r"[0-9a-f]{40}").fullmatch(revision)
+        else _commit_at_hub(dataset_id, revision)
+    )
 
 
 def refuse_unreachable_hub(job: Job) -> str:
@@ -319,7 +369,9 @@ def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any
 
     # The hub is called first, even for a commit, because `datasets` retries for 23 s if the hub is down, and hides the
     # cause if the hub refuses.
-    commit = (resolve_revision if constants.is_offline_mode() else _commit_at_hub)(dataset_id, revision)
+    commit = (resolve_revision if constants.is_offline_mode() else _commit_at_hub)(
+        dataset_id, revision
+    )
     datasets.disable_progress_bars()
     with _explained(dataset_id, commit):
         splits = datasets.load_dataset(
@@ -331,7 +383,9 @@ def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any
             cache_dir=str(Path(datasets.config.HF_DATASETS_CACHE) / "commits" / commit),
         )
     if split not in splits:
-        raise _failure(dataset_id, revision, f"no split '{split}': choose one of {', '.join(splits)}")
+        raise _failure(
+            dataset_id, revision, f"no split '{split}': choose one of {', '.join(splits)}"
+        )
     rows: list[dict[str, Any]] = splits[split].to_list()
     return rows
 
@@ -353,7 +407,9 @@ def _commit_at_hub(dataset_id: str, revision: str) -> str:
     from huggingface_hub import HfApi, constants
 
     with _explained(dataset_id, revision):
-        info = HfApi().dataset_info(dataset_id, revision=revision, timeout=constants.HF_HUB_ETAG_TIMEOUT)
+        info = HfApi().dataset_info(
+            dataset_id, revision=revision, timeout=constants.HF_HUB_ETAG_TIMEOUT
+        )
         assert info.sha is not None, "the hub names no commit; check HF_ENDPOINT"
     return info.sha
 
@@ -366,7 +422,9 @@ def _explained(dataset_id: str, revision: str) -> Iterator[None]:
 
     disable_progress_bars()
     for name in ("datasets", "huggingface_hub"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # they log a broken file as an error before they raise one
+        logging.getLogger(name).setLevel(
+            logging.CRITICAL
+        )  # they log a broken file as an error before they raise one
     try:
         yield
     except Exception as error:
@@ -383,7 +441,9 @@ def _failure(dataset_id: str, revision: str, reason: str) -> SourceError:
     """Return the error for the user: one line, without the token and the hub's user and password."""
     from huggingface_hub import get_token
 
-    line = " ".join(re.sub("//[^/@ ]+@", "//", f"Cannot read {dataset_id}@{revision}: {reason}").split())
+    line = " ".join(
+        re.sub("//[^/@ ]+@", "//", f"Cannot read {dataset_id}@{revision}: {reason}").split()
+    )
     token = get_token()
     return SourceError(line.replace(token, "[HF_TOKEN]") if token else line)
 
@@ -399,12 +459,18 @@ def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
         candidates = [file for file in sorted(path.iterdir()) if file.suffix in SUFFIXES]
         files = {file.stem: file for file in candidates}
         if not files or len(files) < len(candidates):
-            raise UsageError(f"dataset.source: {path} has no .parquet or .jsonl file, or two files for one split")
+            raise UsageError(
+                f"dataset.source: {path} has no .parquet or .jsonl file, or two files for one split"
+            )
         return files
     if not path.is_file():
-        raise UsageError(f"dataset.source: {path} is not a file; give a .parquet or .jsonl file, `hub` or `sample`")
+        raise UsageError(
+            f"dataset.source: {path} is not a file; give a .parquet or .jsonl file, `hub` or `sample`"
+        )
     if len(splits) > 1:
-        raise UsageError(f"dataset.splits: {path} is one file and can be one split, not {len(splits)}")
+        raise UsageError(
+            f"dataset.splits: {path} is one file and can be one split, not {len(splits)}"
+        )
     return {splits[0] if splits else path.stem: path}
 
 
@@ -413,11 +479,15 @@ def _prompts(dataset: Dataset, path: Path) -> Path | None:
     if dataset.prompts is not None:
         prompts = from_home(dataset.prompts, "dataset.prompts")
         if not prompts.is_file():
-            raise UsageError(f"dataset.prompts: {prompts} is not a file; give one of lines `id<TAB>prompt`")
+            raise UsageError(
+                f"dataset.prompts: {prompts} is not a file; give one of lines `id<TAB>prompt`"
+            )
         return prompts
     files = sorted(path.glob(f"*{PROMPTS}")) if path.is_dir() else []
     if len(files) > 1:
-        raise UsageError(f"dataset.source: {path} holds {len(files)} {PROMPTS} files; name one as `dataset.prompts`")
+        raise UsageError(
+            f"dataset.source: {path} holds {len(files)} {PROMPTS} files; name one as `dataset.prompts`"
+        )
     return files[0] if files else None
 
 
@@ -428,5 +498,7 @@ def _content_revision(files: Mapping[str, Path]) -> str:
         with open_regular(file) as opened:
             hashes[split] = hashlib.file_digest(opened, "sha256").hexdigest()
     if len(hashes) > 1:
-        return hashlib.sha256(json.dumps(sorted(hashes.items())).encode()).hexdigest()[:_REVISION_HEX]
+        return hashlib.sha256(json.dumps(sorted(hashes.items())).encode()).hexdigest()[
+            :_REVISION_HEX
+        ]
     return next(iter(hashes.values()))[:_REVISION_HEX]

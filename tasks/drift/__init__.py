@@ -11,7 +11,13 @@ import sql
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.console import progress
-from tasks.judge.criterion import CriterionToJudge, JudgedCriterion, VerdictRows, verdict_columns, verdict_id_of
+from tasks.judge.criterion import (
+    CriterionToJudge,
+    JudgedCriterion,
+    VerdictRows,
+    verdict_columns,
+    verdict_id_of,
+)
 from tasks.judge.judge import judge_criteria
 from tasks.llm.replies import Reply
 from tasks.rules.identity import digest
@@ -38,7 +44,9 @@ _OF_RESPONSE = 2
 tasks, but more than one, so that calls use the provider's cache."""
 
 
-def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[tuple[JudgeConfig, str | None]]:
+def control_sets(
+    job: Job, wanted: WantedTasks, reader: Reader
+) -> list[tuple[JudgeConfig, str | None]]:
     """Return every configured judge with the id of its control set; None if it has no set yet.
 
     Only a judge's first repetition has a control set; none has one if no number is configured. If two runs chose sets
@@ -48,7 +56,10 @@ def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[tuple[Ju
         return []
     firsts = (each for each in judge_configs(job, wanted.benchmark) if each.judge_trial == 1)
     oldest = "first(set_id order by created_at, set_id) as set_id"
-    return [(each, reader.select("control_set", oldest, **wanted.key, **each.columns)[0]["set_id"]) for each in firsts]
+    return [
+        (each, reader.select("control_set", oldest, **wanted.key, **each.columns)[0]["set_id"])
+        for each in firsts
+    ]
 
 
 def choose_control_set(job: Job) -> StageReport:
@@ -58,24 +69,41 @@ def choose_control_set(job: Job) -> StageReport:
     on other members could not be compared with earlier nights. A judge with other parameters or another template is
     another judge configuration and gets its own set, as does each data-set revision.
     """
-    report, warehouse, number = StageReport(_PURPOSE), Warehouse(job.warehouse), job.settings.drift.verdicts
+    report, warehouse, number = (
+        StageReport(_PURPOSE),
+        Warehouse(job.warehouse),
+        job.settings.drift.verdicts,
+    )
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
-        for judge_config in (each for each, set_id in control_sets(job, wanted, reader) if set_id is None):
+        for judge_config in (
+            each for each, set_id in control_sets(job, wanted, reader) if set_id is None
+        ):
             rows = _chosen(job, wanted, reader, judge_config)
             warehouse.write("control_set", rows)
             report.rows += len(rows)
-            report.notes.append(f"control set of {judge_config.judge.label}: {len(rows)} of {number} decided verdicts")
+            report.notes.append(
+                f"control set of {judge_config.judge.label}: {len(rows)} of {number} decided verdicts"
+            )
     if report.rows:
         warehouse.publish()
     return report
 
 
-def _chosen(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig) -> list[dict[str, Any]]:
+def _chosen(
+    job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig
+) -> list[dict[str, Any]]:
     number = {"of_response": _OF_RESPONSE, "number": job.settings.drift.verdicts}
-    rows = reader.rows(sql.read("queries/drift/candidates"), {**wanted.key, **judge_config.columns, **number})
-    set_id = digest("control set", wanted.key, judge_config.columns, sorted(row["verdict_id"] for row in rows))
-    return [{**row, "set_id": set_id, "run_id": job.run_id, "created_at": datetime.now(UTC)} for row in rows]
+    rows = reader.rows(
+        sql.read("queries/drift/candidates"), {**wanted.key, **judge_config.columns, **number}
+    )
+    set_id = digest(
+        "control set", wanted.key, judge_config.columns, sorted(row["verdict_id"] for row in rows)
+    )
+    return [
+        {**row, "set_id": set_id, "run_id": job.run_id, "created_at": datetime.now(UTC)}
+        for row in rows
+    ]
 
 
 def changed_limits(job: Job, wanted: WantedTasks, reader: Reader) -> list[dict[str, Any]]:
@@ -87,12 +115,20 @@ def changed_limits(job: Job, wanted: WantedTasks, reader: Reader) -> list[dict[s
     changed: list[dict[str, Any]] = []
     for set_id in _set_ids(job, wanted, reader):
         stored = {row["night"]: row for row in reader.select("control_limits", set_id=set_id)}
-        nights = reader.select("intermediate.control_nights", "set_id, night, n_decided, n_agreeing", set_id=set_id)
+        nights = reader.select(
+            "intermediate.control_nights", "set_id, night, n_decided, n_agreeing", set_id=set_id
+        )
         for night in nights:
             is_earlier = night["night"] in stored and night["night"] != job.night
-            bar = stored[night["night"]]["min_agreement"] if is_earlier else job.settings.drift.min_agreement
+            bar = (
+                stored[night["night"]]["min_agreement"]
+                if is_earlier
+                else job.settings.drift.min_agreement
+            )
             night |= {"min_agreement": bar, "method": METHOD}
-        changed += [row for row in limits(nights) if not row.items() <= stored.get(row["night"], {}).items()]
+        changed += [
+            row for row in limits(nights) if not row.items() <= stored.get(row["night"], {}).items()
+        ]
     return [{**row, "created_at": datetime.now(UTC)} for row in changed]
 
 
@@ -107,7 +143,9 @@ def drifted(job: Job) -> list[dict[str, Any]]:
     """Return the rows of the view `judge_drift` on configured judges that are out of control in the job's night."""
     with Warehouse(job.warehouse).reader() as reader:
         given = {"night": job.night, "set_id": _set_ids(job, wanted_tasks(job, reader), reader)}
-        return reader.select("judge_drift", _DRIFTED, order="judge", is_out_of_control=True, **given)
+        return reader.select(
+            "judge_drift", _DRIFTED, order="judge", is_out_of_control=True, **given
+        )
 
 
 def control_sets_of_night(job: Job) -> list[dict[str, Any]]:
@@ -147,7 +185,9 @@ async def judge_control_set(job: Job) -> StageReport:
     chosen = await asyncio.to_thread(choose_control_set, job)
     with warehouse.reader() as reader:
         wanted, missing = await asyncio.to_thread(_plan, job, reader)
-    totals = Counter(member.model for each in missing for member in each.members if member.is_missing)
+    totals = Counter(
+        member.model for each in missing for member in each.members if member.is_missing
+    )
     if totals:
         with progress(report.stage, totals, is_quiet=job.is_quiet):
             async with open_run_context(job) as context:
@@ -179,16 +219,28 @@ def _plan(job: Job, reader: Reader) -> tuple[WantedTasks, list[_Missing]]:
     for judge_config, set_id in control_sets(job, wanted, reader):
         if set_id is not None:
             parameters = {
-                "set_id": set_id, "night": job.night, "again": [*PASSING, LOST], "piece_size": judge_config.piece_size,
-                "rubric": ORIGINAL, "accepted": accepted_ends(judge_config.judge), "settled": SETTLED,
-            }  # fmt: skip
-            sets.append((set_id, judge_config, reader.rows(sql.read("queries/drift/members"), parameters)))
-    conversations = conversations_of(reader, wanted, (row["task_id"] for _, _, rows in sets for row in rows))
+                "set_id": set_id,
+                "night": job.night,
+                "again": [*PASSING, LOST],
+                "piece_size": judge_config.piece_size,
+                "rubric": ORIGINAL,
+                "accepted": accepted_ends(judge_config.judge),
+                "settled": SETTLED,
+            }
+            sets.append(
+                (set_id, judge_config, reader.rows(sql.read("queries/drift/members"), parameters))
+            )
+    conversations = conversations_of(
+        reader, wanted, (row["task_id"] for _, _, rows in sets for row in rows)
+    )
     return wanted, [_missing(*each, conversations) for each in sets]
 
 
 def _missing(
-    set_id: str, judge_config: JudgeConfig, rows: Iterable[dict[str, Any]], conversations: Mapping[str, Conversation]
+    set_id: str,
+    judge_config: JudgeConfig,
+    rows: Iterable[dict[str, Any]],
+    conversations: Mapping[str, Conversation],
 ) -> _Missing:
     there, newly_lost = list[CriterionToJudge](), list[CriterionToJudge]()
     for row in rows:
@@ -197,7 +249,9 @@ def _missing(
         is_there = conversation is not None and row["has_same_prompt"]
         is_there = is_there and None not in (row["criterion_text"], row["response_text"])
         # The same id means the same criterion and the same response, because the id includes the whole response.
-        if not criterion.is_missing or (is_there and verdict_id_of(judge_config, criterion) == row["verdict_id"]):
+        if not criterion.is_missing or (
+            is_there and verdict_id_of(judge_config, criterion) == row["verdict_id"]
+        ):
             there.append(criterion)
         elif row["stored_status"] != LOST:
             newly_lost.append(criterion)
@@ -207,11 +261,17 @@ def _missing(
     return _Missing(set_id, judge_config, members, newly_lost)
 
 
-async def _judge(job: Job, wanted: WantedTasks, context: RunContext, missing: _Missing, report: StageReport) -> None:
+async def _judge(
+    job: Job, wanted: WantedTasks, context: RunContext, missing: _Missing, report: StageReport
+) -> None:
     assert job.night is not None
-    judge_config = replace(missing.judge_config, judge=missing.judge_config.judge.model_copy(update={"mode": "live"}))
+    judge_config = replace(
+        missing.judge_config, judge=missing.judge_config.judge.model_copy(update={"mode": "live"})
+    )
     own_columns = {"set_id": missing.set_id, "judge_vintage": job.night}
-    with VerdictRows(job, context, wanted, judge_config, report, "control_verdicts", own_columns) as rows:
+    with VerdictRows(
+        job, context, wanted, judge_config, report, "control_verdicts", own_columns
+    ) as rows:
         await judge_criteria(rows, missing.members, 0, job.night)
 
 
@@ -225,7 +285,9 @@ def _lost_rows(job: Job, wanted: WantedTasks, missing: _Missing) -> list[dict[st
 def _report_missing(job: Job, report: StageReport, missing: Iterable[_Missing]) -> None:
     if missing:
         not_requested = f", {report.skipped} not requested" if report.skipped else ""
-        report.notes.append(f"{report.rows} verdicts of the control set judged again{not_requested}")
+        report.notes.append(
+            f"{report.rows} verdicts of the control set judged again{not_requested}"
+        )
     report.warnings += [
         f"{each.judge_config.judge.label}: {len(each.newly_lost)} members of its control set are lost: their {_GONE}"
         for each in missing

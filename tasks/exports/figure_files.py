@@ -24,9 +24,13 @@ Key = Mapping[str, str]
 """The benchmark and the revision of the data set, which each row in a file has; empty for a figure about neither."""
 _MARTS = ("leaderboard", "severity_leaderboard", "breakdown_leaderboard")
 _OPTIONS = {
-    "in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "remove_timezone": True,
-    "nan_inf_to_errors": True, "default_date_format": "yyyy-mm-dd hh:mm:ss",
-}  # fmt: skip
+    "in_memory": True,
+    "strings_to_formulas": False,
+    "strings_to_urls": False,
+    "remove_timezone": True,
+    "nan_inf_to_errors": True,
+    "default_date_format": "yyyy-mm-dd hh:mm:ss",
+}
 _FORMATS = {
     "score": "0.000",
     "signed": "+0.000;-0.000;0.000",
@@ -89,7 +93,10 @@ def explained(figure: Figure, rows: Rows) -> list[dict[str, str]]:
     known = sql.schema()["meanings"]
     marts = (relation_of(figure), figure.name, *_MARTS)
     return [
-        {"column": name, "meaning": known.get(name) or meaning_of_column(name, marts) or usual(name)[1]}
+        {
+            "column": name,
+            "meaning": known.get(name) or meaning_of_column(name, marts) or usual(name)[1],
+        }
         for name in rows[0]
     ]
 
@@ -122,7 +129,9 @@ def _text_of_list(value: Any) -> Any:
 def _sheet_of(figure: Figure, rows: Rows) -> Sheet:
     """Return the sheet of a figure: its columns in their order, then all others that are neither hashes nor ids."""
     declared = [column.name for column in figure.columns if column.name in rows[0]]
-    kinds = {name: usual(name)[0] for name in rows[0]} | {column.name: column.kind for column in figure.columns}
+    kinds = {name: usual(name)[0] for name in rows[0]} | {
+        column.name: column.kind for column in figure.columns
+    }
     hashes = _hashes_in(figure, rows)
     names = [*declared, *(name for name in rows[0] if name not in declared and name not in hashes)]
     return Sheet(figure.name, [{name: row[name] for name in names} for row in rows], kinds)
@@ -133,13 +142,19 @@ def _sheet_of_hashes(figure: Figure, rows: Rows) -> Sheet:
     names = _hashes_in(figure, rows)
     name = f"{figure.name[: _LONGEST_NAME - len(' hashes')]} hashes"
     numbered = enumerate(rows, start=1)
-    return Sheet(name, [{"row": number, **{name: row[name] for name in names}} for number, row in numbered])
+    return Sheet(
+        name, [{"row": number, **{name: row[name] for name in names}} for number, row in numbered]
+    )
 
 
 def _hashes_in(figure: Figure, rows: Rows) -> list[str]:
     declared = {column.name for column in figure.columns}
     fixed = ("benchmark", "dataset_revision")
-    return [name for name in rows[0] if name not in declared and (name in fixed or name.endswith(("_hash", "_id")))]
+    return [
+        name
+        for name in rows[0]
+        if name not in declared and (name in fixed or name.endswith(("_hash", "_id")))
+    ]
 
 
 def _write_sheet(book: Any, content: Sheet) -> None:
@@ -157,7 +172,9 @@ def _write_sheet(book: Any, content: Sheet) -> None:
                 style = marked
             if sheet.write(number, column, cell, style) != 0:
                 reason = "a workbook has at most 1,048,576 rows and 32,767 characters in a cell"
-                raise PipelineError(f"row {number}, column {name}: {reason}; write a .csv or .parquet file")
+                raise PipelineError(
+                    f"row {number}, column {name}: {reason}; write a .csv or .parquet file"
+                )
     sheet.autofit(800)
     sheet.freeze_panes(1, 0)
     sheet.autofilter(0, 0, len(content.rows), len(content.rows[0]) - 1)
@@ -169,6 +186,10 @@ def _is_number(value: Any) -> bool:
 
 def _cell(value: Any) -> Any:
     """Return a value that a cell can hold: a number, a date, or visible text."""
-    if value is None or _is_number(value) or isinstance(value, bool | date | datetime | time | timedelta):
+    if (
+        value is None
+        or _is_number(value)
+        or isinstance(value, bool | date | datetime | time | timedelta)
+    ):
         return value
     return visible(str(value))

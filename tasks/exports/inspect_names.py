@@ -3,9 +3,19 @@
 from tasks.llm.environment import provider_by_litellm
 
 _SAME = {
-    "anthropic", "bedrock", "deepseek", "groq", "mistral", "ollama", "openai", "openai-api", "openrouter",
-    "perplexity", "sambanova", "vllm",
-}  # fmt: skip
+    "anthropic",
+    "bedrock",
+    "deepseek",
+    "groq",
+    "mistral",
+    "ollama",
+    "openai",
+    "openai-api",
+    "openrouter",
+    "perplexity",
+    "sambanova",
+    "vllm",
+}
 """Providers with the same name in LiteLLM and in Inspect."""
 _RENAMED = {
     "azure": "openai/azure",

@@ -36,7 +36,9 @@ def outlooks(population: Population, n_rows: int, seed: int) -> list[Outlook]:
     sampled = population.sample(n_rows, seed)
     labelled = pl.concat([sampled, population.verdicts.filter("is_known")], how="diagonal")
     labelled = labelled.with_columns(factor=_factors(population, len(sampled)))
-    is_covered = pl.col("is_covered") | pl.col("response_id").is_in(population.verdicts["response_id"].implode())
+    is_covered = pl.col("is_covered") | pl.col("response_id").is_in(
+        population.verdicts["response_id"].implode()
+    )
     result = []
     for (figure_id,), responses in population.responses.group_by("figure_id", maintain_order=True):
         labels = labelled.join(responses.select("response_id"), on="response_id")
@@ -47,7 +49,9 @@ def outlooks(population: Population, n_rows: int, seed: int) -> list[Outlook]:
             n_labels=len(labels),
             n_tasks_labelled=labels["task"].n_unique(),
         ) or debiased.outweighed(
-            debiased.effective_labels(labels["contribution"].to_numpy(), labels["factor"].to_numpy())
+            debiased.effective_labels(
+                labels["contribution"].to_numpy(), labels["factor"].to_numpy()
+            )
         )
         first = responses.row(0, named=True)
         result.append(Outlook(figure_id, first["model"], first["split"], len(labels), reason))
@@ -92,7 +96,9 @@ def outlook_notes(population: Population, n_rows: int, seed: int) -> list[str]:
     missing = {each.figure_id for each in figures if each.no_figure}
     impossible = [each for each in at_most if each.no_figure]
     possible = {each.figure_id for each in at_most} - {each.figure_id for each in impossible}
-    given = f"{len(figures) - len(missing)} of {counted(len(figures), 'score')} (of a model on a split)"
+    given = (
+        f"{len(figures) - len(missing)} of {counted(len(figures), 'score')} (of a model on a split)"
+    )
     notes = [f"filled in, it gives {given} an interval"]
     if possible & missing:
         n_needed = fewest_rows(population, possible, seed)
@@ -135,14 +141,26 @@ def expected_widths(reader: Reader, population: Population, n_rows: int, seed: i
 def _widths_now(reader: Reader, population: Population) -> dict[str, Row]:
     """Return the widths of the debiased intervals on the largest task set, and the numbers of labels behind them."""
     purpose, vintages = population.purpose, population.verdicts["vintage"].unique().to_list()
-    key = {**population.wanted.key, "judge": population.judge, "vintage": vintages, "score_name": purpose.score,
-           "breakdown": purpose.breakdown}  # fmt: skip
+    key = {
+        **population.wanted.key,
+        "judge": population.judge,
+        "vintage": vintages,
+        "score_name": purpose.score,
+        "breakdown": purpose.breakdown,
+    }
     width = "debiased_ci_high - debiased_ci_low as width, n_tasks, split"
     if purpose.is_difference:
-        columns, order = f"model_a, model_b, n_labels_a + n_labels_b as n_labels, {width}", "n_tasks desc, split"
+        columns, order = (
+            f"model_a, model_b, n_labels_a + n_labels_b as n_labels, {width}",
+            "n_tasks desc, split",
+        )
         rows = reader.select("debiased_differences", columns, order=order, **key)
         both = set(purpose.models)
-        rows = [row | {"model": " ".join(purpose.models)} for row in rows if {row["model_a"], row["model_b"]} == both]
+        rows = [
+            row | {"model": " ".join(purpose.models)}
+            for row in rows
+            if {row["model_a"], row["model_b"]} == both
+        ]
     else:
         columns, order = f"model, n_labels, {width}", "is_latest desc, n_tasks desc, split"
         rows = reader.select("debiased_scores", columns, order=order, label=purpose.label, **key)
@@ -150,13 +168,20 @@ def _widths_now(reader: Reader, population: Population) -> dict[str, Row]:
     return {row["model"]: row for row in reversed(rows) if row["width"] is not None}
 
 
-def _width(population: Population, labelled: pl.DataFrame, group: Sequence[str], now: Row | None) -> float:
+def _width(
+    population: Population, labelled: pl.DataFrame, group: Sequence[str], now: Row | None
+) -> float:
     """Return the expected width of the interval of a model's mean, or of a difference, with these labels."""
     is_own = pl.col("model").is_in(group)
     own, labelled = population.verdicts.filter(is_own), labelled.filter(is_own)
     sign = pl.when((pl.col("model") == group[0]) & (len(group) > 1)).then(-1.0).otherwise(1.0)
     points = (sign * pl.col("contribution") * pl.col("judge_value")).sum().alias("value")
-    values = own.filter("is_counted").group_by("task", maintain_order=True).agg(points)["value"].to_numpy()
+    values = (
+        own.filter("is_counted")
+        .group_by("task", maintain_order=True)
+        .agg(points)["value"]
+        .to_numpy()
+    )
     of_tasks = len(values) * float(np.var(values, ddof=1)) if len(values) > 1 else 0.0
     names = ("contribution", "error", "probability")
     contributions, errors, probabilities = (labelled[name].to_numpy() for name in names)

@@ -62,7 +62,9 @@ class Population:
         """
         size = sampling.sizes(self.free["contribution"].to_numpy(), self.free["error"].to_numpy())
         _, of_model = np.unique(self.free["model"].to_list(), return_inverse=True)
-        return sampling.inclusion_probabilities(size / np.bincount(of_model, size)[of_model], n_wanted)
+        return sampling.inclusion_probabilities(
+            size / np.bincount(of_model, size)[of_model], n_wanted
+        )
 
     def sample(self, n_wanted: int, seed: int) -> pl.DataFrame:
         """Return sampled verdicts without a label, with the `probability` of each."""
@@ -94,7 +96,13 @@ def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence
 
 
 def population_of(
-    job: Job, reader: Reader, wanted: WantedTasks, purpose: Purpose, response_ids: Sequence[str], *, of_latest: bool
+    job: Job,
+    reader: Reader,
+    wanted: WantedTasks,
+    purpose: Purpose,
+    response_ids: Sequence[str],
+    *,
+    of_latest: bool,
 ) -> Population:
     """Return the verdicts on some responses from which a sheet can be sampled.
 
@@ -109,35 +117,68 @@ def population_of(
     of_judges = {"response_ids": response_ids, "judges": job.named_judges}
     judge_configs = reader.rows(sql.read("queries/exports/sampled_judge_configs"), of_judges)
     if (judge_config := first_judge_config(job, wanted.benchmark, judge_configs)) is None:
-        raise UsageError("--for: no judge has a verdict on these responses; run `prbench judge`, or leave --for out")
+        raise UsageError(
+            "--for: no judge has a verdict on these responses; run `prbench judge`, or leave --for out"
+        )
     parameters = {
-        **wanted.key, "judging_id": judge_config["judging_id"], "steps": judge_config["steps"],
-        "score": purpose.score, "breakdown": purpose.breakdown, "label": purpose.label,
-    }  # fmt: skip
-    frame = pl.DataFrame(reader.arrow(sql.read("queries/exports/drawn_population"), {
-        **parameters, "response_ids": response_ids, "of_latest": of_latest,
-    }))  # fmt: skip
+        **wanted.key,
+        "judging_id": judge_config["judging_id"],
+        "steps": judge_config["steps"],
+        "score": purpose.score,
+        "breakdown": purpose.breakdown,
+        "label": purpose.label,
+    }
+    frame = pl.DataFrame(
+        reader.arrow(
+            sql.read("queries/exports/drawn_population"),
+            {
+                **parameters,
+                "response_ids": response_ids,
+                "of_latest": of_latest,
+            },
+        )
+    )
     if frame.is_empty():
         raise UsageError(f"--for {purpose.named}: no criterion of these responses counts for it")
     lacking = {*purpose.models} - {*frame["model"]}
     if purpose.is_difference and lacking:
-        raise UsageError(f"--for: {judge_config['judge']} has no verdict on {min(lacking)}; run `prbench judge`")
+        raise UsageError(
+            f"--for: {judge_config['judge']} has no verdict on {min(lacking)}; run `prbench judge`"
+        )
     # The contribution of each verdict to its model's mean: its worth / trials of the task / tasks of the model.
     is_counted = pl.col("is_counted")
     n_trials = pl.col("response_id").filter(is_counted).n_unique().over("model", "task")
     n_tasks = pl.col("task").filter(is_counted).n_unique().over("model")
     share = pl.when(is_counted).then(pl.col("worth") / n_trials / n_tasks).otherwise(0.0)
     # The expected squared error of the judge on each verdict.
-    groups = frame.select(pl.struct("category", "severity").rank("dense") - 1).to_series().cast(pl.Int64).to_numpy()
+    groups = (
+        frame.select(pl.struct("category", "severity").rank("dense") - 1)
+        .to_series()
+        .cast(pl.Int64)
+        .to_numpy()
+    )
     squared = (frame["label_value"] - frame["judge_value"]) ** 2
-    of_group = sampling.group_errors(groups[squared.is_not_null().to_numpy()], squared.drop_nulls().to_numpy(), groups)
-    errors = sampling.expected_errors(of_group, frame["disagreement"].to_numpy(), frame["n_others"].to_numpy())
+    of_group = sampling.group_errors(
+        groups[squared.is_not_null().to_numpy()], squared.drop_nulls().to_numpy(), groups
+    )
+    errors = sampling.expected_errors(
+        of_group, frame["disagreement"].to_numpy(), frame["n_others"].to_numpy()
+    )
     key = pl.concat_str("response_id", "criterion_id", "criterion_hash", separator="/")
     is_known = pl.col("label_value").is_not_null()
-    verdicts = frame.with_columns(key=key, contribution=share, error=pl.Series(errors), is_known=is_known)
-    responses = pl.DataFrame(reader.arrow(sql.read("queries/exports/figures_to_correct"), {
-        **parameters, "response_ids": frame["response_id"].unique().to_list(), "splits": list(wanted.splits),
-    }))  # fmt: skip
+    verdicts = frame.with_columns(
+        key=key, contribution=share, error=pl.Series(errors), is_known=is_known
+    )
+    responses = pl.DataFrame(
+        reader.arrow(
+            sql.read("queries/exports/figures_to_correct"),
+            {
+                **parameters,
+                "response_ids": frame["response_id"].unique().to_list(),
+                "splits": list(wanted.splits),
+            },
+        )
+    )
     return Population(wanted, purpose, verdicts, responses, judge_config["judge"])
 
 
@@ -149,21 +190,35 @@ def draw(job: Job, population: Population, n_rows: int, seed: int) -> tuple[Row,
     Raises:
         UsageError: all verdicts have a label.
     """
-    verdicts, free, purpose, key = population.verdicts, population.free, population.purpose, population.wanted.key
+    verdicts, free, purpose, key = (
+        population.verdicts,
+        population.free,
+        population.purpose,
+        population.wanted.key,
+    )
     if free.is_empty():
         raise UsageError(f"--for {purpose.named}: every verdict has a label already")
     sampled = population.sample(n_rows, seed)["key"]
     probabilities = np.ones(len(verdicts))
     probabilities[~verdicts["is_known"].to_numpy()] = population.probabilities(n_rows)
-    listed = [f"{name}/{p!r}" for name, p in zip(verdicts["key"], probabilities.tolist(), strict=True)]
+    listed = [
+        f"{name}/{p!r}" for name, p in zip(verdicts["key"], probabilities.tolist(), strict=True)
+    ]
     sheet_id = digest("label sheet", *key.values(), tuple(purpose), n_rows, seed, listed)
     sheet = {
-        **key, "sheet_id": sheet_id, "covered_breakdown": purpose.breakdown, "covered_label": purpose.label,
+        **key,
+        "sheet_id": sheet_id,
+        "covered_breakdown": purpose.breakdown,
+        "covered_label": purpose.label,
         "design": f"{len(sampled)} verdicts drawn for {purpose.named}, judged by {population.judge}, seed {seed}",
         "covered_responses": verdicts["response_id"].unique(maintain_order=True).to_list(),
-        "n_population": len(free), "n_drawn": len(sampled), "seed": seed,
-        "import_batch": None, "run_id": job.run_id, "created_at": datetime.now(UTC),
-    }  # fmt: skip
+        "n_population": len(free),
+        "n_drawn": len(sampled),
+        "seed": seed,
+        "import_batch": None,
+        "run_id": job.run_id,
+        "created_at": datetime.now(UTC),
+    }
     is_listed = pl.col("key").is_in(sampled) | pl.col("is_known")
     drawn = verdicts.with_columns(probability=pl.Series(probabilities)).filter(is_listed)
     columns = ("response_id", "criterion_id", "criterion_hash", "probability", "is_known")

@@ -68,45 +68,73 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
         queries = {name: exported.query_of(reader, name, key)[0] for name in requested}
         chosen = [name for name, query in queries.items() if reader.rows(f"{query} true limit 1")]
         if not chosen:
-            raise UsageError(f"{folder}: no row of {benchmark.name} in these tables; see `prbench status`")
+            raise UsageError(
+                f"{folder}: no row of {benchmark.name} in these tables; see `prbench status`"
+            )
         with disk_errors(folder):
             written = exported.write_tables(reader, folder, chosen, key)
-            arrow = {table.name: _copied(folder, written, table, licence) for table in written.tables}
+            arrow = {
+                table.name: _copied(folder, written, table, licence) for table in written.tables
+            }
             # This file makes the copies one `DatasetDict`.
-            (folder / "dataset_dict.json").write_text(json.dumps({"splits": chosen}), encoding="utf-8")
+            (folder / "dataset_dict.json").write_text(
+                json.dumps({"splits": chosen}), encoding="utf-8"
+            )
             # The hub and `datasets` read this header. The split is `test`: results are not for training.
             header = {
-                "license": licence, "pretty_name": f"Results on {benchmark.title}",
+                "license": licence,
+                "pretty_name": f"Results on {benchmark.title}",
                 "tags": ["evaluation", "do-not-train", benchmark.name],
                 "configs": [
-                    {"config_name": name, **({"default": True} if name == chosen[0] else {}),
-                     "data_files": [{"split": "test", "path": f"{name}/*.parquet"}]}
+                    {
+                        "config_name": name,
+                        **({"default": True} if name == chosen[0] else {}),
+                        "data_files": [{"split": "test", "path": f"{name}/*.parquet"}],
+                    }
                     for name in chosen
                 ],
-            }  # fmt: skip
+            }
             card = f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n" + _ABOUT.format(
-                title=benchmark.title, licence=licence_note, benchmark=benchmark.name, revision=data.revision,
-                splits=", ".join(data.splits), version=importlib.metadata.version("prbench-pipeline"),
-            )  # fmt: skip
-            (folder / "README.md").write_text(card + "\n".join(_described(written, arrow)), encoding="utf-8")
-    size = f"{written.n_bytes() / 1e6:.1f} MB of Parquet, {sum(arrow.values()) / 1e6:.1f} MB of Arrow"
-    notes = [f"{counted(written.n_rows, 'row')} of {counted(len(chosen), 'table')} in {folder} ({size})"]
+                title=benchmark.title,
+                licence=licence_note,
+                benchmark=benchmark.name,
+                revision=data.revision,
+                splits=", ".join(data.splits),
+                version=importlib.metadata.version("prbench-pipeline"),
+            )
+            (folder / "README.md").write_text(
+                card + "\n".join(_described(written, arrow)), encoding="utf-8"
+            )
+    size = (
+        f"{written.n_bytes() / 1e6:.1f} MB of Parquet, {sum(arrow.values()) / 1e6:.1f} MB of Arrow"
+    )
+    notes = [
+        f"{counted(written.n_rows, 'row')} of {counted(len(chosen), 'table')} in {folder} ({size})"
+    ]
     if empty := [name for name in requested if name not in chosen]:
         notes.append(f"empty, left out: {', '.join(empty)}")
     return StageReport("export", rows=written.n_rows, notes=notes)
 
 
-def _copied(folder: Path, written: exported.TableFiles, table: exported.Exported, licence: str) -> int:
+def _copied(
+    folder: Path, written: exported.TableFiles, table: exported.Exported, licence: str
+) -> int:
     """Write an Arrow copy of a table's Parquet files next to them, and return its size in bytes."""
     import datasets  # imported here, because its import takes seconds
 
     datasets.disable_progress_bars()
-    fingerprint = digest(" ".join(file.sha256 for file in written.files if file.name in table.files))[:16]
+    fingerprint = digest(
+        " ".join(file.sha256 for file in written.files if file.name in table.files)
+    )[:16]
     with TemporaryDirectory(prefix="prbench-") as cache:
-        read = datasets.Dataset.from_parquet([str(folder / name) for name in table.files], cache_dir=cache)
+        read = datasets.Dataset.from_parquet(
+            [str(folder / name) for name in table.files], cache_dir=cache
+        )
         about = {"description": exported.meaning_of_table(table.name), "license": licence}
         info = datasets.DatasetInfo(features=read.features, **about)
-        datasets.Dataset(read.data, info=info, fingerprint=fingerprint).save_to_disk(folder / table.name)
+        datasets.Dataset(read.data, info=info, fingerprint=fingerprint).save_to_disk(
+            folder / table.name
+        )
     return sum(path.stat().st_size for path in (folder / table.name).glob("*.arrow"))
 
 
@@ -114,7 +142,9 @@ def _described(written: exported.TableFiles, arrow_bytes: dict[str, int]) -> Ite
     """Yield the lines of the card that describe the tables and their columns."""
     for table in written.tables:
         meaning = exported.meaning_of_table(table.name).replace("|", "\\|")
-        parquet, arrow = (f"{n / 1e6:,.2f} MB" for n in (written.n_bytes(table.files), arrow_bytes[table.name]))
+        parquet, arrow = (
+            f"{n / 1e6:,.2f} MB" for n in (written.n_bytes(table.files), arrow_bytes[table.name])
+        )
         yield f"| `{table.name}` | {meaning} | {table.n_rows:,} | {parquet} | {arrow} |"
     for table in written.tables:
         yield f"\n## {table.name}\n\n| column | type | meaning |\n| --- | --- | --- |"
@@ -126,10 +156,18 @@ def _described(written: exported.TableFiles, arrow_bytes: dict[str, int]) -> Ite
 
 def _licence_of(job: Job, benchmark: Benchmark) -> tuple[str, str]:
     """Return the hub's name for the licence of the job's tasks, and a note on the licence."""
-    if job.settings.dataset.source == "sample" and sample_of(benchmark.name) == sample_path(benchmark.name):
-        return _OF_SAMPLES, f"The tasks are this pipeline's own sample for {benchmark.title} ({_OF_SAMPLES})."
+    if job.settings.dataset.source == "sample" and sample_of(benchmark.name) == sample_path(
+        benchmark.name
+    ):
+        return (
+            _OF_SAMPLES,
+            f"The tasks are this pipeline's own sample for {benchmark.title} ({_OF_SAMPLES}).",
+        )
     if benchmark.licence is None:
-        return _UNKNOWN, f"The licence of {benchmark.title} is not known to this pipeline; ask its publisher."
+        return (
+            _UNKNOWN,
+            f"The licence of {benchmark.title} is not known to this pipeline; ask its publisher.",
+        )
     where = f"https://huggingface.co/datasets/{benchmark.default_dataset_id}"
     return benchmark.licence, (
         f"Tasks, conversations and rubrics are those of {benchmark.title}, which is published at {where} under "

@@ -58,7 +58,12 @@ def readable(conversation: Conversation) -> str:
 
 
 def write_sheet(
-    reader: Reader, wanted: WantedTasks, file: Path, columns: Sequence[str], how: str, rows: Sequence[Row]
+    reader: Reader,
+    wanted: WantedTasks,
+    file: Path,
+    columns: Sequence[str],
+    how: str,
+    rows: Sequence[Row],
 ) -> None:
     """Write rows as CSV, each with its task's conversation, instructions, and empty cells for people.
 
@@ -77,9 +82,21 @@ def write_sheet(
 
 
 LABELLING_COLUMNS = (
-    "task", "model", "trial", "vintage", "criterion", "judge", "criteria_met", "explanation", SHEET_COLUMN,
-    "title", "response", "conversation", "field", "topic",
-)  # fmt: skip
+    "task",
+    "model",
+    "trial",
+    "vintage",
+    "criterion",
+    "judge",
+    "criteria_met",
+    "explanation",
+    SHEET_COLUMN,
+    "title",
+    "response",
+    "conversation",
+    "field",
+    "topic",
+)
 """The columns that identify a row, those that a grader fills in (judge, criteria_met, explanation), and those to read.
 
 For ternary grading, the decision is in words, in the column `verdict`.
@@ -113,9 +130,13 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
         ordered = spread(_usable(job, reader, wanted, file), seed)
-        rows = _rows(reader, wanted, [each["response_id"] for each in islice(ordered, n_rows)])[:n_rows]
+        rows = _rows(reader, wanted, [each["response_id"] for each in islice(ordered, n_rows)])[
+            :n_rows
+        ]
         how = _write(reader, wanted, file, rows)
-    n_responses, n_tasks, n_models = (len({row[name] for row in rows}) for name in ("response_id", "task", "model"))
+    n_responses, n_tasks, n_models = (
+        len({row[name] for row in rows}) for name in ("response_id", "task", "model")
+    )
     summary = f"{len(rows)} criteria of {n_responses} responses ({n_tasks} tasks, {n_models} models) in {file}"
     return StageReport("export", rows=len(rows), notes=[summary, f"fill in {how}"])
 
@@ -146,16 +167,23 @@ def export_sampled_labelling(
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
         usable = _usable(job, reader, wanted, file, is_any_vintage=of_latest)
-        purpose = label_sampling.purpose_of(sampled_for, reader, wanted, sorted({each["model"] for each in usable}))
+        purpose = label_sampling.purpose_of(
+            sampled_for, reader, wanted, sorted({each["model"] for each in usable})
+        )
         if purpose.is_difference and of_latest:
             of_latest, usable = False, _usable(job, reader, wanted, file)
         ids = [each["response_id"] for each in usable if each["model"] in purpose.models]
-        population = label_sampling.population_of(job, reader, wanted, purpose, ids, of_latest=of_latest)
+        population = label_sampling.population_of(
+            job, reader, wanted, purpose, ids, of_latest=of_latest
+        )
         sheet, draws = label_sampling.draw(job, population, n_rows, seed)
         n_drawn = sheet["n_drawn"]
         widths = label_forecast.expected_widths(reader, population, n_drawn, seed)
         figures = label_forecast.outlooks(population, n_drawn, seed)
-        forecast = [_width_note(widths, n_drawn), *label_forecast.outlook_notes(population, n_drawn, seed)]
+        forecast = [
+            _width_note(widths, n_drawn),
+            *label_forecast.outlook_notes(population, n_drawn, seed),
+        ]
         chosen = {(row["response_id"], row["criterion_id"]) for row in draws if not row["is_known"]}
         of_responses = _rows(reader, wanted, sorted({response_id for response_id, _ in chosen}))
         rows = [row for row in of_responses if (row["response_id"], row["criterion"]) in chosen]
@@ -192,20 +220,34 @@ def _width_note(widths: Sequence[Row], n_rows: int) -> str:
     return f"with {n_rows} labels the interval is about {then:.2f} wide"
 
 
-def _usable(job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any_vintage: bool = False) -> list[Row]:
+def _usable(
+    job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any_vintage: bool = False
+) -> list[Row]:
     """Return the responses that people can label."""
-    rows = reader.rows(sql.read("queries/exports/labelling_responses"), {
-        **wanted.key, "task_ids": wanted.task_ids, "models": job.named_models, "trials": job.named_trials,
-    })  # fmt: skip
-    usable = [row for row in rows if is_any_vintage or row["vintage"] == job.vintage_named(row["model"])]
+    rows = reader.rows(
+        sql.read("queries/exports/labelling_responses"),
+        {
+            **wanted.key,
+            "task_ids": wanted.task_ids,
+            "models": job.named_models,
+            "trials": job.named_trials,
+        },
+    )
+    usable = [
+        row for row in rows if is_any_vintage or row["vintage"] == job.vintage_named(row["model"])
+    ]
     if not usable:
-        raise UsageError(f"{file}: no usable response of vintage {' or '.join(job.vintages)}; see `prbench status`")
+        raise UsageError(
+            f"{file}: no usable response of vintage {' or '.join(job.vintages)}; see `prbench status`"
+        )
     return usable
 
 
 def _rows(reader: Reader, wanted: WantedTasks, response_ids: Sequence[str]) -> list[Row]:
     """Return the criteria of some responses, in the order of the responses."""
-    return reader.rows(sql.read("queries/exports/labelling_rows"), {**wanted.key, "response_ids": response_ids})
+    return reader.rows(
+        sql.read("queries/exports/labelling_rows"), {**wanted.key, "response_ids": response_ids}
+    )
 
 
 def _write(reader: Reader, wanted: WantedTasks, file: Path, rows: Sequence[Row]) -> str:
@@ -222,7 +264,9 @@ def spread(candidates: Iterable[Mapping[str, Any]], seed: int) -> Iterator[Mappi
 
     Ties are decided by a hash of seed and response.
     """
-    order = {each["response_id"]: digest("labelling", seed, each["response_id"]) for each in candidates}
+    order = {
+        each["response_id"]: digest("labelling", seed, each["response_id"]) for each in candidates
+    }
     of_task: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for each in candidates:
         of_task[each["task_id"]].append(each)
@@ -230,7 +274,10 @@ def spread(candidates: Iterable[Mapping[str, Any]], seed: int) -> Iterator[Mappi
     taken: Counter[str] = Counter()
     while tasks:
         for task_id in tasks:
-            best = min(of_task[task_id], key=lambda each: (taken[each["model"]], order[each["response_id"]]))
+            best = min(
+                of_task[task_id],
+                key=lambda each: (taken[each["model"]], order[each["response_id"]]),
+            )
             of_task[task_id].remove(best)
             taken[best["model"]] += 1
             yield best
@@ -238,9 +285,23 @@ def spread(candidates: Iterable[Mapping[str, Any]], seed: int) -> Iterator[Mappi
 
 
 REVIEW_COLUMNS = (
-    "sample", "task", "criterion", "criterion_hash", "reviewer", "decision", "reason", "better_wording",
-    SHEET_COLUMN, "title", "describes", "severity", "category", "conversation", "field", "topic",
-)  # fmt: skip
+    "sample",
+    "task",
+    "criterion",
+    "criterion_hash",
+    "reviewer",
+    "decision",
+    "reason",
+    "better_wording",
+    SHEET_COLUMN,
+    "title",
+    "describes",
+    "severity",
+    "category",
+    "conversation",
+    "field",
+    "topic",
+)
 """The columns that identify a row, those that a reviewer fills in (reviewer to better_wording), and those to read.
 
 The weight is left out, because experts do not review the number. Its severity and its sign (`describes`) are included,
@@ -253,7 +314,13 @@ HOW = (
 
 
 def export_review(
-    job: Job, target: Path, *, n_criteria: int, n_tasks: int | None = None, by: Sequence[str] = (), seed: int = 0
+    job: Job,
+    target: Path,
+    *,
+    n_criteria: int,
+    n_tasks: int | None = None,
+    by: Sequence[str] = (),
+    seed: int = 0,
 ) -> StageReport:
     """Write a CSV sheet of sampled criteria, and store the sample with its probabilities.
 
@@ -278,9 +345,13 @@ def export_review(
         wanted = wanted_tasks(job, reader)
         key = {**wanted.key, "task_ids": list(wanted.task_ids)}
         if not (population := reader.rows(sql.read("queries/exports/review_population"), key)):
-            raise UsageError("no admitted task with a criterion in the chosen splits; see `prbench check`")
+            raise UsageError(
+                "no admitted task with a criterion in the chosen splits; see `prbench check`"
+            )
         design, sampled = _sample(population, n_criteria, n_tasks, by, seed)
-        listed = sorted((row["task"], row["criterion"], row["criterion_hash"]) for row in population)
+        listed = sorted(
+            (row["task"], row["criterion"], row["criterion_hash"]) for row in population
+        )
         population_id = digest("review population", *wanted.key.values(), listed)
         sample_id = digest("review sample", population_id, design)
         chosen = [population[each.position] for each in sampled]
@@ -288,22 +359,44 @@ def export_review(
         refuse_target(file)
         if not reader.select("review_samples", "1", sample_id=sample_id):
             common = {
-                **wanted.key, "sample_id": sample_id, "population_id": population_id, "n_population": len(population),
-                "design": design, "run_id": job.run_id, "created_at": datetime.now(UTC),
-            }  # fmt: skip
-            warehouse.write("review_samples", [
-                common | {"task_id": row["task"], "criterion_id": row["criterion"], "stratum": each.stratum,
-                          "criterion_hash": row["criterion_hash"], "probability": each.probability}
-                for each, row in zip(sampled, chosen, strict=True)
-            ])  # fmt: skip
+                **wanted.key,
+                "sample_id": sample_id,
+                "population_id": population_id,
+                "n_population": len(population),
+                "design": design,
+                "run_id": job.run_id,
+                "created_at": datetime.now(UTC),
+            }
+            warehouse.write(
+                "review_samples",
+                [
+                    common
+                    | {
+                        "task_id": row["task"],
+                        "criterion_id": row["criterion"],
+                        "stratum": each.stratum,
+                        "criterion_hash": row["criterion_hash"],
+                        "probability": each.probability,
+                    }
+                    for each, row in zip(sampled, chosen, strict=True)
+                ],
+            )
             warehouse.publish()
         cells = [
-            row | {"sample": sample_id, "describes": row["weight"] and f"something {'un' * (row['weight'] < 0)}desired"}
+            row
+            | {
+                "sample": sample_id,
+                "describes": row["weight"] and f"something {'un' * (row['weight'] < 0)}desired",
+            }
             for row in chosen
         ]
         write_sheet(reader, wanted, file, REVIEW_COLUMNS, HOW, cells)
     n_of = len({row["task"] for row in chosen})
-    notes = [f"{len(chosen)} of {len(population)} criteria ({n_of} tasks) in {file}", design, f"fill in {HOW}"]
+    notes = [
+        f"{len(chosen)} of {len(population)} criteria ({n_of} tasks) in {file}",
+        design,
+        f"fill in {HOW}",
+    ]
     return StageReport("export", rows=len(chosen), notes=notes)
 
 
@@ -318,10 +411,16 @@ def _sample(
         problem = f"by {' and '.join(by)} there are {n_strata} strata"
         raise UsageError(f"-n {n_criteria}: {problem}; use -n {n_strata} or more")
     # The units are whole tasks, or single criteria.
-    keys = [digest(row["task"], row["criterion"]) if n_tasks is None else row["task"] for row in population]
+    keys = [
+        digest(row["task"], row["criterion"]) if n_tasks is None else row["task"]
+        for row in population
+    ]
     units, n = dict(zip(keys, strata, strict=True)), n_criteria if n_tasks is None else n_tasks
     names = list(units)
-    sampled = {names[each.position]: each for each in stratified_sample(names, list(units.values()), n, seed)}
+    sampled = {
+        names[each.position]: each
+        for each in stratified_sample(names, list(units.values()), n, seed)
+    }
     criteria = [sampled[key]._replace(position=i) for i, key in enumerate(keys) if key in sampled]
     if n_tasks is not None:
         return f"all criteria of {len(sampled)} of {len(units)} tasks, seed {seed}", criteria

@@ -24,7 +24,16 @@ from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.text.characters import did_you_mean
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
-from warehouse import COLUMNS, DECIDED_STATUSES, TABLES, Reader, Warehouse, content_of, quoted, refuse_other_version
+from warehouse import (
+    COLUMNS,
+    DECIDED_STATUSES,
+    TABLES,
+    Reader,
+    Warehouse,
+    content_of,
+    quoted,
+    refuse_other_version,
+)
 from warehouse.build import is_removed, rests_on_response
 
 NOT_EXPORTED = ("retractions", "removals")
@@ -82,7 +91,9 @@ def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
     known = {row["name"] for row in reader.rows(query)} - set(NOT_EXPORTED)
     if unknown := [name for name in names if name not in known]:
         hint = did_you_mean(unknown[0], known)
-        raise UsageError(f"--table {unknown[0]}: no such table{hint}; `prbench sql --describe` lists all")
+        raise UsageError(
+            f"--table {unknown[0]}: no such table{hint}; `prbench sql --describe` lists all"
+        )
     return list(dict.fromkeys(names))
 
 
@@ -92,13 +103,19 @@ def query_of(reader: Reader, name: str, key: dict[str, str]) -> tuple[str, dict[
     `key` is the key of a data set, or only its benchmark; tables with these columns are narrowed to it.
     """
     query = f"{_OWN.get(name, 'select *')} from {name} where "
-    columns = {row["column_name"]: row["column_type"] for row in reader.rows(f"describe {query} true")}
-    query += "".join(f"{column} = {quoted(wanted)} and " for column, wanted in key.items() if column in columns)
+    columns = {
+        row["column_name"]: row["column_type"] for row in reader.rows(f"describe {query} true")
+    }
+    query += "".join(
+        f"{column} = {quoted(wanted)} and " for column, wanted in key.items() if column in columns
+    )
     # Unfinished runs are not exported.
     return query + ("outcome <> 'running' and " if name == "runs" else ""), columns
 
 
-def write_tables(reader: Reader, folder: Path, names: Sequence[str], key: dict[str, str], root: str = "") -> TableFiles:
+def write_tables(
+    reader: Reader, folder: Path, names: Sequence[str], key: dict[str, str], root: str = ""
+) -> TableFiles:
     """Write tables and views to a folder: all rows, or those with the `key` of a data set, or with its benchmark.
 
     Each table has its own folder below `root`, with at least one file, so that a pattern can name the files of a table.
@@ -110,14 +127,16 @@ def write_tables(reader: Reader, folder: Path, names: Sequence[str], key: dict[s
         pieces = [f"{query} true"]
         # Stored tables are written in pieces, by row numbers; a view is written as one file.
         if name in TABLES:
-            starts = range(0, reader.value(f"select coalesce(max(rowid), 0) + 1 from {name}"), ROWS_A_FILE)
-            pieces = [f"{query} rowid between {start} and {start + ROWS_A_FILE - 1}" for start in starts]
+            starts = range(
+                0, reader.value(f"select coalesce(max(rowid), 0) + 1 from {name}"), ROWS_A_FILE
+            )
+            pieces = [
+                f"{query} rowid between {start} and {start + ROWS_A_FILE - 1}" for start in starts
+            ]
         (folder / root / name).mkdir(parents=True, exist_ok=True)
         paths, n_rows = [f"{root}{name}/part-{number}.parquet" for number in range(len(pieces))], 0
         for path, piece in zip(paths, pieces, strict=True):
-            copied = (
-                f"copy ({piece}) to {quoted(folder / path)} (format parquet, compression zstd, row_group_size 20000)"
-            )
+            copied = f"copy ({piece}) to {quoted(folder / path)} (format parquet, compression zstd, row_group_size 20000)"
             n_rows += reader.value(copied)
             files[bundles.file_at(folder / path, path)] = folder / path
         tables.append(Exported(name, name not in TABLES, columns, n_rows, tuple(paths)))
@@ -139,11 +158,19 @@ def export_tables(
     """
     refuse_filled(target)
     with Warehouse(job.warehouse).reader() as reader:
-        chosen = chosen_tables(reader, names or [name for name in TABLES if name not in NOT_EXPORTED])
+        chosen = chosen_tables(
+            reader, names or [name for name in TABLES if name not in NOT_EXPORTED]
+        )
         location = Folder(target) if isinstance(target, Path) else target
-        here = nullcontext(target) if isinstance(target, Path) else TemporaryDirectory(prefix="prbench-")
+        here = (
+            nullcontext(target)
+            if isinstance(target, Path)
+            else TemporaryDirectory(prefix="prbench-")
+        )
         with disk_errors(target), here as folder:
-            written = write_tables(reader, Path(folder), chosen, {"benchmark": benchmark} if benchmark else {})
+            written = write_tables(
+                reader, Path(folder), chosen, {"benchmark": benchmark} if benchmark else {}
+            )
             bundles.write_bundle(location, "export", written.files, written.meta)
     filled = counted(sum(table.n_rows > 0 for table in written.tables), "table")
     note = f"{counted(written.n_rows, 'row')} of {filled} in {target} ({written.n_bytes() / 1e6:.1f} MB)"
@@ -159,7 +186,9 @@ def meaning_of_table(name: str) -> str:
 def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
     """Return the meaning of a column in the first of these marts that describes it, else its general one, or None."""
     described = [sql.schema()["marts"].get(name, {}).get("columns", {}) for name in marts]
-    return next((str(of[column]) for of in described if column in of), COLUMNS.get(column, (None, None))[1])
+    return next(
+        (str(of[column]) for of in described if column in of), COLUMNS.get(column, (None, None))[1]
+    )
 
 
 Export = tuple[Path, Sequence[Exported]]
@@ -181,7 +210,9 @@ def opened_export(source: Path | Store) -> Iterator[Export]:
     tables = [each for each in listed if not each.is_derived]
     names = {name for table in tables for name in table.files}
     if unlisted := names - {file.name for file in bundle.files}:
-        raise bundles.Damaged(f"{location}: {min(unlisted)} is of a table and not among the files; export again")
+        raise bundles.Damaged(
+            f"{location}: {min(unlisted)} is of a table and not among the files; export again"
+        )
     of_tables = bundle._replace(files=tuple(file for file in bundle.files if file.name in names))
     with bundles.verified(location, of_tables) as folder:
         yield folder, tables
@@ -209,18 +240,25 @@ def import_tables(job: Job, export: Export) -> StageReport:
     n_here = sum(table.n_rows for table in given) - n_imported.total()
     summary = ", ".join(f"{number} {name}" for name, number in n_imported.items()) or "0 rows"
     note = f"{summary} imported, {n_here} rows already present or excluded"
-    unknown = [f"{table.name}: not imported: unknown table" for table in given if table not in known]
+    unknown = [
+        f"{table.name}: not imported: unknown table" for table in given if table not in known
+    ]
     return StageReport("import", rows=n_imported.total(), notes=[note], warnings=unknown)
 
 
-def _new_rows(reader: Reader, path: Path, name: str, given: set[str]) -> Iterator[list[dict[str, Any]]]:
+def _new_rows(
+    reader: Reader, path: Path, name: str, given: set[str]
+) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of a file that are imported, some thousand at a time; a column that the file lacks is NULL."""
     positions, start = reader.arrays(_positions(path, name, given))["position"], 0
     columns = TABLES[name].columns
     for batch in parquet_batches(path, 10_000, [column for column in columns if column in given]):
         here = positions[(positions >= start) & (positions < start + batch.num_rows)] - start
         if len(here):
-            yield [{column: row.get(column) for column in columns} for row in batch.take(here).to_pylist()]
+            yield [
+                {column: row.get(column) for column in columns}
+                for row in batch.take(here).to_pylist()
+            ]
         start += batch.num_rows
 
 
@@ -233,11 +271,15 @@ def _positions(path: Path, name: str, given: set[str]) -> str:
         same += f" and (stored.status in ({decided}) or given.status not in ({decided}))"
     stays_away = [f"exists (select 1 from {name} as stored where {same})"]
     if "import_batch" in table.columns and "import_batch" in given:
-        stays_away.append("given.import_batch in (select import_batch from retractions where is_retracted)")
+        stays_away.append(
+            "given.import_batch in (select import_batch from retractions where is_retracted)"
+        )
     if rests_on_response(table) and {"response_id", "created_at"} <= given:
         stays_away.append(is_removed("given"))
     if name in {"refusals", "checks"}:
-        stays_away.append("(benchmark, dataset_revision) in (select (benchmark, dataset_revision) from checks)")
+        stays_away.append(
+            "(benchmark, dataset_revision) in (select (benchmark, dataset_revision) from checks)"
+        )
     has_key = " and ".join(f"given.{column} is not null" for column in table.key)
     return (
         "select file_row_number as position "
@@ -257,11 +299,16 @@ def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> Sta
         Damaged: the target has a pointer that prbench did not write.
         PipelineError: a file cannot be read or written.
     """
-    warehouse, location = Warehouse(job.warehouse), Folder(target) if isinstance(target, Path) else target
+    warehouse, location = (
+        Warehouse(job.warehouse),
+        Folder(target) if isinstance(target, Path) else target,
+    )
     with (  # the reader fails before anything is created if nothing is stored
-        warehouse.reader(), disk_errors(target, "the last publication is unchanged"),
-        warehouse.only_one("publication", wait=False), work_folder(warehouse, "publication") as stage,
-    ):  # fmt: skip
+        warehouse.reader(),
+        disk_errors(target, "the last publication is unchanged"),
+        warehouse.only_one("publication", wait=False),
+        work_folder(warehouse, "publication") as stage,
+    ):
         report = _publish_from(job, warehouse, stage, location)
         n_removed = remove_old(location, n_kept) if n_kept is not None else 0
     if n_removed:
@@ -269,20 +316,32 @@ def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> Sta
     return report
 
 
-def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder | Store) -> StageReport:
+def _publish_from(
+    job: Job, warehouse: Warehouse, stage: Path, location: Folder | Store
+) -> StageReport:
     """Publish with the help of an empty folder on the warehouse's disk."""
     from tasks.report.rendering.site import only_writer, report_files
 
     database = stage / warehouse.database.name
     kept_as(warehouse.database, database)
     if ((site := job.report_folder) / "index.html").is_file():
-        with only_writer(site):  # linked files stay as they are, because a report replaces files and never changes them
+        with only_writer(
+            site
+        ):  # linked files stay as they are, because a report replaces files and never changes them
             for each in report_files(site):
                 kept_as(site / each, stage / "report" / each)
-    files = {bundles.file_at(stage / name, name): stage / name for name in sorted(Folder(stage).files())}
-    content = hashlib.sha256(json.dumps({file.name: file.sha256 for file in files}).encode()).hexdigest()
+    files = {
+        bundles.file_at(stage / name, name): stage / name for name in sorted(Folder(stage).files())
+    }
+    content = hashlib.sha256(
+        json.dumps({file.name: file.sha256 for file in files}).encode()
+    ).hexdigest()
     latest = bundles.read_pointer(location)
-    if latest and latest.content == content and bundles.is_complete(location.below(latest.publication)):
+    if (
+        latest
+        and latest.content == content
+        and bundles.is_complete(location.below(latest.publication))
+    ):
         note = f"unchanged since {latest.published_at[:16]} UTC; nothing was published"
         return StageReport("publish", notes=[note])
     published_at = datetime.now(UTC)
@@ -291,7 +350,10 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Folder 
         public = [*(name for name in TABLES if name not in NOT_EXPORTED), *sql.schema()["marts"]]
         tables = write_tables(reader, stage, public, {}, "tables/")
         state_of = reader.value("select max(coalesce(ended_at, started_at)) from runs")
-    meta = {"state_of": state_of and state_of.isoformat(), "warehouse_version": refuse_other_version(warehouse.root)}
+    meta = {
+        "state_of": state_of and state_of.isoformat(),
+        "warehouse_version": refuse_other_version(warehouse.root),
+    }
     target, meta = location.below(name), tables.meta | meta
     bundle = bundles.write_bundle(target, "publication", files | tables.files, meta)
     # Until the pointer is replaced, readers see the earlier publication.

@@ -11,7 +11,13 @@ from tasks.figures.figure import Chart, Charts, Row, Rows, on_full_splits, usual
 
 
 def _charts(
-    kind: str, by: str = "", what: str = "", *, known: str = "", rows: Callable[[Rows], Rows] | None = None, **how: Any
+    kind: str,
+    by: str = "",
+    what: str = "",
+    *,
+    known: str = "",
+    rows: Callable[[Rows], Rows] | None = None,
+    **how: Any,
 ) -> Charts:
     """Declare charts of one kind.
 
@@ -50,7 +56,11 @@ intervals = partial(_charts, "intervals", value="mean_score")
 
 def _groups(rows: Rows, by: str, what: str) -> dict[str, list[Row]]:
     """Return the title of each chart with its rows."""
-    judges = [row.get("judged_by", row.get("judge_config")) for row in rows] if by == "split" else [""] * len(rows)
+    judges = (
+        [row.get("judged_by", row.get("judge_config")) for row in rows]
+        if by == "split"
+        else [""] * len(rows)
+    )
     has_several = len(set(judges)) > 1
     groups: dict[str, list[Row]] = {}
     for row, judge in zip(rows, judges, strict=True):

@@ -20,8 +20,21 @@ from tasks.rules.text.numbers import SMALL_MARK, coverage_text, number
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
 Kind = Literal[
-    "text", "count", "number", "score", "signed", "share", "coverage", "usd", "price", "p", "time", "yes", "task", "few"
-]  # fmt: skip
+    "text",
+    "count",
+    "number",
+    "score",
+    "signed",
+    "share",
+    "coverage",
+    "usd",
+    "price",
+    "p",
+    "time",
+    "yes",
+    "task",
+    "few",
+]
 """The format of a column's values: a score with three decimals, a share in percent, a coverage rounded down, `yes`
 for true.
 
@@ -30,7 +43,17 @@ the row's `address` if there is one. `few` is not shown as a column: if it is tr
 marked as based on few tasks.
 """
 MISSING = "–"
-_DECIMALS = {"score": 3, "signed": 3, "number": 2, "p": 4, "usd": 2, "price": 4, "count": 0, "share": 1, "coverage": 1}
+_DECIMALS = {
+    "score": 3,
+    "signed": 3,
+    "number": 2,
+    "p": 4,
+    "usd": 2,
+    "price": 4,
+    "count": 0,
+    "share": 1,
+    "coverage": 1,
+}
 
 
 @dataclass(frozen=True)
@@ -77,7 +100,9 @@ def columns(names: str, **headings: str | tuple[Kind, str]) -> tuple[Column, ...
                 kind, own = _INTERVAL if name[-1] == "~" else _usual()[stem]
                 heading = given or own
             if kind == "few":
-                last = max(i for i, each in enumerate(parsed) if not each.name.endswith(("_low", "_high")))
+                last = max(
+                    i for i, each in enumerate(parsed) if not each.name.endswith(("_low", "_high"))
+                )
                 parsed[last] = replace(parsed[last], few=name)
                 continue
             parsed += _columns_of(name, kind, heading, group)
@@ -101,7 +126,11 @@ def _columns_of(name: str, kind: Kind, heading: str, group: str) -> Iterator[Col
 def _usual() -> dict[str, tuple[Kind, str]]:
     """Return the kind and the heading of each column; a colon follows the heading of a group."""
     by_kind: Mapping[Kind, Mapping[str, str]] = sql.schema()["titles"]
-    return {name: (kind, heading) for kind, headings in by_kind.items() for name, heading in headings.items()}
+    return {
+        name: (kind, heading)
+        for kind, headings in by_kind.items()
+        for name, heading in headings.items()
+    }
 
 
 def usual(name: str) -> tuple[Kind, str]:
@@ -117,7 +146,9 @@ def short_title(name: str) -> str:
 
 def with_values(shown: Sequence[Column], rows: Rows) -> list[Column]:
     """Return the columns that have a value in any row; all columns if there is none."""
-    return [column for column in shown if any(row.get(column.name) is not None for row in rows)] or [*shown]
+    return [
+        column for column in shown if any(row.get(column.name) is not None for row in rows)
+    ] or [*shown]
 
 
 def small_notes(shown: Sequence[Column], rows: Rows) -> list[str]:
@@ -125,7 +156,11 @@ def small_notes(shown: Sequence[Column], rows: Rows) -> list[str]:
     from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
 
     marked = [column for column in shown if column.few]
-    if not any(row.get(column.few) and row.get(column.name) is not None for column in marked for row in rows):
+    if not any(
+        row.get(column.few) and row.get(column.name) is not None
+        for column in marked
+        for row in rows
+    ):
         return []
     return [
         f"{SMALL_MARK} Few tasks: fewer than {SMALL}, or fewer than {FEW_OTHERS} that differ; the interval may be too "
@@ -187,7 +222,13 @@ class Chart:
         """The chart for a page, with the columns of its rows that it shows or by which models and judges are chosen."""
         named = {"model", "judge_config", "ci_low", "ci_high"}
         for option in self.how.values():
-            named.update([option] if isinstance(option, str) else option if isinstance(option, Mapping) else ())
+            named.update(
+                [option]
+                if isinstance(option, str)
+                else option
+                if isinstance(option, Mapping)
+                else ()
+            )
         named |= {f"{name}_{end}" for name in named for end in ("low", "high", "ci_low", "ci_high")}
         rows = [{name: value for name, value in row.items() if name in named} for row in self.rows]
         return {**self.how, "kind": self.kind, "rows": rows}
@@ -287,8 +328,12 @@ class Figure:
 
     def notes_on(self, rows: Rows, shown: Rows | None = None) -> list[str]:
         """Return sentences about these rows; `shown` are those in the table, if not all."""
-        is_missing = self.measured and any(all(row[name] is None for name in self.measured) for row in rows)
-        missing = ["Some figures are missing; `prbench aggregate` computes them."] if is_missing else []
+        is_missing = self.measured and any(
+            all(row[name] is None for name in self.measured) for row in rows
+        )
+        missing = (
+            ["Some figures are missing; `prbench aggregate` computes them."] if is_missing else []
+        )
         return [
             *(self.notes(rows) if self.notes and rows else ()),
             *missing,

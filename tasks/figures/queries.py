@@ -28,7 +28,9 @@ class Rows:
     @classmethod
     def of(cls, records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Self:
         """Return some columns of records, in this order."""
-        return cls(tuple(tuple(record[column] for column in columns) for record in records), len(columns))
+        return cls(
+            tuple(tuple(record[column] for column in columns) for record in records), len(columns)
+        )
 
 
 def filled(
@@ -71,7 +73,11 @@ def _text(query: str) -> str:
 @cache
 def _by_name() -> dict[str, str]:
     """Return the queries of figures by name; queries of the scope and shared steps may have the same names."""
-    files = sorted(path.stem for path in (sql.FOLDER / "figures").glob("*.sql") if path.stem not in {"shared", "scope"})
+    files = sorted(
+        path.stem
+        for path in (sql.FOLDER / "figures").glob("*.sql")
+        if path.stem not in {"shared", "scope"}
+    )
     return {name: query for file in files for name, query in sql.queries(f"figures/{file}").items()}
 
 
@@ -95,7 +101,15 @@ _KEYS = (
 )
 """For each set of columns that decide whether a row is in the scope: the columns, the step to join on them, and the
 label that this step gives."""
-_INTERNAL = {"benchmark", "dataset_revision", "figure_id", "basis", "task_set_id", "model_run_id", "ranking_id"}
+_INTERNAL = {
+    "benchmark",
+    "dataset_revision",
+    "figure_id",
+    "basis",
+    "task_set_id",
+    "model_run_id",
+    "ranking_id",
+}
 """Columns that are the same in all rows of a figure, or change with each publishing."""
 
 
@@ -121,13 +135,19 @@ def _presented(name: str, columns_of: ColumnsOf) -> str:
     first = [each for each in ("judge_config", "split", "is_hard") if each in {*columns, *labels}]
     renamed = {"entry": "model", "model": "model_label"} if "entry" in labels else {}
     left_out = [*first, *renamed, *(each for each in columns if each in _INTERNAL)]
-    shown = [*first, *(f"{each} as {new}" for each, new in renamed.items()), f"* exclude ({', '.join(left_out)})"]
+    shown = [
+        *first,
+        *(f"{each} as {new}" for each, new in renamed.items()),
+        f"* exclude ({', '.join(left_out)})",
+    ]
     return f"select {', '.join(shown)}\nfrom scoped_{name}"
 
 
 _BUILT: Mapping[str, Callable[[str, ColumnsOf], str]] = {
-    "revision": lambda name, _: sql.of_revision(name), "scoped": _scoped, "presented": _presented,
-}  # fmt: skip
+    "revision": lambda name, _: sql.of_revision(name),
+    "scoped": _scoped,
+    "presented": _presented,
+}
 """Prefix of a step -> the function that builds the step from the relation whose name follows."""
 
 
@@ -139,7 +159,14 @@ def text_of(figure: Figure) -> str:
 def relation_of(figure: Figure) -> str:
     """Return the relation whose columns a figure shows; empty if the figure has columns of its own."""
     read = () if figure.compute else sql.tokens(text_of(figure))
-    return next((each.rstrip().removeprefix("presented_") for each in read if each.startswith("presented_")), "")
+    return next(
+        (
+            each.rstrip().removeprefix("presented_")
+            for each in read
+            if each.startswith("presented_")
+        ),
+        "",
+    )
 
 
 def literal(value: Any) -> str:
@@ -148,4 +175,8 @@ def literal(value: Any) -> str:
         return str(duckdb.ConstantExpression(value))
     rows = ",\n    ".join(f"({', '.join(map(literal, row))})" for row in value.rows)
     # A table has its columns even without rows.
-    return f"(values\n    {rows}\n)" if rows else f"(select {', '.join(['null'] * value.width)} where false)"
+    return (
+        f"(values\n    {rows}\n)"
+        if rows
+        else f"(select {', '.join(['null'] * value.width)} where false)"
+    )

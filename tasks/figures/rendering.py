@@ -15,18 +15,27 @@ SEPARATOR = " · "
 """Between two values in a heading of rows."""
 
 
-def as_text(columns: Sequence[Column], rows: Rows, essential: Collection[str] = ()) -> list[TableColumn]:
+def as_text(
+    columns: Sequence[Column], rows: Rows, essential: Collection[str] = ()
+) -> list[TableColumn]:
     """Return the columns of a figure for a terminal, whose cells look as on a page.
 
     The two ends of an interval share a cell, together with the value before them if it has the same group heading.
     """
     parts: list[list[Column]] = []
     for column in columns:
-        if not parts or not any(column.name == parts[-1][-1].name.removesuffix(low) + high for low, high in _ENDS):
+        if not parts or not any(
+            column.name == parts[-1][-1].name.removesuffix(low) + high for low, high in _ENDS
+        ):
             parts.append([column])
             continue
         parts[-1].append(column)
-        if len(parts) > 1 and len(parts[-2]) == 1 and column.group and parts[-2][0].group == column.group:
+        if (
+            len(parts) > 1
+            and len(parts[-2]) == 1
+            and column.group
+            and parts[-2][0].group == column.group
+        ):
             interval = parts.pop()
             parts[-1] += interval
     return [
@@ -62,9 +71,12 @@ def _cell(part: Sequence[Column], row: Mapping[str, Any]) -> str:
 
 
 def as_csv(
-    columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, mark: Callable[[str], str] = defused,
+    columns: Sequence[str],
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    mark: Callable[[str], str] = defused,
     must_quote: bool = False,
-) -> str:  # fmt: skip
+) -> str:
     """Return rows as CSV, with full precision; a list is JSON, a moment is UTC in ISO 8601.
 
     Text that a spreadsheet would run or rewrite gets an apostrophe before it (`tasks.rules.text.cells`).

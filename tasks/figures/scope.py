@@ -53,7 +53,10 @@ def side_by_side(
     """
 
     def address(row: Mapping[str, Any]) -> str:
-        both = (dict(zip(SAMPLING, (row[name] for name in side), strict=True)) for side in (first, second))
+        both = (
+            dict(zip(SAMPLING, (row[name] for name in side), strict=True))
+            for side in (first, second)
+        )
         return task_address(row["task_id"], next(both), next(both), row.get("criterion_id"))
 
     return lambda rows: [{**row, "address": address(row)} for row in rows]
@@ -101,7 +104,9 @@ class Scope:
     is_hard: bool = field(default=False, kw_only=True)
     score: str | None = field(default=None, kw_only=True)
     steps: tuple[Mapping[str, str], Mapping[str, Any]] = field(default=({}, {}), kw_only=True)
-    known: dict[Any, dict[str, list[dict[str, Any]]]] = field(default_factory=dict, init=False, compare=False)
+    known: dict[Any, dict[str, list[dict[str, Any]]]] = field(
+        default_factory=dict, init=False, compare=False
+    )
 
     @cached_property
     def benchmark(self) -> Benchmark:
@@ -122,10 +127,17 @@ class Scope:
         read_as = {TERNARY_AS_BINARY: " (as binary)"}
         rows = self.reader.rows(filled("scope/judge_configs", self.given_members))
         named = [{**row, "named": row["judge"] + read_as.get(row["grading"], "")} for row in rows]
-        return with_labels(named, "judge_config", "named", (
-            ("judge_trial", "#{}"), ("grading", "{}"), ("template_hash", "template {:.8}"),
-            ("judge_config_hash", "configuration {:.8}"),
-        ))  # fmt: skip
+        return with_labels(
+            named,
+            "judge_config",
+            "named",
+            (
+                ("judge_trial", "#{}"),
+                ("grading", "{}"),
+                ("template_hash", "template {:.8}"),
+                ("judge_config_hash", "configuration {:.8}"),
+            ),
+        )
 
     @cached_property
     def entries(self) -> list[dict[str, Any]]:
@@ -136,7 +148,9 @@ class Scope:
         shown = Rows.of(self.judge_configs, (*JUDGE_CONFIG, "judge_config"))
         given = {**self.given_members, "vintage": self.vintage, "shown_judge_configs": shown}
         labels = (("vintage", "{}"), ("model_config_hash", "{:.8}"))
-        return with_labels(self.reader.rows(filled("scope/entries", given)), "entry", "model", labels)
+        return with_labels(
+            self.reader.rows(filled("scope/entries", given)), "entry", "model", labels
+        )
 
     def has_rows(self, table: str) -> bool:
         """Return whether a table has rows on the benchmark and the revision."""
@@ -161,13 +175,16 @@ class Scope:
             "own_hard_splits": [each["split"] for each in self.selections],
             "bar": self.job.settings.coverage.min,
             "main": self.main,
-            "reviewed_share": self.benchmark.review_reference and self.benchmark.review_reference.value,
+            "reviewed_share": self.benchmark.review_reference
+            and self.benchmark.review_reference.value,
             "run": self.job.run_id,
             "living": list(self.living),
             "entries": Rows.of(self.entries, (*SAMPLING, "entry")),
             "shown_judge_configs": Rows.of(self.judge_configs, (*JUDGE_CONFIG, "judge_config")),
             "changes": Rows.of(self.changes, _CHANGE),
-            "expectations": Rows(tuple((each.check, each.text, each.meaning) for each in expectations), 3),
+            "expectations": Rows(
+                tuple((each.check, each.text, each.meaning) for each in expectations), 3
+            ),
         }
 
     @cached_property
@@ -191,8 +208,16 @@ class Scope:
     def narrowed_to(self) -> str:
         """The splits that the report is limited to, as text; empty if it is of all tasks."""
         splits = self.job.settings.dataset.splits
-        (left_out,) = self.reader.rows(filled("scope/left_out", self.given_members)) if splits else ({"n_tasks": 0},)
-        return f"split{'s' if len(splits) > 1 else ''} {', '.join(splits)}" if left_out["n_tasks"] else ""
+        (left_out,) = (
+            self.reader.rows(filled("scope/left_out", self.given_members))
+            if splits
+            else ({"n_tasks": 0},)
+        )
+        return (
+            f"split{'s' if len(splits) > 1 else ''} {', '.join(splits)}"
+            if left_out["n_tasks"]
+            else ""
+        )
 
     @cached_property
     def kinds(self) -> dict[str, bool]:
@@ -203,7 +228,9 @@ class Scope:
     def annotated(self) -> dict[str, str]:
         """Kind of label -> a sentence about labels of that kind that are not the data set's."""
         return {
-            row["kind"]: f"The labels of {row['n_annotated']} of {row['n_tasks']} tasks come from a model "
+            row[
+                "kind"
+            ]: f"The labels of {row['n_annotated']} of {row['n_tasks']} tasks come from a model "
             f"({', '.join(row['annotators'])}), because the data set gives none."
             for row in self.rows("scope/annotated")
         }
@@ -213,12 +240,23 @@ class Scope:
         """The kinds of labels that only this benchmark declares and that occur in the data, in the declared order."""
         own = {row["kind"]: row for row in self._kinds if row["is_own"] and not row["is_category"]}
         titles = self.benchmark.own_breakdowns
-        return tuple(Breakdown(kind, title, own[kind]["of_criteria"]) for kind, title in titles.items() if kind in own)
+        return tuple(
+            Breakdown(kind, title, own[kind]["of_criteria"])
+            for kind, title in titles.items()
+            if kind in own
+        )
 
     @cached_property
     def category_title(self) -> str | None:
         """The benchmark's name for the categories of criteria; None without one."""
-        return next((self.benchmark.breakdowns.get(row["kind"]) for row in self._kinds if row["is_category"]), None)
+        return next(
+            (
+                self.benchmark.breakdowns.get(row["kind"])
+                for row in self._kinds
+                if row["is_category"]
+            ),
+            None,
+        )
 
     @cached_property
     def _kinds(self) -> list[dict[str, Any]]:
@@ -239,7 +277,9 @@ class Scope:
         """Return the query of a figure in this scope; `given` replaces the figure's parameters."""
         return self.filled(text_of(figure), {**figure.given, **(given or {})})
 
-    def rows_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+    def rows_of(
+        self, figure: Figure, given: Mapping[str, Any] | None = None
+    ) -> list[dict[str, Any]]:
         """Return the rows of a figure in this scope; `given` replaces the figure's parameters."""
         if figure.compute is not None:
             return figure.compute(self, {**self.values, **figure.given, **(given or {})})
@@ -254,9 +294,16 @@ class Scope:
 
 
 _CHANGE = (
-    "model", "model_config_hash", *JUDGE_CONFIG, "first_vintage", "second_vintage", "split", "ci_low", "ci_high",
+    "model",
+    "model_config_hash",
+    *JUDGE_CONFIG,
+    "first_vintage",
+    "second_vintage",
+    "split",
+    "ci_low",
+    "ci_high",
     "p_adjusted",
-)  # fmt: skip
+)
 
 
 def with_labels(
@@ -269,11 +316,16 @@ def with_labels(
         values = Counter((row[label], row[part]) for row in labelled)
         for row in labelled:
             # A judge's first repetition has the judge's name.
-            if values[row[label], row[part]] < counts[row[label]] and (part, row[part]) != ("judge_trial", 1):
+            if values[row[label], row[part]] < counts[row[label]] and (part, row[part]) != (
+                "judge_trial",
+                1,
+            ):
                 row[label] = f"{row[label]} {shape.format(str(row[part] or 'none'))}"
     taken: set[str] = set()
     for row in labelled:  # an extended label may equal another row's name
         numbered = (f"{row[label]} ({number})" for number in count(2))
-        row[label] = next(each for each in (row[label], *islice(numbered, len(rows))) if each not in taken)
+        row[label] = next(
+            each for each in (row[label], *islice(numbered, len(rows))) if each not in taken
+        )
         taken.add(row[label])
     return labelled

@@ -61,7 +61,10 @@ def _read_panel(reader: Reader, job: Job, benchmark: Benchmark) -> Panel:
     Raises:
         HardSubsetError: several judges could select, or a model of the panel has no complete task.
     """
-    parameters = {"ranking": _ranking_id(reader, job, benchmark), "score": benchmark.primary_score.score_name}
+    parameters = {
+        "ranking": _ranking_id(reader, job, benchmark),
+        "score": benchmark.primary_score.score_name,
+    }
     panel = job.settings.hard_subset.panel
     scores: dict[str, dict[str, tuple[float, dict[int, float]]]] = defaultdict(dict)
     for row in reader.rows(sql.read("queries/hard_subset/selecting_scores"), parameters):
@@ -71,7 +74,9 @@ def _read_panel(reader: Reader, job: Job, benchmark: Benchmark) -> Panel:
         return scores
     unknown = [model for model in panel if model not in scores]
     if unknown:
-        raise HardSubsetError(f"{unknown[0]!r} of hard_subset.panel has no complete task; known: {', '.join(scores)}")
+        raise HardSubsetError(
+            f"{unknown[0]!r} of hard_subset.panel has no complete task; known: {', '.join(scores)}"
+        )
     return {model: scores[model] for model in panel}
 
 
@@ -81,7 +86,9 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
     named: dict[str, Any] = {"judge": list(job.named_judges)} if job.named_judges else {}
     rankings = reader.select("intermediate.model_runs", columns, **job.key, **named)
     configs = judge_configs(job, benchmark)
-    configured = [row for config in configs for row in rankings if row.items() >= config.columns.items()]
+    configured = [
+        row for config in configs for row in rankings if row.items() >= config.columns.items()
+    ]
     possible = configured or ([] if configs and not job.named_judges else rankings)
     # If every model is sampled nightly, there is no base vintage.
     stored, vintage = {row["vintage"] for row in possible}, job.vintage
@@ -92,10 +99,16 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
         of_whom = f"--judge {job.named_judges[0]}" if job.named_judges else "the configured judge"
         raise HardSubsetError(f"no verdict of {of_whom} is stored; run `prbench judge` first")
     # The first repetition of a judge is used.
-    first = possible[:1] if configured else [row for row in possible if row["judge_trial"] == 1] or possible
+    first = (
+        possible[:1]
+        if configured
+        else [row for row in possible if row["judge_trial"] == 1] or possible
+    )
     if len(first) > 1:
         names = ", ".join(sorted({row["judge"] for row in first}))
-        raise HardSubsetError(f"several judges or configurations of one have verdicts ({names}); configure one")
+        raise HardSubsetError(
+            f"several judges or configurations of one have verdicts ({names}); configure one"
+        )
     return int(first[0]["ranking_id"])
 
 
@@ -112,7 +125,11 @@ def _select_field(job: Job, field: str, task_ids: set[str], panel: Panel) -> _Se
     complete = sorted(task_ids.intersection(*(panel[model] for model in models)))
     coverage = len(complete) / len(task_ids)
     own_bar = settings.hard_subset.min_coverage
-    name, bar = ("coverage.min", settings.coverage.min) if own_bar is None else ("hard_subset.min_coverage", own_bar)
+    name, bar = (
+        ("coverage.min", settings.coverage.min)
+        if own_bar is None
+        else ("hard_subset.min_coverage", own_bar)
+    )
     if coverage < bar:
         raise HardSubsetError(
             f"{len(complete)} of {len(task_ids)} tasks are complete for all {len(models)} models "
@@ -133,8 +150,13 @@ def _inclusion_probabilities(panel: Panel, selection: _Selection) -> dict[str, f
         values, by_trial = zip(*(of_model[task] for task in selection.scores), strict=True)
         trials = sorted(set().union(*by_trial))
         n_trials.append(len(trials))
-        columns += [[of.get(trial, value) for value, of in zip(values, by_trial, strict=True)] for trial in trials]
-    shares = hardness.inclusion_probabilities(np.column_stack(columns), n_trials, len(selection.selected))
+        columns += [
+            [of.get(trial, value) for value, of in zip(values, by_trial, strict=True)]
+            for trial in trials
+        ]
+    shares = hardness.inclusion_probabilities(
+        np.column_stack(columns), n_trials, len(selection.selected)
+    )
     return dict(zip(selection.scores, shares.tolist(), strict=True))
 
 
@@ -151,10 +173,16 @@ def _overlaps(selection: _Selection, official: str | None, members: frozenset[st
     if official and 0 < len(within := members & scores.keys()) < len(scores):
         others["official", official] = within
     return [
-        {"kind": kind, "compared_with": name, "n_selected": len(selected), "n_compared": len(other),
-         "n_shared": len(selected & other), "jaccard": len(selected & other) / len(selected | other)}
+        {
+            "kind": kind,
+            "compared_with": name,
+            "n_selected": len(selected),
+            "n_compared": len(other),
+            "n_shared": len(selected & other),
+            "jaccard": len(selected & other) / len(selected | other),
+        }
         for (kind, name), other in others.items()
-    ]  # fmt: skip
+    ]
 
 
 def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
@@ -167,7 +195,11 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
     Raises:
         PipelineError: a field is refused, or several judge configurations could select.
     """
-    benchmark, warehouse, report = load_benchmark(job.settings.benchmark), Warehouse(job.warehouse), StageReport(_STAGE)
+    benchmark, warehouse, report = (
+        load_benchmark(job.settings.benchmark),
+        Warehouse(job.warehouse),
+        StageReport(_STAGE),
+    )
     with warehouse.reader() as reader:
         with _refusal(report, must_select):
             panel = _read_panel(reader, job, benchmark)
@@ -185,7 +217,9 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
                 aside = "" if n_complete == len(task_ids) else f" (chosen from {n_complete})"
                 n_selected = f"{len(selection.selected)} of {len(task_ids)}"
                 n_border = sum(row["is_border"] for row in rows["hard_stability"])
-                report.notes.append(f"{field}: {n_selected} tasks are hard{aside}, {n_border} on the border")
+                report.notes.append(
+                    f"{field}: {n_selected} tasks are hard{aside}, {n_border} on the border"
+                )
     warehouse.publish()
     return report
 
@@ -210,10 +244,19 @@ def has_new_selection(job: Job) -> bool:
     Raises:
         PipelineError: a field is refused, or the judge configuration to select by is not clear.
     """
-    with Warehouse(job.warehouse).reader() as reader, _refusal(StageReport(_STAGE), must_select=True):
+    with (
+        Warehouse(job.warehouse).reader() as reader,
+        _refusal(StageReport(_STAGE), must_select=True),
+    ):
         panel = _read_panel(reader, job, load_benchmark(job.settings.benchmark))
-        latest = {row["selection_id"] for row in reader.select("intermediate.latest_selections", "selection_id")}
-        selections = [_select_field(job, *of_field, panel) for of_field in _admitted_tasks(reader, job).items()]
+        latest = {
+            row["selection_id"]
+            for row in reader.select("intermediate.latest_selections", "selection_id")
+        }
+        selections = [
+            _select_field(job, *of_field, panel)
+            for of_field in _admitted_tasks(reader, job).items()
+        ]
         return any(selection.identity not in latest for selection in selections)
 
 
@@ -223,19 +266,32 @@ def _rows(
     """Return all rows of a selection, by table; tasks in `hard_stability` are all candidates, hardest first."""
     members = reader.select("split_members", "task_id", **job.key, split=official or "")
     shares, hardest = _inclusion_probabilities(panel, selection), selection.selected.items()
-    of_panel = {"n_models": len(selection.models), "panel": [*selection.models], "selected_at": datetime.now(UTC)}
+    of_panel = {
+        "n_models": len(selection.models),
+        "panel": [*selection.models],
+        "selected_at": datetime.now(UTC),
+    }
     tables = {
         "hard_subset": [
             {"task_id": task, "rank": rank, "mean_score": mean, **of_panel}
             for rank, (task, mean) in enumerate(hardest, start=1)
         ],
         "hard_stability": [
-            {"task_id": task, "mean_score": mean, "is_selected": task in selection.selected,
-             "inclusion_probability": shares[task], "is_border": BORDER[0] <= shares[task] <= BORDER[1]}
-            for task, mean in hardness.select_hardest(selection.scores, len(selection.scores)).items()
+            {
+                "task_id": task,
+                "mean_score": mean,
+                "is_selected": task in selection.selected,
+                "inclusion_probability": shares[task],
+                "is_border": BORDER[0] <= shares[task] <= BORDER[1],
+            }
+            for task, mean in hardness.select_hardest(
+                selection.scores, len(selection.scores)
+            ).items()
         ],
-        "hard_overlaps": _overlaps(selection, official, frozenset(row["task_id"] for row in members)),
-    }  # fmt: skip
+        "hard_overlaps": _overlaps(
+            selection, official, frozenset(row["task_id"] for row in members)
+        ),
+    }
     of_field = {"selection_id": selection.identity, **job.key, "field": field}
     return {table: [of_field | row for row in rows] for table, rows in tables.items()}
 

@@ -48,7 +48,9 @@ class Converted(NamedTuple):
     lacks_formulas: bool = False
 
 
-def convert(files: Sequence[Path], folder: Path | None = None, *, is_quiet: bool = False) -> dict[Path, Converted]:
+def convert(
+    files: Sequence[Path], folder: Path | None = None, *, is_quiet: bool = False
+) -> dict[Path, Converted]:
     """Convert every file to Markdown, as many at a time as there are processors.
 
     Files of a `folder` are opened only within it.
@@ -59,10 +61,17 @@ def convert(files: Sequence[Path], folder: Path | None = None, *, is_quiet: bool
     """
     for file in files:
         if any(find_spec(name) is None for name in _LIBRARIES.get(file.suffix.lower(), ())):
-            raise UsageError(f"{file}: PDF and DOCX files need more libraries: {install_extra('documents')}")
+            raise UsageError(
+                f"{file}: PDF and DOCX files need more libraries: {install_extra('documents')}"
+            )
     done: dict[Path, Converted] = {}
-    with progress("convert", {"": len(files)}, is_quiet=is_quiet), ThreadPoolExecutor(os.cpu_count()) as pool:
-        for file, converted in zip(files, pool.map(lambda file: _converted(file, folder), files), strict=True):
+    with (
+        progress("convert", {"": len(files)}, is_quiet=is_quiet),
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
+        for file, converted in zip(
+            files, pool.map(lambda file: _converted(file, folder), files), strict=True
+        ):
             done[file] = converted
             advance("convert", succeeded=True)
     return done
@@ -85,9 +94,13 @@ def _converted(file: Path, folder: Path | None) -> Converted:
     except DocumentRefused as error:
         raise DocumentRefused(f"{file}: {error}") from error
     except UnicodeDecodeError as error:
-        raise DocumentRefused(f"{file}: not UTF-8 (at byte {error.start}); save it in UTF-8") from error
+        raise DocumentRefused(
+            f"{file}: not UTF-8 (at byte {error.start}); save it in UTF-8"
+        ) from error
     if "\0" in text:
-        raise DocumentRefused(f"{file}: has NUL characters, perhaps from UTF-16 without its mark; save it in UTF-8")
+        raise DocumentRefused(
+            f"{file}: has NUL characters, perhaps from UTF-16 without its mark; save it in UTF-8"
+        )
     return Converted(text)
 
 
@@ -97,9 +110,13 @@ def _converted_apart(content: BinaryIO, kind: str) -> Converted:
     command = [sys.executable, "-P", "-m", "tasks.imports.documents", kind]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
-        process = subprocess.run(command, check=True, capture_output=True, stdin=content, timeout=LONGEST_S, env=env)
+        process = subprocess.run(
+            command, check=True, capture_output=True, stdin=content, timeout=LONGEST_S, env=env
+        )
     except subprocess.SubprocessError as error:
-        how = f"not converted within {LONGEST_S:.0f} s, or only with more memory than a report needs"
+        how = (
+            f"not converted within {LONGEST_S:.0f} s, or only with more memory than a report needs"
+        )
         raise DocumentRefused(f"{how}; give its text as Markdown") from error
     result = json.loads(process.stdout)
     if "refused" in result:
@@ -138,7 +155,11 @@ def docx_to_markdown(file: Path) -> Converted:
 
     with file.open("rb") as document:
         with ZipFile(document) as archive:
-            refuse_bomb("the document", file.stat().st_size, (member.file_size for member in archive.infolist()))
+            refuse_bomb(
+                "the document",
+                file.stat().st_size,
+                (member.file_size for member in archive.infolist()),
+            )
             for member in archive.infolist():
                 for _ in member_chunks(archive, member):
                     pass  # Mammoth unpacks a whole member at once, so its true size is checked first
@@ -147,25 +168,35 @@ def docx_to_markdown(file: Path) -> Converted:
         result = mammoth.convert_to_html(document, style_map=styles, convert_image=pictures)
     # Judges read plain text, so characters that Markdown uses are not escaped (as for a PDF).
     converter = Converter(
-        heading_style=ATX, bullets="-", table_infer_header=True, escape_asterisks=False, escape_underscores=False,
+        heading_style=ATX,
+        bullets="-",
+        table_infer_header=True,
+        escape_asterisks=False,
+        escape_underscores=False,
         escape_misc=False,
-    )  # fmt: skip
+    )
     text = converter.convert(result.value).strip()
-    lacks_formulas = any("officeDocument/2006/math}oMath" in message.message for message in result.messages)
+    lacks_formulas = any(
+        "officeDocument/2006/math}oMath" in message.message for message in result.messages
+    )
     return Converted(f"{text}\n" if text else "", lacks_formulas=lacks_formulas)
 
 
 def outcome(file: Path, kind: str) -> dict[str, Any]:
     """Return the result of converting a `.pdf` or `.docx` file: the fields of `Converted`, or why it was `refused`."""
     try:
-        to_markdown = docx_to_markdown if kind == ".docx" else import_module("tasks.imports.pdf").to_markdown
+        to_markdown = (
+            docx_to_markdown if kind == ".docx" else import_module("tasks.imports.pdf").to_markdown
+        )
         return to_markdown(file)._asdict()
     except PipelineError as error:
         return {"refused": str(error)}
     except MemoryError:
         raise  # the process ends, which is reported as too much memory
     except Exception as error:  # noqa: BLE001 - the libraries raise any kind of error, and each is reported
-        return {"refused": f"no readable {kind[1:].upper()} ({type(error).__name__}); save it anew without a password"}
+        return {
+            "refused": f"no readable {kind[1:].upper()} ({type(error).__name__}); save it anew without a password"
+        }
 
 
 if __name__ == "__main__":

@@ -93,7 +93,9 @@ def refuse_not_ingested(job: Job, rows: object) -> None:
     if not rows:
         data = job.data
         advice = unless_unwritable(job.warehouse, "run `prbench ingest` first")
-        raise ImportRefused(f"revision {data.revision[:12]} of {data.name} is not ingested; {advice}")
+        raise ImportRefused(
+            f"revision {data.revision[:12]} of {data.name} is not ingested; {advice}"
+        )
 
 
 def batch_of(content: bytes, *options: str | None) -> str:
@@ -104,7 +106,9 @@ def batch_of(content: bytes, *options: str | None) -> str:
     return hasher.hexdigest()[:16]
 
 
-def given_rows(file: Path, benchmark: Benchmark | None = None, **defaults: str | None) -> Iterator[tuple[str, Given]]:
+def given_rows(
+    file: Path, benchmark: Benchmark | None = None, **defaults: str | None
+) -> Iterator[tuple[str, Given]]:
     """Yield the rows of a file, each with its location; `defaults` fill a row's empty cells.
 
     A `.json` file is one object `{task: response}`, another object (a row) or a list of rows; `.jsonl`, `.csv` and
@@ -147,7 +151,11 @@ def _read(file: Path) -> Iterable[Any]:
         document = read_json(read_regular(file).decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise ImportRefused(f"{file}: not JSON ({error}); correct the file") from error
-    if isinstance(document, dict) and "task" not in document and not any(map(_is_nested, document.values())):
+    if (
+        isinstance(document, dict)
+        and "task" not in document
+        and not any(map(_is_nested, document.values()))
+    ):
         return [{"task": task, "response": response} for task, response in document.items()]
     return document if isinstance(document, list) else [document]
 
@@ -187,7 +195,9 @@ def _csv_rows(file: Path) -> Sequence[Given]:
     for number, row in enumerate(rows, start=1):
         without_column = row.pop(None, [])
         if any(without_column) or None in row.values():
-            raise ImportRefused(f"{file}: row {number}: has fewer or more cells than there are columns; correct it")
+            raise ImportRefused(
+                f"{file}: row {number}: has fewer or more cells than there are columns; correct it"
+            )
     return [{name: as_before(cell) for name, cell in row.items()} for row in rows]
 
 
@@ -223,7 +233,9 @@ def is_filled(value: Any) -> bool:
     return not is_blank(value) if isinstance(value, str | None) else True
 
 
-def refuse_missing_column(file: Path, rows: Iterable[Given], names: Sequence[str], option: str = "") -> None:
+def refuse_missing_column(
+    file: Path, rows: Iterable[Given], names: Sequence[str], option: str = ""
+) -> None:
     """Refuse rows none of which has one of these columns; the message names the nearest column.
 
     `option` is an option of the command that gives the value to all rows.
@@ -280,7 +292,9 @@ def of_what_is_here(
             if not skip_unknown:
                 raise ImportRefused(f"{error} (--skip-unknown skips such rows)") from error
             n_unknown += 1
-    return here, [f"{n_unknown} rows skipped whose task or criterion is not in the data set"] if n_unknown else []
+    return here, [
+        f"{n_unknown} rows skipped whose task or criterion is not in the data set"
+    ] if n_unknown else []
 
 
 def number_of(where: str, row: Given, name: str, first: int = 1) -> int:
@@ -295,14 +309,17 @@ def number_of(where: str, row: Given, name: str, first: int = 1) -> int:
     digits = _WHOLE_NUMBER.fullmatch(given.strip()) if isinstance(given, str) else None
     number = int(digits[1]) if digits else as_whole_number(given)
     if number is None or not first <= number <= last:
-        raise ImportRefused(f"{where}: `{name}` is {repr(given)[:80]}; it is a whole number from {first} to {last}")
+        raise ImportRefused(
+            f"{where}: `{name}` is {repr(given)[:80]}; it is a whole number from {first} to {last}"
+        )
     return number - first + 1
 
 
 CONTENT = {
-    "responses": ("text", "model {model}, trial {trial}"), "verdicts": ("value", "judge {judge}, value {value:g}"),
+    "responses": ("text", "model {model}, trial {trial}"),
+    "verdicts": ("value", "judge {judge}, value {value:g}"),
     "reviews": ("value explanation better_wording", "reviewer {reviewer}, value {value:g}"),
-}  # fmt: skip
+}
 """Kind of rows -> the columns of their content, the first of which is NULL for a failure, and a format for the
 description of a row."""
 
@@ -310,7 +327,9 @@ description of a row."""
 def stored_cells(reader: Reader, table: str) -> dict[str, Row]:
     """Return the stored rows of a table that were imported: id -> content and batch."""
     identity = f"{table[:-1]}_id"
-    rows = reader.select(table, f"{identity}, {CONTENT[table][0]}, import_batch", order=identity, source="imported")
+    rows = reader.select(
+        table, f"{identity}, {CONTENT[table][0]}, import_batch", order=identity, source="imported"
+    )
     return {row[identity]: row for row in rows}
 
 
@@ -323,7 +342,9 @@ class Cells:
         n_hidden: number of decisions left out because the call is known to have failed, so they may hide the failure.
     """
 
-    def __init__(self, kind: str, known: dict[str, Row], batch: str, *, gives_way: bool = False) -> None:
+    def __init__(
+        self, kind: str, known: dict[str, Row], batch: str, *, gives_way: bool = False
+    ) -> None:
         """Start with the `known` rows, by id: stored ones, and earlier ones of this import.
 
         With `gives_way`, a failure is ignored if a text or a decision is known; otherwise it is refused.
@@ -339,17 +360,25 @@ class Cells:
         Raises:
             ImportRefused: a different row with this id exists.
         """
-        kind, columns, named = self._kind[:-1], CONTENT[self._kind][0].split(), CONTENT[self._kind][1]
+        kind, columns, named = (
+            self._kind[:-1],
+            CONTENT[self._kind][0].split(),
+            CONTENT[self._kind][1],
+        )
         identity, content = row[f"{kind}_id"], row[columns[0]]
         self.given.add(identity)
         if (before := self._known.get(identity)) is not None and before[columns[0]] is not None:
             is_other = any(row[column] != before[column] for column in columns)
             if is_other and not (content is None and self._gives_way):
                 is_own = before["import_batch"] == self._batch
-                origin = "earlier in this import" if is_own else f"import batch {before['import_batch']}"
+                origin = (
+                    "earlier in this import" if is_own else f"import batch {before['import_batch']}"
+                )
                 about = f"{named.format(**{**row, **before})}, {origin}"
                 advice = "retract it, or use another label or trial"
-                raise ImportRefused(f"{where}: a different {kind} already exists ({about}); {advice}")
+                raise ImportRefused(
+                    f"{where}: a different {kind} already exists ({about}); {advice}"
+                )
         elif before is not None and content is not None and row.get("may_hide_failures"):
             self.n_hidden += 1
         elif before is None or content is not None:
@@ -357,7 +386,9 @@ class Cells:
         return self.new.get(identity, row)
 
 
-def store(job: Job, batch: str, cells: Mapping[str, Cells], notes: Iterable[str] = ()) -> StageReport:
+def store(
+    job: Job, batch: str, cells: Mapping[str, Cells], notes: Iterable[str] = ()
+) -> StageReport:
     """Write the new rows of each kind and report on them, with further notes; a retracted batch is restored."""
     warehouse = Warehouse(job.warehouse)
     _, _, was_retracted = batch_in(warehouse, batch)
@@ -378,7 +409,9 @@ def store(job: Job, batch: str, cells: Mapping[str, Cells], notes: Iterable[str]
     labels = list(dict.fromkeys(row["model"] for row in imported if row["model"] not in configured))
     if configured and labels:
         how = f"run with --model, or add them to `models` (as {{label: {labels[0]}, source: imported}})"
-        report.warnings.append(f"{', '.join(labels)}: not configured, so no run judges these responses; {how}")
+        report.warnings.append(
+            f"{', '.join(labels)}: not configured, so no run judges these responses; {how}"
+        )
     return report
 
 
@@ -388,7 +421,9 @@ def batch_in(warehouse: Warehouse, batch: str) -> tuple[str, int, bool]:
     They are responses, verdicts (also of judges on these responses), and reviews.
     """
     with warehouse.reader() as reader:
-        *counts, is_retracted = reader.rows(sql.read("queries/imports/batch"), {"batch": batch})[0].values()
+        *counts, is_retracted = reader.rows(sql.read("queries/imports/batch"), {"batch": batch})[
+            0
+        ].values()
     named = zip(counts, ("responses", "verdicts", "reviews"), strict=True)
     return " and ".join(f"{n} {kind}" for n, kind in named if n), sum(counts), is_retracted
 
@@ -415,7 +450,12 @@ def batches(job: Job) -> list[Row]:
 
 def _write_retraction(job: Job, batch: str, *, is_retracted: bool) -> None:
     """Store whether a batch counts."""
-    row = {"import_batch": batch, "is_retracted": is_retracted, "run_id": job.run_id, "created_at": datetime.now(UTC)}
+    row = {
+        "import_batch": batch,
+        "is_retracted": is_retracted,
+        "run_id": job.run_id,
+        "created_at": datetime.now(UTC),
+    }
     Warehouse(job.warehouse).write("retractions", [row])
 
 

@@ -51,20 +51,30 @@ def to_markdown(file: Path) -> Converted:
     text = markdown_of([line for lines in pages for line in lines])
     n_unreadable = text.count("\ufffd")
     if n_unreadable > 0.1 * sum(not char.isspace() for char in text):
-        raise DocumentRefused("its fonts do not identify their letters; print it to PDF from its source again")
+        raise DocumentRefused(
+            "its fonts do not identify their letters; print it to PDF from its source again"
+        )
     return Converted(text, pages.count([]), n_unreadable)
 
 
 def _refuse_damaged(pdf: PDF) -> None:
     """Refuse a file with a missing part, because the rest would look like a whole report."""
     if any(isinstance(index, PDFXRefFallback) for index in pdf.doc.xrefs):
-        raise DocumentRefused("damaged (its index is broken, so parts may be missing); save it again")
+        raise DocumentRefused(
+            "damaged (its index is broken, so parts may be missing); save it again"
+        )
     if (n_stated := resolve1(resolve1(pdf.doc.catalog["Pages"])["Count"])) != len(pdf.pages):
-        raise DocumentRefused(f"damaged ({len(pdf.pages)} of {n_stated} pages can be read); save it again")
+        raise DocumentRefused(
+            f"damaged ({len(pdf.pages)} of {n_stated} pages can be read); save it again"
+        )
     for page in pdf.pages:
         for stream in map(resolve1, page.page_obj.contents):
-            if not isinstance(stream, PDFStream) or (stream.get_rawdata() and not stream.get_data()):
-                raise DocumentRefused(f"damaged (page {page.page_number} can't be unpacked); save it again")
+            if not isinstance(stream, PDFStream) or (
+                stream.get_rawdata() and not stream.get_data()
+            ):
+                raise DocumentRefused(
+                    f"damaged (page {page.page_number} can't be unpacked); save it again"
+                )
 
 
 def _lines(page: Page) -> Iterator[Line]:
@@ -73,10 +83,15 @@ def _lines(page: Page) -> Iterator[Line]:
     extracted = page.extract_words(use_text_flow=True, x_tolerance_ratio=0.15)
     words = [{**word, "text": text} for word in extracted if (text := _cleaned(word["text"]))]
     links: dict[tuple[float, ...] | None, Any] = {
-        (link["x0"], link["top"], link["x1"], link["bottom"]): link.get("uri") for link in page.hyperlinks
+        (link["x0"], link["top"], link["x1"], link["bottom"]): link.get("uri")
+        for link in page.hyperlinks
     }
     # A page with more than 3,000 edges is a drawing; searching it for tables would take minutes.
-    tables = [] if len(page.edges) > 3_000 else [table for table in page.find_tables() if _holds(table, words)]
+    tables = (
+        []
+        if len(page.edges) > 3_000
+        else [table for table in page.find_tables() if _holds(table, words)]
+    )
     for word in words:
         word["uri"] = links.get(_box_of(word, filter(None, links)))
         word["table"] = _box_of(word, [table.bbox for table in tables])
@@ -99,8 +114,16 @@ def _table(table: Table, words: Iterable[Word]) -> str:
     words = [{**word, "cell": _box_of(word, table.cells)} for word in words]
     rows = []
     for row in table.rows:
-        inside = ([word for word in words if cell is not None and word["cell"] == cell] for cell in row.cells)
-        rows.append([" ".join(line.text for line in lines_of(cell, 0)).replace("|", "\\|") for cell in inside])
+        inside = (
+            [word for word in words if cell is not None and word["cell"] == cell]
+            for cell in row.cells
+        )
+        rows.append(
+            [
+                " ".join(line.text for line in lines_of(cell, 0)).replace("|", "\\|")
+                for cell in inside
+            ]
+        )
     head, *body = (f"| {' | '.join(cells)} |" for cells in rows)
     return "\n".join((head, "|" + " --- |" * len(rows[0]), *body))
 
@@ -123,7 +146,9 @@ def lines_of(words: Iterable[Word], page: int) -> Iterator[Line]:
     for line in _runs(words, _is_beside):
         sizes: Counter[float] = Counter()
         for word in line:
-            sizes[_height(word)] += count_alphanumeric(word["text"])  # a bullet may be larger than its text
+            sizes[_height(word)] += count_alphanumeric(
+                word["text"]
+            )  # a bullet may be larger than its text
         parts = []
         for uri, run in groupby(line, lambda word: word.get("uri")):
             text = _joined(list(run))
@@ -142,17 +167,27 @@ def markdown_of(lines: Sequence[Line]) -> str:
     least = letters.most_common(1)[0][0] * 1.15 if letters else 0
     paragraphs = list(_runs(lines, _goes_on))
     large = {round(each[0].size) for each in paragraphs if _may_be_heading(each, least)}
-    levels = {size: min(level, 6) for level, size in enumerate(sorted(large, reverse=True), start=1)}
+    levels = {
+        size: min(level, 6) for level, size in enumerate(sorted(large, reverse=True), start=1)
+    }
     blocks = []
     for each in paragraphs:
         if _may_be_heading(each, least):
-            blocks.append(f"{'#' * levels[round(each[0].size)]} {' '.join(line.text for line in each)}")
+            blocks.append(
+                f"{'#' * levels[round(each[0].size)]} {' '.join(line.text for line in each)}"
+            )
         else:
-            blocks.append("\n".join(line.text if line.is_table else _BULLET.sub("- ", line.text) for line in each))
+            blocks.append(
+                "\n".join(
+                    line.text if line.is_table else _BULLET.sub("- ", line.text) for line in each
+                )
+            )
     return "\n\n".join(blocks) + "\n" if blocks else ""
 
 
-def _runs(items: Iterable[_Item], goes_on: Callable[[list[_Item], _Item], bool]) -> Iterator[list[_Item]]:
+def _runs(
+    items: Iterable[_Item], goes_on: Callable[[list[_Item], _Item], bool]
+) -> Iterator[list[_Item]]:
     run: list[_Item] = []
     for item in items:
         if run and not goes_on(run, item):
@@ -168,7 +203,9 @@ def _is_beside(line: list[Word], word: Word) -> bool:
     last = max(line, key=_height)
     shared = min(last["bottom"], word["bottom"]) - max(last["top"], word["top"])
     # They must overlap by 30 % of the smaller height.
-    return bool(word["upright"] and last["upright"] and shared >= 0.3 * min(_height(last), _height(word)))
+    return bool(
+        word["upright"] and last["upright"] and shared >= 0.3 * min(_height(last), _height(word))
+    )
 
 
 def _height(word: Word) -> float:
@@ -180,7 +217,9 @@ def _joined(words: Sequence[Word]) -> str:
     text = str(words[0]["text"])
     for before, word in pairwise(words):
         gap = (word["x0"] - before["x1"]) / _height(word) if _height(word) else 0.0
-        is_raised = abs(before["bottom"] - word["bottom"]) > 1 or abs(before["top"] - word["top"]) > 1
+        is_raised = (
+            abs(before["bottom"] - word["bottom"]) > 1 or abs(before["top"] - word["top"]) > 1
+        )
         # The gap is measured in heights of the word: a raised word close by gets no space, a large gap is a new column.
         text += "" if is_raised and abs(gap) < 0.15 else "\t" if gap > 1.5 else " "
         text += word["text"]
@@ -190,7 +229,12 @@ def _joined(words: Sequence[Word]) -> str:
 def _may_be_heading(paragraph: Sequence[Line], least: float) -> bool:
     text = "".join(line.text for line in paragraph)
     first = paragraph[0]
-    return not first.is_table and first.size >= least and len(text) <= 200 and any(map(str.isalpha, text))
+    return (
+        not first.is_table
+        and first.size >= least
+        and len(text) <= 200
+        and any(map(str.isalpha, text))
+    )
 
 
 def _goes_on(paragraph: list[Line], line: Line) -> bool:

@@ -9,7 +9,13 @@ from typing import NamedTuple
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.dataset.foreign_files import NotInside, files_inside, hash_inside, open_inside, read_regular
+from tasks.dataset.foreign_files import (
+    NotInside,
+    files_inside,
+    hash_inside,
+    open_inside,
+    read_regular,
+)
 from tasks.imports import files
 from tasks.imports.documents import SUFFIXES, Converted, convert, converters
 from tasks.imports.files import Given, ImportRefused, NotHere, Row
@@ -33,15 +39,23 @@ def parts_of(text: str, model: str | None) -> tuple[str, ...]:
     parts = tuple(re.split(r"\{([^{}]*)\}", text))
     literals, names = parts[::2], parts[1::2]
     if (
-        {"task"} - {*names} or {*names} - {*FIELDS} or (model is None and "model" not in names)
-        or not all(literals[1:-1]) or {"{", "}"} & {*"".join(literals)} or literals[-1].lower().endswith(SUFFIXES)
-    ):  # fmt: skip
+        {"task"} - {*names}
+        or {*names} - {*FIELDS}
+        or (model is None and "model" not in names)
+        or not all(literals[1:-1])
+        or {"{", "}"} & {*"".join(literals)}
+        or literals[-1].lower().endswith(SUFFIXES)
+    ):
         fields = "{task}, {model} (or --as LABEL), {trial} and {vintage}"
-        raise UsageError(f"--pattern {text}: use {fields}, with text between two fields and without the files' ending")
+        raise UsageError(
+            f"--pattern {text}: use {fields}, with text between two fields and without the files' ending"
+        )
     return parts
 
 
-def readings_of(rest: str, parts: Sequence[str], fields: dict[str, str]) -> Iterator[dict[str, str]]:
+def readings_of(
+    rest: str, parts: Sequence[str], fields: dict[str, str]
+) -> Iterator[dict[str, str]]:
     """Yield all possible readings of a file's path without its suffix: values for the fields of a pattern.
 
     A value is one or more characters within the name of one folder or file. There are several readings if the text
@@ -78,9 +92,14 @@ the pattern.
 
 
 def offer_of(
-    source: Path, model: str | None, pattern: str | None, benchmark: Benchmark, *, skip_other: bool,
+    source: Path,
+    model: str | None,
+    pattern: str | None,
+    benchmark: Benchmark,
+    *,
+    skip_other: bool,
     tasks: Collection[str],
-) -> Offer:  # fmt: skip
+) -> Offer:
     """Return the responses in a file, or the documents in a folder.
 
     `benchmark` converts rows in its own shape; `tasks` are the known tasks, which decide between several readings of a
@@ -95,14 +114,24 @@ def offer_of(
         return _of_folder(source, pattern, model, skip_other=skip_other, tasks=tasks)
     if pattern is not None or skip_other:
         option = "--skip-other" if pattern is None else "--pattern"
-        raise UsageError(f"{option}: works only with a folder of documents, and {source} is not a folder")
+        raise UsageError(
+            f"{option}: works only with a folder of documents, and {source} is not a folder"
+        )
     given = list(files.given_rows(source, benchmark, model=model))
     for names, option in ((["task"], ""), (["model"], "--as LABEL"), (["response", "file"], "")):
         files.refuse_missing_column(source, (row for _, row in given), names, option)
     rows = [Offered(where, row, _document(source, where, row)) for where, row in given]
     batch, documents = files.batch_of(read_regular(source), model), _documents(rows)
     if documents:
-        batch = _batch([batch, *(hash_inside(source.parent, file.relative_to(source.parent)) for file in documents)])
+        batch = _batch(
+            [
+                batch,
+                *(
+                    hash_inside(source.parent, file.relative_to(source.parent))
+                    for file in documents
+                ),
+            ]
+        )
     return rows, source.parent, batch, 0
 
 
@@ -119,30 +148,46 @@ def _document(source: Path, where: str, row: Given) -> Path | None:
         raise ImportRefused(f"{where}: has both `response` and `file`; remove one")
     document = source.parent / name
     if document.suffix.lower() not in SUFFIXES:
-        raise ImportRefused(f"{where}: `file` {name} is not a document; documents end in {', '.join(SUFFIXES)}")
+        raise ImportRefused(
+            f"{where}: `file` {name} is not a document; documents end in {', '.join(SUFFIXES)}"
+        )
     try:
         open_inside(source.parent, name).close()
     except (FileNotFoundError, NotInside) as error:
-        raise ImportRefused(f"{where}: `file`: {error}; paths start in the folder of {source.name}") from error
+        raise ImportRefused(
+            f"{where}: `file`: {error}; paths start in the folder of {source.name}"
+        ) from error
     return document
 
 
-def _of_folder(folder: Path, pattern: str, model: str | None, *, skip_other: bool, tasks: Collection[str]) -> Offer:
+def _of_folder(
+    folder: Path, pattern: str, model: str | None, *, skip_other: bool, tasks: Collection[str]
+) -> Offer:
     parts = parts_of(pattern, model)
     named = {file: _named(folder, file, parts, tasks) for file in files_inside(folder)}
-    rows = [Offered(str(file), {"model": model, **row}, file) for file, row in named.items() if row is not None]
+    rows = [
+        Offered(str(file), {"model": model, **row}, file)
+        for file, row in named.items()
+        if row is not None
+    ]
     others = [str(file) for file, row in named.items() if row is None]
     if not rows or (others and not skip_other):
-        advice = "give --pattern, list the files in a table with a column `file`, or give --skip-other"
+        advice = (
+            "give --pattern, list the files in a table with a column `file`, or give --skip-other"
+        )
         kinds = ", ".join(SUFFIXES)
-        raise ImportRefused(f"{some(others, 1) or folder}: not a document ({kinds}) named like {pattern}; {advice}")
+        raise ImportRefused(
+            f"{some(others, 1) or folder}: not a document ({kinds}) named like {pattern}; {advice}"
+        )
     documents = _documents(rows)
     names = [file.relative_to(folder).as_posix() for file in documents]
     content = (part for name in names for part in (name, hash_inside(folder, name)))
     return rows, folder, _batch([pattern, *content]), len(others)
 
 
-def _named(folder: Path, file: Path, parts: Sequence[str], tasks: Collection[str]) -> dict[str, str] | None:
+def _named(
+    folder: Path, file: Path, parts: Sequence[str], tasks: Collection[str]
+) -> dict[str, str] | None:
     """Return the fields in a file's name; None if the name does not match. A reading with a known task is preferred."""
     if file.suffix.lower() not in SUFFIXES:
         return None
@@ -150,7 +195,9 @@ def _named(folder: Path, file: Path, parts: Sequence[str], tasks: Collection[str
     known = [reading for reading in readings if reading["task"] in tasks] or readings
     if len(known) > 1:
         both = " or ".join(f"task {reading['task']!r}" for reading in known[:2])
-        raise ImportRefused(f"{file}: its name fits {both}; list it in a table with a column `file`")
+        raise ImportRefused(
+            f"{file}: its name fits {both}; list it in a table with a column `file`"
+        )
     return known[0] if known else None
 
 
@@ -159,9 +206,14 @@ def _batch(parts: Sequence[str]) -> str:
 
 
 def import_responses(
-    job: Job, source: Path, model: str | None = None, *, pattern: str | None = None, skip_other: bool = False,
+    job: Job,
+    source: Path,
+    model: str | None = None,
+    *,
+    pattern: str | None = None,
+    skip_other: bool = False,
     skip_unknown: bool = False,
-) -> StageReport:  # fmt: skip
+) -> StageReport:
     """Import responses: rows `task, model, response[, trial, vintage]`, or one object `{task: response}` and `model`.
 
     Instead of a response, a row may name a document in `file`. Each document of a folder counts as such a row, with the
@@ -182,7 +234,9 @@ def import_responses(
     files.refuse_not_ingested(job, conversations)
     offer = offer_of(source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations)
     rows, folder, batch, n_left_out = offer
-    given, skipped = files.of_what_is_here(rows, partial(_cell, job, key, conversations), skip_unknown=skip_unknown)
+    given, skipped = files.of_what_is_here(
+        rows, partial(_cell, job, key, conversations), skip_unknown=skip_unknown
+    )
     if not given:
         files.refuse_nothing(source, skipped)
     # Imported documents are not converted again, because another library version may give another text.
@@ -193,8 +247,13 @@ def import_responses(
     for (where, row, document), cell in new:
         text, cause = row.get("response"), None
         if document is not None:
-            text, cause = texts[document].text, f"{document.name} has no text: it is empty, or has only pictures"
-        columns = content_columns(None if text is None or shows_nothing(text) else text, EMPTY, cause)
+            text, cause = (
+                texts[document].text,
+                f"{document.name} has no text: it is empty, or has only pictures",
+            )
+        columns = content_columns(
+            None if text is None or shows_nothing(text) else text, EMPTY, cause
+        )
         cells.put(where, cell | columns | {"import_batch": batch})
     cells.given |= {cell["response_id"] for _, cell in given}
     return files.store(job, batch, {"responses": cells}, [*_notes(texts, n_left_out), *skipped])
@@ -203,27 +262,49 @@ def import_responses(
 def _cell(job: Job, key: Row, conversations: Mapping[str, str], offered: Offered) -> Row:
     """Return all columns of the response of a row, except those of its text and the batch."""
     where, given, document = offered
-    task_id, model = files.required_text(where, given, "task"), files.required_text(where, given, "model", "--as LABEL")
+    task_id, model = (
+        files.required_text(where, given, "task"),
+        files.required_text(where, given, "model", "--as LABEL"),
+    )
     if task_id not in conversations:
-        raise NotHere(f"{where}: task {task_id!r} is not in revision {key['dataset_revision'][:12]}")
+        raise NotHere(
+            f"{where}: task {task_id!r} is not in revision {key['dataset_revision'][:12]}"
+        )
     if document is None and "response" not in given:
-        raise ImportRefused(f"{where}: `response` is missing; add it (an empty one counts as a failed response)")
-    trial, vintage = files.number_of(where, given, "trial"), files.text_in(given, "vintage") or job.vintage
+        raise ImportRefused(
+            f"{where}: `response` is missing; add it (an empty one counts as a failed response)"
+        )
+    trial, vintage = (
+        files.number_of(where, given, "trial"),
+        files.text_in(given, "vintage") or job.vintage,
+    )
     if is_impossible_date(vintage) and vintage != job.vintage:
         raise ImportRefused(f"{where}: vintage {vintage!r} is not a date; write 2026-11-22")
     return response_cell(job, key, task_id, conversations[task_id], model, trial, vintage)
 
 
-def response_cell(job: Job, key: Row, task_id: str, conversation: str, model: str, trial: int, vintage: str) -> Row:
+def response_cell(
+    job: Job, key: Row, task_id: str, conversation: str, model: str, trial: int, vintage: str
+) -> Row:
     """Return all columns of an imported response, except those of its text and the batch."""
     benchmark, revision = key["benchmark"], key["dataset_revision"]
     return {
-        **key, **call_columns(job, NO_CALL),
-        "response_id": response_id(benchmark, revision, task_id, conversation, model, IMPORTED, trial, vintage),
-        "task_id": task_id, "conversation_id": conversation, "model": model, "model_config_hash": IMPORTED,
-        "trial": trial, "vintage": vintage, "source": "imported", "finish_reason": None, "degraded": False,
+        **key,
+        **call_columns(job, NO_CALL),
+        "response_id": response_id(
+            benchmark, revision, task_id, conversation, model, IMPORTED, trial, vintage
+        ),
+        "task_id": task_id,
+        "conversation_id": conversation,
+        "model": model,
+        "model_config_hash": IMPORTED,
+        "trial": trial,
+        "vintage": vintage,
+        "source": "imported",
+        "finish_reason": None,
+        "degraded": False,
         "reasoning_tokens": None,
-    }  # fmt: skip
+    }
 
 
 def content_columns(text: str | None, failure: str, cause: str | None) -> Row:
@@ -237,14 +318,22 @@ def _notes(texts: Mapping[Path, Converted], n_left_out: int) -> Iterator[str]:
     """Yield notes on converted documents and on skipped files."""
     if texts:
         libraries = converters(list(texts))
-        yield f"{len(texts)} documents read" + (f" with {', '.join(libraries)}" if libraries else "")
+        yield f"{len(texts)} documents read" + (
+            f" with {', '.join(libraries)}" if libraries else ""
+        )
     read = texts.values()
     for what, n in (
-        ("of them without text are failed responses (`empty`)", sum(shows_nothing(each.text) for each in read)),
+        (
+            "of them without text are failed responses (`empty`)",
+            sum(shows_nothing(each.text) for each in read),
+        ),
         ("pages without text", sum(each.n_pages_without_text for each in read)),
-        ("characters that could not be read from a PDF are U+FFFD", sum(each.n_unreadable for each in read)),
+        (
+            "characters that could not be read from a PDF are U+FFFD",
+            sum(each.n_unreadable for each in read),
+        ),
         ("DOCX files whose formulas were skipped", sum(each.lacks_formulas for each in read)),
         ("other files skipped", n_left_out),
-    ):  # fmt: skip
+    ):
         if n:
             yield f"{n} {what}"

@@ -88,7 +88,9 @@ class Criteria:
                 return of_category[0]
             if not files.is_filled(given.get("occurrence")):
                 problem = f"task {task_id} has the criterion {named[:80]!r} twice"
-                raise ImportRefused(f"{where}: {problem}; give its id, its `category` or its `occurrence`")
+                raise ImportRefused(
+                    f"{where}: {problem}; give its id, its `category` or its `occurrence`"
+                )
             # `occurrence` counts all criteria with this text, and also decides if the category identifies none of them.
             occurrence = files.number_of(where, given, "occurrence")
             wordings = wordings[occurrence - 1 : occurrence]
@@ -108,7 +110,9 @@ class StoredResponses:
         self._by_cell: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         columns = "response_id, task_id, model, trial, vintage, text"
         for response in reader.select("responses", columns, order="response_id", **key):
-            self._by_cell[tuple(response[name] for name in ("task_id", "model", "trial", "vintage"))].append(response)
+            self._by_cell[
+                tuple(response[name] for name in ("task_id", "model", "trial", "vintage"))
+            ].append(response)
 
     def of(self, where: str, given: Given, task_id: str) -> dict[str, Any]:
         """Return the response that a row is about, in the row's vintage or else the job's.
@@ -122,13 +126,19 @@ class StoredResponses:
         candidates = self._by_cell.get((task_id, model, trial, vintage), [])
         about = f"{model} to task {task_id}, trial {trial}, in vintage {vintage}"
         if not candidates:
-            raise ImportRefused(f"{where}: no usable response of {about}; import it first, or name its vintage")
+            raise ImportRefused(
+                f"{where}: no usable response of {about}; import it first, or name its vintage"
+            )
         if len(candidates) > 1:
-            raise ImportRefused(f"{where}: {len(candidates)} responses of {about}; import one under another label")
+            raise ImportRefused(
+                f"{where}: {len(candidates)} responses of {about}; import one under another label"
+            )
         shown = files.text_in(given, "response")
         if shown is not None and not _shows_response(shown, candidates[0]["text"]):
             advice = "name the vintage that was graded, or remove the column if a program changed the text"
-            raise ImportRefused(f"{where}: `response` is not the stored response of {about}; {advice}")
+            raise ImportRefused(
+                f"{where}: `response` is not the stored response of {about}; {advice}"
+            )
         return candidates[0]
 
 
@@ -148,15 +158,31 @@ _DECIDED_IN = ("criteria_met", "value", "verdict")
 SHEET_COLUMN = "how_to_fill_in"
 """A file with this column is a sheet for human graders, or for reviewers of criteria."""
 _WORDS = {
-    "true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "1": 1.0, "1.0": 1.0, "0.5": 0.5, "0": 0.0, "0.0": 0.0,
+    "true": 1.0,
+    "false": 0.0,
+    "yes": 1.0,
+    "no": 0.0,
+    "1": 1.0,
+    "1.0": 1.0,
+    "0.5": 0.5,
+    "0": 0.0,
+    "0.0": 0.0,
     **VALUES,
-}  # fmt: skip
+}
 
 
 def import_verdicts(
-    job: Job, file: Path, model: str | None = None, *, task: str | None = None, judge: str | None = None,
-    grading: str | None = None, skip_empty: bool = False, skip_unknown: bool = False, is_random_sample: bool = False,
-) -> StageReport:  # fmt: skip
+    job: Job,
+    file: Path,
+    model: str | None = None,
+    *,
+    task: str | None = None,
+    judge: str | None = None,
+    grading: str | None = None,
+    skip_empty: bool = False,
+    skip_unknown: bool = False,
+    is_random_sample: bool = False,
+) -> StageReport:
     """Import verdicts: rows `task, model, criterion` with a decision, or rows in the benchmark's own shape.
 
     A decision is `criteria_met`, `value` (0, 0.5, 1) or `verdict` in words. Further columns are `judge, trial, vintage,
@@ -175,15 +201,31 @@ def import_verdicts(
     """
     batch = files.batch_of(read_regular(file), "verdicts", task, model, judge, grading)
     benchmark, key = load_benchmark(job.settings.benchmark), job.key
-    given = list(files.given_rows(file, benchmark, task=task, model=model, judge=judge, grading=grading))
-    for names, option in ((["task"], "--task ID"), (["model"], "--as LABEL"), (["criterion"], ""), (_DECIDED_IN, "")):
+    given = list(
+        files.given_rows(file, benchmark, task=task, model=model, judge=judge, grading=grading)
+    )
+    for names, option in (
+        (["task"], "--task ID"),
+        (["model"], "--as LABEL"),
+        (["criterion"], ""),
+        (_DECIDED_IN, ""),
+    ):
         files.refuse_missing_column(file, (row for _, row in given), names, option)
     decided = [each for each in given if not skip_empty or _stated(each[1])]
     with Warehouse(job.warehouse).reader() as reader:
-        criteria, cells = Criteria(job, reader), files.Cells("verdicts", files.stored_cells(reader, "verdicts"), batch)
+        criteria, cells = (
+            Criteria(job, reader),
+            files.Cells("verdicts", files.stored_cells(reader, "verdicts"), batch),
+        )
         responses = StoredResponses(job, reader, (row for _, row in decided))
-        matched, skipped = files.of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown)
-        notes = [f"{len(given) - len(decided)} rows without a decision skipped", *skipped] if skip_empty else skipped
+        matched, skipped = files.of_what_is_here(
+            decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown
+        )
+        notes = (
+            [f"{len(given) - len(decided)} rows without a decision skipped", *skipped]
+            if skip_empty
+            else skipped
+        )
         if not matched:
             files.refuse_nothing(file, notes if given else ())
         rows: dict[str, Row] = {}
@@ -202,9 +244,15 @@ def import_verdicts(
         judges -= {row["judge"] for row in reader.select("labellers", "judge", **named)}
         judges |= {judge.label for judge in job.settings.judges}
         new = {row["judge"] for row in rows.values()} - judges
-        people = {judge for judge in new if _are_of_a_sheet(reader, [r for r in rows.values() if r["judge"] == judge])}
+        people = {
+            judge
+            for judge in new
+            if _are_of_a_sheet(reader, [r for r in rows.values() if r["judge"] == judge])
+        }
         of_people = [row for i, row in rows.items() if i in of_sheet or row["judge"] in people]
-        labels = _label_tables(job, reader, file, batch, of_people, is_random_sample=is_random_sample)
+        labels = _label_tables(
+            job, reader, file, batch, of_people, is_random_sample=is_random_sample
+        )
     for row in of_people:
         row["may_hide_failures"] = False  # people make no calls, so none can fail
     for name, own in labels.items():
@@ -212,49 +260,97 @@ def import_verdicts(
     return files.store(job, batch, {"verdicts": cells}, notes)
 
 
-def _verdict_row(job: Job, grading: str, batch: str, where: str, given: Given, response: Row, wording: Wording) -> Row:
+def _verdict_row(
+    job: Job, grading: str, batch: str, where: str, given: Given, response: Row, wording: Wording
+) -> Row:
     """Return a verdict; `grading` is the usual one of the benchmark."""
-    judge_trial, judge = files.number_of(where, given, "judge_trial"), (files.text_in(given, "judge") or "").strip()
+    judge_trial, judge = (
+        files.number_of(where, given, "judge_trial"),
+        (files.text_in(given, "judge") or "").strip(),
+    )
     stated = _stated(given)
     if not judge and SHEET_COLUMN in given and stated:
         # Without names, two graders would count as one judge.
-        raise ImportRefused(f"{where}: `judge` is empty; enter the grader's name, or give it with --by NAME")
+        raise ImportRefused(
+            f"{where}: `judge` is empty; enter the grader's name, or give it with --by NAME"
+        )
     # These words are only used in binary grading.
     is_yes_or_no = str(given.get("criteria_met")).strip().lower() in {"true", "false", "yes", "no"}
     grading = files.text_in(given, "grading") or (BINARY if is_yes_or_no else grading)
     if grading not in GRADINGS:
         raise ImportRefused(f"{where}: `grading` is {grading!r}; it is {' or '.join(GRADINGS)}")
     confidence = _number_in(given, "confidence")
-    if files.is_filled(given.get("confidence")) and (confidence is None or not 0.0 <= confidence <= 1.0):
-        raise ImportRefused(f"{where}: `confidence` is {given['confidence']!r}; it is a number from 0 to 1")
+    if files.is_filled(given.get("confidence")) and (
+        confidence is None or not 0.0 <= confidence <= 1.0
+    ):
+        raise ImportRefused(
+            f"{where}: `confidence` is {given['confidence']!r}; it is a number from 0 to 1"
+        )
     values = {as_value(raw) for raw in stated}
     value = values.pop() if len(values) == 1 else None
     if value is None or (value == 0.5 and grading == BINARY):
-        text = " and ".join(repr(each)[:80] for each in stated) or "missing (--skip-empty leaves such rows out)"
-        allowed = "true or false, yes or no, or 1 or 0" if grading == BINARY else f"0, 0.5 or 1, or {', '.join(WORDS)}"
+        text = (
+            " and ".join(repr(each)[:80] for each in stated)
+            or "missing (--skip-empty leaves such rows out)"
+        )
+        allowed = (
+            "true or false, yes or no, or 1 or 0"
+            if grading == BINARY
+            else f"0, 0.5 or 1, or {', '.join(WORDS)}"
+        )
         raise ImportRefused(f"{where}: the decision is {text}; a {grading} verdict is {allowed}")
     return verdict_cell(job, response, wording, judge or IMPORTED, judge_trial, grading) | {
-        "import_batch": batch, "status": STATUS[value], "value": value,
-        "explanation": given.get("explanation"), "confidence": confidence,
-    }  # fmt: skip
+        "import_batch": batch,
+        "status": STATUS[value],
+        "value": value,
+        "explanation": given.get("explanation"),
+        "confidence": confidence,
+    }
 
 
-def verdict_cell(job: Job, response: Row, wording: Wording, judge: str, judge_trial: int, grading: str) -> Row:
+def verdict_cell(
+    job: Job, response: Row, wording: Wording, judge: str, judge_trial: int, grading: str
+) -> Row:
     """Return all columns of an imported verdict except decision and batch; `response` includes the data set's key."""
     # Verdicts on a rewritten rubric get another judge configuration.
     config_hash = IMPORTED if wording.rubric == ORIGINAL else f"{IMPORTED} {wording.rubric}"
     identity = verdict_id(
-        response["response_id"], response["text"], wording.criterion_id, wording.content_hash, judge, config_hash,
-        IMPORTED, grading, judge_trial,
-    )  # fmt: skip
-    copied = ("benchmark", "dataset_revision", "response_id", "task_id", "model", "trial", "vintage")
+        response["response_id"],
+        response["text"],
+        wording.criterion_id,
+        wording.content_hash,
+        judge,
+        config_hash,
+        IMPORTED,
+        grading,
+        judge_trial,
+    )
+    copied = (
+        "benchmark",
+        "dataset_revision",
+        "response_id",
+        "task_id",
+        "model",
+        "trial",
+        "vintage",
+    )
     return {
-        **{name: response[name] for name in copied}, **call_columns(job, NO_CALL), "verdict_id": identity,
-        "criterion_id": wording.criterion_id, "criterion_hash": wording.content_hash, "judge": judge,
-        "judge_config_hash": config_hash, "template_hash": IMPORTED, "grading": grading, "judge_trial": judge_trial,
-        "source": "imported", **dict.fromkeys(GIVEN.split()), "decided_by": None, "escalated_because": None,
+        **{name: response[name] for name in copied},
+        **call_columns(job, NO_CALL),
+        "verdict_id": identity,
+        "criterion_id": wording.criterion_id,
+        "criterion_hash": wording.content_hash,
+        "judge": judge,
+        "judge_config_hash": config_hash,
+        "template_hash": IMPORTED,
+        "grading": grading,
+        "judge_trial": judge_trial,
+        "source": "imported",
+        **dict.fromkeys(GIVEN.split()),
+        "decided_by": None,
+        "escalated_because": None,
         "may_hide_failures": None,
-    }  # fmt: skip
+    }
 
 
 def _number_in(given: Given, name: str) -> float | None:
@@ -277,7 +373,11 @@ def as_value(raw: Any, words: Mapping[str, float] = _WORDS) -> float | None:
         return float(raw)
     if isinstance(raw, str):
         status = status_of(raw)
-        return words.get(re.sub("[ _-]+", " ", raw.strip().lower())) if status is None else VALUES[status]
+        return (
+            words.get(re.sub("[ _-]+", " ", raw.strip().lower()))
+            if status is None
+            else VALUES[status]
+        )
     value = as_number(raw)
     return value if value in STATUS else None
 
@@ -309,11 +409,15 @@ def _label_tables(
     key, now = job.key, {"import_batch": batch, "created_at": datetime.now(UTC)}
     stored = {row["judge"] for row in reader.select("labellers", import_batch=batch)}
     people = sorted({row["judge"] for row in rows} - stored)
-    tables = {"labellers": [{"benchmark": key["benchmark"], "judge": judge, **now} for judge in people]}
+    tables = {
+        "labellers": [{"benchmark": key["benchmark"], "judge": judge, **now} for judge in people]
+    }
     if not is_random_sample:
         return tables
     if _are_of_a_sheet(reader, rows):
-        raise ImportRefused(f"{file}: is a sheet whose probabilities are stored; leave --random-sample out")
+        raise ImportRefused(
+            f"{file}: is a sheet whose probabilities are stored; leave --random-sample out"
+        )
     tables |= {"label_sheets": [], "label_draws": []}
     of_model: dict[tuple[str, str], dict[tuple[str, ...], Row]] = defaultdict(dict)
     for row in rows:
@@ -324,12 +428,23 @@ def _label_tables(
         n, n_population = len(cells), population["n_population"]
         sheet = {**key, "sheet_id": digest("stated sample", batch, *given.values())}
         design = f"a simple random sample of {n} of {n_population} verdicts on {model} in vintage {vintage}"
-        tables["label_sheets"].append({
-            **sheet, **population, "design": f"stated to be {design}", "covered_breakdown": "all", "covered_label": "",
-            "n_drawn": n, "seed": None, "run_id": job.run_id, **now,
-        })  # fmt: skip
+        tables["label_sheets"].append(
+            {
+                **sheet,
+                **population,
+                "design": f"stated to be {design}",
+                "covered_breakdown": "all",
+                "covered_label": "",
+                "n_drawn": n,
+                "seed": None,
+                "run_id": job.run_id,
+                **now,
+            }
+        )
         chance = {"probability": min(1.0, n / n_population), "is_known": False}
-        drawn = ({name: row[name] for name in ("task_id", *_CELL)} for _, row in sorted(cells.items()))
+        drawn = (
+            {name: row[name] for name in ("task_id", *_CELL)} for _, row in sorted(cells.items())
+        )
         tables["label_draws"] += [{**sheet, **of_verdict, **chance} for of_verdict in drawn]
     return tables
 
@@ -354,16 +469,26 @@ def import_reviews(
             review of the same criterion by the same reviewer.
     """
     with Warehouse(job.warehouse).reader() as reader:
-        sampled = {tuple(r.values()) for r in reader.select("review_samples", "sample_id, task_id, criterion_id")}
+        sampled = {
+            tuple(r.values())
+            for r in reader.select("review_samples", "sample_id, task_id, criterion_id")
+        }
         stored = {row["review_id"]: row for row in reader.select("expert_reviews")}
         criteria, common = Criteria(job, reader), {**job.key, "run_id": job.run_id}
     read = []
     for file in sheets:
         given = list(files.given_rows(file, reviewer=reviewer))
-        for names, option in ((["task"], ""), (["criterion"], ""), (["decision"], ""), (["reviewer"], "--by NAME")):
+        for names, option in (
+            (["task"], ""),
+            (["criterion"], ""),
+            (["decision"], ""),
+            (["reviewer"], "--by NAME"),
+        ):
             files.refuse_missing_column(file, (row for _, row in given), names, option)
         decided = [each for each in given if files.text_in(each[1], "decision")]
-        matched, notes = files.of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown)
+        matched, notes = files.of_what_is_here(
+            decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown
+        )
         if n_empty := len(given) - len(decided):
             notes.append(f"{n_empty} rows without a decision skipped")
         if not matched:
@@ -371,36 +496,61 @@ def import_reviews(
         batch = files.batch_of(read_regular(file), "reviews", reviewer)
         cells = files.Cells("reviews", stored, batch)
         for (where, row), wording in matched:
-            cells.put(where, _review_row({**common, "import_batch": batch}, sampled, where, row, wording))
+            cells.put(
+                where, _review_row({**common, "import_batch": batch}, sampled, where, row, wording)
+            )
         read.append((batch, cells, notes))
     return [files.store(job, batch, {"reviews": cells}, notes) for batch, cells, notes in read]
 
 
-def _review_row(common: Row, sampled: Set[tuple[str, ...]], where: str, given: Given, wording: Wording) -> Row:
+def _review_row(
+    common: Row, sampled: Set[tuple[str, ...]], where: str, given: Given, wording: Wording
+) -> Row:
     if wording.rubric != ORIGINAL:
-        raise ImportRefused(f"{where}: {wording.criterion_id} is a rewritten criterion; reviews are of original ones")
+        raise ImportRefused(
+            f"{where}: {wording.criterion_id} is a rewritten criterion; reviews are of original ones"
+        )
     subject = f"criterion {wording.criterion_id} of task {wording.task_id}"
     # The criterion may have been reworded, in the sheet or in the data set.
-    hash_given, title, sample = (_entered(given, name) for name in ("criterion_hash", "title", "sample"))
+    hash_given, title, sample = (
+        _entered(given, name) for name in ("criterion_hash", "title", "sample")
+    )
     is_other = hash_given is not None and wording.content_hash != hash_given
     if is_other or not (title is None or shows(title, wording.title)):
-        raise ImportRefused(f"{where}: {subject} has other words in the data set than in the sheet; export it again")
+        raise ImportRefused(
+            f"{where}: {subject} has other words in the data set than in the sheet; export it again"
+        )
     if sample and (sample, wording.task_id, wording.criterion_id) not in sampled:
-        raise ImportRefused(f"{where}: {subject} is not in sample {sample[:40]!r}; correct what was changed here")
+        raise ImportRefused(
+            f"{where}: {subject} is not in sample {sample[:40]!r}; correct what was changed here"
+        )
     decision = files.required_text(where, given, "decision").strip()
     if (value := _DECISIONS.get(decision.lower())) is None:
-        raise ImportRefused(f"{where}: `decision` is {decision[:40]!r}; enter {' or '.join(_DECISIONS)}")
-    reviewer, reason = files.required_text(where, given, "reviewer", "--by NAME").strip(), _entered(given, "reason")
+        raise ImportRefused(
+            f"{where}: `decision` is {decision[:40]!r}; enter {' or '.join(_DECISIONS)}"
+        )
+    reviewer, reason = (
+        files.required_text(where, given, "reviewer", "--by NAME").strip(),
+        _entered(given, "reason"),
+    )
     if not value and reason is None:
         raise ImportRefused(f"{where}: disagrees without a `reason`; enter why")
     key = {name: common[name] for name in ("benchmark", "dataset_revision")}
     return {
         **common,
-        "review_id": review_id(key, wording.task_id, wording.criterion_id, wording.content_hash, reviewer),
-        "task_id": wording.task_id, "criterion_id": wording.criterion_id, "criterion_hash": wording.content_hash,
-        "reviewer": reviewer, "sample_id": sample, "value": value, "explanation": reason,
-        "better_wording": _entered(given, "better_wording"), "created_at": datetime.now(UTC),
-    }  # fmt: skip
+        "review_id": review_id(
+            key, wording.task_id, wording.criterion_id, wording.content_hash, reviewer
+        ),
+        "task_id": wording.task_id,
+        "criterion_id": wording.criterion_id,
+        "criterion_hash": wording.content_hash,
+        "reviewer": reviewer,
+        "sample_id": sample,
+        "value": value,
+        "explanation": reason,
+        "better_wording": _entered(given, "better_wording"),
+        "created_at": datetime.now(UTC),
+    }
 
 
 def _entered(given: Given, name: str) -> str | None:

@@ -40,7 +40,9 @@ class ContextFit:
     target: Target
     prompt_tokens: int | None
 
-    def is_whole(self, messages: Sequence[Message], text: str, criteria: Sequence[str]) -> list[bool]:
+    def is_whole(
+        self, messages: Sequence[Message], text: str, criteria: Sequence[str]
+    ) -> list[bool]:
         """Return for each criterion (its text) whether its prompt can hold the whole response."""
         common = judge_prompt(self.template, messages, text, "")
         if self._surely_holds(common, max((len(each.encode()) for each in criteria), default=0)):
@@ -64,13 +66,17 @@ class ContextFit:
         """
         return -(-self.count(criterion) // _STEP_TOKENS) * _STEP_TOKENS
 
-    def chunks_of(self, messages: Sequence[Message], text: str, step_tokens: int, round_: int = 1) -> list[Chunk]:
+    def chunks_of(
+        self, messages: Sequence[Message], text: str, step_tokens: int, round_: int = 1
+    ) -> list[Chunk]:
         """Return a text in chunks that fit into an evidence prompt, beside a criterion of `step_tokens` tokens.
 
         Raises:
             NoRoom: the conversation and the template leave almost none.
         """
-        around = evidence_prompt(self.evidence_template, messages, "", text="", number=1, n_chunks=1, round_=round_)
+        around = evidence_prompt(
+            self.evidence_template, messages, "", text="", number=1, n_chunks=1, round_=round_
+        )
         most = self._beside(around) - step_tokens
         if most < 64:  # a smaller chunk is not worth a call
             raise NoRoom(f"the request leaves no room for a chunk of the response ({most} tokens)")
@@ -101,7 +107,10 @@ class ContextFit:
 
         A context of unknown size is taken as large enough until the model refuses a prompt.
         """
-        return self.prompt_tokens is None or len(text.encode()) + spare_tokens <= self.prompt_tokens - _AROUND_TOKENS
+        return (
+            self.prompt_tokens is None
+            or len(text.encode()) + spare_tokens <= self.prompt_tokens - _AROUND_TOKENS
+        )
 
     def _beside(self, text: str) -> int:
         """Return the number of tokens that remain beside a text in one prompt; 0 or less if none do."""

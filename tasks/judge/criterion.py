@@ -18,9 +18,23 @@ from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import CONTEXT_LENGTH, OK, Reply
 from tasks.llm.request import Call, Target
 from tasks.rules.conversation import Message, group_prompt, is_marked, judge_prompt
-from tasks.rules.evidence import REMINDER, NoRoom, evidence_format, evidence_prompt, parse_evidence, shown
+from tasks.rules.evidence import (
+    REMINDER,
+    NoRoom,
+    evidence_format,
+    evidence_prompt,
+    parse_evidence,
+    shown,
+)
 from tasks.rules.identity import BASE_VINTAGE, piece_hash, verdict_id
-from tasks.rules.verdict import Verdict, confidence_of, parse_only, parse_verdict, reminder, reply_format
+from tasks.rules.verdict import (
+    Verdict,
+    confidence_of,
+    parse_only,
+    parse_verdict,
+    reminder,
+    reply_format,
+)
 from tasks.run.calls import ReplySpec, call_and_parse, call_with, run_all, sum_usage
 from tasks.run.judge_configs import JudgeConfig
 from tasks.run.missing_work import WantedTasks
@@ -106,17 +120,23 @@ class CriterionJudge:
         grading, judge = self.judge_config.grading, self.judge_config.judge
         is_group, omits_tag = judge.piece_size is not None, judge.omits_think_tag
         shape = reply_format(judge.explanation_chars, grading, is_group=is_group)
-        read = partial(parse_only if is_group else parse_verdict, grading=grading, omits_think_tag=omits_tag)
+        read = partial(
+            parse_only if is_group else parse_verdict, grading=grading, omits_think_tag=omits_tag
+        )
         return ReplySpec(read, shape, reminder(grading, is_group=is_group))
 
     def verdict_id(self, row: CriterionToJudge) -> str:
         """Return the identity of the judge's verdict on a criterion."""
         return verdict_id_of(self.owner, row, self.vintage)
 
-    def call(self, reply_spec: ReplySpec[object], prompt: str, cell: str, priority: tuple[int, ...] = ()) -> Call:
+    def call(
+        self, reply_spec: ReplySpec[object], prompt: str, cell: str, priority: tuple[int, ...] = ()
+    ) -> Call:
         """Return the judge's call with a prompt."""
         judge, trial = self.judge_config.judge, self.judge_config.judge_trial
-        return call_with(judge, self.target, reply_spec, prompt, cell, trial, self.vintage, priority)
+        return call_with(
+            judge, self.target, reply_spec, prompt, cell, trial, self.vintage, priority
+        )
 
     def unjudged(self, row: CriterionToJudge, *earlier: Reply, **in_call: int) -> JudgedCriterion:
         """Return a criterion before it is judged, with the id of its verdict, and the columns of a group's call."""
@@ -131,15 +151,28 @@ class CriterionJudge:
     def prompt(self, text: str, criterion: CriterionToJudge) -> str:
         """Return the judge's prompt on a criterion; `text` is the response, or the evidence in its chunks."""
         if self.judge_config.judge.piece_size is not None:
-            return group_prompt(self.judge_config.template, criterion.messages, text, [criterion.criterion_text])
-        return judge_prompt(self.judge_config.template, criterion.messages, text, criterion.criterion_text)
+            return group_prompt(
+                self.judge_config.template, criterion.messages, text, [criterion.criterion_text]
+            )
+        return judge_prompt(
+            self.judge_config.template, criterion.messages, text, criterion.criterion_text
+        )
 
-    def whole_calls(self, criteria: Sequence[CriterionToJudge]) -> Iterator[tuple[Call | None, int]]:
+    def whole_calls(
+        self, criteria: Sequence[CriterionToJudge]
+    ) -> Iterator[tuple[Call | None, int]]:
         """Yield the calls for criteria whose prompt can hold the whole response, each with its number of criteria."""
         for each in compress(criteria, self.are_whole(criteria)):
-            yield self.call(self.reply_spec, self.prompt(each.response_text, each), self.verdict_id(each)), 1
+            yield (
+                self.call(
+                    self.reply_spec, self.prompt(each.response_text, each), self.verdict_id(each)
+                ),
+                1,
+            )
 
-    async def judge_response(self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done) -> None:
+    async def judge_response(
+        self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done
+    ) -> None:
         """Judge criteria of one response; pass each to `done` as soon as it is decided, failed, or not called."""
         await ResponseJudge(self, priority, done).judge([self.unjudged(row) for row in criteria])
 
@@ -162,19 +195,32 @@ class ResponseJudge:
         The first criterion goes alone, so that the provider has the common part of the prompts, or each chunk, in its
         cache when the others follow. What was too long for the first is not tried for the others.
         """
-        are_whole = await asyncio.to_thread(self.by.are_whole, [each.criterion for each in criteria])
+        are_whole = await asyncio.to_thread(
+            self.by.are_whole, [each.criterion for each in criteria]
+        )
         (first, is_whole), *others = zip(criteria, are_whole, strict=True)
         fit = await self._judge_one(first, self.by.fit, fits=is_whole)
         is_refused = fit is not self.by.fit
-        await run_all(self._judge_one(each, fit, fits=is_whole and not is_refused) for each, is_whole in others)
+        await run_all(
+            self._judge_one(each, fit, fits=is_whole and not is_refused)
+            for each, is_whole in others
+        )
 
-    async def _judge_one(self, judged: JudgedCriterion, fit: ContextFit | None, *, fits: bool) -> ContextFit | None:
+    async def _judge_one(
+        self, judged: JudgedCriterion, fit: ContextFit | None, *, fits: bool
+    ) -> ContextFit | None:
         """Judge a criterion by the response if that fits, else by the evidence in its chunks, or in those of the notes.
 
         Notes on the response that are too long are searched too, as long as a round makes them clearly shorter. Return
         the limit of the judge that was found with the response.
         """
-        of, text, round_, n_chunks, of_response = judged.criterion, judged.criterion.response_text, 0, 0, fit
+        of, text, round_, n_chunks, of_response = (
+            judged.criterion,
+            judged.criterion.response_text,
+            0,
+            0,
+            fit,
+        )
         try:
             while not (fits and await self._judge_criterion(judged, text)):
                 assert fit is not None  # else no prompt is too long
@@ -185,10 +231,18 @@ class ResponseJudge:
                     n_chunks, of_response = len(judged.evidence), fit
                 if judged.reply is not None:  # it has failed
                     break
-                notes = shown(judged.evidence, n_chunks, round_, is_indented=is_marked(self.by.judge_config.template))
+                notes = shown(
+                    judged.evidence,
+                    n_chunks,
+                    round_,
+                    is_indented=is_marked(self.by.judge_config.template),
+                )
                 # A further round is worth its calls if it leaves at most 3/4 of the evidence.
                 if round_ > 1 and (after := fit.count(notes)) > 0.75 * (before := fit.count(text)):
-                    self._fail(judged, f"the evidence is too long: round {round_} left {after} of {before} tokens")
+                    self._fail(
+                        judged,
+                        f"the evidence is too long: round {round_} left {after} of {before} tokens",
+                    )
                     break
                 text, fits = notes, fit.holds(self.by.prompt(notes, of))
         except NotCalled:
@@ -203,18 +257,26 @@ class ResponseJudge:
         """
         prompt, reply_spec = self.by.prompt(text, judged.criterion), self.by.reply_spec
         call = self.by.call(reply_spec, prompt, judged.verdict_id, self.priority)
-        reply, verdict = await call_and_parse(self.by.gateway, call.live if judged.evidence else call, reply_spec)
+        reply, verdict = await call_and_parse(
+            self.by.gateway, call.live if judged.evidence else call, reply_spec
+        )
         if reply.status == CONTEXT_LENGTH and self.by.fit is not None:
             judged.earlier_replies.append(reply)
             return False
         if verdict is not None and reply.logprobs:
-            verdict = replace(verdict, confidence=confidence_of(reply.logprobs, self.by.judge_config.grading))
+            verdict = replace(
+                verdict, confidence=confidence_of(reply.logprobs, self.by.judge_config.grading)
+            )
         if verdict is None and judged.evidence:
-            reply = replace(reply, error=f"on the evidence of {len(judged.evidence)} chunks: {reply.error}")
+            reply = replace(
+                reply, error=f"on the evidence of {len(judged.evidence)} chunks: {reply.error}"
+            )
         self._finish(judged, reply, verdict)
         return True
 
-    async def _search(self, judged: JudgedCriterion, fit: ContextFit, text: str, round_: int) -> ContextFit:
+    async def _search(
+        self, judged: JudgedCriterion, fit: ContextFit, text: str, round_: int
+    ) -> ContextFit:
         """Search a text for evidence chunk by chunk, in smaller chunks if one is too long for the judge.
 
         Return the limit that held. If not all chunks were searched, the criterion has failed.
@@ -225,7 +287,9 @@ class ResponseJudge:
             cut = fit.prompt_tokens, step_tokens, text
             try:
                 if cut not in self.chunks:
-                    self.chunks[cut] = await asyncio.to_thread(fit.chunks_of, of.messages, text, step_tokens, round_)
+                    self.chunks[cut] = await asyncio.to_thread(
+                        fit.chunks_of, of.messages, text, step_tokens, round_
+                    )
             except NoRoom as reason:
                 self._fail(judged, str(reason))
                 return fit
@@ -240,15 +304,21 @@ class ResponseJudge:
     async def _search_chunk(self, judged: JudgedCriterion, chunk: Chunk, fit: ContextFit) -> str:
         """Search a chunk for evidence on a criterion; return the status. Any failure but `CONTEXT_LENGTH` is final."""
         prompt = evidence_prompt(
-            fit.evidence_template, judged.criterion.messages, judged.criterion.criterion_text,
-            text=chunk.text, number=chunk.number, n_chunks=chunk.n_chunks, round_=chunk.round_,
-        )  # fmt: skip
+            fit.evidence_template,
+            judged.criterion.messages,
+            judged.criterion.criterion_text,
+            text=chunk.text,
+            number=chunk.number,
+            n_chunks=chunk.n_chunks,
+            round_=chunk.round_,
+        )
         priority = (*self.priority, chunk.round_, chunk.number)
         judge = self.by.judge_config.judge
         reply_spec = ReplySpec(
             partial(parse_evidence, omits_think_tag=judge.omits_think_tag),
-            evidence_format(is_bounded=judge.explanation_chars is not None), REMINDER,
-        )  # fmt: skip
+            evidence_format(is_bounded=judge.explanation_chars is not None),
+            REMINDER,
+        )
         call = self.by.call(reply_spec, prompt, judged.verdict_id, priority)
         reply, evidence = await call_and_parse(self.by.gateway, call.live, reply_spec)
         judged.searches.append((chunk, reply, evidence))
@@ -264,9 +334,20 @@ class ResponseJudge:
 
     def _fail(self, judged: JudgedCriterion, cause: str) -> None:
         """Fail a criterion as too long; only the calls that were too long are spent, the others keep their replies."""
-        paid = tuple(one for reply in judged.earlier_replies if reply.status == CONTEXT_LENGTH for one in reply.paid)
-        last = judged.earlier_replies.pop() if judged.earlier_replies else Reply(CONTEXT_LENGTH, attempts=0)
-        error = f"{cause}; if the judge's context has another size than assumed, set `context_tokens`"
+        paid = tuple(
+            one
+            for reply in judged.earlier_replies
+            if reply.status == CONTEXT_LENGTH
+            for one in reply.paid
+        )
+        last = (
+            judged.earlier_replies.pop()
+            if judged.earlier_replies
+            else Reply(CONTEXT_LENGTH, attempts=0)
+        )
+        error = (
+            f"{cause}; if the judge's context has another size than assumed, set `context_tokens`"
+        )
         self._finish(judged, replace(last, status=CONTEXT_LENGTH, error=error, paid=paid), None)
 
     def _finish(self, judged: JudgedCriterion, reply: Reply, verdict: Verdict | None) -> None:
@@ -283,9 +364,15 @@ class VerdictRows(PartWriter):
     """
 
     def __init__(
-        self, job: Job, context: RunContext, wanted: WantedTasks, judge_config: JudgeConfig, report: StageReport,
-        table_name: str, own_columns: Mapping[str, Any],
-    ) -> None:  # fmt: skip
+        self,
+        job: Job,
+        context: RunContext,
+        wanted: WantedTasks,
+        judge_config: JudgeConfig,
+        report: StageReport,
+        table_name: str,
+        own_columns: Mapping[str, Any],
+    ) -> None:
         self._evidence = PartWriter(context.warehouse, "evidence", context.ledger)
         super().__init__(context.warehouse, table_name, context.ledger, report)
         self.job, self.wanted, self.judge_config = job, wanted, judge_config
@@ -305,25 +392,44 @@ class VerdictRows(PartWriter):
         criterion = judged.criterion
         for chunk, chunk_reply, evidence in judged.searches:
             evidence_row = {
-                **self.wanted.key, **call_columns(self.job, chunk_reply), "response_id": criterion.response_id,
-                "task_id": criterion.task_id, "criterion_id": criterion.criterion_id, "verdict_id": judged.verdict_id,
-                "round": chunk.round_, "chunk_number": chunk.number, "n_chunks": chunk.n_chunks,
-                "first_char": chunk.first_char, "n_chars": len(chunk.text),
+                **self.wanted.key,
+                **call_columns(self.job, chunk_reply),
+                "response_id": criterion.response_id,
+                "task_id": criterion.task_id,
+                "criterion_id": criterion.criterion_id,
+                "verdict_id": judged.verdict_id,
+                "round": chunk.round_,
+                "chunk_number": chunk.number,
+                "n_chunks": chunk.n_chunks,
+                "first_char": chunk.first_char,
+                "n_chars": len(chunk.text),
                 "status": chunk_reply.status if evidence is None else OK,
                 "evidence": None if evidence is None else list(evidence),
-            }  # fmt: skip
+            }
             self._evidence.add(evidence_row, chunk_reply)
-        row = {**verdict_columns(self.job, self.wanted, self.judge_config, judged), **self.own_columns}
+        row = {
+            **verdict_columns(self.job, self.wanted, self.judge_config, judged),
+            **self.own_columns,
+        }
         self.add(row, judged.reply, criterion.model)
 
 
-def verdict_id_of(judge_config: JudgeConfig, criterion: CriterionToJudge, judge_vintage: str = BASE_VINTAGE) -> str:
+def verdict_id_of(
+    judge_config: JudgeConfig, criterion: CriterionToJudge, judge_vintage: str = BASE_VINTAGE
+) -> str:
     """Return the identity of a verdict under a judge configuration."""
-    of = criterion.response_id, criterion.response_text, criterion.criterion_id, criterion.criterion_hash
+    of = (
+        criterion.response_id,
+        criterion.response_text,
+        criterion.criterion_id,
+        criterion.criterion_hash,
+    )
     return verdict_id(*of, *(*judge_config.columns.values(), judge_vintage, criterion.piece))
 
 
-def verdict_columns(job: Job, wanted: WantedTasks, config: JudgeConfig, judged: JudgedCriterion) -> dict[str, Any]:
+def verdict_columns(
+    job: Job, wanted: WantedTasks, config: JudgeConfig, judged: JudgedCriterion
+) -> dict[str, Any]:
     """Return the columns of a verdict, or of a failure, on a criterion with a reply."""
     criterion, reply = judged.criterion, judged.reply
     assert reply is not None
@@ -331,8 +437,14 @@ def verdict_columns(job: Job, wanted: WantedTasks, config: JudgeConfig, judged: 
     unknown = ("value", "explanation", "probability", "confidence")
     not_of_all = ("n_in_call", "position_in_call", "decided_by", "escalated_because")
     return {
-        **wanted.key, **config.columns, **call_columns(job, reply), "status": reply.status,
-        **{name: getattr(criterion, name) for name in same}, **dict.fromkeys((*unknown, *not_of_all)),
-        **(asdict(judged.verdict) if judged.verdict else {}), **judged.columns, "verdict_id": judged.verdict_id,
+        **wanted.key,
+        **config.columns,
+        **call_columns(job, reply),
+        "status": reply.status,
+        **{name: getattr(criterion, name) for name in same},
+        **dict.fromkeys((*unknown, *not_of_all)),
+        **(asdict(judged.verdict) if judged.verdict else {}),
+        **judged.columns,
+        "verdict_id": judged.verdict_id,
         "piece_hash": piece_hash(criterion.piece),
-    }  # fmt: skip
+    }

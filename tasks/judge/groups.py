@@ -56,7 +56,9 @@ class PieceEntry:
 class GroupJudge(CriterionJudge):
     """A judge that decides the criteria of a piece of a rubric in one call."""
 
-    async def judge_response(self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done) -> None:
+    async def judge_response(
+        self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done
+    ) -> None:
         """Judge the pieces of one response, each given whole; pass each missing criterion to `done` when it ends.
 
         The first piece goes alone, so that the provider has the common part of the prompts in its cache when the others
@@ -66,7 +68,9 @@ class GroupJudge(CriterionJudge):
         await self._judge_piece(first, priority, done)
         await run_all(self._judge_piece(piece, priority, done) for piece in others)
 
-    def whole_calls(self, criteria: Sequence[CriterionToJudge]) -> Iterator[tuple[Call | None, int]]:
+    def whole_calls(
+        self, criteria: Sequence[CriterionToJudge]
+    ) -> Iterator[tuple[Call | None, int]]:
         """Yield the calls for pieces that fit into the judge's context, with the number of their missing criteria.
 
         None stands for a call that needs no batch: the ledger decides it, or its next attempt is live.
@@ -74,30 +78,53 @@ class GroupJudge(CriterionJudge):
         for piece in pieces_of(criteria):
             if (call := self._call(piece)) is not None:
                 _, further = self._state(call, piece)
-                yield further if further and further.is_batched else None, sum(row.is_missing for row in piece)
+                yield (
+                    further if further and further.is_batched else None,
+                    sum(row.is_missing for row in piece),
+                )
 
     def _call(self, piece: Sequence[CriterionToJudge]) -> Call | None:
         """Return the call for a piece; None if it does not fit into the judge's context."""
-        config, texts, response = self.judge_config, [row.criterion_text for row in piece], piece[0].response_text
+        config, texts, response = (
+            self.judge_config,
+            [row.criterion_text for row in piece],
+            piece[0].response_text,
+        )
         cell, target, messages = self.verdict_id(piece[0]), self.target, piece[0].messages
         if config.judge.is_decision_model:
             text, questions = decision_input(config.template, messages, response, texts)
-            content, wanted = [{"role": "user", "content": text}], verdict.questions_on(questions, config.grading)
-            return Call(target, content, cell, trial=config.judge_trial, vintage=self.vintage, questions=wanted)
+            content, wanted = (
+                [{"role": "user", "content": text}],
+                verdict.questions_on(questions, config.grading),
+            )
+            return Call(
+                target,
+                content,
+                cell,
+                trial=config.judge_trial,
+                vintage=self.vintage,
+                questions=wanted,
+            )
         prompt = group_prompt(config.template, messages, response, texts)
         if self.fit is not None and not self.fit.holds(prompt):
             return None
         if most_tokens := target.parameters.get("max_tokens"):
-            target = replace(target, parameters={**target.parameters, "max_tokens": most_tokens * len(piece)})
+            target = replace(
+                target, parameters={**target.parameters, "max_tokens": most_tokens * len(piece)}
+            )
         return replace(self.call(self.reply_spec, prompt, cell), target=target)
 
-    def _state(self, call: Call, piece: Sequence[CriterionToJudge]) -> tuple[list[PieceEntry], Call | None]:
+    def _state(
+        self, call: Call, piece: Sequence[CriterionToJudge]
+    ) -> tuple[list[PieceEntry], Call | None]:
         """Return what a call has given so far, and its next attempt; None if it is decided or had enough attempts."""
         history = self.gateway.history(call)
         replies = [entry for entry in history.entries if entry.reply.status == OK]
         entries = self.entries_of(call, history, piece)
         outcomes = zip(piece, entries, strict=True)
-        is_decided = not any(row.is_missing and isinstance(each.entry, VerdictError) for row, each in outcomes)
+        is_decided = not any(
+            row.is_missing and isinstance(each.entry, VerdictError) for row, each in outcomes
+        )
         n_new = sum(entry.attempt > history.spent for entry in replies)
         n_earlier = len(replies) - n_new
         # A piece is called for once more if an entry cannot be read, but not after two runs.
@@ -107,10 +134,16 @@ class GroupJudge(CriterionJudge):
         last = max([history.spent, *(entry.attempt for entry in replies)])
         return entries, replace(call.live if replies else call, after_attempt=last)
 
-    async def _judge_piece(self, piece: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done) -> None:
+    async def _judge_piece(
+        self, piece: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done
+    ) -> None:
         call = await asyncio.to_thread(self._call, piece)
         failure, is_called = None, True
-        entries, further = self._state(call, piece) if call else ([PieceEntry(VerdictError()) for _ in piece], None)
+        entries, further = (
+            self._state(call, piece)
+            if call
+            else ([PieceEntry(VerdictError()) for _ in piece], None)
+        )
         try:
             while failure is None and call is not None and further is not None:
                 reply = await self.gateway.complete(replace(further, priority=priority))
@@ -133,7 +166,9 @@ class GroupJudge(CriterionJudge):
         if alone:
             await ResponseJudge(self, priority, done).judge(alone)
 
-    def entries_of(self, call: Call, history: History, piece: Sequence[CriterionToJudge]) -> list[PieceEntry]:
+    def entries_of(
+        self, call: Call, history: History, piece: Sequence[CriterionToJudge]
+    ) -> list[PieceEntry]:
         """Return what a call's attempts gave for each criterion of its piece, with its share of tokens and cost.
 
         The cost of a call for a control set is shared by the members of the set alone.
@@ -141,15 +176,25 @@ class GroupJudge(CriterionJudge):
         n_criteria = len(piece)
         is_settled = _has_replies_of_two_runs(history)
         is_sharing = [row.is_missing or self.vintage == BASE_VINTAGE for row in piece]
-        entries = [PieceEntry(VerdictError("the reply is empty"), is_settled=is_settled) for _ in piece]
+        entries = [
+            PieceEntry(VerdictError("the reply is empty"), is_settled=is_settled) for _ in piece
+        ]
         paid: tuple[Paid, ...] = ()
         for attempt in history.entries:
             paid = (*paid, (attempt.call_key, attempt.attempt))
-            undecided = [(n, each) for n, each in enumerate(entries) if isinstance(each.entry, VerdictError)]
+            undecided = [
+                (n, each) for n, each in enumerate(entries) if isinstance(each.entry, VerdictError)
+            ]
             sharing = [each for n, each in undecided if is_sharing[n]]
-            for each, reply in zip(sharing, _shares(attempt, len(sharing), call.cell) if sharing else (), strict=True):
+            for each, reply in zip(
+                sharing, _shares(attempt, len(sharing), call.cell) if sharing else (), strict=True
+            ):
                 each.replies.append(replace(reply, paid=paid))
-            read = self._parse(attempt.reply.text or "", n_criteria) if attempt.reply.status == OK else ()
+            read = (
+                self._parse(attempt.reply.text or "", n_criteria)
+                if attempt.reply.status == OK
+                else ()
+            )
             for n, each in undecided if read else ():
                 each.entry = read[n]
         return entries
@@ -159,7 +204,9 @@ class GroupJudge(CriterionJudge):
         try:
             if judge.is_decision_model:
                 return verdict.parse_decisions(text, n_criteria, grading, judge.least_probability)
-            return verdict.parse_group(text, n_criteria, grading, omits_think_tag=judge.omits_think_tag)
+            return verdict.parse_group(
+                text, n_criteria, grading, omits_think_tag=judge.omits_think_tag
+            )
         except VerdictError as error:
             return [error] * n_criteria
 
@@ -203,7 +250,12 @@ def _shares(attempt: Entry, n_shares: int, cell: str) -> Iterator[Reply]:
     if reply.status != OK:
         used = [value or 0 for value in used]
     used.append(None if reply.cost_usd is None else round(reply.cost_usd * _NANO))
-    shares = ([None] * n_shares if each is None else verdict.shares(each * factor, n_shares) for each in used)
+    shares = (
+        [None] * n_shares if each is None else verdict.shares(each * factor, n_shares)
+        for each in used
+    )
     for *counts, nano in zip(*shares, strict=True):
         usd = None if nano is None else nano / _NANO
-        yield replace(reply, text=None, attempts=1, cost_usd=usd, **dict(zip(_TOKENS, counts, strict=True)))
+        yield replace(
+            reply, text=None, attempts=1, cost_usd=usd, **dict(zip(_TOKENS, counts, strict=True))
+        )

@@ -6,7 +6,13 @@ from typing import Any
 
 import sql
 from tasks.config.job import Job
-from tasks.judge.criterion import CriterionJudge, CriterionToJudge, Done, JudgedCriterion, VerdictRows
+from tasks.judge.criterion import (
+    CriterionJudge,
+    CriterionToJudge,
+    Done,
+    JudgedCriterion,
+    VerdictRows,
+)
 from tasks.judge.groups import by_response, judge_of
 from tasks.rules.cascades.rules import When, reasons_to_escalate
 from tasks.rules.identity import BASE_VINTAGE
@@ -31,13 +37,17 @@ class CascadeJudge:
     then: CriterionJudge
     when: When
 
-    async def judge_response(self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done) -> None:
+    async def judge_response(
+        self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done
+    ) -> None:
         """Judge the criteria of one response by the first judge, then the escalated ones by the second judge.
 
         The calls of one judge follow each other, so that its provider has the conversation cached.
         """
 
-        async def judged_by(judge: CriterionJudge, some: Sequence[CriterionToJudge]) -> dict[str, JudgedCriterion]:
+        async def judged_by(
+            judge: CriterionJudge, some: Sequence[CriterionToJudge]
+        ) -> dict[str, JudgedCriterion]:
             outcomes: list[JudgedCriterion] = []
             if some:
                 await judge.judge_response(some, priority, outcomes.append)
@@ -45,9 +55,14 @@ class CascadeJudge:
 
         first = [await judged_by(judge, criteria) for judge in self.first]
         criteria = [row for row in criteria if row.is_missing]  # the first judge gets whole pieces
-        why = {row.criterion_id: self._reasons(row, [of[row.criterion_id] for of in first]) for row in criteria}
+        why = {
+            row.criterion_id: self._reasons(row, [of[row.criterion_id] for of in first])
+            for row in criteria
+        }
         escalated = [row for row in criteria if why[row.criterion_id]]
-        then = await judged_by(self.then, [replace(row, call_index=n) for n, row in enumerate(escalated)])
+        then = await judged_by(
+            self.then, [replace(row, call_index=n) for n, row in enumerate(escalated)]
+        )
         for key, reasons in why.items():
             judged = [of[key] for of in (*first, then) if key in of]
             replies = [each.reply for each in judged if each.reply is not None]
@@ -56,7 +71,10 @@ class CascadeJudge:
                 continue
             at, by = (-1, self.then) if reasons else (0, self.first[0])
             usage = sum_usage(replies, replies[at], with_tokens=True)
-            decision = {"decided_by": by.judge_config.judge.label, "escalated_because": reasons or None}
+            decision = {
+                "decided_by": by.judge_config.judge.label,
+                "escalated_because": reasons or None,
+            }
             done(replace(judged[at], reply=usage, columns={**judged[at].columns, **decision}))
 
     def _reasons(self, criterion: CriterionToJudge, first: Sequence[JudgedCriterion]) -> list[str]:
@@ -88,7 +106,9 @@ def criteria_to_judge(
         return wanted, criteria_of(reader, wanted, values)
 
 
-def criteria_of(reader: Reader, wanted: WantedTasks, values: Mapping[str, Any]) -> list[CriterionToJudge]:
+def criteria_of(
+    reader: Reader, wanted: WantedTasks, values: Mapping[str, Any]
+) -> list[CriterionToJudge]:
     """Return the undecided criteria of responses, these in the order given, criteria in the rubric's order."""
     rows = reader.rows(sql.read("queries/run/missing_verdicts"), values)
     conversations = missing_work.conversations_of(reader, wanted, (row["task_id"] for row in rows))
@@ -96,9 +116,12 @@ def criteria_of(reader: Reader, wanted: WantedTasks, values: Mapping[str, Any]) 
 
 
 async def judge_responses(
-    job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: Sequence[str],
+    job: Job,
+    context: RunContext,
+    judge_config: JudgeConfig,
+    response_ids: Sequence[str],
     batch_index: int = 0,
-) -> StageReport:  # fmt: skip
+) -> StageReport:
     """Make the missing verdicts of a batch of responses, and write them, failed ones too.
 
     `batch_index` is the batch's number among all; see `judge_criteria` for the order of the calls.
@@ -112,7 +135,10 @@ async def judge_responses(
 
 
 async def judge_criteria(
-    rows: VerdictRows, criteria: Sequence[CriterionToJudge], batch_index: int, vintage: str = BASE_VINTAGE
+    rows: VerdictRows,
+    criteria: Sequence[CriterionToJudge],
+    batch_index: int,
+    vintage: str = BASE_VINTAGE,
 ) -> None:
     """Judge criteria, given in the order of their responses, by a judge or a cascade, and write the verdicts.
 
@@ -124,17 +150,25 @@ async def judge_criteria(
     if cascade is None:
         judge = await judge_of(gateway, judge_config, judge_config, vintage)
     else:
-        *first, then = [await judge_of(gateway, each, judge_config, vintage) for each in (*cascade.first, cascade.then)]
+        *first, then = [
+            await judge_of(gateway, each, judge_config, vintage)
+            for each in (*cascade.first, cascade.then)
+        ]
         judge = CascadeJudge(first, then, cascade.when)
     await judge_each_response(judge, criteria, rows, batch_index)
 
 
 async def judge_each_response(
-    judge: CriterionJudge | CascadeJudge, criteria: Sequence[CriterionToJudge], rows: VerdictRows, batch_index: int = 0
+    judge: CriterionJudge | CascadeJudge,
+    criteria: Sequence[CriterionToJudge],
+    rows: VerdictRows,
+    batch_index: int = 0,
 ) -> None:
     """Have a judge decide criteria, those of one response together, and write the verdicts."""
     responses = enumerate(by_response(criteria))
-    await run_all(judge.judge_response(each, (batch_index, number), rows.write) for number, each in responses)
+    await run_all(
+        judge.judge_response(each, (batch_index, number), rows.write) for number, each in responses
+    )
 
 
 async def judge_by_provider_batches(
@@ -151,7 +185,9 @@ async def judge_by_provider_batches(
         return report
     judge = await judge_of(context.gateway("judge", label), judge_config, judge_config)
     _, missing = criteria_to_judge(job, context, judge_config, response_ids)
-    whole = [each for of_response in by_response(missing) for each in judge.whole_calls(of_response)]
+    whole = [
+        each for of_response in by_response(missing) for each in judge.whole_calls(of_response)
+    ]
     calls = [call for call, _ in whole if call is not None]
     await context.submit_and_collect(judge_target(judge_config.judge), calls, report)
     n_long = sum(each.is_missing for each in missing) - sum(n_criteria for _, n_criteria in whole)

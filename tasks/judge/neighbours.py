@@ -46,10 +46,16 @@ def group_judges(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
     Raises:
         UsageError: there is none.
     """
-    plain = [each for each in judge_configs(job, benchmark) if each.judge_trial == 1 and each.cascade is None]
+    plain = [
+        each
+        for each in judge_configs(job, benchmark)
+        if each.judge_trial == 1 and each.cascade is None
+    ]
     chosen = [each for each in plain if (each.piece_size or 1) > 1]
     if not chosen:
-        raise UsageError("no such judge decides several criteria in one call; set `criteria_per_call`")
+        raise UsageError(
+            "no such judge decides several criteria in one call; set `criteria_per_call`"
+        )
     return chosen
 
 
@@ -57,25 +63,39 @@ def missing(job: Job, reader: Reader) -> list[Arranged]:
     """Return the missing verdicts of each arrangement on the sample; complete arrangements are left out."""
     wanted = missing_work.wanted_tasks(job, reader)
     given = {**wanted.key, "tasks": list(wanted.task_ids), "number": job.n_responses}
-    sampled = [row["response_id"] for row in reader.rows(sql.read("queries/neighbours/sampled_responses"), given)]
+    sampled = [
+        row["response_id"]
+        for row in reader.rows(sql.read("queries/neighbours/sampled_responses"), given)
+    ]
     plans = []
     for judge_config in group_judges(job, wanted.benchmark):
-        values = {**missing_work.undecided(job, judge_config), "responses": sampled, "judge_trial": 0}
+        values = {
+            **missing_work.undecided(job, judge_config),
+            "responses": sampled,
+            "judge_trial": 0,
+        }
         criteria = criteria_of(reader, wanted, values)
         columns = "verdict_id, status, value, error"
         rows = reader.select("neighbour_verdicts", columns, **wanted.key, **judge_config.columns)
         accepted = missing_work.accepted_ends(judge_config.judge)
-        done = {row["verdict_id"] for row in rows if not missing_work.is_repeated(job, row, accepted)}
+        done = {
+            row["verdict_id"] for row in rows if not missing_work.is_repeated(job, row, accepted)
+        }
         for name in ARRANGEMENTS:
             arranged = by_response(list(_arranged(criteria, name, judge_config, done)))
             pieces = [piece for of_response in arranged for piece in pieces_of(of_response)]
-            if lacking := [each for piece in pieces if any(one.is_missing for one in piece) for each in piece]:
+            if lacking := [
+                each for piece in pieces if any(one.is_missing for one in piece) for each in piece
+            ]:
                 plans.append(Arranged(wanted, judge_config, name, lacking))
     return plans
 
 
 def _arranged(
-    criteria: Sequence[CriterionToJudge], arrangement: str, judge_config: JudgeConfig, done: Collection[str]
+    criteria: Sequence[CriterionToJudge],
+    arrangement: str,
+    judge_config: JudgeConfig,
+    done: Collection[str],
 ) -> Iterator[CriterionToJudge]:
     """Yield criteria in the order of an arrangement, each with its piece; `done` are the stored ids of verdicts."""
     owner = _live(judge_config, arrangement)
@@ -99,9 +119,15 @@ def _live(judge_config: JudgeConfig, arrangement: str) -> JudgeConfig:
 
 async def judge_arrangement(job: Job, context: RunContext, arranged: Arranged) -> StageReport:
     """Judge the missing criteria of an arrangement, and write the verdicts, failed ones too; the calls are live."""
-    config, report, columns = arranged.judge_config, StageReport(STAGE), {"arrangement": arranged.arrangement}
+    config, report, columns = (
+        arranged.judge_config,
+        StageReport(STAGE),
+        {"arrangement": arranged.arrangement},
+    )
     live = _live(config, arranged.arrangement)
-    with VerdictRows(job, context, arranged.wanted, config, report, "neighbour_verdicts", columns) as rows:
+    with VerdictRows(
+        job, context, arranged.wanted, config, report, "neighbour_verdicts", columns
+    ) as rows:
         judge = await judge_of(rows.gateway, live, live)
         await judge_each_response(judge, arranged.criteria, rows)
     return report

@@ -31,7 +31,10 @@ async def derive(job: Job) -> StageReport:
     with warehouse.reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
         rubrics = missing_work.wanted_rubrics(job)
-        missing = {rubric: missing_work.unworded_criteria(job, wanted, reader, rubric) for rubric in rubrics}
+        missing = {
+            rubric: missing_work.unworded_criteria(job, wanted, reader, rubric)
+            for rubric in rubrics
+        }
         task_ids = (each.task_id for each in missing.get(AUGMENTED, ()))
         conversations = missing_work.conversations_of(reader, wanted, task_ids)
         tasks = reader.select("tasks", "n_criteria", task_id=list(wanted.task_ids), **wanted.key)
@@ -52,14 +55,20 @@ async def derive(job: Job) -> StageReport:
         await asyncio.to_thread(warehouse.publish)
     share_failed = sum(report.failures.values()) / max(1, n_criteria)
     report.is_below_bar = 1 - share_failed < job.settings.coverage.min
-    report.notes.append(f"{report.rows} criteria rewritten ({', '.join(missing) or 'no judge needs it'})")
+    report.notes.append(
+        f"{report.rows} criteria rewritten ({', '.join(missing) or 'no judge needs it'})"
+    )
     return report
 
 
 async def _augment(
-    job: Job, wanted: WantedTasks, context: RunContext, missing: Sequence[UnwordedCriterion],
-    conversations: Mapping[str, Conversation], report: StageReport,
-) -> None:  # fmt: skip
+    job: Job,
+    wanted: WantedTasks,
+    context: RunContext,
+    missing: Sequence[UnwordedCriterion],
+    conversations: Mapping[str, Conversation],
+    report: StageReport,
+) -> None:
     writer_model = job.settings.rubric_writer
     assert writer_model is not None
     target, template = target_of(writer_model), load_template(TEMPLATE, TEMPLATE)
@@ -68,23 +77,52 @@ async def _augment(
     with PartWriter(context.warehouse, "criterion_variants", context.ledger, report) as writer:
 
         async def one(index: int, criterion: UnwordedCriterion) -> None:
-            prompt = prompt_on(template, conversations[criterion.task_id].messages, criterion.criterion_text)
-            call = Call(target, [{"role": "user", "content": prompt}], criterion.criterion_id, priority=(index,))
-            read = partial(read_augmented, title=criterion.criterion_text, omits_think_tag=writer_model.omits_think_tag)
+            prompt = prompt_on(
+                template, conversations[criterion.task_id].messages, criterion.criterion_text
+            )
+            call = Call(
+                target,
+                [{"role": "user", "content": prompt}],
+                criterion.criterion_id,
+                priority=(index,),
+            )
+            read = partial(
+                read_augmented,
+                title=criterion.criterion_text,
+                omits_think_tag=writer_model.omits_think_tag,
+            )
             reply, text = read_reply(await gateway.complete(call), read)
-            writer.add(_row(job, wanted, AUGMENTED, criterion, text, reply, by_model), reply, AUGMENTED)
+            writer.add(
+                _row(job, wanted, AUGMENTED, criterion, text, reply, by_model), reply, AUGMENTED
+            )
 
-        await run_all(report.counted(one(index, criterion)) for index, criterion in enumerate(missing))
+        await run_all(
+            report.counted(one(index, criterion)) for index, criterion in enumerate(missing)
+        )
 
 
 def _row(
-    job: Job, wanted: WantedTasks, rubric: str, criterion: UnwordedCriterion, text: str | None, reply: Reply,
+    job: Job,
+    wanted: WantedTasks,
+    rubric: str,
+    criterion: UnwordedCriterion,
+    text: str | None,
+    reply: Reply,
     by: Sequence[str | None] = (None, None, None),
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     writer = dict(zip(("model", "model_config_hash", "template_hash"), by, strict=True))
     return {
-        **wanted.key, **writer, **call_columns(job, reply), "task_id": criterion.task_id, "rubric": rubric,
-        "criterion_id": None if text is None else digest("variant", rubric, criterion.criterion_id, text)[:16],
-        "original_id": criterion.criterion_id, "original_hash": criterion.criterion_hash, "title": text,
-        "content_hash": None if text is None else criterion_hash(text), "status": OK if text else reply.status,
-    }  # fmt: skip
+        **wanted.key,
+        **writer,
+        **call_columns(job, reply),
+        "task_id": criterion.task_id,
+        "rubric": rubric,
+        "criterion_id": None
+        if text is None
+        else digest("variant", rubric, criterion.criterion_id, text)[:16],
+        "original_id": criterion.criterion_id,
+        "original_hash": criterion.criterion_hash,
+        "title": text,
+        "content_hash": None if text is None else criterion_hash(text),
+        "status": OK if text else reply.status,
+    }

@@ -64,9 +64,14 @@ def count_tokens(text: str) -> int:
     """Return the number of tokens of a text, by the server's own tokenizer."""
     import httpx  # imported only when needed
 
-    headers, address = {"Authorization": f"Bearer {API_KEY}"}, f"{_server().listening_address}/tokenize"
+    headers, address = (
+        {"Authorization": f"Bearer {API_KEY}"},
+        f"{_server().listening_address}/tokenize",
+    )
     # A proxy of the environment must not be used for this machine.
-    http_response = httpx.post(address, json={"content": text}, headers=headers, timeout=60.0, trust_env=False)
+    http_response = httpx.post(
+        address, json={"content": text}, headers=headers, timeout=60.0, trust_env=False
+    )
     return len(http_response.raise_for_status().json()["tokens"])
 
 
@@ -87,23 +92,42 @@ async def decisions(text: str, questions: Sequence[Mapping[str, Any]]) -> Any:
             listed = "".join(f"\n{n}: {value}" for n, value in zip(options, values, strict=False))
             wanted = f"{each['instructions']}{listed}\n\nReply with {' or '.join(options)}."
             request = {
-                "messages": [{"role": "user", "content": f"{text}\n\n{wanted}"}], "max_tokens": 1, "temperature": 0.0,
-                "logprobs": True, "top_logprobs": 20, "cache_prompt": True,
-            }  # fmt: skip
+                "messages": [{"role": "user", "content": f"{text}\n\n{wanted}"}],
+                "max_tokens": 1,
+                "temperature": 0.0,
+                "logprobs": True,
+                "top_logprobs": 20,
+                "cache_prompt": True,
+            }
             reply = (await client.post(address, json=request)).raise_for_status().json()
             tokens = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
             odds = [
-                sum(math.exp(top["logprob"]) for top in tokens if top["token"].strip().lower() == option) + 1e-9
+                sum(
+                    math.exp(top["logprob"])
+                    for top in tokens
+                    if top["token"].strip().lower() == option
+                )
+                + 1e-9
                 for option in options
             ]
             shares = [odd / sum(odds) for odd in odds]
             n_prompt, n_reply = n_prompt + reply["usage"]["prompt_tokens"], n_reply + 1
-            of_values = [{"value": v, "probability": p} for v, p in zip(values, shares, strict=False)]
+            of_values = [
+                {"value": v, "probability": p} for v, p in zip(values, shares, strict=False)
+            ]
             best = max(of_values, key=lambda of: of["probability"], default=None)
-            given.append({"type": each["type"], "name": each["name"]} | (
-                {"probability": shares[0]} if best is None else
-                {"choice": best["value"], "confidence": best["probability"], "probabilities": of_values}
-            ))  # fmt: skip
+            given.append(
+                {"type": each["type"], "name": each["name"]}
+                | (
+                    {"probability": shares[0]}
+                    if best is None
+                    else {
+                        "choice": best["value"],
+                        "confidence": best["probability"],
+                        "probabilities": of_values,
+                    }
+                )
+            )
     usage = {"input_tokens": n_prompt, "output_tokens": n_reply, "total_tokens": n_prompt + n_reply}
     return OpenAIDecisionResponse.model_validate({"model": MODEL, "answers": given, "usage": usage})
 
@@ -132,7 +156,9 @@ def _server() -> Any:
             parameters.cpuparams.poll = 0  # the same for builds without OpenMP
             parameters.verbosity = -1
             parameters.api_keys = [API_KEY]
-            parameters.cors_origins = "null.invalid"  # not the address of a web page, so no page may read a response
+            parameters.cors_origins = (
+                "null.invalid"  # not the address of a web page, so no page may read a response
+            )
             parameters.ui = False
             _started = xllamacpp.Server(parameters)
         return _started

@@ -117,18 +117,35 @@ def provider_by_litellm(name: str) -> str | None:
 
 
 KEYS = {
-    "openai": ("OPENAI_API_KEY",), "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
-    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "xai": ("XAI_API_KEY",), "mistral": ("MISTRAL_API_KEY",),
-    "deepseek": ("DEEPSEEK_API_KEY",), "groq": ("GROQ_API_KEY",), "openrouter": ("OPENROUTER_API_KEY", "OR_API_KEY"),
-    "together_ai": ("TOGETHERAI_API_KEY", "TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHER_AI_TOKEN"),
-    "fireworks_ai": ("FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY", "FIREWORKSAI_API_KEY", "FIREWORKS_AI_TOKEN"),
+    "openai": ("OPENAI_API_KEY",),
+    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    "xai": ("XAI_API_KEY",),
+    "mistral": ("MISTRAL_API_KEY",),
+    "deepseek": ("DEEPSEEK_API_KEY",),
+    "groq": ("GROQ_API_KEY",),
+    "openrouter": ("OPENROUTER_API_KEY", "OR_API_KEY"),
+    "together_ai": (
+        "TOGETHERAI_API_KEY",
+        "TOGETHER_API_KEY",
+        "TOGETHER_AI_API_KEY",
+        "TOGETHER_AI_TOKEN",
+    ),
+    "fireworks_ai": (
+        "FIREWORKS_AI_API_KEY",
+        "FIREWORKS_API_KEY",
+        "FIREWORKSAI_API_KEY",
+        "FIREWORKS_AI_TOKEN",
+    ),
     "moonshot": ("MOONSHOT_API_KEY",),
-}  # fmt: skip
+}
 """Provider -> the names of its key; one of them must be set, and messages name the first."""
 _OTHERS = {
-    "bedrock": "AWS_ACCESS_KEY_ID", "sagemaker": "AWS_ACCESS_KEY_ID", "sagemaker_chat": "AWS_ACCESS_KEY_ID",
+    "bedrock": "AWS_ACCESS_KEY_ID",
+    "sagemaker": "AWS_ACCESS_KEY_ID",
+    "sagemaker_chat": "AWS_ACCESS_KEY_ID",
     "vertex_ai": "GOOGLE_APPLICATION_CREDENTIALS",
-}  # fmt: skip
+}
 """Provider -> its variable, if not named `PROVIDER_API_KEY` as usual; these providers may get their keys elsewhere."""
 
 
@@ -144,7 +161,9 @@ def key_state(target: Target) -> str:
     """
     provider, _, model = target.name.partition("/")
     names = _named(target)
-    has_own_key = "api_key" in str(target.parameters) or any(name.lower() in _KEY_HEADERS for name in target.headers)
+    has_own_key = "api_key" in str(target.parameters) or any(
+        name.lower() in _KEY_HEADERS for name in target.headers
+    )
     if model and not has_own_key:
         usual = _OTHERS.get(provider, f"{provider.upper()}_API_KEY")
         names.insert(0, _set_key(provider) or KEYS.get(provider, (usual,))[0])
@@ -161,7 +180,9 @@ def missing_variables(target: Target) -> list[str]:
     named = (*REFERENCE.findall(target.api_base or ""), *_named(target))
     missing = {name for name in named if variable(name) is None}
     # The client of `openai/` needs a key for every address, whatever headers it sends.
-    has_own = "api_key" in str(target.parameters) or (provider != "openai" and bool(target.api_base or target.headers))
+    has_own = "api_key" in str(target.parameters) or (
+        provider != "openai" and bool(target.api_base or target.headers)
+    )
     if provider in KEYS and not has_own and not _set_key(provider):
         missing.add(KEYS[provider][0])
     return sorted(missing)
@@ -190,7 +211,9 @@ _ESCAPES: tuple[Callable[[str], str], ...] = (
     lambda text: json.dumps(text)[1:-1].replace("/", "\\/"),
     lambda text: quote(text, safe="", errors="surrogateescape"),
     lambda text: quote(text, errors="surrogateescape"),
-    lambda text: re.sub("%..", lambda match: match[0].lower(), quote(text, safe="", errors="surrogateescape")),
+    lambda text: re.sub(
+        "%..", lambda match: match[0].lower(), quote(text, safe="", errors="surrogateescape")
+    ),
 )
 _ORDINARY = re.compile(r".{0,7}|[^\W\d_]{8,15}|\d{8,15}", re.DOTALL)
 """Values that a reply may hold without repeating a secret: words and numbers."""
@@ -207,7 +230,9 @@ def filled_in(text: str) -> str:
     def value(match: re.Match[str]) -> str:
         name = match.group(1)
         if (filling := variable(name)) is None:
-            raise UsageError(f"${{{name}}} in the configuration: the environment variable {name} is not set")
+            raise UsageError(
+                f"${{{name}}} in the configuration: the environment variable {name} is not set"
+            )
         _referenced.add(name)
         return filling
 
@@ -222,10 +247,11 @@ def filled_in_secrets(value: Any, *, is_secret: bool = False) -> Any:
     """
     if isinstance(value, Mapping):
         return {
-            name: inner if name == "properties" else filled_in_secrets(
-                inner, is_secret=is_secret or is_secret_name(name)
-            ) for name, inner in value.items()
-        }  # fmt: skip
+            name: inner
+            if name == "properties"
+            else filled_in_secrets(inner, is_secret=is_secret or is_secret_name(name))
+            for name, inner in value.items()
+        }
     if isinstance(value, list | tuple):
         return [filled_in_secrets(inner, is_secret=is_secret) for inner in value]
     return filled_in(value) if is_secret and isinstance(value, str) else value
@@ -250,8 +276,12 @@ def _forms(value: str) -> list[str]:
         return [value]
     forms = {value}
     data = value.encode(errors="surrogateescape")
-    for offset in range(3):  # number of bytes before it, modulo 3; characters shared with those are left out
-        encoded = base64.b64encode(bytes(offset) + data).decode()[(0, 2, 3)[offset] : (offset + len(data)) * 8 // 6]
+    for offset in range(
+        3
+    ):  # number of bytes before it, modulo 3; characters shared with those are left out
+        encoded = base64.b64encode(bytes(offset) + data).decode()[
+            (0, 2, 3)[offset] : (offset + len(data)) * 8 // 6
+        ]
         forms |= {encoded, encoded.replace("+", "-").replace("/", "_")}
     for _ in range(2):
         forms |= {escape(form) for form in forms for escape in _ESCAPES}
@@ -261,14 +291,24 @@ def _forms(value: str) -> list[str]:
 def _secrets() -> list[str]:
     """Return the secrets, the longest first: one may begin with another."""
     # Reading a value of `os.environ` decodes it, and this function runs for every reply.
-    named = {name: os.environ[name] for name in os.environ if name in _referenced or _is_named_like_one(name)}
-    values = (value for name, value in named.items() if len(value) >= (1 if name in _referenced else _SHORTEST))
+    named = {
+        name: os.environ[name]
+        for name in os.environ
+        if name in _referenced or _is_named_like_one(name)
+    }
+    values = (
+        value
+        for name, value in named.items()
+        if len(value) >= (1 if name in _referenced else _SHORTEST)
+    )
     return sorted(values, key=len, reverse=True)
 
 
 @cache
 def _is_named_like_one(name: str) -> bool:
-    return bool(re.search(r"(?i)KEY(?!BOARD)|TOKEN(?!IZ)|SECRET|PASSWORD|CREDENTIAL|AUTH(?!OR(?!IZ))", name))
+    return bool(
+        re.search(r"(?i)KEY(?!BOARD)|TOKEN(?!IZ)|SECRET|PASSWORD|CREDENTIAL|AUTH(?!OR(?!IZ))", name)
+    )
 
 
 def safe(message: str) -> str:

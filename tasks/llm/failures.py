@@ -63,7 +63,9 @@ _ACCOUNT = re.compile(
     r"|unavailable|deprecated|retired|decommissioned|no longer)"
 )
 """Words about money, the model or the access to it: with `_DOUBTFUL` statuses, no refusal of content."""
-_UNKNOWN_MODEL = re.compile(r"(?i)model_not_found|(?:unknown|no such|invalid) model|model .{0,80}does not exist")
+_UNKNOWN_MODEL = re.compile(
+    r"(?i)model_not_found|(?:unknown|no such|invalid) model|model .{0,80}does not exist"
+)
 _NO_KEY = r"missing credentials|missing (?:\w+ )?api[ _-]?key|api_key client option"
 _NEVER_SENT = re.compile(rf"(?i)LLM Provider NOT provided|Unknown Decisions provider|{_NO_KEY}")
 _KEY_REFUSED = re.compile(
@@ -95,17 +97,27 @@ def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failur
     if isinstance(error, Redirected | ReplyTooLarge):
         return _failure_of_fault(error)
     received = exchange.body.error_text if exchange else ""
-    text = _with_cause(f"{type(error).__name__}: {str(error).partition('Traceback (most')[0]}", received)
+    text = _with_cause(
+        f"{type(error).__name__}: {str(error).partition('Traceback (most')[0]}", received
+    )
     status = getattr(error, "status_code", None)
     headers: Mapping[str, Any] = getattr(error, "litellm_response_headers", None) or {}
-    wait_s = retry_after_s({str(name).lower(): str(value).strip() for name, value in headers.items()}, time.time())
+    wait_s = retry_after_s(
+        {str(name).lower(): str(value).strip() for name, value in headers.items()}, time.time()
+    )
     if isinstance(error, TimeoutError) or type(error).__name__ == "Timeout" or status == 408:
         stated = exchange.status if exchange is not None else None
         http_status = stated if stated in _TIMEOUTS else None
         return Failure(TIMEOUT, Kind.DOWN, text, wait_s, http_status=http_status)
     is_from_server = exchange is not None and exchange.status is not None
     if isinstance(error, PipelineError) or (_NEVER_SENT.search(text) and not is_from_server):
-        return Failure(PROVIDER_ERROR, Kind.FATAL, text, is_unpaid=True, is_about_key=bool(_KEY_REFUSED.search(text)))
+        return Failure(
+            PROVIDER_ERROR,
+            Kind.FATAL,
+            text,
+            is_unpaid=True,
+            is_about_key=bool(_KEY_REFUSED.search(text)),
+        )
     message = received or " ".join(map(str, causes_of(error)))
     status = _status_of(error, exchange, message)
     if status is not None:

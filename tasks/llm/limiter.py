@@ -134,7 +134,9 @@ class EndpointHealth:
         """
         while not self.has_served and self.stopped is None:
             if self._first_refusals >= _REFUSALS_UNTIL_STOP:
-                self._stop(f"its first {self._first_refusals} calls were all refused, the last: {failure.error}")
+                self._stop(
+                    f"its first {self._first_refusals} calls were all refused, the last: {failure.error}"
+                )
             elif self._has_work:
                 await asyncio.sleep(0.02)
             elif self.accepted_s < refused_s or failure.of_this_request.kind is Kind.FATAL:
@@ -144,15 +146,23 @@ class EndpointHealth:
 
     @property
     def _has_work(self) -> bool:
-        return self.in_hand > 0 or any(not admission.granted.done() for *_, admission in self.waiting)
+        return self.in_hand > 0 or any(
+            not admission.granted.done() for *_, admission in self.waiting
+        )
 
     def stop(self, failure: Failure, harmless: Failure | None = None) -> None:
         """Stop the endpoint for the run because of a failure, and that of a `harmless` request after it."""
         reason = failure.error
         if failure.kind is Kind.BAD_REQUEST:
-            reason = f"its first {self._bad_requests} calls were all bad requests, the last: {reason}"
+            reason = (
+                f"its first {self._bad_requests} calls were all bad requests, the last: {reason}"
+            )
         if harmless is not None:
-            cause = "with the same error" if harmless.error == failure.error else f"too: {harmless.error}"
+            cause = (
+                "with the same error"
+                if harmless.error == failure.error
+                else f"too: {harmless.error}"
+            )
             reason = f'{reason}; a harmless request ("Hi") was refused {cause}'
         self._stop(reason)
 
@@ -170,7 +180,9 @@ class EndpointHealth:
             self._slow_down(now_s)
         if self._failures == 0:
             # A timeout marks the start of an outage, unless another call succeeded meanwhile.
-            self._silent_since_s = max(self._last_reply_s, now_s - (latency_s if has_waited else 0.0))
+            self._silent_since_s = max(
+                self._last_reply_s, now_s - (latency_s if has_waited else 0.0)
+            )
         self._failures += 1
         silence_s = now_s - self._silent_since_s
         if self._is_open and silence_s >= self._outage_s:
@@ -245,11 +257,17 @@ class Budget:
         needed: list[str] = []
         if self._max_usd is not None:
             used.append(f"{self.used_usd:.4f} of {self._max_usd:g} USD")
-            needed.append("an unknown sum" if self._refused.usd is None else f"up to {self._refused.usd:.4f} USD")
+            needed.append(
+                "an unknown sum"
+                if self._refused.usd is None
+                else f"up to {self._refused.usd:.4f} USD"
+            )
         if self._max_tokens is not None:
             used.append(f"{self.used_tokens:,} of {self._max_tokens:,} tokens")
             n_tokens = self._refused.tokens
-            needed.append("any number of tokens" if n_tokens is None else f"up to {n_tokens:,} tokens")
+            needed.append(
+                "any number of tokens" if n_tokens is None else f"up to {n_tokens:,} tokens"
+            )
         advice = "could exceed the cap: raise it, or set a lower `max_tokens` for the model"
         return f"{' and '.join(used)} used, and the next call, which needs {' and '.join(needed)}, {advice}"
 
@@ -257,7 +275,10 @@ class Budget:
         """Return whether the highest possible usage is within the caps; an unbounded one exceeds every cap."""
         usd = self._max_usd, self.used_usd + reserved_usd, most.usd
         tokens = self._max_tokens, self.used_tokens + reserved_tokens, most.tokens
-        return all(cap is None or (more is not None and used + more <= cap) for cap, used, more in (usd, tokens))
+        return all(
+            cap is None or (more is not None and used + more <= cap)
+            for cap, used, more in (usd, tokens)
+        )
 
 
 class Reservations:
@@ -343,7 +364,9 @@ def usage_of(reply: Reply) -> Usage:
         most_usd = cost_usd(reply.prices, most_prompt, None, most_completion)
         return Usage(most_usd, most_prompt + most_completion)
     prompt, completion = reply.prompt_tokens, reply.completion_tokens
-    return Usage(reply.cost_usd, None if prompt is None or completion is None else prompt + completion)
+    return Usage(
+        reply.cost_usd, None if prompt is None or completion is None else prompt + completion
+    )
 
 
 class ModelStopped(NotCalled):
@@ -398,7 +421,11 @@ class Limiter:
             async with asyncio.timeout(None if self.stop_at_s is None else self.left_s):
                 await admission.granted
         except (asyncio.CancelledError, TimeoutError) as error:
-            if admission.granted.done() and not admission.granted.cancelled() and not admission.granted.exception():
+            if (
+                admission.granted.done()
+                and not admission.granted.cancelled()
+                and not admission.granted.exception()
+            ):
                 self.release(admission)
             if isinstance(error, TimeoutError):
                 raise self._late() from None
@@ -415,7 +442,9 @@ class Limiter:
         stop_at = datetime.fromtimestamp(self.stop_at_s or 0, UTC)
         return TimeIsUp(f"no call begins after the stop time, {stop_at:%H:%M} UTC")
 
-    def release(self, admission: Admission, reply: Reply | None = None, *, is_lost: bool = False) -> None:
+    def release(
+        self, admission: Admission, reply: Reply | None = None, *, is_lost: bool = False
+    ) -> None:
         """Return an admission, and update limits and health from the call's reply, which may be a failure.
 
         Without a reply, no call was made, or it `is_lost` with the process that made it.
@@ -462,7 +491,11 @@ class Limiter:
             waiting.granted.set_exception(error)
             return True
         now_s = time.monotonic()
-        ratio = self._tokens_used / self._tokens_guessed if self._tokens_guessed and self._tokens_used else 1.0
+        ratio = (
+            self._tokens_used / self._tokens_guessed
+            if self._tokens_guessed and self._tokens_used
+            else 1.0
+        )
         waiting.tokens = round(waiting.likely_tokens * ratio)
         self._requests.consume(1, now_s)
         self._tokens.consume(waiting.tokens, now_s)
@@ -474,7 +507,9 @@ class Limiter:
     def _next_endpoint(self) -> EndpointHealth | None:
         """Return the endpoint whose turn it is; None while none may be called."""
         with_waiting = [endpoint for endpoint in self.endpoints.values() if endpoint.waiting]
-        if stopped := next((endpoint for endpoint in with_waiting if endpoint.stopped is not None), None):
+        if stopped := next(
+            (endpoint for endpoint in with_waiting if endpoint.stopped is not None), None
+        ):
             return stopped
         if self.budget.is_spent and with_waiting:
             return with_waiting[0]
@@ -489,5 +524,9 @@ class Limiter:
             if self._timer is not None:
                 self._timer.cancel()
             self._timer = asyncio.get_running_loop().call_later(wait_s + 0.001, self._dispatch)
-        free = [endpoint for endpoint, wait_s in zip(with_waiting, waits_s, strict=True) if wait_s == 0.0]
+        free = [
+            endpoint
+            for endpoint, wait_s in zip(with_waiting, waits_s, strict=True)
+            if wait_s == 0.0
+        ]
         return min(free, key=lambda endpoint: endpoint.waiting[0][:2], default=None)

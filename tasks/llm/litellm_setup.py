@@ -73,7 +73,9 @@ def spare_work(*, must_price: bool) -> None:
     """
     litellm()
     _must_price.set(must_price)
-    with suppress(ImportError):  # not in LiteLLM's interface: if it is missing, calls only take longer
+    with suppress(
+        ImportError
+    ):  # not in LiteLLM's interface: if it is missing, calls only take longer
         from litellm._internal_context import is_internal_call
 
         is_internal_call.set(True)

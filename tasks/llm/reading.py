@@ -60,7 +60,9 @@ def _tokens(api: str | None, result: Any, body: Body) -> Tokens:
     received = NO_REPORT if has_several_bodies else tokens_in(body.usage)
     if received == NO_REPORT:
         return by_litellm
-    if api is None and not body.is_completion:  # LiteLLM also counts the reasoning that the reply shows
+    if (
+        api is None and not body.is_completion
+    ):  # LiteLLM also counts the reasoning that the reply shows
         return received._replace(reasoning=by_litellm.reasoning)
     return received
 
@@ -102,14 +104,18 @@ def _end_of(choice: Any, body: Body) -> tuple[End, str | None]:
         end = meaning_of(by_litellm)
     if word in TOOL_CALLS and by_litellm == "stop":  # LiteLLM has made a text of the call
         end = End.COMPLETE
-    if by_litellm is None or (by_litellm == "stop" and (body.is_completion or end is not End.COMPLETE)):
+    if by_litellm is None or (
+        by_litellm == "stop" and (body.is_completion or end is not End.COMPLETE)
+    ):
         return end, _name(word)
     return end, _name(by_litellm)
 
 
 def _text_of(message: Any, body: Body) -> Reply:
     """Return a reply with the text of a message, or its refusal."""
-    refusal = getattr(message, "refusal", None) or (message.provider_specific_fields or {}).get("refusal")
+    refusal = getattr(message, "refusal", None) or (message.provider_specific_fields or {}).get(
+        "refusal"
+    )
     reply = _kept(message.content, refusal or body.refusal)
     has_text = bool(reply.text and reply.text.strip())
     if reply.status in {OK, EMPTY} and not has_text and getattr(message, "reasoning_content", None):
@@ -118,7 +124,9 @@ def _text_of(message: Any, body: Body) -> Reply:
 
 
 def _only_reasoning(source: str) -> Reply:
-    return Reply(EMPTY, error=f"the reply has no text, only {source}; a higher `max_tokens` may help")
+    return Reply(
+        EMPTY, error=f"the reply has no text, only {source}; a higher `max_tokens` may help"
+    )
 
 
 def _unreadable(body: Body, cause: str) -> Reply:
@@ -132,7 +140,9 @@ def _error_inside(error: Any) -> Reply:
     """Return the failure for an error that a provider put into a reply."""
     content = error.model_dump() if hasattr(error, "model_dump") else error
     message = json.dumps(content, default=str)
-    failure = failure_of_http(status_of_error(content), message, safe(f"the reply has an error: {message}"), None)
+    failure = failure_of_http(
+        status_of_error(content), message, safe(f"the reply has an error: {message}"), None
+    )
     return failure._replace(is_unpaid=False).reply
 
 
@@ -190,7 +200,9 @@ def _kept(text: str | None, refusal: Any = None) -> Reply:
         return Reply(EMPTY, error="the reply has no text")
     text = redacted(storable(text), is_reply=True)
     if len(text.encode()) > MOST_TEXT_BYTES:
-        return Reply(TOO_LARGE, error=f"the text of the reply is larger than {MOST_TEXT_BYTES >> 20} MiB")
+        return Reply(
+            TOO_LARGE, error=f"the text of the reply is larger than {MOST_TEXT_BYTES >> 20} MiB"
+        )
     return Reply(OK, text)
 
 
@@ -203,7 +215,9 @@ def _from_response(response: Any, _: Body) -> Reply:
         status = end_word(_get(getattr(response, "incomplete_details", None), "reason")) or status
     items = response.output or ()
     messages = [item for item in items if _get(item, "type") == "message"]
-    content = content_of([_plain(part) for item in messages for part in _get(item, "content") or ()])
+    content = content_of(
+        [_plain(part) for item in messages for part in _get(item, "content") or ()]
+    )
     reply = _kept(content.text, content.refusal)
     has_reasoning = any(_get(item, "type") == "reasoning" for item in items)
     if reply.status in {OK, EMPTY} and not content.text.strip() and has_reasoning:
@@ -234,7 +248,9 @@ def _from_decisions(result: Any, body: Body) -> Reply:
     Its text is JSON with `answers`.
     """
     raw = body.decisions
-    return _kept(result.model_dump_json(include={"answers"}) if raw is None else raw.decode(errors="replace"))
+    return _kept(
+        result.model_dump_json(include={"answers"}) if raw is None else raw.decode(errors="replace")
+    )
 
 
 def _is_number(value: Any) -> bool:
@@ -251,4 +267,6 @@ def _get(item: Any, name: str) -> Any:
 
 def _name(value: Any) -> str | None:
     """Return a name from a provider; None if it is not a text."""
-    return one_line(redacted(storable(value), is_reply=True), 200) if isinstance(value, str) else None
+    return (
+        one_line(redacted(storable(value), is_reply=True), 200) if isinstance(value, str) else None
+    )

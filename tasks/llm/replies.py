@@ -58,7 +58,14 @@ class Reply:
         """Return the reply as a success if it ended with one of these words (`ends_ok`), else unchanged."""
         if self.unaccepted_text is None or not is_among(self.finish_reason, ends_ok):
             return self
-        return replace(self, status=OK, text=self.unaccepted_text, unaccepted_text=None, error=None, failure=None)
+        return replace(
+            self,
+            status=OK,
+            text=self.unaccepted_text,
+            unaccepted_text=None,
+            error=None,
+            failure=None,
+        )
 
     def priced(self, prices: Prices) -> "Reply":
         """Return the reply with its cost by these prices."""

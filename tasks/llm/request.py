@@ -75,14 +75,20 @@ class Target:
     def refused_as(self) -> str | None:
         """Why LiteLLM can send no call of this kind to the model, in one line; None if it can."""
         provider = self.name.partition("/")[0]
-        if self.parameters.get("api") != DECISIONS or self.is_embedded or provider in decision_providers():
+        if (
+            self.parameters.get("api") != DECISIONS
+            or self.is_embedded
+            or provider in decision_providers()
+        ):
             return None
         return f"LiteLLM cannot ask {provider}/ for decisions; it can ask {', '.join(decision_providers())}"
 
     @property
     def config_hash(self) -> str:
         """Identity of the model with its endpoint and parameters."""
-        return config_hash(self.name, self.endpoint, {**self.parameters, **self.sent_along, **self.identity})
+        return config_hash(
+            self.name, self.endpoint, {**self.parameters, **self.sent_along, **self.identity}
+        )
 
     @property
     def sent_along(self) -> dict[str, Any]:
@@ -132,11 +138,23 @@ class Call:
         """Return all arguments that are sent with the messages, with the model's parameters or others (`own`)."""
         shape = {"response_format": dict(self.response_format)} if self.response_format else {}
         questions = {"questions": list(self.questions)} if self.questions else {}
-        return {**(self.target.parameters if own is None else own), **shape, **questions, **self.target.sent_along}
+        return {
+            **(self.target.parameters if own is None else own),
+            **shape,
+            **questions,
+            **self.target.sent_along,
+        }
 
     def key(self, parameters: Mapping[str, Any]) -> str:
         """Return the identity of the request with these parameters."""
-        return call_key(self.target.name, self.target.endpoint, parameters, self.messages, self.trial, self.vintage)
+        return call_key(
+            self.target.name,
+            self.target.endpoint,
+            parameters,
+            self.messages,
+            self.trial,
+            self.vintage,
+        )
 
     def adopted_key(self, parameters: Mapping[str, Any]) -> str | None:
         """Return the key of an adopted reply to this call; None if there can be none.
@@ -161,7 +179,18 @@ NOTHING = Usage(0.0, 0)
 
 
 _MTOK = 1_000_000
-_OTHER_TARIFFS = ("batches", "priority", "flex", "audio", "image", "video", "cache", "character", "second", "query")
+_OTHER_TARIFFS = (
+    "batches",
+    "priority",
+    "flex",
+    "audio",
+    "image",
+    "video",
+    "cache",
+    "character",
+    "second",
+    "query",
+)
 _REPLY_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
@@ -187,22 +216,36 @@ def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
     if target.is_embedded:
         return Prices(0.0, 0.0, 0.0, "embedded")
     entry = table_entry(target.name)
-    if target.parameters.get("api") == DECISIONS:  # a model that also chats has separate prices for decisions
+    if (
+        target.parameters.get("api") == DECISIONS
+    ):  # a model that also chats has separate prices for decisions
         own = "_decisions"
-        entry = entry | {name.removesuffix(own): entry[name] for name in entry if name.endswith(own)}
+        entry = entry | {
+            name.removesuffix(own): entry[name] for name in entry if name.endswith(own)
+        }
     prompt, output = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
     cached = entry.get("cache_read_input_token_cost")
     if prompt is None or output is None:
         return NO_PRICES
-    of_batches: list[Any] = [entry.get(f"{name}_cost_per_token_batches") for name in ("input", "output")]
+    of_batches: list[Any] = [
+        entry.get(f"{name}_cost_per_token_batches") for name in ("input", "output")
+    ]
     if of_batch and None not in of_batches:
         prompt, output, cached = *of_batches, None
     cached_usd = None if cached is None else cached * _MTOK
-    return Prices(prompt * _MTOK, cached_usd, output * _MTOK, f"litellm {importlib.metadata.version('litellm')}")
+    return Prices(
+        prompt * _MTOK,
+        cached_usd,
+        output * _MTOK,
+        f"litellm {importlib.metadata.version('litellm')}",
+    )
 
 
 def cost_usd(
-    prices: Prices, prompt_tokens: int | None, cached_tokens: int | None, completion_tokens: int | None
+    prices: Prices,
+    prompt_tokens: int | None,
+    cached_tokens: int | None,
+    completion_tokens: int | None,
 ) -> float | None:
     """Return the cost of a call by its prices; None if a price or the number of tokens is unknown.
 
@@ -237,7 +280,9 @@ def requested_reply_tokens(parameters: Mapping[str, Any]) -> int | None:
 def most_prompt_tokens(messages: Any, parameters: Mapping[str, Any]) -> int:
     """Return an upper bound of a prompt's tokens that needs no tokenizer: no token is shorter than a byte."""
     # No known chat template adds more than 16 tokens to a message.
-    beside = [str(parameters[name]) for name in ("response_format", "questions") if parameters.get(name)]
+    beside = [
+        str(parameters[name]) for name in ("response_format", "questions") if parameters.get(name)
+    ]
     texts = [message["content"] for message in messages] + beside
     return sum(len(text.encode()) + 16 for text in texts)
 
@@ -248,7 +293,11 @@ def most_usd(target: Target, prompt_tokens: int, reply_tokens: int | None) -> fl
     If the table has higher prices for long prompts or for reasoning, these are used.
     """
     prices = prices_of(target)
-    if prices.input_usd_per_mtok is None or prices.output_usd_per_mtok is None or reply_tokens is None:
+    if (
+        prices.input_usd_per_mtok is None
+        or prices.output_usd_per_mtok is None
+        or reply_tokens is None
+    ):
         return None
     entry = table_entry(target.name) if target.prices is None else {}
     dearest_in = max([prices.input_usd_per_mtok, *_tariffs(entry, "input_cost_per")])
@@ -261,9 +310,11 @@ def _tariffs(entry: Mapping[str, Any], prefix: str) -> list[float]:
     return [
         float(value) * _MTOK
         for name, value in entry.items()
-        if name.startswith(prefix) and "token" in name and isinstance(value, int | float)
+        if name.startswith(prefix)
+        and "token" in name
+        and isinstance(value, int | float)
         and not any(other in name for other in _OTHER_TARIFFS)
-    ]  # fmt: skip
+    ]
 
 
 def most_of(call: Call, parameters: Mapping[str, Any]) -> Usage:
@@ -292,7 +343,11 @@ def most_prompt_tokens_of(
     `max_tokens` are reserved for the reply, at most half of the context. Without `max_tokens` the reserve is the
     model's longest reply, at most a quarter of the context or 16,384 tokens. None if the context is unknown.
     """
-    known = embedded.CONTEXT_TOKENS if target.is_embedded else table_entry(target.name).get("max_input_tokens")
+    known = (
+        embedded.CONTEXT_TOKENS
+        if target.is_embedded
+        else table_entry(target.name).get("max_input_tokens")
+    )
     if not (context := int(context_tokens or known or 0)):
         return None
     wanted = requested_reply_tokens(target.parameters)

@@ -79,7 +79,9 @@ def _message_in(choice: Any, *, is_event: bool) -> dict[str, Any] | None:
     return {} if is_event else None
 
 
-def _clean_choice(choice: Mapping[str, Any], message: Mapping[str, Any], *, is_event: bool) -> dict[str, Any]:
+def _clean_choice(
+    choice: Mapping[str, Any], message: Mapping[str, Any], *, is_event: bool
+) -> dict[str, Any]:
     word = end_word(choice.get("finish_reason"))
     if word != choice.get("finish_reason") or meaning_of(word) is End.TROUBLE:
         # Some routes end a stream at such a word, and its text and usage would be lost.
@@ -105,9 +107,13 @@ def _clean_message(message: Mapping[str, Any]) -> dict[str, Any]:
         clean["refusal"] = message["refusal"]
     tool_calls = message.get("tool_calls")
     if isinstance(tool_calls, list) and tool_calls:
-        clean["tool_calls"] = [_clean_tool_call(call) for call in tool_calls if isinstance(call, dict)]
+        clean["tool_calls"] = [
+            _clean_tool_call(call) for call in tool_calls if isinstance(call, dict)
+        ]
     annotations = message.get("annotations")
-    if isinstance(annotations, list) and any(_is_url_citation(annotation) for annotation in annotations):
+    if isinstance(annotations, list) and any(
+        _is_url_citation(annotation) for annotation in annotations
+    ):
         # LiteLLM prices a search by its citations.
         clean["annotations"] = [{"type": "url_citation", "url_citation": {}}]
     return clean
@@ -170,7 +176,9 @@ def _no_usage(content: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _usage(usage: Any) -> dict[str, Any]:
     """Return a report of usage with valid figures only; an empty one if a main figure is invalid."""
-    if not isinstance(usage, Mapping) or not all(is_count(usage[n]) for n in _COUNTS if usage.get(n) is not None):
+    if not isinstance(usage, Mapping) or not all(
+        is_count(usage[n]) for n in _COUNTS if usage.get(n) is not None
+    ):
         return {}
     return {
         name: _usage(value) if name.endswith("_details") and value is not None else value
@@ -180,7 +188,14 @@ def _usage(usage: Any) -> dict[str, Any]:
     }
 
 
-_ENDS = ("finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason", "native_finish_reason")
+_ENDS = (
+    "finish_reason",
+    "finishReason",
+    "stop_reason",
+    "stopReason",
+    "done_reason",
+    "native_finish_reason",
+)
 """The names under which providers say why a reply ended; a choice of vLLM may have the first and the third."""
 
 
@@ -193,7 +208,9 @@ class ReplyTooLarge(Exception):
     """The reply is larger than the limit."""
 
     def __init__(self, most_bytes: int) -> None:
-        super().__init__(f"the reply is larger than {most_bytes >> 20} MiB or has too many pieces; reading stopped")
+        super().__init__(
+            f"the reply is larger than {most_bytes >> 20} MiB or has too many pieces; reading stopped"
+        )
 
 
 class Body:
@@ -214,7 +231,12 @@ class Body:
     is_stream = False
 
     def __init__(
-        self, most_bytes: int, encoding: str = "", *, may_be_cut: bool = False, is_streamed_chat: bool = False
+        self,
+        most_bytes: int,
+        encoding: str = "",
+        *,
+        may_be_cut: bool = False,
+        is_streamed_chat: bool = False,
     ) -> None:
         self._most_bytes, self._n_bytes, self._encoding = most_bytes, 0, encoding
         self._may_be_cut = may_be_cut
@@ -239,7 +261,9 @@ class Body:
             ValueError: it is compressed.
         """
         if self._encoding not in {"", "identity"}:
-            raise ValueError(f"the reply is compressed as {self._encoding[:20]!r}, which was not requested")
+            raise ValueError(
+                f"the reply is compressed as {self._encoding[:20]!r}, which was not requested"
+            )
         self._n_bytes += len(raw)
         self.is_over = self._n_bytes > self._most_bytes
         if self.is_over and not self._may_be_cut:
@@ -273,7 +297,9 @@ class Body:
         if not isinstance(content, dict):
             return
         report = _usage(content.get("usage"))
-        is_partial = content.get("type") == "message_delta"  # Anthropic's streams state the prompt before
+        is_partial = (
+            content.get("type") == "message_delta"
+        )  # Anthropic's streams state the prompt before
         if report and not is_partial:
             self.usage = report
         if content.get("error") or (not self.is_stream and _has_no_reply(content)):
@@ -287,8 +313,15 @@ class Body:
             self._look_at_completion(content)
         choice = _first(choices)
         holders = (choice, content, content.get("delta"), _first(content.get("candidates")))
-        words = [end_word(holder.get(name)) for holder in holders if isinstance(holder, dict) for name in _ENDS]
-        if meaning_of(self.stated_end) is End.COMPLETE:  # a word for a failure stands, whatever follows
+        words = [
+            end_word(holder.get(name))
+            for holder in holders
+            if isinstance(holder, dict)
+            for name in _ENDS
+        ]
+        if (
+            meaning_of(self.stated_end) is End.COMPLETE
+        ):  # a word for a failure stands, whatever follows
             self.stated_end = next(filter(None, words), self.stated_end)
 
     def _look_at_completion(self, content: Mapping[str, Any]) -> None:
@@ -357,7 +390,9 @@ class EventBody(Body):
     def _handed_on(self, piece: bytes) -> Sequence[bytes]:
         *ended, rest = piece.split(b"\n")
         self._n_lines += len(ended)
-        if self._n_lines > 500_000:  # two or three for each event, of which LiteLLM keeps about 4 KB
+        if (
+            self._n_lines > 500_000
+        ):  # two or three for each event, of which LiteLLM keeps about 4 KB
             raise ReplyTooLarge(self._most_bytes)
         if ended:
             ended[0] = bytes(self._pieces) + ended[0]
@@ -425,7 +460,9 @@ class EventBody(Body):
 def _says_something(content: Mapping[str, Any]) -> bool:
     """Return whether an event of a streamed completion is more than a sign of life."""
     is_error = "error" in {str(content.get("type")), str(content.get("object"))}
-    return is_error or "choices" in content or bool(content.get("usage")) or bool(content.get("error"))
+    return (
+        is_error or "choices" in content or bool(content.get("usage")) or bool(content.get("error"))
+    )
 
 
 MOST_BYTES = 32 << 20
@@ -457,7 +494,9 @@ class Exchange:
 
     def refuse_redirect(self, response: Any) -> None:
         """Raise `Redirected` if the response, of any library, is a redirect."""
-        self.status = status = response.status if hasattr(response, "status") else response.status_code
+        self.status = status = (
+            response.status if hasattr(response, "status") else response.status_code
+        )
         if 300 <= status < 400:
             self.fault = Redirected(status, str(response.url), response.headers.get("location", ""))
             raise self.fault
@@ -468,11 +507,19 @@ class Exchange:
         `is_streamed_chat` is true if a streamed chat completion in OpenAI's form was requested.
         """
         # 32 KiB for each call of a batch are several times the size of a verdict.
-        most_bytes, may_be_cut = MOST_BYTES + (32 << 10) * (self.n_results or 0), self.n_results is not None
+        most_bytes, may_be_cut = (
+            MOST_BYTES + (32 << 10) * (self.n_results or 0),
+            self.n_results is not None,
+        )
         # Some servers name another type; a body without events is read as a whole reply.
         has_events = is_streamed_chat or kind.startswith("text/event-stream")
         form = EventBody if has_events and not may_be_cut else Body
-        self.body = form(most_bytes, encoding.strip().lower(), may_be_cut=may_be_cut, is_streamed_chat=is_streamed_chat)
+        self.body = form(
+            most_bytes,
+            encoding.strip().lower(),
+            may_be_cut=may_be_cut,
+            is_streamed_chat=is_streamed_chat,
+        )
 
     def read(self, raw: bytes | None) -> Iterator[bytes]:
         """Yield the bytes to pass on for a piece from the connection; None means its end."""
@@ -523,7 +570,9 @@ def _guard() -> None:
     async def requested(self: Any, method: str, address: Any, **options: Any) -> Any:
         if (exchange := _CURRENT.get()) is None:
             return await request(self, method, address, **options)
-        return _direct(exchange, await request(self, method, address, **{**options, "allow_redirects": False}))
+        return _direct(
+            exchange, await request(self, method, address, **{**options, "allow_redirects": False})
+        )
 
     def sent(self: Any, request: Any, **options: Any) -> Any:
         if (exchange := _CURRENT.get()) is None:

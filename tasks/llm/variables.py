@@ -68,7 +68,9 @@ def refuse_unreadable_certificates() -> None:
         path = variable(name)
         flaw = _flaw_of_certificates(name, path) if path else None
         if flaw is not None:
-            raise UsageError(f"{name} is {path}, which cannot be used ({flaw}); correct or unset it")
+            raise UsageError(
+                f"{name} is {path}, which cannot be used ({flaw}); correct or unset it"
+            )
 
 
 def _flaw_of_certificates(name: str, path: str) -> str | None:
@@ -108,11 +110,15 @@ def refuse_unusable_proxy(name: str, address: str) -> None:
     """
     has_socks = importlib.util.find_spec("socksio") is not None
     schemes = (*_WEB, "socks5", "socks5h") if has_socks else _WEB
-    hint = "" if has_socks or not address.startswith("socks5") else "; SOCKS needs the package socksio"
+    hint = (
+        "" if has_socks or not address.startswith("socks5") else "; SOCKS needs the package socksio"
+    )
     refuse_unusable_address(name, address, schemes, hint)
 
 
-def refuse_unusable_address(name: str, address: str, schemes: Collection[str] = _WEB, hint: str = "") -> None:
+def refuse_unusable_address(
+    name: str, address: str, schemes: Collection[str] = _WEB, hint: str = ""
+) -> None:
     """Refuse an address from the environment that no request can use; it is not shown, for it may hold a secret.
 
     Raises:

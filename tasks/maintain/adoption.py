@@ -28,11 +28,17 @@ def adopt(job: Job, address: str) -> StageReport:
         WarehouseError: a part cannot be read, or the disk cannot be written.
         PipelineError: the ledger is in use, or cannot be written.
     """
-    called = [callee.target for callee in callees(job) if callee.target.address_variable is not None]
+    called = [
+        callee.target for callee in callees(job) if callee.target.address_variable is not None
+    ]
     names = {target.name for target in called if target.api_base == address}
     if not names:
         known = sorted({f"{target.api_base} (from {target.address_variable})" for target in called})
-        where = f"known: {', '.join(known)}" if known else "no variable gives a configured model an address"
+        where = (
+            f"known: {', '.join(known)}"
+            if known
+            else "no variable gives a configured model an address"
+        )
         raise UsageError(
             f"--api-base {address}: no configured model has this address from the environment ({where}); name one that "
             "`prbench doctor` shows"
@@ -55,7 +61,9 @@ def adopt(job: Job, address: str) -> StageReport:
         for name in sorted(names):
             adopted = adopt_replies(job.warehouse / LEDGER, name, address, new_ids)
             if adopted.is_in_use:
-                raise PipelineError(f"{job.warehouse / LEDGER}: is in use; run this again when no command reads it")
+                raise PipelineError(
+                    f"{job.warehouse / LEDGER}: is in use; run this again when no command reads it"
+                )
             n_replies += adopted.entries
         if new_ids:
             warehouse.rename(new_hashes | new_ids)
@@ -82,9 +90,7 @@ def _new_response_ids(reader: Reader, new_hashes: Mapping[str, str]) -> Iterator
             yield row["response_id"], new_id
 
 
-_RESPONSE = (
-    "response_id, benchmark, dataset_revision, task_id, conversation_id, model, model_config_hash, trial, vintage"
-)
+_RESPONSE = "response_id, benchmark, dataset_revision, task_id, conversation_id, model, model_config_hash, trial, vintage"
 _VERDICT = (
     "verdict_id, response_id, criterion_id, criterion_hash, judge, judge_config_hash, template_hash, grading, "
     "judge_trial, piece_hash, position_in_call"
@@ -100,13 +106,19 @@ def _new_verdict_ids(
     on_responses = reader.select("verdicts", _VERDICT, response_id=list(new_responses))
     rows = {row["verdict_id"]: row for row in (*by_judge, *on_responses)}
     judged = sorted({row["response_id"] for row in rows.values()})
-    texts = {row["response_id"]: row["text"] for row in reader.select("responses", "*", response_id=judged)}
+    texts = {
+        row["response_id"]: row["text"]
+        for row in reader.select("responses", "*", response_id=judged)
+    }
     pieces: dict[str, dict[int, str]] = defaultdict(dict)
     for row in rows.values():
         if row["piece_hash"] is not None:
             pieces[row["piece_hash"]][row["position_in_call"]] = row["criterion_hash"]
     for old_id, row in rows.items():
-        piece = [criterion_hash for _, criterion_hash in sorted(pieces.get(row["piece_hash"], {}).items())]
+        piece = [
+            criterion_hash
+            for _, criterion_hash in sorted(pieces.get(row["piece_hash"], {}).items())
+        ]
         new_id = verdict_id(
             response=new_responses.get(row["response_id"], row["response_id"]),
             response_text=texts[row["response_id"]],

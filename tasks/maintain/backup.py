@@ -15,7 +15,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tasks.bundles.bundle import Bundle, Damaged, File, fetch_bundle, file_at, is_inside, read_bundle, write_bundle
+from tasks.bundles.bundle import (
+    Bundle,
+    Damaged,
+    File,
+    fetch_bundle,
+    file_at,
+    is_inside,
+    read_bundle,
+    write_bundle,
+)
 from tasks.bundles.stores import Folder, Store, kept_as, work_folder
 from tasks.config.job import Job
 from tasks.console import notice
@@ -56,7 +65,10 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
         UsageError: the target has other content or is in the warehouse, or there is nothing to copy.
         PipelineError: a file cannot be read or written, or another backup is in progress.
     """
-    warehouse, location = Warehouse(job.warehouse), Folder(target) if isinstance(target, Path) else target
+    warehouse, location = (
+        Warehouse(job.warehouse),
+        Folder(target) if isinstance(target, Path) else target,
+    )
     if not any((warehouse.root / name).is_dir() for name in ("parts", LEDGER)):
         raise UsageError(f"{warehouse.root}: there is nothing to back up here; check --warehouse")
     started_at = datetime.now(UTC).isoformat()
@@ -64,15 +76,19 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
     # A store has no locks, so a lock in the warehouse allows only one backup to a store at a time.
     lock = warehouse.root / _LOCK if isinstance(location, Store) else location.path / _LOCK
     with (
-        disk_errors(target, "the last backup is unchanged"), warehouse.writing(notice), file_lock(lock, wait=False),
+        disk_errors(target, "the last backup is unchanged"),
+        warehouse.writing(notice),
+        file_lock(lock, wait=False),
         work_folder(warehouse, "backup") as stage,
-    ):  # fmt: skip
+    ):
         there = location.files()
         last = read_bundle(location, "backup").files if _RECORD in there else ()
         intact = {
-            _path_of(file): file for file in last if there.get(file.name) == file.n_bytes
+            _path_of(file): file
+            for file in last
+            if there.get(file.name) == file.n_bytes
             and (not must_verify or location.hash_of(file.name) == file.sha256)
-        }  # fmt: skip
+        }
         files = _files(warehouse, stage, intact)
         refuse_if_lost()
         bundle = write_bundle(location, "backup", files, {"made_at": started_at})
@@ -84,16 +100,24 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
 
 
 def _refuse_others(warehouse: Warehouse, location: Folder | Store) -> None:
-    if isinstance(location, Folder) and location.path.resolve().is_relative_to(warehouse.root.resolve()):
-        raise UsageError(f"{location}: is inside the warehouse; name a folder elsewhere, best on another disk")
+    if isinstance(location, Folder) and location.path.resolve().is_relative_to(
+        warehouse.root.resolve()
+    ):
+        raise UsageError(
+            f"{location}: is inside the warehouse; name a folder elsewhere, best on another disk"
+        )
     paths = location.files() if isinstance(location, Store) else content_of(location.path)
     names = {name.partition("/")[0] for name in paths}
     # An upload that was killed before it wrote a manifest leaves only copies.
     if _RECORD not in names and names - {_FILES.rstrip("/")}:
-        raise UsageError(f"{location}: has files that are not a backup; name an empty folder or prefix")
+        raise UsageError(
+            f"{location}: has files that are not a backup; name an empty folder or prefix"
+        )
 
 
-def _files(warehouse: Warehouse, stage: Path, intact: Mapping[str, File]) -> dict[File, Path | None]:
+def _files(
+    warehouse: Warehouse, stage: Path, intact: Mapping[str, File]
+) -> dict[File, Path | None]:
     """Return the files of a backup -> a staged copy, or None for an intact copy of the last backup (by path).
 
     Raises:
@@ -102,8 +126,11 @@ def _files(warehouse: Warehouse, stage: Path, intact: Mapping[str, File]) -> dic
     if source := readable_path(warehouse.root / LEDGER):
         _copy_ledger(source, stage / LEDGER / source.name)
     with file_lock(warehouse.root / "publish.lock", wait=True):
-        parts = {path.relative_to(warehouse.root).as_posix(): path
-                 for paths in warehouse.store.all_standing().values() for path in paths}  # fmt: skip
+        parts = {
+            path.relative_to(warehouse.root).as_posix(): path
+            for paths in warehouse.store.all_standing().values()
+            for path in paths
+        }
         # The small files that list the expected parts and state the version of the warehouse.
         small = {name: warehouse.root / name for name in ("parts/list.json", VERSION_FILE)}
         for name, path in (small | parts).items():
@@ -126,12 +153,16 @@ def _copy_ledger(source: Path, copied: Path) -> None:
     copied.parent.mkdir(parents=True)
     try:
         with (
-            contextlib.closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, timeout=30)) as live,
+            contextlib.closing(
+                sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, timeout=30)
+            ) as live,
             contextlib.closing(sqlite3.connect(copied)) as copy,
         ):
             live.backup(copy)
     except sqlite3.Error as error:
-        raise PipelineError(f"{source}: cannot be copied ({error}); `prbench run` repairs what it can") from error
+        raise PipelineError(
+            f"{source}: cannot be copied ({error}); `prbench run` repairs what it can"
+        ) from error
 
 
 def restore(job: Job, source: Path | Store) -> StageReport:
@@ -148,7 +179,9 @@ def restore(job: Job, source: Path | Store) -> StageReport:
     location = Folder(source) if isinstance(source, Path) else source
     bundle, warehouse = read_bundle(location, "backup"), Warehouse(job.warehouse)
     if not all(is_inside(_path_of(file)) for file in bundle.files):
-        raise Damaged(f"{location}/{_RECORD}: names files outside of the warehouse; use another copy")
+        raise Damaged(
+            f"{location}/{_RECORD}: names files outside of the warehouse; use another copy"
+        )
     _refuse_filled(warehouse.root)
     with disk_errors(warehouse.root, "make room and restore again"), warehouse.alone(notice):
         _refuse_filled(warehouse.root)
@@ -156,7 +189,9 @@ def restore(job: Job, source: Path | Store) -> StageReport:
         if not (stage / _RECORD).exists():
             _stage(location, bundle, stage)
         elif read_bundle(Folder(stage), "backup") != bundle:
-            raise UsageError(f"{warehouse.root}: another backup was being restored here; empty the folder first")
+            raise UsageError(
+                f"{warehouse.root}: another backup was being restored here; empty the folder first"
+            )
         _install(stage, warehouse.root)
         warehouse.publish()
         (stage / _RECORD).unlink()
@@ -170,7 +205,9 @@ def _refuse_filled(root: Path) -> None:
     # The file with the version is written with the first lock, so it does not count.
     held = [name for name in content_of(root) if name not in (VERSION_FILE, "living")]
     if held and not (root / _STAGE / _RECORD).exists():
-        raise UsageError(f"{root}: is not empty ({held[0]}); name an empty or new folder with --warehouse")
+        raise UsageError(
+            f"{root}: is not empty ({held[0]}); name an empty or new folder with --warehouse"
+        )
 
 
 def _stage(location: Folder | Store, bundle: Bundle, stage: Path) -> None:

@@ -21,12 +21,26 @@ from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm.ledger.entries import SPEND_COLUMNS, SPEND_KEY
 from tasks.llm.ledger.files import mend
-from tasks.llm.ledger.ledger import Pruned, forget, move_attempts, prune, spend_in, unfinished_replies
+from tasks.llm.ledger.ledger import (
+    Pruned,
+    forget,
+    move_attempts,
+    prune,
+    spend_in,
+    unfinished_replies,
+)
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
-from warehouse import DECIDED_STATUSES, TABLES, Reader, Warehouse, WarehouseError, refuse_other_version
+from warehouse import (
+    DECIDED_STATUSES,
+    TABLES,
+    Reader,
+    Warehouse,
+    WarehouseError,
+    refuse_other_version,
+)
 from warehouse.compaction import responses_where
 from warehouse.files import note
 
@@ -49,12 +63,16 @@ def store_calls(job: Job) -> int:
     try:
         _store_attempts(job, warehouse)
         spend = _spend(job, published)
-    except PipelineError:  # the ledger may be damaged, so it is repaired; a second failure is raised
+    except (
+        PipelineError
+    ):  # the ledger may be damaged, so it is repaired; a second failure is raised
         repair_ledger(job)
         _store_attempts(job, warehouse)
         spend = _spend(job, published)
     now = datetime.now(UTC)
-    changed = [{**row, "created_at": now} for key, row in spend.items() if row != published.rows.get(key)]
+    changed = [
+        {**row, "created_at": now} for key, row in spend.items() if row != published.rows.get(key)
+    ]
     if changed:
         warehouse.write("spend", changed)
     return len(changed)
@@ -105,7 +123,11 @@ def _spend(job: Job, published: _Published) -> dict[_Key, Row]:
     If another machine is writing, the ledger is not opened, because two machines that open one SQLite file damage it.
     """
     rows = () if Warehouse(job.warehouse).elsewhere() else spend_in(job.warehouse / LEDGER)
-    known = {_key(row): row for row in rows if row["cost_usd"] is not None or row["run_id"] not in published.ended_runs}
+    known = {
+        _key(row): row
+        for row in rows
+        if row["cost_usd"] is not None or row["run_id"] not in published.ended_runs
+    }
     for key, row in published.rows.items():
         stored = known.get(key)
         if stored is None or (stored["cost_usd"] is not None and row["calls"] > stored["calls"]):
@@ -195,7 +217,9 @@ def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
 def _cost_rows(job: Job, query_name: str, given: Mapping[str, Any]) -> list[Row]:
     """Return the rows of a query on costs, computed from the current spend of all runs, including running ones."""
     warehouse = Warehouse(job.warehouse)
-    spend = list(_spend(job, _published(warehouse) if warehouse.database.exists() else _Published()).values())
+    spend = list(
+        _spend(job, _published(warehouse) if warehouse.database.exists() else _Published()).values()
+    )
     if spend and not warehouse.database.exists():
         warehouse.publish()  # the database is lost, or the run was killed before it stored any row
     types = dict.fromkeys(SPEND_KEY, "VARCHAR") | {"cost_usd": "DOUBLE"}
@@ -218,10 +242,17 @@ class ResponseChoice(NamedTuple):
     @property
     def conditions(self) -> dict[str, Any]:
         """Conditions in SQL on the columns of `responses` -> their values; empty if nothing is given."""
-        lists = {"response_id": self.response_ids, "model": self.models, "task_id": self.task_ids, "trial": self.trials}
+        lists = {
+            "response_id": self.response_ids,
+            "model": self.models,
+            "task_id": self.task_ids,
+            "trial": self.trials,
+        }
         given = {f"list_contains(?, {name})": [*values] for name, values in lists.items() if values}
         single = {"vintage = ?": self.vintage, "chars_alnum > ?": self.longer_than}
-        return given | {condition: value for condition, value in single.items() if value is not None}
+        return given | {
+            condition: value for condition, value in single.items() if value is not None
+        }
 
 
 def chosen(job: Job, choice: ResponseChoice) -> list[Row]:
@@ -232,11 +263,15 @@ def chosen(job: Job, choice: ResponseChoice) -> list[Row]:
         WarehouseError: a part cannot be read.
     """
     if not choice.conditions:
-        raise UsageError("name the responses to remove: their ids, or --model, --task, --trial, --longer-than")
+        raise UsageError(
+            "name the responses to remove: their ids, or --model, --task, --trial, --longer-than"
+        )
     values = list(choice.conditions.values())
     rows = responses_where(Warehouse(job.warehouse).store, " and ".join(choice.conditions), values)
     if missing := sorted(set(choice.response_ids) - {row["response_id"] for row in rows}):
-        raise UsageError(f"{missing[0]}: no stored response has this id and matches the other options")
+        raise UsageError(
+            f"{missing[0]}: no stored response has this id and matches the other options"
+        )
     return rows
 
 
@@ -247,7 +282,10 @@ def forget_removed(job: Job) -> Pruned:
         PipelineError: the ledger cannot be opened or written.
     """
     with Warehouse(job.warehouse).reader() as reader:
-        removed = {row["response_id"]: row["created_at"].timestamp() for row in reader.rows("from removals")}
+        removed = {
+            row["response_id"]: row["created_at"].timestamp()
+            for row in reader.rows("from removals")
+        }
     return forget(job.warehouse / LEDGER, removed) if removed else Pruned()
 
 
@@ -266,22 +304,36 @@ def remove(job: Job, choice: ResponseChoice, reason: str) -> StageReport:
         raise UsageError(f"{warehouse.root}: no response is stored there, so none can be removed")
     with warehouse.alone(notice):
         if damage := warehouse.damage():
-            raise WarehouseError(f"{damage[0]}; run `prbench aggregate` to repair it, then remove again")
+            raise WarehouseError(
+                f"{damage[0]}; run `prbench aggregate` to repair it, then remove again"
+            )
         rows = chosen(job, choice)
         moment = datetime.now(UTC)
-        warehouse.write("removals", [
-            {"response_id": row["response_id"], "reason": reason, "run_id": job.run_id, "created_at": moment}
-            for row in rows
-        ])  # fmt: skip
+        warehouse.write(
+            "removals",
+            [
+                {
+                    "response_id": row["response_id"],
+                    "reason": reason,
+                    "run_id": job.run_id,
+                    "created_at": moment,
+                }
+                for row in rows
+            ],
+        )
         # From here on they count as removed; if this is killed, the next compaction does the rest.
         warehouse.clean()
         warehouse.publish()
         freed = forget_removed(job)
     n_replies = counted(freed.entries, "reply", "replies")
-    return StageReport("remove", rows=len(rows), notes=[
-        f"{counted(len(rows), 'response')} removed, with {n_replies} in the ledger",
-        "the next run samples them again",
-    ])  # fmt: skip
+    return StageReport(
+        "remove",
+        rows=len(rows),
+        notes=[
+            f"{counted(len(rows), 'response')} removed, with {n_replies} in the ledger",
+            "the next run samples them again",
+        ],
+    )
 
 
 MANY_PARTS = 400
@@ -312,8 +364,14 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
     if (days := job.settings.retention.replies_days) is not None:
         warehouse.publish()
         with warehouse.reader() as reader:
-            pruned = prune(job.warehouse / LEDGER, time.time() - days * 86_400, lambda cells: _stored(reader, cells))
-        report.notes.append(f"{pruned.entries} raw replies older than {days} days deleted ({_mb(pruned.freed_bytes)})")
+            pruned = prune(
+                job.warehouse / LEDGER,
+                time.time() - days * 86_400,
+                lambda cells: _stored(reader, cells),
+            )
+        report.notes.append(
+            f"{pruned.entries} raw replies older than {days} days deleted ({_mb(pruned.freed_bytes)})"
+        )
         if pruned.is_in_use:
             report.notes.append("the ledger was not pruned, because a run is using it")
     return report
@@ -342,7 +400,11 @@ def disk_use(job: Job) -> list[Row]:
     heads[warehouse.database] = "database"
     sizes: dict[str, list[int]] = defaultdict(list)
     for name, n_bytes in Folder(warehouse.root).files().items():
-        what = heads.get(warehouse.root / name) or (LEDGER if name.startswith(f"{LEDGER}/") else "other")
+        what = heads.get(warehouse.root / name) or (
+            LEDGER if name.startswith(f"{LEDGER}/") else "other"
+        )
         sizes[what].append(n_bytes)
-    used = [{"what": what, "n_files": len(each), "n_bytes": sum(each)} for what, each in sizes.items()]
+    used = [
+        {"what": what, "n_files": len(each), "n_bytes": sum(each)} for what, each in sizes.items()
+    ]
     return sorted(used, key=lambda each: (-each["n_bytes"], each["what"]))

@@ -11,13 +11,30 @@ from numpy.typing import NDArray
 
 from tasks.measures.measure import Columns, MeasureResult, Results, Row
 from tasks.rules.statistics import agreement, calibration
-from tasks.rules.statistics.agreement import Measure, agreement_intervals, kappa, macro_f1, raw_agreement
+from tasks.rules.statistics.agreement import (
+    Measure,
+    agreement_intervals,
+    kappa,
+    macro_f1,
+    raw_agreement,
+)
 from tasks.rules.statistics.calibration import brier, reliability, resolution, uncertainty
-from tasks.rules.statistics.intervals import FEW_OTHERS, FEWEST_OTHERS, SMALL, draws, few_to_rest_on, ratio_intervals
+from tasks.rules.statistics.intervals import (
+    FEW_OTHERS,
+    FEWEST_OTHERS,
+    SMALL,
+    draws,
+    few_to_rest_on,
+    ratio_intervals,
+)
 
 METHOD = "expanded-percentile-1"
 _DECISIONS = ("unmet", "partial", "met")
-_PREDICTION = {"difference": agreement.rate_difference, "odds_ratio": agreement.odds_ratio, "auc": agreement.check_auc}
+_PREDICTION = {
+    "difference": agreement.rate_difference,
+    "odds_ratio": agreement.odds_ratio,
+    "auc": agreement.check_auc,
+}
 _CELLS = ("fail_disagree", "fail_agree", "pass_disagree", "pass_agree")
 _MOMENTS = ("n", "sum_a", "sum_b", "sum_aa", "sum_bb", "sum_ab")
 _UNLABELLED = (
@@ -40,11 +57,15 @@ def set_reliability(figures: Sequence[Row], values: Columns) -> Iterator[Results
     for a, one in enumerate(_DECISIONS):
         for b, other in enumerate(_DECISIONS[a:], a):
             if (name := f"{one}_{other}") in values:
-                tables[task, values["figure"], a, b] = tables[task, values["figure"], b, a] = values[name]
+                tables[task, values["figure"], a, b] = tables[task, values["figure"], b, a] = (
+                    values[name]
+                )
     return _measured(tables, {"alpha": agreement.krippendorff_alpha})
 
 
-def _empty(figures: Sequence[Row], values: Columns) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _empty(
+    figures: Sequence[Row], values: Columns
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return tables of zeros (n_tasks, n_figures, labels, labels), and the index of each value's task."""
     tasks, task = np.unique(values["task"], return_inverse=True)
     return np.zeros((len(tasks), len(figures), len(_DECISIONS), len(_DECISIONS))), task
@@ -59,7 +80,10 @@ def _measured(tables: NDArray[np.float64], measures: Mapping[str, Measure]) -> I
     pooled = [measure(tables.sum(axis=0)) for measure in measures.values()]
     parts = list(zip(measures, pooled, intervals, strict=True))
     for index in range(tables.shape[1]):
-        yield {name: MeasureResult(float(values[index]), *ends[index].tolist()) for name, values, ends in parts}
+        yield {
+            name: MeasureResult(float(values[index]), *ends[index].tolist())
+            for name, values, ends in parts
+        }
 
 
 def labels_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
@@ -69,17 +93,24 @@ def labels_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Result
     """
     tasks, task = np.unique(values["task"], return_inverse=True)
     given, expected = np.zeros((2, len(tasks), len(figures)), dtype=np.bool_)
-    given[task, values["figure"]], expected[task, values["figure"]] = values["is_annotated"], values["is_compared"]
+    given[task, values["figure"]], expected[task, values["figure"]] = (
+        values["is_annotated"],
+        values["is_compared"],
+    )
     results = agreement.label_agreement(given, expected, [row["label"] for row in figures])
     for row in figures:
         measured = results[row["label"]].items()
-        yield {name: MeasureResult(value, low, high, n=n) for name, (value, low, high, n) in measured}
+        yield {
+            name: MeasureResult(value, low, high, n=n) for name, (value, low, high, n) in measured
+        }
 
 
 def votes_of_set(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     """Return the effective votes of a set, from the correlation of its members' errors."""
     tasks, task = np.unique(values["task"], return_inverse=True)
-    members, indices = np.unique(np.stack([values["grader_a"], values["grader_b"]]), return_inverse=True)
+    members, indices = np.unique(
+        np.stack([values["grader_a"], values["grader_b"]]), return_inverse=True
+    )
     pairs = np.zeros((len(tasks), 1, len(members), len(members), len(_MOMENTS)))
     pairs[task, 0, *indices.reshape(2, -1)] = np.stack([values[name] for name in _MOMENTS], axis=-1)
     moments = pairs[:, :, *np.triu_indices(len(members), 1)]
@@ -88,7 +119,11 @@ def votes_of_set(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     n = int(moments[..., 0].sum(axis=0).max())
     note = None if values["is_labelled"].all() else _UNLABELLED
     value = float(rule(moments.sum(axis=0))[0])
-    yield {"effective_votes": MeasureResult(value, low, high, n=n, is_small=len(tasks) < SMALL, note=note)}
+    yield {
+        "effective_votes": MeasureResult(
+            value, low, high, n=n, is_small=len(tasks) < SMALL, note=note
+        )
+    }
 
 
 def review_share(_: Sequence[Row], values: Columns) -> Iterator[Results]:
@@ -100,8 +135,15 @@ def review_share(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     so reviews of one task may be correlated; it ignores the gain from strata, so it may be too wide.
     """
     agreed, weights = (values[name][:, None] for name in ("weight_agreed", "sample_weights"))
-    ((low, high),), (is_small,) = ratio_intervals(agreed, weights).tolist(), few_to_rest_on(agreed / weights).tolist()
-    yield {"agreeing_share": MeasureResult(float(agreed.sum() / weights.sum()), low, high, is_small=is_small)}
+    ((low, high),), (is_small,) = (
+        ratio_intervals(agreed, weights).tolist(),
+        few_to_rest_on(agreed / weights).tolist(),
+    )
+    yield {
+        "agreeing_share": MeasureResult(
+            float(agreed.sum() / weights.sum()), low, high, is_small=is_small
+        )
+    }
 
 
 def check_prediction(_: Sequence[Row], values: Columns) -> Iterator[Results]:
@@ -116,8 +158,10 @@ def check_prediction(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     is_enough = n_tasks >= FEWEST_OTHERS and total[0].sum(axis=0).min() >= FEWEST_OTHERS
     is_small = bool(len(tables) < SMALL or n_tasks < FEW_OTHERS or total.min() < FEWEST_OTHERS)
     rates = {"failing_rate": agreement.failing_rate, "passing_rate": agreement.passing_rate}
-    results = {name: MeasureResult(float(rate(total)[0]) if is_enough else None, is_small=is_small)
-             for name, rate in rates.items()}  # fmt: skip
+    results = {
+        name: MeasureResult(float(rate(total)[0]) if is_enough else None, is_small=is_small)
+        for name, rate in rates.items()
+    }
     yield results | dict(next(_measured(tables, _PREDICTION)) if is_enough else {})
 
 
@@ -137,7 +181,9 @@ def calibration_of(figures: Sequence[Row], values: Columns) -> Iterator[Results]
         is_small = len(own) < SMALL
         parts = {"reliability": reliability, "resolution": resolution, "uncertainty": uncertainty}
         yield {
-            "brier": MeasureResult(float(brier(total)), ends[index][0], ends[index][1], n=n, is_small=is_small),
+            "brier": MeasureResult(
+                float(brier(total)), ends[index][0], ends[index][1], n=n, is_small=is_small
+            ),
             **{name: MeasureResult(float(part(total))) for name, part in parts.items()},
             "plain_error": MeasureResult(float(calibration.calibration_error(total))),
             "calibration_error": MeasureResult(error, low, high, n=n, is_small=is_small),
@@ -149,4 +195,8 @@ def change_of(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     changes, n = (values[name][:, None].astype(np.float64) for name in ("sum_change", "n"))
     ((low, high),) = ratio_intervals(changes, n).tolist()
     is_small = bool(few_to_rest_on(changes / n)[0])
-    yield {"change": MeasureResult(float(changes.sum() / n.sum()), low, high, n=int(n.sum()), is_small=is_small)}
+    yield {
+        "change": MeasureResult(
+            float(changes.sum() / n.sum()), low, high, n=int(n.sum()), is_small=is_small
+        )
+    }

@@ -75,21 +75,36 @@ class Measure:
 
     def stale(self, reader: Reader, on: Steps = STORED, **where: Any) -> list[Row]:
         """Return the figures whose current values are not measured yet; `where` selects figures by their columns."""
-        columns = dict.fromkeys((*self.group_by, *self.of, "figure_id", "basis", *filter(None, self.key.split(", "))))
+        columns = dict.fromkeys(
+            (*self.group_by, *self.of, "figure_id", "basis", *filter(None, self.key.split(", ")))
+        )
         query = sql.template(
-            "queries/measures/stale", figures=self.figures, columns=", ".join(f"figures.{name}" for name in columns),
-            condition=" and ".join((self.condition, *(f"figures.{name} = ${name}" for name in where))),
-        )  # fmt: skip
+            "queries/measures/stale",
+            figures=self.figures,
+            columns=", ".join(f"figures.{name}" for name in columns),
+            condition=" and ".join(
+                (self.condition, *(f"figures.{name} = ${name}" for name in where))
+            ),
+        )
         given = {**on[1], **where, "measure": self.name, "method": self.method}
         return reader.rows(sql.with_ctes(query, on[0]), given)
 
     def rows(self, reader: Reader, figures: Sequence[Row], on: Steps = STORED) -> Iterator[Row]:
         """Compute stale figures in blocks; yield the rows of `measures`."""
-        joined = f"{self.figures} inner join {self.values} using ({self.key})" if self.key else self.values
+        joined = (
+            f"{self.figures} inner join {self.values} using ({self.key})"
+            if self.key
+            else self.values
+        )
         query = sql.template("queries/measures/values", columns=self.columns, values=joined)
         for block in _blocks(figures, self.group_by):
-            ids = [list(dict.fromkeys(row[name] for row in group for name in self.of)) for group in block]
-            values = reader.arrays(sql.with_ctes(query, on[0]), {**on[1], "figures": [*chain(*ids)]})
+            ids = [
+                list(dict.fromkeys(row[name] for row in group for name in self.of))
+                for group in block
+            ]
+            values = reader.arrays(
+                sql.with_ctes(query, on[0]), {**on[1], "figures": [*chain(*ids)]}
+            )
             ends = np.cumsum([0, *map(len, ids)])
             bounds = np.searchsorted(values["figure"], ends)
             for group, first, (begin, end) in zip(block, ends, pairwise(bounds), strict=False):
@@ -100,8 +115,16 @@ class Measure:
                     advance(_PROGRESS, succeeded=True)
 
     def _row(self, figure: Row, name: str, result: MeasureResult) -> Row:
-        fields = {key: known(each) if isinstance(each, float) else each for key, each in asdict(result).items()}
-        key = {"figure_id": figure["figure_id"], "basis": figure["basis"], "method": self.method, "measure": name}
+        fields = {
+            key: known(each) if isinstance(each, float) else each
+            for key, each in asdict(result).items()
+        }
+        key = {
+            "figure_id": figure["figure_id"],
+            "basis": figure["basis"],
+            "method": self.method,
+            "measure": name,
+        }
         return {**key, **fields, "created_at": datetime.now(UTC)}
 
     def fresh(self, reader: Reader, on: Steps = STORED, **where: Any) -> list[Row]:
@@ -114,7 +137,9 @@ def renew(job: Job, measures: Sequence[Measure]) -> Counter[str]:
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         stale = [(measure, measure.stale(reader)) for measure in measures]
-        with progress(_PROGRESS, {"": sum(len(figures) for _, figures in stale)}, is_quiet=job.is_quiet):
+        with progress(
+            _PROGRESS, {"": sum(len(figures) for _, figures in stale)}, is_quiet=job.is_quiet
+        ):
             rows = [row for measure, figures in stale for row in measure.rows(reader, figures)]
     warehouse.write("measures", rows)
     warehouse.publish()

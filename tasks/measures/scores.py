@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from tasks.measures.measure import Columns, MeasureResult, Results, Row
 from tasks.rules.statistics import debiased
 from tasks.rules.statistics.comparison import PairedDifference, paired_difference
-from tasks.rules.statistics.intervals import Draws, Floats, draws, few_to_rest_on, ratio_intervals, repeated_interval
+from tasks.rules.statistics.intervals import (
+    Draws,
+    Floats,
+    draws,
+    few_to_rest_on,
+    ratio_intervals,
+    repeated_interval,
+)
 
 
 def score_intervals(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
@@ -25,22 +32,36 @@ def score_intervals(figures: Sequence[Row], values: Columns) -> Iterator[Results
     tasks, tasks_at = np.unique(values["task"], return_inverse=True)
     at = (tasks_at, values["figure"])
     scores, counted, met, judged = np.zeros((4, len(tasks), len(figures)))
-    scores[at], counted[at], met[at], judged[at] = values["value"], 1.0, values["n_met"], values["n_judged"]
+    scores[at], counted[at], met[at], judged[at] = (
+        values["value"],
+        1.0,
+        values["n_met"],
+        values["n_judged"],
+    )
     of_label = sampled if len(tasks) == sampled.shape[1] else sampled.T[tasks].T
-    for score, share in zip(_pooled(scores, counted, of_label), _pooled(met, judged, of_label), strict=True):
+    for score, share in zip(
+        _pooled(scores, counted, of_label), _pooled(met, judged, of_label), strict=True
+    ):
         yield {"score": score, "met": share}
 
 
 def _pooled(numerators: Floats, denominators: Floats, sampled: Draws) -> list[MeasureResult]:
     """Return the sum of numerators / the sum of denominators, for each column."""
     # Many figures have the same values: two scores that do not differ here, and the share of criteria met.
-    columns, which = np.unique(np.concatenate([numerators, denominators]), axis=1, return_inverse=True)
+    columns, which = np.unique(
+        np.concatenate([numerators, denominators]), axis=1, return_inverse=True
+    )
     over, under = np.split(columns, 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         shares, pooled = over / under, over.sum(axis=0) / under.sum(axis=0)
-    ends, are_small = ratio_intervals(over, under, sampled=sampled).tolist(), few_to_rest_on(shares).tolist()
+    ends, are_small = (
+        ratio_intervals(over, under, sampled=sampled).tolist(),
+        few_to_rest_on(shares).tolist(),
+    )
     parts = zip(pooled.tolist(), ends, are_small, strict=True)
-    results = [MeasureResult(value, low, high, is_small=is_small) for value, (low, high), is_small in parts]
+    results = [
+        MeasureResult(value, low, high, is_small=is_small) for value, (low, high), is_small in parts
+    ]
     return [results[index] for index in which.reshape(-1).tolist()]
 
 
@@ -53,7 +74,10 @@ def trial_means(_: Sequence[Row], values: Columns) -> Iterator[Results]:
 def condition_test(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     """Yield the test of a difference from the baseline, by the rule of `prbench diff`."""
     test = paired_difference(values["baseline_value"], values["value"])
-    yield {"difference": _difference(test), "smallest_detectable": MeasureResult(test.smallest_detectable)}
+    yield {
+        "difference": _difference(test),
+        "smallest_detectable": MeasureResult(test.smallest_detectable),
+    }
 
 
 def lead_test(_: Sequence[Row], values: Columns) -> Iterator[Results]:
@@ -62,7 +86,9 @@ def lead_test(_: Sequence[Row], values: Columns) -> Iterator[Results]:
 
 
 def _difference(test: PairedDifference) -> MeasureResult:
-    return MeasureResult(test.difference, test.ci_low, test.ci_high, test.p_value, test.n_differing, test.is_small)
+    return MeasureResult(
+        test.difference, test.ci_low, test.ci_high, test.p_value, test.n_differing, test.is_small
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +118,19 @@ def debiased_differences(pairs: Sequence[Row], values: Columns) -> Iterator[Resu
     ids = list(dict.fromkeys(row[name] for row in pairs for name in ("figure_a", "figure_b")))
     ends = np.searchsorted(values["figure"], range(len(ids) + 1))
     figures = {
-        name: _figure({column: each[ends[index] : ends[index + 1]] for column, each in values.items()})
+        name: _figure(
+            {column: each[ends[index] : ends[index + 1]] for column, each in values.items()}
+        )
         for index, name in enumerate(ids)
     }
     for pair in pairs:
         first, second = figures[pair["figure_a"]], figures[pair["figure_b"]]
         common, a, b = np.intersect1d(first.tasks, second.tasks, return_indices=True)
-        reason = first.no_figure or second.no_figure or (None if len(common) > 1 else "no task in common")
+        reason = (
+            first.no_figure
+            or second.no_figure
+            or (None if len(common) > 1 else "no task in common")
+        )
         sides = () if reason else zip(first.estimates, second.estimates, strict=False)
         estimates = [debiased.estimated_difference(one, other, (a, b)) for one, other in sides]
         yield _results(second.judged[b] - first.judged[a], reason, estimates)
@@ -113,9 +145,15 @@ def _figure(values: Columns) -> _Figure:
         return _Figure(names, known.judged, (), reason)
     has_label = ~np.ma.getmaskarray(values["contribution"])
     of_labels = ("contribution", "label_value", "judge_value", "factor")
-    labels = debiased.Labels(task[has_label], *(np.asarray(values[name][has_label], dtype=float) for name in of_labels))
-    estimates = tuple(debiased.corrected(known, labels, uses_judge=uses_judge) for uses_judge in (True, False))
-    return _Figure(names, known.judged, estimates, debiased.outweighed(estimates[0].effective_labels))
+    labels = debiased.Labels(
+        task[has_label], *(np.asarray(values[name][has_label], dtype=float) for name in of_labels)
+    )
+    estimates = tuple(
+        debiased.corrected(known, labels, uses_judge=uses_judge) for uses_judge in (True, False)
+    )
+    return _Figure(
+        names, known.judged, estimates, debiased.outweighed(estimates[0].effective_labels)
+    )
 
 
 def _without_labels(counts: Row) -> str | None:
@@ -138,6 +176,8 @@ def _results(
     results["debiased"] = MeasureResult(n=len(judged), note=no_figure)
     if not no_figure:
         corrected, alone = estimates
-        results["debiased"] = MeasureResult(corrected.mean, corrected.low, corrected.high, n=len(judged))
+        results["debiased"] = MeasureResult(
+            corrected.mean, corrected.low, corrected.high, n=len(judged)
+        )
         results["labels_alone"] = MeasureResult(alone.mean, alone.low, alone.high)
     return results

@@ -75,9 +75,18 @@ def total_of(planned: Sequence[Planned]) -> Planned:
 
 def summed(row: Planned, planned: Sequence[Planned]) -> Planned:
     """Return a row with the sums of the calls, tokens and costs of some rows; None if a part is unknown."""
-    added = ("calls", "prompt_tokens", "completion_tokens", "cost_usd", "cost_usd_low", "cost_usd_high")
+    added = (
+        "calls",
+        "prompt_tokens",
+        "completion_tokens",
+        "cost_usd",
+        "cost_usd_low",
+        "cost_usd_high",
+    )
     parts = {name: [getattr(each, name) for each in planned] for name in added}
-    sums: dict[str, Any] = {name: None if None in values else sum(values) for name, values in parts.items()}
+    sums: dict[str, Any] = {
+        name: None if None in values else sum(values) for name, values in parts.items()
+    }
     return replace(row, **sums)
 
 
@@ -92,7 +101,11 @@ def measured_per_call(reader: Reader, table: str, **identity: Any) -> PerCall:
 def counted_per_call(per_call: PerCall, target: Target, prompts: Sequence[str]) -> PerCall:
     """Return the mean tokens of a call; if none were measured, count the tokens of some prompts."""
     is_known = per_call.prompt is not None or not prompts
-    return per_call if is_known else replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
+    return (
+        per_call
+        if is_known
+        else replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
+    )
 
 
 def counted_per_prompt(target: Target, texts: Sequence[str]) -> float:
@@ -102,7 +115,12 @@ def counted_per_prompt(target: Target, texts: Sequence[str]) -> float:
 
 
 def planned_calls(
-    purpose: str, label: str, calls: int, per_call: PerCall, prices: Prices, most_reply: int | None = None
+    purpose: str,
+    label: str,
+    calls: int,
+    per_call: PerCall,
+    prices: Prices,
+    most_reply: int | None = None,
 ) -> Planned:
     """Return the planned usage and cost (USD) of some calls, and the assumptions or missing values.
 
@@ -121,11 +139,23 @@ def planned_calls(
     prompt, _, completion = _tokens(calls, per_call)
     basis = ASSUMED if assumed else per_call.basis
     return Planned(
-        purpose, label, calls, prompt, completion, cost, low, high, basis, "; ".join(missing), ", ".join(assumed)
+        purpose,
+        label,
+        calls,
+        prompt,
+        completion,
+        cost,
+        low,
+        high,
+        basis,
+        "; ".join(missing),
+        ", ".join(assumed),
     )
 
 
-def _completed(purpose: str, per_call: PerCall, most_reply: int | None) -> tuple[tuple[PerCall, PerCall], list[str]]:
+def _completed(
+    purpose: str, per_call: PerCall, most_reply: int | None
+) -> tuple[tuple[PerCall, PerCall], list[str]]:
     """Return the lowest and the highest mean call that the known figures allow, and the assumptions in words."""
     is_known = per_call.prompt is not None and per_call.completion is not None
     if is_known or not STAGES[purpose].is_assumed:
@@ -133,13 +163,22 @@ def _completed(purpose: str, per_call: PerCall, most_reply: int | None) -> tuple
     low = high = per_call
     assumed = []
     if per_call.prompt is None:
-        low, high = (replace(per_call, prompt=(per_call.base_prompt or 0.0) + end) for end in JUDGED_TOKENS)
+        low, high = (
+            replace(per_call, prompt=(per_call.base_prompt or 0.0) + end) for end in JUDGED_TOKENS
+        )
         assumed.append(f"responses of {_words(JUDGED_TOKENS)} tokens to judge")
     if per_call.completion is None:
-        times, usual = (1.0, RESPONSE_TOKENS) if purpose == "sample" else (per_call.n_in_call, VERDICT_TOKENS)
-        span = min(usual[0] * times, most_reply or math.inf), min(usual[1] * times, most_reply or math.inf)
+        times, usual = (
+            (1.0, RESPONSE_TOKENS) if purpose == "sample" else (per_call.n_in_call, VERDICT_TOKENS)
+        )
+        span = (
+            min(usual[0] * times, most_reply or math.inf),
+            min(usual[1] * times, most_reply or math.inf),
+        )
         low, high = replace(low, completion=span[0]), replace(high, completion=span[1])
-        assumed.append(f"{'responses' if purpose == 'sample' else 'replies'} of {_words(span)} tokens")
+        assumed.append(
+            f"{'responses' if purpose == 'sample' else 'replies'} of {_words(span)} tokens"
+        )
     if purpose != "sample" and per_call.cached is None:
         low = replace(low, cached=(low.prompt or 0.0) * _CACHED_SHARE)
         assumed.append(f"0% to {_CACHED_SHARE:.0%} of its prompts cached")

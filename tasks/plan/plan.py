@@ -31,7 +31,13 @@ from tasks.rules.cascades.rules import When, reasons_to_escalate
 from tasks.rules.variants import AUGMENTED
 from tasks.run import missing_work
 from tasks.run.calls import Analysis, Item
-from tasks.run.judge_configs import JudgeConfig, hash_of_template, judge_configs, judge_target, target_of
+from tasks.run.judge_configs import (
+    JudgeConfig,
+    hash_of_template,
+    judge_configs,
+    judge_target,
+    target_of,
+)
 from tasks.run.missing_work import Conversation, MissingVerdicts, WantedTasks
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
@@ -61,7 +67,9 @@ class JudgeCalls(NamedTuple):
     again: Mapping[str, int] = MappingProxyType({})
     times_again: int = 0
 
-    def calls(self, n_criteria: Mapping[str, int], n_prompts: Mapping[str, int], to_come: int) -> int:
+    def calls(
+        self, n_criteria: Mapping[str, int], n_prompts: Mapping[str, int], to_come: int
+    ) -> int:
         """Return the number of calls.
 
         Args:
@@ -89,12 +97,16 @@ def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
         wanted = missing_work.wanted_tasks(job, reader)
         conversations = missing_work.conversations_of(reader, wanted, wanted.task_ids)
         rows: list[tuple[Planned, Cells]] = []
-        to_come: dict[str, list[str]] = {label: [] for label in missing_work.imported_models(job, wanted, reader)}
+        to_come: dict[str, list[str]] = {
+            label: [] for label in missing_work.imported_models(job, wanted, reader)
+        }
         for model in job.settings.models:
             cells = missing_work.missing_responses(job, wanted, reader, model)
             to_come[model.label] = [task_id for task_id, _ in cells]
             if not model.is_imported:
-                messages = (missing_work.messages_to(model, conversations[task_id]) for task_id, _ in cells)
+                messages = (
+                    missing_work.messages_to(model, conversations[task_id]) for task_id, _ in cells
+                )
                 texts = ["\n".join(text for _, text in each) for each in messages]
                 planned = _calls(reader, "sample", model, len(cells), "responses", prompts=texts)
                 rows.append((planned, [(model.label, task_id, 1) for task_id, _ in cells]))
@@ -112,7 +124,9 @@ def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
         control = [
             (_control(job, wanted, reader, judge_config, called), ())
             for judge_config in judge_configs(job, wanted.benchmark)
-            if job.night is not None and job.settings.drift.verdicts and judge_config.judge_trial == 1
+            if job.night is not None
+            and job.settings.drift.verdicts
+            and judge_config.judge_trial == 1
             for called in judges_to_call(reader, wanted, judge_config)
         ]
     return rows + _by_judge_and_model(judges) + control
@@ -153,68 +167,110 @@ def plan_neighbours(job: Job) -> list[Planned]:
     with Warehouse(job.warehouse).reader() as reader:
         note = "the calls that a run has made already, which are free"
         return [
-            replace(_of_judge(reader, each.judge_config, neighbours.STAGE, each.n_calls, each.arrangement), note=note)
+            replace(
+                _of_judge(
+                    reader, each.judge_config, neighbours.STAGE, each.n_calls, each.arrangement
+                ),
+                note=note,
+            )
             for each in neighbours.missing(job, reader)
         ]
 
 
-def _of_judge(reader: Reader, judge_config: JudgeConfig, stage: str, n_calls: int, *beside: str) -> Planned:
+def _of_judge(
+    reader: Reader, judge_config: JudgeConfig, stage: str, n_calls: int, *beside: str
+) -> Planned:
     """Return some calls of a judge, with the lengths of its stored ones; `beside` follows its label."""
     measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(judge_config))
     label = ", ".join((judge_config.judge.label, *beside))
-    return estimate.planned_calls(stage, label, n_calls, measured, prices_of(judge_target(judge_config.judge)))
+    return estimate.planned_calls(
+        stage, label, n_calls, measured, prices_of(judge_target(judge_config.judge))
+    )
 
 
-def _analysis_calls(reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence[Item], note: str) -> Planned:
+def _analysis_calls(
+    reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence[Item], note: str
+) -> Planned:
     """Return the calls of an analyst for some items."""
     prompts = [item.prompt() for item in items[:: max(1, len(items) // estimate.COUNTED_PROMPTS)]]
-    planned = _calls(reader, analysis.stage, analyst, len(items), analysis.table, analysis.by, prompts)
+    planned = _calls(
+        reader, analysis.stage, analyst, len(items), analysis.table, analysis.by, prompts
+    )
     return replace(planned, note=planned.note or note)
 
 
 def _calls(
-    reader: Reader, stage: str, caller: Endpoint, n_calls: int, table: str, by: str = "model",
+    reader: Reader,
+    stage: str,
+    caller: Endpoint,
+    n_calls: int,
+    table: str,
+    by: str = "model",
     prompts: Sequence[str] = (),
-) -> Planned:  # fmt: skip
+) -> Planned:
     """Return some calls of a model, with the lengths of those in a table, whose column `by` names the model."""
     target = target_of(caller)
     identity = {by: caller.label, f"{by}_config_hash": target.config_hash}
-    per_call = estimate.counted_per_call(estimate.measured_per_call(reader, table, **identity), target, prompts)
+    per_call = estimate.counted_per_call(
+        estimate.measured_per_call(reader, table, **identity), target, prompts
+    )
     prices = prices_of(target, of_batch=isinstance(caller, Analyst) and caller.mode == "batch")
-    return estimate.planned_calls(stage, caller.label, n_calls, per_call, prices, _most_reply(target))
+    return estimate.planned_calls(
+        stage, caller.label, n_calls, per_call, prices, _most_reply(target)
+    )
 
 
 def _verdicts(
-    job: Job, wanted: WantedTasks, reader: Reader, called: JudgeCalls, missing: Sequence[MissingVerdicts],
-    conversations: Mapping[str, Conversation], model: str, to_come: Sequence[str],
-) -> tuple[Planned, Cells]:  # fmt: skip
+    job: Job,
+    wanted: WantedTasks,
+    reader: Reader,
+    called: JudgeCalls,
+    missing: Sequence[MissingVerdicts],
+    conversations: Mapping[str, Conversation],
+    model: str,
+    to_come: Sequence[str],
+) -> tuple[Planned, Cells]:
     """Return the calls of a judge on the responses of a model.
 
     `to_come` are the tasks of responses that are not sampled yet.
     """
     missing = [each for each in missing if each.model == model]
     judge_config = called.judge_config
-    sizes = {row["task_id"]: row["n_criteria"] for row in reader.select("tasks", "task_id, n_criteria", **wanted.key)}
+    sizes = {
+        row["task_id"]: row["n_criteria"]
+        for row in reader.select("tasks", "task_id, n_criteria", **wanted.key)
+    }
     piece_size = judge_config.piece_size or 1
     to_come_calls = sum(-(-sizes[task_id] // piece_size) for task_id in to_come)
     target = judge_target(judge_config.judge)
     prices = prices_of(target, of_batch=judge_config.judge.mode == "batch")
     per_call = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(judge_config))
     fit = context_fit_of(judge_config, target)
-    counts = {each.response_id: each.n_criteria if piece_size == 1 else each.n_calls for each in missing}
+    counts = {
+        each.response_id: each.n_criteria if piece_size == 1 else each.n_calls for each in missing
+    }
     n_prompts = {each.response_id: 1 for each in missing}
     to_count, prompts = missing if fit is not None or per_call.prompt is None else [], list[str]()
-    rows = reader.select("responses", "response_id, text", response_id=[each.response_id for each in to_count])
+    rows = reader.select(
+        "responses", "response_id, text", response_id=[each.response_id for each in to_count]
+    )
     texts = {row["response_id"]: row["text"] for row in rows}
     rubrics = _listed_criteria(wanted, reader, judge_config, {each.task_id for each in to_count})
     for each in to_count:
         conversation, text = conversations[each.task_id], texts[each.response_id]
         # One prompt for each criterion, or one for each chunk of the response and a last one.
         around = _prompt_around(judge_config, conversation) + rubrics.get(each.task_id, "")
-        if fit is not None and piece_size > 1 and not fit.holds(around + text):  # then judged one by one
-            counts[each.response_id], around = each.n_criteria, _prompt_around(judge_config, conversation)
+        if (
+            fit is not None and piece_size > 1 and not fit.holds(around + text)
+        ):  # then judged one by one
+            counts[each.response_id], around = (
+                each.n_criteria,
+                _prompt_around(judge_config, conversation),
+            )
         chunks = [] if fit is None else fit.usual_chunks(conversation.messages, text)
-        of_response = [around + chunk for chunk in chunks] + [around] if len(chunks) > 1 else [around + text]
+        of_response = (
+            [around + chunk for chunk in chunks] + [around] if len(chunks) > 1 else [around + text]
+        )
         n_prompts[each.response_id] = len(of_response)
         prompts += of_response
     per_call = estimate.counted_per_call(per_call, target, prompts)
@@ -222,22 +278,36 @@ def _verdicts(
         without_text = [_prompt_around(judge_config, conversations[task_id]) for task_id in to_come]
         per_call = replace(per_call, base_prompt=estimate.counted_per_prompt(target, without_text))
     n_calls = called.calls(counts, n_prompts, to_come_calls)
-    n_in_call = sum(each.n_criteria for each in missing) + sum(sizes[task_id] for task_id in to_come)
-    per_call = replace(per_call, n_in_call=max(1.0, n_in_call / max(1, n_calls)) if piece_size > 1 else 1.0)
+    n_in_call = sum(each.n_criteria for each in missing) + sum(
+        sizes[task_id] for task_id in to_come
+    )
+    per_call = replace(
+        per_call, n_in_call=max(1.0, n_in_call / max(1, n_calls)) if piece_size > 1 else 1.0
+    )
     most = _most_reply(target, per_call)
-    planned = estimate.planned_calls("judge", judge_config.judge.label, n_calls, per_call, prices, most)
+    planned = estimate.planned_calls(
+        "judge", judge_config.judge.label, n_calls, per_call, prices, most
+    )
     unknown = []
     # A response that is too long for a judge needs a call for each chunk, and a last one.
     if fit is not None and planned.calls and (fit.prompt_tokens is None or to_come_calls):
-        unknown.append("whether responses are too long for it (`context_tokens`), which need more calls")
+        unknown.append(
+            "whether responses are too long for it (`context_tokens`), which need more calls"
+        )
     rubric = judge_config.judge.rubric
-    unworded = 0 if rubric == ORIGINAL else len(missing_work.unworded_criteria(job, wanted, reader, rubric))
+    unworded = (
+        0
+        if rubric == ORIGINAL
+        else len(missing_work.unworded_criteria(job, wanted, reader, rubric))
+    )
     unknown += [f"verdicts on {unworded} criteria that are not rewritten yet"] if unworded else []
     before = judged_before(reader, wanted, judge_config) if planned.calls else ""
     note = "; ".join([*filter(None, [planned.note]), *unknown])
     cells = [(model, each.task_id, each.n_criteria) for each in missing]
     cells += [(model, task_id, sizes[task_id]) for task_id in to_come]
-    return replace(planned, note=note, judged_before=before, cascade=called.note, model=model), cells
+    return replace(
+        planned, note=note, judged_before=before, cascade=called.note, model=model
+    ), cells
 
 
 def _listed_criteria(
@@ -249,7 +319,9 @@ def _listed_criteria(
     titles: dict[str, list[str]] = {}
     for row in reader.select("criteria", "task_id, title", **wanted.key, task_id=sorted(task_ids)):
         titles.setdefault(row["task_id"], []).append(row["title"])
-    return {task_id: "\n".join(texts[: judge_config.piece_size]) for task_id, texts in titles.items()}
+    return {
+        task_id: "\n".join(texts[: judge_config.piece_size]) for task_id, texts in titles.items()
+    }
 
 
 def _prompt_around(judge_config: JudgeConfig, conversation: Conversation) -> str:
@@ -266,21 +338,31 @@ def _most_reply(target: Target, per_call: PerCall | None = None) -> int | None:
 
 def _identity(judge_config: JudgeConfig) -> dict[str, Any]:
     """Return the columns that identify the rows of a judge, over all its repetitions."""
-    return {name: judge_config.columns[name] for name in ("judge", "judge_config_hash", "template_hash")}
+    return {
+        name: judge_config.columns[name] for name in ("judge", "judge_config_hash", "template_hash")
+    }
 
 
-def _control(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, called: JudgeCalls) -> Planned:
+def _control(
+    job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, called: JudgeCalls
+) -> Planned:
     """Return the calls for the control set in a night; a set that is not chosen yet has its configured size."""
     given = {**wanted.key, **judge_config.columns, "night": job.night}
     (chosen,) = reader.rows(sql.read("queries/plan/control_calls"), given)
     n_left = chosen["n_calls"]
     if not chosen["n_members"]:
         n_left = math.ceil(job.settings.drift.verdicts / (called.judge_config.piece_size or 1))
-    return replace(_of_judge(reader, called.judge_config, "drift", round(n_left * called.times)), cascade=called.note)
+    return replace(
+        _of_judge(reader, called.judge_config, "drift", round(n_left * called.times)),
+        cascade=called.note,
+    )
 
 
 def judges_to_call(
-    reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig, missing: Sequence[MissingVerdicts] = ()
+    reader: Reader,
+    wanted: WantedTasks,
+    judge_config: JudgeConfig,
+    missing: Sequence[MissingVerdicts] = (),
 ) -> list[JudgeCalls]:
     """Return the judges to call for verdicts: the judge itself, or both judges of a cascade.
 
@@ -295,27 +377,41 @@ def judges_to_call(
     share, basis = _share(reader, wanted, judge_config, cascade.first, cascade.when)
     label = judge_config.judge.label
     given = {
-        **judge_config.columns, "rubric": judge_config.judge.rubric, "again": list(missing_work.PASSING),
+        **judge_config.columns,
+        "rubric": judge_config.judge.rubric,
+        "again": list(missing_work.PASSING),
         "responses": [each.response_id for each in missing],
-    }  # fmt: skip
+    }
     rows = reader.rows(sql.read("queries/plan/failed_second"), given) if missing else []
     again = {row["response_id"]: row["n_criteria"] for row in rows}
     # If the second judge failed on all missing criteria, a first judge's call for several of them is in the ledger.
-    decided = again if cascade.first[0].piece_size is None else {
-        each.response_id: each.n_calls for each in missing if again.get(each.response_id) == each.n_criteria
-    }  # fmt: skip
+    decided = (
+        again
+        if cascade.first[0].piece_size is None
+        else {
+            each.response_id: each.n_calls
+            for each in missing
+            if again.get(each.response_id) == each.n_criteria
+        }
+    )
     free = "replies that are stored are free"
     note = f"second judge of {label}, {share:.0%} of the criteria: {basis}"
     if n_again := sum(again.values()):
         note += f"; and {n_again} that it failed on before"
     return [
-        JudgeCalls(cascade.first[0], len(cascade.first), f"first judge of {label}, {free}", decided),
+        JudgeCalls(
+            cascade.first[0], len(cascade.first), f"first judge of {label}, {free}", decided
+        ),
         JudgeCalls(cascade.then, share, f"{note}; {free}", again, 1),
     ]
 
 
 def _share(
-    reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig, repetitions: Sequence[JudgeConfig], when: When
+    reader: Reader,
+    wanted: WantedTasks,
+    judge_config: JudgeConfig,
+    repetitions: Sequence[JudgeConfig],
+    when: When,
 ) -> tuple[float, str]:
     """Return the share of criteria that are escalated, and its source."""
     counts = "count(*) as n_verdicts, count(escalated_because) as n_escalated"
@@ -324,19 +420,27 @@ def _share(
         return stored["n_escalated"] / stored["n_verdicts"], "as in its stored verdicts"
     first = repetitions[0]
     given = {
-        **wanted.key, "judge_config_hash": first.judge_config_hash, "template_hash": first.template_hash,
+        **wanted.key,
+        "judge_config_hash": first.judge_config_hash,
+        "template_hash": first.template_hash,
         "n_repetitions": len(repetitions),
-    }  # fmt: skip
+    }
     rows = reader.rows(sql.read("queries/plan/first_verdicts"), given)
     if rows:
-        reasons = [reasons_to_escalate(when, row["first_values"], row["confidence"], row) for row in rows]
-        return sum(map(bool, reasons)) / len(rows), f"by its rule on the stored verdicts of {first.judge.label}"
+        reasons = [
+            reasons_to_escalate(when, row["first_values"], row["confidence"], row) for row in rows
+        ]
+        return sum(map(bool, reasons)) / len(
+            rows
+        ), f"by its rule on the stored verdicts of {first.judge.label}"
     return 1.0, "assumed, because no stored verdict shows the share"
 
 
 def judged_before(reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig) -> str:
     """Return a line on verdicts that are repeated because they have another template; empty if there are none."""
-    rows = reader.rows(sql.read("queries/plan/decided_before"), {**wanted.key, **judge_config.columns})
+    rows = reader.rows(
+        sql.read("queries/plan/decided_before"), {**wanted.key, **judge_config.columns}
+    )
     if not rows:
         return ""
     shipped = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.txt")}

@@ -16,7 +16,14 @@ from tasks.plan.plan import Cells, plan_with_cells
 from tasks.rules.errors import UsageError
 from tasks.rules.statistics.intervals import SEED, Floats
 from tasks.rules.stopping import FEWEST_TASKS, OPEN
-from tasks.run.missing_work import EARLIER, Progress, StoppingPlan, WantedTasks, stopping_plan, wanted_tasks
+from tasks.run.missing_work import (
+    EARLIER,
+    Progress,
+    StoppingPlan,
+    WantedTasks,
+    stopping_plan,
+    wanted_tasks,
+)
 from warehouse import Reader, Warehouse
 
 ORDERS = 200
@@ -35,7 +42,9 @@ def plan_stopping(job: Job) -> tuple[list[Row], list[Row]]:
         PipelineError: the data set is not ingested.
     """
     if job.settings.stopping is None:
-        raise UsageError("--stopping: the configuration has no `stopping`; see prbench.example.yaml")
+        raise UsageError(
+            "--stopping: the configuration has no `stopping`; see prbench.example.yaml"
+        )
     planned = plan_with_cells(job)
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
@@ -47,14 +56,18 @@ def plan_stopping(job: Job) -> tuple[list[Row], list[Row]]:
     return compared, [expected_calls(each, cells, needed) for each, cells in planned]
 
 
-def _history(comparisons: StoppingPlan, wanted: WantedTasks, reader: Reader) -> list[dict[str, float]]:
+def _history(
+    comparisons: StoppingPlan, wanted: WantedTasks, reader: Reader
+) -> list[dict[str, float]]:
     """Return for each comparison the differences by task; for earlier nights, between a model's last two values."""
     columns = comparisons.judge_config.columns
     given = {
-        "benchmark": wanted.benchmark.name, "judge": columns["judge"], "grading": columns["grading"],
+        "benchmark": wanted.benchmark.name,
+        "judge": columns["judge"],
+        "grading": columns["grading"],
         "score": comparisons.score_name,
         "models": sorted({label for each in comparisons.comparisons for label in each.labels}),
-    }  # fmt: skip
+    }
     values: dict[str, dict[str, list[float]]] = {}
     for row in reader.rows(sql.read("queries/plan/history_values"), given):
         values.setdefault(row["model"], {}).setdefault(row["task_id"], []).append(row["value"])
@@ -63,11 +76,15 @@ def _history(comparisons: StoppingPlan, wanted: WantedTasks, reader: Reader) -> 
         first, second = (values.get(side.model, {}) for side in (each.first, each.second))
         if each.second.vintage == EARLIER:
             second = {task: own[:-1] for task, own in first.items()}
-        differences.append({task: own[-1] - second[task][-1] for task, own in first.items() if second.get(task)})
+        differences.append(
+            {task: own[-1] - second[task][-1] for task, own in first.items() if second.get(task)}
+        )
     return differences
 
 
-def simulated(progress: Sequence[Progress], history: Sequence[dict[str, float]]) -> tuple[Needed, list[Row]]:
+def simulated(
+    progress: Sequence[Progress], history: Sequence[dict[str, float]]
+) -> tuple[Needed, list[Row]]:
     """Return the tasks that each comparison needs in each random order, and a row for each comparison.
 
     A finished comparison needs no more tasks. In a row, `tasks` are those until it is decided, and `n_history` is the
@@ -84,10 +101,14 @@ def simulated(progress: Sequence[Progress], history: Sequence[dict[str, float]])
         if each.is_finished:
             tasks, decided = np.full(ORDERS, float(each.n_tasks)), float(each.decision != OPEN)
         elif len(differences) >= FEWEST_TASKS:
-            of_pool = np.array([differences.get(task, np.nan) for task in pool])[samples[:n_planned]]
+            of_pool = np.array([differences.get(task, np.nan) for task in pool])[
+                samples[:n_planned]
+            ]
             # The tasks evaluated so far are known.
             done = comparison.order[: each.n_tasks]
-            of_pool[: len(done)] = np.array([differences.get(task, np.nan) for task in done])[:, None]
+            of_pool[: len(done)] = np.array([differences.get(task, np.nan) for task in done])[
+                :, None
+            ]
             # The number of tasks after which each order is settled; earlier looks left it open.
             is_open = np.ones(ORDERS, dtype=np.bool_)
             for end in comparison.rule.ends[each.block :]:
@@ -99,11 +120,16 @@ def simulated(progress: Sequence[Progress], history: Sequence[dict[str, float]])
         for label in comparison.labels:
             needed.setdefault(label, []).append((positions, tasks))
         other = comparison.second.model if comparison.second.vintage != EARLIER else EARLIER
-        expected.append({
-            "model": comparison.first.model, "compared_with": other,
-            "n_history": 0 if decided is None else len(differences), "n_tasks_planned": n_planned,
-            "tasks": _expected(tasks), "decided_share": decided,
-        })  # fmt: skip
+        expected.append(
+            {
+                "model": comparison.first.model,
+                "compared_with": other,
+                "n_history": 0 if decided is None else len(differences),
+                "n_tasks_planned": n_planned,
+                "tasks": _expected(tasks),
+                "decided_share": decided,
+            }
+        )
     return needed, expected
 
 
@@ -111,7 +137,9 @@ def needed_calls(needed: Needed, cells: Cells) -> Floats:
     """Return the number of needed calls for the cells, in each random order."""
     calls = np.zeros(ORDERS)
     for label, task_id, n_calls in cells:
-        needs = [positions[task_id] < n for positions, n in needed.get(label, ()) if task_id in positions]
+        needs = [
+            positions[task_id] < n for positions, n in needed.get(label, ()) if task_id in positions
+        ]
         # Tasks and models without a comparison are evaluated in full.
         calls += n_calls * (np.max(needs, axis=0) if needs else 1.0)
     return calls
@@ -127,11 +155,18 @@ def expected_calls(planned: Planned, cells: Cells, needed: Needed) -> Row:
     share = needed_calls(needed, cells) / missing if missing else np.ones(ORDERS)
     cost = None if planned.cost_usd is None else planned.cost_usd * float(np.median(share))
     return {
-        "purpose": planned.purpose, "label": planned.label, "model": planned.model, "all_calls": planned.calls,
-        "calls": _expected(np.round(share * planned.calls)), "all_cost_usd": planned.cost_usd, "cost_usd": cost,
-    }  # fmt: skip
+        "purpose": planned.purpose,
+        "label": planned.label,
+        "model": planned.model,
+        "all_calls": planned.calls,
+        "calls": _expected(np.round(share * planned.calls)),
+        "all_cost_usd": planned.cost_usd,
+        "cost_usd": cost,
+    }
 
 
 def _expected(values: Floats) -> dict[str, float]:
     """Return the median over random orders, and the range of 90 % of them."""
-    return dict(zip(("median", "low", "high"), np.quantile(values, (0.5, 0.05, 0.95)).tolist(), strict=True))
+    return dict(
+        zip(("median", "low", "high"), np.quantile(values, (0.5, 0.05, 0.95)).tolist(), strict=True)
+    )

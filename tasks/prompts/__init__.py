@@ -30,7 +30,9 @@ def load_template(name: str, default: str, placeholders: Sequence[str] = PLACEHO
         raise UsageError(f"template: {wanted} is neither a file nor one of: {known}{whose}")
     text = path.read_text(encoding="utf-8")
     if missing := missing_placeholders(text, placeholders):
-        raise UsageError(f"template: {path} lacks {' and '.join(missing)}; it needs {' and '.join(placeholders)}")
+        raise UsageError(
+            f"template: {path} lacks {' and '.join(missing)}; it needs {' and '.join(placeholders)}"
+        )
     return text
 
 
@@ -43,7 +45,11 @@ def load_analysis_template(name: str) -> str:
 def shipped_templates() -> list[str]:
     """Return the texts of all judge templates in this folder, without templates for evidence."""
     texts = [path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.txt"))]
-    return [text for text in texts if not missing_placeholders(text, PLACEHOLDERS) and QUESTIONS not in text]
+    return [
+        text
+        for text in texts
+        if not missing_placeholders(text, PLACEHOLDERS) and QUESTIONS not in text
+    ]
 
 
 def load_evidence_template(name: str, beside: str) -> str:

@@ -30,7 +30,9 @@ from tasks.report.rendering.site import SERVED_POLICY, Site, copy_assets, render
 from warehouse import Reader, Warehouse
 
 
-def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[Mapping[str, Any]] = ()) -> int:
+def build(
+    job: Job, folder: Path, vintage: str | None = None, changes: Sequence[Mapping[str, Any]] = ()
+) -> int:
     """Write the report of the published data, and return its size in bytes; the same data gives the same bytes.
 
     The report is in a subfolder with the benchmark's name. The first page of the report folder, which links to the
@@ -54,11 +56,17 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
 
 
 def _build(
-    job: Job, folder: Path, vintage: str | None, changes: Sequence[Mapping[str, Any]], spill: Path | None
+    job: Job,
+    folder: Path,
+    vintage: str | None,
+    changes: Sequence[Mapping[str, Any]],
+    spill: Path | None,
 ) -> int:
     """Write the report, in bounded memory if there is a folder `spill`."""
     warehouse = Warehouse(job.warehouse)
-    living = warehouse.living_runs()  # first, so that a run that ends while the state is opened counts as running
+    living = (
+        warehouse.living_runs()
+    )  # first, so that a run that ends while the state is opened counts as running
     with warehouse.reader(spill) as reader:
         scope = Scope(job, reader, vintage, changes, living)
         name = scope.benchmark.name
@@ -74,7 +82,10 @@ def _build(
                 rendered.append((page, _rendered(page, scope, site, common, ranked)))
                 advance("report pages", succeeded=True)
         # The earlier vintages of comparisons, so that pages can show both responses side by side.
-        earlier = [{**each, "vintage": each["first_vintage"], "entry": each["model"]} for each in scope.changes]
+        earlier = [
+            {**each, "vintage": each["first_vintage"], "entry": each["model"]}
+            for each in scope.changes
+        ]
         write_drilldown(scope, site, common, earlier)
         for page, html in reversed(rendered):
             site.write(f"{page.name}.html", html)
@@ -85,12 +96,19 @@ def _build(
         return n_bytes
 
 
-def _rendered(page: Page, scope: Scope, site: Site, common: Mapping[str, Any], ranked: Sequence[Ranking]) -> str:
+def _rendered(
+    page: Page, scope: Scope, site: Site, common: Mapping[str, Any], ranked: Sequence[Ranking]
+) -> str:
     """Return a page's HTML, after writing the files that it loads."""
     figures = figures_of(page, scope, site)
     more: Mapping[str, Any] = {}
     if page is OVERVIEW:
-        more = {"notices": notices(scope), "facts": facts(scope), "rankings": ranked, "table": table}
+        more = {
+            "notices": notices(scope),
+            "facts": facts(scope),
+            "rankings": ranked,
+            "table": table,
+        }
     if page is CAPABILITIES:
         more = {"trees": trees(scope), "score_columns": SCORE_COLUMNS, "table": table}
     return render(page, common, figures=figures, **more)
@@ -122,7 +140,9 @@ def state_of(reader: Reader) -> str:
     return f"Last night {row['night']}, last run {as_of}." if row["night"] else f"Last run {as_of}."
 
 
-def served_page(page: Page, benchmark: Benchmark, folder: Path, pages: tuple[Page, ...], **values: Any) -> str:
+def served_page(
+    page: Page, benchmark: Benchmark, folder: Path, pages: tuple[Page, ...], **values: Any
+) -> str:
     """Return a served page.
 
     Args:
@@ -165,14 +185,18 @@ def write_benchmark_index(folder: Path, reader: Reader, own: str) -> None:
     """
     site = Site(folder)
     copy_assets(site, {"report.css", "tabulator.css"})
-    entries = [_entry(folder, reader, name, rows) for name, rows in benchmarks_of(reader, own).items()]
+    entries = [
+        _entry(folder, reader, name, rows) for name, rows in benchmarks_of(reader, own).items()
+    ]
     page = Page("index", "Benchmarks", "", template="benchmark_index.html")
     common = {"heading": page.title, "pages": [], "footer": ""}
     site.write("index.html", render(page, common, entries=entries))
     site.finish()
 
 
-def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _entry(
+    folder: Path, reader: Reader, name: str, revisions: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """Return the entry of a benchmark on the page.
 
     It shows the revision of the report, or else the one that was judged last.
@@ -180,19 +204,26 @@ def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Mapping[
     is_known = name in benchmark_names()
     is_there = is_known and (folder / name / "index.html").is_file()
     revision_file = folder / name / REVISION
-    shown = revision_file.read_text(encoding="utf-8") if is_there and revision_file.is_file() else None
+    shown = (
+        revision_file.read_text(encoding="utf-8") if is_there and revision_file.is_file() else None
+    )
     revisions = sorted(revisions, key=lambda each: each["dataset_revision"] != shown)
     revision = revisions[0]["dataset_revision"] if revisions else ""
     given = {"benchmark": name, "dataset_revision": revision, "most": _MOST}
     says = "No response has been judged in full yet."
     if rows := reader.rows(filled("benchmark_index/leaders", given)):
         score = score_word(load_benchmark(name).primary_score.score_name) if is_known else "score"
-        says = f"The first {_MOST} ranks on each split by mean {score}, judged by {rows[0]['judge']}."
+        says = (
+            f"The first {_MOST} ranks on each split by mean {score}, judged by {rows[0]['judge']}."
+        )
     return {
-        "name": name, "title": load_benchmark(name).title if is_known else name, "says": says,
+        "name": name,
+        "title": load_benchmark(name).title if is_known else name,
+        "says": says,
         "leaders": table(f"leaders-{name}", _LEADERS, rows) if rows else Markup(""),
-        "link": f"{name}/index.html" if is_there else None, "revisions": [_facts(each) for each in revisions],
-    }  # fmt: skip
+        "link": f"{name}/index.html" if is_there else None,
+        "revisions": [_facts(each) for each in revisions],
+    }
 
 
 def _facts(revision: Mapping[str, Any]) -> list[tuple[str, str, str]]:

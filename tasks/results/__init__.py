@@ -24,11 +24,17 @@ if TYPE_CHECKING:
 
 _DIFFERENCE = (
     ("text", "first second split score"),
-    ("number", "first_mean second_mean difference ci_low ci_high p_value p_adjusted smallest_detectable"),
-    ("flag", "is_significant is_small"), ("count", "n_tasks n_tasks_wanted n_differing"),
-    ("text", "sentence first_model first_vintage first_judge first_grading"), ("count", "first_judge_trial"),
-    ("text", "second_model second_vintage second_judge second_grading"), ("count", "second_judge_trial"),
-)  # fmt: skip
+    (
+        "number",
+        "first_mean second_mean difference ci_low ci_high p_value p_adjusted smallest_detectable",
+    ),
+    ("flag", "is_significant is_small"),
+    ("count", "n_tasks n_tasks_wanted n_differing"),
+    ("text", "sentence first_model first_vintage first_judge first_grading"),
+    ("count", "first_judge_trial"),
+    ("text", "second_model second_vintage second_judge second_grading"),
+    ("count", "second_judge_trial"),
+)
 Format = Literal["polars", "arrow", "pandas"]
 """The kind of data frame that a method returns."""
 
@@ -70,9 +76,12 @@ class Results(AbstractContextManager["Results"]):
             return _as(reader.arrow(f"from main.{name.lower()}"), format)
 
     def sql(
-        self, query: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None, *,
+        self,
+        query: str,
+        parameters: Sequence[Any] | Mapping[str, Any] | None = None,
+        *,
         format: Format = "polars",  # noqa: A002
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Return the rows of a query in DuckDB's SQL.
 
         Args:
@@ -87,9 +96,16 @@ class Results(AbstractContextManager["Results"]):
             return _as(reader.arrow(query, parameters), format)
 
     def leaderboard(
-        self, *, by: str | None = None, score: str | None = None, vintage: str | None = None, is_hard: bool = False,
-        models: Sequence[str] = (), judges: Sequence[str] = (), format: Format = "polars",  # noqa: A002
-    ) -> Any:  # fmt: skip
+        self,
+        *,
+        by: str | None = None,
+        score: str | None = None,
+        vintage: str | None = None,
+        is_hard: bool = False,
+        models: Sequence[str] = (),
+        judges: Sequence[str] = (),
+        format: Format = "polars",  # noqa: A002
+    ) -> Any:
         """Return the rows of `prbench leaderboard`: models with score, interval, coverage and rank.
 
         Args:
@@ -114,10 +130,16 @@ class Results(AbstractContextManager["Results"]):
             return _as(reader.arrow(scope.query_of(figure, given)), format)
 
     def diff(
-        self, *names: str, of: str | None = None, score: str | None = None, vintage: str | None = None,
-        is_hard: bool = False, models: Sequence[str] = (), judges: Sequence[str] = (),
+        self,
+        *names: str,
+        of: str | None = None,
+        score: str | None = None,
+        vintage: str | None = None,
+        is_hard: bool = False,
+        models: Sequence[str] = (),
+        judges: Sequence[str] = (),
         format: Format = "polars",  # noqa: A002
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Return the rows of `prbench diff`: the first name compared with each of the others, paired by task.
 
         There is a row for each comparison and split: both means, their difference (second minus first) with its
@@ -149,8 +171,15 @@ class Results(AbstractContextManager["Results"]):
         with self._reader() as reader:
             result = compare(reader, comparison)
         # Columns have a type even if they have no value.
-        types = {"text": pa.string(), "number": pa.float64(), "count": pa.int64(), "flag": pa.bool_()}
-        schema = pa.schema([(name, types[kind]) for kind, names in _DIFFERENCE for name in names.split()])
+        types = {
+            "text": pa.string(),
+            "number": pa.float64(),
+            "count": pa.int64(),
+            "flag": pa.bool_(),
+        }
+        schema = pa.schema(
+            [(name, types[kind]) for kind, names in _DIFFERENCE for name in names.split()]
+        )
         return _as(pa.Table.from_pylist(rows_of(result), schema=schema), format)
 
     def close(self) -> None:
@@ -165,7 +194,9 @@ class Results(AbstractContextManager["Results"]):
 
         return Warehouse(self._job.warehouse).reader()
 
-    def _narrowed(self, models: Sequence[str], judges: Sequence[str], vintages: Sequence[str | None] = ()) -> "Job":
+    def _narrowed(
+        self, models: Sequence[str], judges: Sequence[str], vintages: Sequence[str | None] = ()
+    ) -> "Job":
         """Return the job narrowed to these models and judges; the vintages are only checked.
 
         Raises:
@@ -175,7 +206,9 @@ class Results(AbstractContextManager["Results"]):
 
         named = {"named_models": tuple(models) or None, "named_judges": tuple(judges) or None}
         job = self._job.model_copy(update=named)
-        return on_stored_data(job, {"model": models, "judge": judges, "vintage": [each for each in vintages if each]})
+        return on_stored_data(
+            job, {"model": models, "judge": judges, "vintage": [each for each in vintages if each]}
+        )
 
 
 def open_results(
@@ -206,7 +239,11 @@ def _listed() -> list[dict[str, str]]:
 
     marts = {name: described["meaning"] for name, described in sql.schema()["marts"].items()}
     kinds = {"mart": marts, "stored": {name: table.meaning for name, table in TABLES.items()}}
-    return [{"name": name, "kind": kind, "meaning": of[name]} for kind, of in kinds.items() for name in sorted(of)]
+    return [
+        {"name": name, "kind": kind, "meaning": of[name]}
+        for kind, of in kinds.items()
+        for name in sorted(of)
+    ]
 
 
 def _refuse_writing(query: str) -> None:

@@ -26,9 +26,15 @@ def opened(given: str, benchmark: str | None, revision: str | None) -> tuple[Job
         with Warehouse(folder).reader() as reader:
             stored = reader.rows(sql.read("queries/run/stored_revisions"))
         row = _chosen(given, stored, benchmark, revision)
-        data = DataRevision(name=given, revision=row["dataset_revision"], splits=tuple(row["splits"]))
-        settings = Settings.model_validate({"benchmark": row["benchmark"], "dataset": {"source": "sample"}})
-        return Job(settings=settings, warehouse=folder, run_id="").looking_up(lambda: data), closing.pop_all()
+        data = DataRevision(
+            name=given, revision=row["dataset_revision"], splits=tuple(row["splits"])
+        )
+        settings = Settings.model_validate(
+            {"benchmark": row["benchmark"], "dataset": {"source": "sample"}}
+        )
+        return Job(settings=settings, warehouse=folder, run_id="").looking_up(
+            lambda: data
+        ), closing.pop_all()
     raise AssertionError("an exception leaves the block")
 
 
@@ -37,7 +43,9 @@ def _folder(given: str, closing: ExitStack) -> Path:
     source = open_location(given)
     if isinstance(source, Path) and not source.is_file():
         if not source.is_dir():
-            raise UsageError(f"{given}: there is no such folder or file; for results there, run `prbench run` first")
+            raise UsageError(
+                f"{given}: there is no such folder or file; for results there, run `prbench run` first"
+            )
         published = published_in(Folder(source))
         return published.path if isinstance(published, Folder) else source
     folder = Path(closing.enter_context(tempfile.TemporaryDirectory()))
@@ -52,13 +60,20 @@ def _folder(given: str, closing: ExitStack) -> Path:
     return folder
 
 
-def _chosen(given: str, stored: list[dict[str, Any]], benchmark: str | None, revision: str | None) -> dict[str, Any]:
+def _chosen(
+    given: str, stored: list[dict[str, Any]], benchmark: str | None, revision: str | None
+) -> dict[str, Any]:
     """Return the benchmark and revision to use: of those that match, the one with the most verdicts."""
     fitting = [row for row in stored if row["dataset_revision"].startswith(revision or "")]
     fitting = [row for row in fitting if benchmark in {None, row["benchmark"]}]
-    listed = ", ".join(f"{row['benchmark']} {row['dataset_revision'][:12]}" for row in stored) or "nothing"
+    listed = (
+        ", ".join(f"{row['benchmark']} {row['dataset_revision'][:12]}" for row in stored)
+        or "nothing"
+    )
     if not fitting:
         raise UsageError(f"{given}: has no such benchmark or revision; it has {listed}")
     if len({row["benchmark"] for row in fitting}) > 1:
-        raise UsageError(f"{given}: has several benchmarks; name one of them (benchmark=...): {listed}")
+        raise UsageError(
+            f"{given}: has several benchmarks; name one of them (benchmark=...): {listed}"
+        )
     return fitting[0]

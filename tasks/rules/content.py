@@ -69,7 +69,13 @@ def thinking_of(message: Mapping[str, Any]) -> str:
     return ""
 
 
-_THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks", "thinking")
+_THINKING_FIELDS = (
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "thinking_blocks",
+    "thinking",
+)
 _HOLDERS = ("thinking", "reasoning", "thought", "text", "content", "summary", "data")
 """Fields of a piece of thinking that hold a text, or more pieces."""
 

@@ -78,7 +78,9 @@ def build_messages(conversation: Sequence[Turn]) -> tuple[Message, ...]:
     messages: list[Message] = []
     for turn in conversation:
         if turn.prompt is not None and not shows_nothing(turn.prompt):
-            references = [f"Reference Text {i}:\n{text}\n\n" for i, text in enumerate(turn.reference_texts)]
+            references = [
+                f"Reference Text {i}:\n{text}\n\n" for i, text in enumerate(turn.reference_texts)
+            ]
             messages.append(("user", "".join(references) + turn.prompt))
         if turn.response is not None and not shows_nothing(turn.response):
             messages.append(("assistant", turn.response))
@@ -101,7 +103,9 @@ def final_text(text: str, *, omits_think_tag: bool = False) -> str:
     A response that never ends its opening thinking, or that has no visible text, is empty.
     """
     try:
-        response = _BREAKS.sub("\n\n", without_thinking(text, omits_think_tag=omits_think_tag)).strip()
+        response = _BREAKS.sub(
+            "\n\n", without_thinking(text, omits_think_tag=omits_think_tag)
+        ).strip()
     except UnfinishedThinking:
         return ""
     return "" if shows_nothing(response) else response
@@ -130,7 +134,9 @@ def without_thinking(text: str, *, omits_think_tag: bool = False) -> str:
     opened = _OPENED.match(text, start)
     if opened is not None:
         name = _tag_name(opened)
-        closed = next((tag for tag in _CLOSED.finditer(text, opened.end()) if _tag_name(tag) == name), None)
+        closed = next(
+            (tag for tag in _CLOSED.finditer(text, opened.end()) if _tag_name(tag) == name), None
+        )
         if closed is None:
             raise UnfinishedThinking(f"{opened[0].lower()} is never closed")
         return text[closed.end() :]
@@ -167,14 +173,22 @@ def is_marked(template: str) -> bool:
 
 def marker_of(source: Sequence[str], texts: Sequence[str]) -> str:
     """Return a marker that is derived from a source and occurs in none of the texts."""
-    hashed = (int(digest("marker", number, list(source)), 16) % 10**_DIGITS for number in itertools.count())
+    hashed = (
+        int(digest("marker", number, list(source)), 16) % 10**_DIGITS
+        for number in itertools.count()
+    )
     markers = (f"{number:0{_DIGITS}}" for number in hashed)
     return next(marker for marker in markers if not any(marker in text for text in texts))
 
 
 def judge_prompt(template: str, messages: Sequence[Message], response: str, criterion: str) -> str:
     """Return the judge's prompt on a criterion: a conversation with the response as its last assistant turn."""
-    return prompt_on(template, (*messages, ("assistant", response)), criterion, last="assistant, the final message")
+    return prompt_on(
+        template,
+        (*messages, ("assistant", response)),
+        criterion,
+        last="assistant, the final message",
+    )
 
 
 Listed = tuple[str, Sequence[tuple[str, str]], str]
@@ -182,9 +196,14 @@ Listed = tuple[str, Sequence[tuple[str, str]], str]
 
 
 def prompt_on(
-    template: str, turns: Sequence[Message], criterion: str, *, last: str | None = None,
-    more: Mapping[str, str] | None = None, listed: Mapping[str, Listed] | None = None,
-) -> str:  # fmt: skip
+    template: str,
+    turns: Sequence[Message],
+    criterion: str,
+    *,
+    last: str | None = None,
+    more: Mapping[str, str] | None = None,
+    listed: Mapping[str, Listed] | None = None,
+) -> str:
     """Return a template filled with turns and a criterion.
 
     `last` is the name of the last turn, if that is more than its role. `more` are further placeholders with their
@@ -205,7 +224,9 @@ def prompt_on(
     return fill(template, values)
 
 
-def group_prompt(template: str, messages: Sequence[Message], response: str, criteria: Sequence[str]) -> str:
+def group_prompt(
+    template: str, messages: Sequence[Message], response: str, criteria: Sequence[str]
+) -> str:
     """Return the judge's prompt on several criteria; each stands under a line with its number and their marker."""
     texts = [*(content for _, content in messages), response]
     own = marker_of([marker_of(texts, texts), *criteria], [*texts, *criteria])
@@ -222,14 +243,18 @@ def decision_input(
     return filled, [fill(wording, {PLACEHOLDERS[1]: criterion}).strip() for criterion in criteria]
 
 
-def rubric_prompt(template: str, turns: Sequence[Message], rubric: Sequence[tuple[str, str]], index: int) -> str:
+def rubric_prompt(
+    template: str, turns: Sequence[Message], rubric: Sequence[tuple[str, str]], index: int
+) -> str:
     """Return a marked template filled with turns, a whole rubric and, last, one criterion of it.
 
     The part that all criteria of a rubric share comes first. `rubric` has for each criterion a word (desired or not)
     and its text; `index` is the criterion's, from 0.
     """
     numbered = template.replace("<<number>>", f"{index + 1} of {len(rubric)}")
-    return prompt_on(numbered, turns, rubric[index][1], listed={"<<rubric>>": ("criterion", rubric, "rubric")})
+    return prompt_on(
+        numbered, turns, rubric[index][1], listed={"<<rubric>>": ("criterion", rubric, "rubric")}
+    )
 
 
 TAKEN, PHRASES = "<<taken>>", "<<phrases>>"
@@ -238,7 +263,12 @@ TAKEN, PHRASES = "<<taken>>", "<<phrases>>"
 def naming_prompt(template: str, phrases: Sequence[str], taken: Sequence[str]) -> str:
     """Return a template filled with the phrases of a group and its forbidden names."""
     named, names = ([("", text) for text in of_kind] for of_kind in (phrases, taken))
-    return prompt_on(template, (), "", listed={PHRASES: ("phrase", named, "phrases"), TAKEN: ("name", names, "names")})
+    return prompt_on(
+        template,
+        (),
+        "",
+        listed={PHRASES: ("phrase", named, "phrases"), TAKEN: ("name", names, "names")},
+    )
 
 
 def _listed(marker: str, kind: str, entries: Sequence[tuple[str, str]], all_of_them: str) -> str:

@@ -24,20 +24,54 @@ class End(Enum):
     UNKNOWN = "unknown"
 
 
-_COMPLETE = frozenset({
-    "stop", "stopped", "stop_sequence", "stop_sequence_reached", "stop_criteria_met", "end_turn", "end_of_turn", "eos",
-    "eos_token", "end_of_text", "endoftext", "end_of_sequence", "complete", "completed", "finish", "finished", "normal",
-    "succeeded", "stopped_eos", "stopped_word", "stop_word", "stop_words", "stop_token", "stop_string",
-    "stop_string_found", "eos_found", "eos_id", "end_id", "eot",
-})  # fmt: skip
+_COMPLETE = frozenset(
+    {
+        "stop",
+        "stopped",
+        "stop_sequence",
+        "stop_sequence_reached",
+        "stop_criteria_met",
+        "end_turn",
+        "end_of_turn",
+        "eos",
+        "eos_token",
+        "end_of_text",
+        "endoftext",
+        "end_of_sequence",
+        "complete",
+        "completed",
+        "finish",
+        "finished",
+        "normal",
+        "succeeded",
+        "stopped_eos",
+        "stopped_word",
+        "stop_word",
+        "stop_words",
+        "stop_token",
+        "stop_string",
+        "stop_string_found",
+        "eos_found",
+        "eos_id",
+        "end_id",
+        "eot",
+    }
+)
 _PARTS = (
-    (End.FILTERED,
-     r"filter|safety|refus|guardrail|prohibit|moderat|block|sensitive|toxic|recitation|spii|policy|flagged|armor"),
-    (End.CUT, r"length|max_|maximum|token_limit|tokens_limit|context|error_limit|^(?:stopped_)?limit$"),
-    (End.TROUBLE,
-     r"error|abort|cancel|time_?d?_?out|time_limit|overload|insufficient|unavailable|interrupt|disconnect|fail|crash"
-     r"|preempt|queued|pending|progress|running|unfinished|not_finished|incomplete"),
-)  # fmt: skip
+    (
+        End.FILTERED,
+        r"filter|safety|refus|guardrail|prohibit|moderat|block|sensitive|toxic|recitation|spii|policy|flagged|armor",
+    ),
+    (
+        End.CUT,
+        r"length|max_|maximum|token_limit|tokens_limit|context|error_limit|^(?:stopped_)?limit$",
+    ),
+    (
+        End.TROUBLE,
+        r"error|abort|cancel|time_?d?_?out|time_limit|overload|insufficient|unavailable|interrupt|disconnect|fail|crash"
+        r"|preempt|queued|pending|progress|running|unfinished|not_finished|incomplete",
+    ),
+)
 TOOL_CALLS = frozenset({"tool_calls", "tool_use", "function_call", "TOOL_CALL"})
 """Words of a reply that waits for the result of a tool, as LiteLLM knows them."""
 

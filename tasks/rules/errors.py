@@ -18,7 +18,9 @@ class UsageError(PipelineError):
 
 
 @contextmanager
-def disk_errors(target: object, advice: str = "free some space, or choose another folder") -> Iterator[None]:
+def disk_errors(
+    target: object, advice: str = "free some space, or choose another folder"
+) -> Iterator[None]:
     """Turn an error of the disk on reading or writing a target into one line."""
     try:
         yield
@@ -51,4 +53,6 @@ def from_home(path: str | Path, setting: str) -> Path:
     try:
         return Path(path).expanduser()
     except RuntimeError as error:
-        raise UsageError(f"{setting}: {path}: there is no such user; write the whole path") from error
+        raise UsageError(
+            f"{setting}: {path}: there is no such user; write the whole path"
+        ) from error

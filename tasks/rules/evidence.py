@@ -32,7 +32,14 @@ WORDING = (REMINDER, _IN_REPORT, _IN_NOTES, _SHOWN, _NOTHING)
 
 
 def evidence_prompt(
-    template: str, messages: Sequence[Message], criterion: str, *, text: str, number: int, n_chunks: int, round_: int
+    template: str,
+    messages: Sequence[Message],
+    criterion: str,
+    *,
+    text: str,
+    number: int,
+    n_chunks: int,
+    round_: int,
 ) -> str:
     """Return the prompt for the evidence in a chunk: of the report in round 1, of the notes on it in later rounds."""
     position = (_IN_REPORT if round_ == 1 else _IN_NOTES).format(part=number, n_parts=n_chunks)
@@ -43,7 +50,9 @@ def evidence_format(*, is_bounded: bool) -> dict[str, Any]:
     """Return the JSON schema of the reply, with or without bounds for the length and number of statements."""
     # Far more than the evidence of a chunk on one criterion; the bounds prevent a reply that never ends.
     bound, number = ({"maxLength": 2_000}, {"maxItems": 100}) if is_bounded else ({}, {})
-    return strict_format("evidence", {"evidence": {"type": "array", "items": {"type": "string", **bound}, **number}})
+    return strict_format(
+        "evidence", {"evidence": {"type": "array", "items": {"type": "string", **bound}, **number}}
+    )
 
 
 def parse_evidence(reply: str, *, omits_think_tag: bool = False) -> tuple[str, ...]:
@@ -58,7 +67,9 @@ def parse_evidence(reply: str, *, omits_think_tag: bool = False) -> tuple[str, .
     return tuple(storable(text.strip()) for text in evidence if not is_blank(text))
 
 
-def shown(evidence: Sequence[Sequence[str]], n_chunks: int, round_: int, *, is_indented: bool = False) -> str:
+def shown(
+    evidence: Sequence[Sequence[str]], n_chunks: int, round_: int, *, is_indented: bool = False
+) -> str:
     """Return the text that replaces a report of `n_chunks` chunks in the last call: the round's findings by chunk.
 
     With `is_indented` all lines of a quotation after the first are indented, so that none looks like a chunk's name.
@@ -67,7 +78,8 @@ def shown(evidence: Sequence[Sequence[str]], n_chunks: int, round_: int, *, is_i
     if is_indented:
         evidence = [["\n  ".join(text.splitlines()) for text in of_chunk] for of_chunk in evidence]
     listed = [
-        f"{named} {number} of {len(evidence)}:" + ("".join(f"\n- {text}" for text in of_chunk) or f" {_NOTHING}")
+        f"{named} {number} of {len(evidence)}:"
+        + ("".join(f"\n- {text}" for text in of_chunk) or f" {_NOTHING}")
         for number, of_chunk in enumerate(evidence, start=1)
     ]
     return "\n\n".join([_SHOWN.format(n_parts=n_chunks), *listed])
@@ -107,7 +119,9 @@ def cut(text: str, most: int, size_of: Callable[[str], int]) -> list[str]:
     return chunks + list(_joined(pending, most, size_of))
 
 
-def _pieces(text: str, most: int, size_of: Callable[[str], int], level: int) -> Iterator[tuple[str, int]]:
+def _pieces(
+    text: str, most: int, size_of: Callable[[str], int], level: int
+) -> Iterator[tuple[str, int]]:
     """Yield pieces of the text that fit, with their sizes, each as long as the borders allow."""
     for piece in _split(text, level):
         size = size_of(piece)
@@ -122,7 +136,9 @@ def _pieces(text: str, most: int, size_of: Callable[[str], int], level: int) -> 
 def _split(text: str, level: int) -> Iterator[str]:
     """Return the text cut at each border of a level; beyond the last level, in two halves."""
     is_left = level < len(_BORDERS)
-    ends = {match.end() for match in _BORDERS[level].finditer(text)} if is_left else {len(text) // 2}
+    ends = (
+        {match.end() for match in _BORDERS[level].finditer(text)} if is_left else {len(text) // 2}
+    )
     return (text[start:end] for start, end in pairwise(sorted({0, *ends, len(text)})))
 
 

@@ -37,7 +37,9 @@ def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> dict[str
         HardSubsetError: fewer tasks are complete than the size, or the size is below 1.
     """
     if not 1 <= size <= len(scores):
-        raise HardSubsetError(f"{size} tasks are wanted, and {len(scores)} are complete for every model")
+        raise HardSubsetError(
+            f"{size} tasks are wanted, and {len(scores)} are complete for every model"
+        )
     means = {task: math.fsum(values) / len(values) for task, values in scores.items()}
     # A model's score of a task is a mean over trials, so equal scores may differ in the last digits.
     hardest = sorted(means, key=lambda task: (round(means[task], 12), task))[:size]
@@ -110,5 +112,8 @@ def leave_one_out(scores: Mapping[str, Sequence[float]], size: int) -> list[froz
         A set of `size` task ids for each model.
     """
     models = range(len(next(iter(scores.values()))))
-    panels = ({task: [*values[:out], *values[out + 1 :]] for task, values in scores.items()} for out in models)
+    panels = (
+        {task: [*values[:out], *values[out + 1 :]] for task, values in scores.items()}
+        for out in models
+    )
     return [frozenset(select_hardest(panel, size)) for panel in panels]

@@ -76,11 +76,17 @@ def template_hash(text: str, *beside: str) -> str:
 
 
 def call_key(
-    name: str, endpoint: str, parameters: Mapping[str, Any], messages: Sequence[Mapping[str, str]], trial: int,
+    name: str,
+    endpoint: str,
+    parameters: Mapping[str, Any],
+    messages: Sequence[Mapping[str, str]],
+    trial: int,
     vintage: str,
-) -> str:  # fmt: skip
+) -> str:
     """Return the id of a request to a model; it does not depend on attempts, time limits, runs and order."""
-    return digest("call", name, endpoint, dict(parameters), [dict(m) for m in messages], trial, vintage)
+    return digest(
+        "call", name, endpoint, dict(parameters), [dict(m) for m in messages], trial, vintage
+    )
 
 
 def adopted_key(earlier_key: str, address: str) -> str:
@@ -89,19 +95,42 @@ def adopted_key(earlier_key: str, address: str) -> str:
 
 
 def response_id(
-    benchmark: str, dataset_revision: str, task_id: str, conversation: str, model: str, model_config_hash: str,
-    trial: int, vintage: str,
-) -> str:  # fmt: skip
+    benchmark: str,
+    dataset_revision: str,
+    task_id: str,
+    conversation: str,
+    model: str,
+    model_config_hash: str,
+    trial: int,
+    vintage: str,
+) -> str:
     """Return the id of a response: of one model to one task in one trial and vintage."""
     return digest(
-        "response", benchmark, dataset_revision, task_id, conversation, model, model_config_hash, trial, vintage
+        "response",
+        benchmark,
+        dataset_revision,
+        task_id,
+        conversation,
+        model,
+        model_config_hash,
+        trial,
+        vintage,
     )
 
 
 def verdict_id(
-    response: str, response_text: str, criterion_id: str, criterion: str, judge: str, judge_config_hash: str,
-    template: str, grading: str, judge_trial: int, judge_vintage: str = BASE_VINTAGE, piece: Sequence[str] = (),
-) -> str:  # fmt: skip
+    response: str,
+    response_text: str,
+    criterion_id: str,
+    criterion: str,
+    judge: str,
+    judge_config_hash: str,
+    template: str,
+    grading: str,
+    judge_trial: int,
+    judge_vintage: str = BASE_VINTAGE,
+    piece: Sequence[str] = (),
+) -> str:
     """Return the id of one judge's decision on one criterion of one response text.
 
     `response` is the response's id, `criterion` the hash of the criterion's content. Two trials with the same text have
@@ -109,16 +138,30 @@ def verdict_id(
     judge decides groups.
     """
     return digest(
-        "verdict", response, response_text, criterion_id, criterion, judge, judge_config_hash, template, grading,
-        judge_trial, judge_vintage, *([list(piece)] if piece else []),
-    )  # fmt: skip
+        "verdict",
+        response,
+        response_text,
+        criterion_id,
+        criterion,
+        judge,
+        judge_config_hash,
+        template,
+        grading,
+        judge_trial,
+        judge_vintage,
+        *([list(piece)] if piece else []),
+    )
 
 
 def piece_hash(piece: Sequence[str]) -> str | None:
     """Return the id of a piece of a rubric by the hashes of its criteria, as SQL computes it; None for no piece."""
-    return hashlib.md5(" ".join(piece).encode(), usedforsecurity=False).hexdigest() if piece else None
+    return (
+        hashlib.md5(" ".join(piece).encode(), usedforsecurity=False).hexdigest() if piece else None
+    )
 
 
-def review_id(key: Mapping[str, str], task_id: str, criterion_id: str, criterion: str, reviewer: str) -> str:
+def review_id(
+    key: Mapping[str, str], task_id: str, criterion_id: str, criterion: str, reviewer: str
+) -> str:
     """Return the id of a person's review of a criterion; `key` is the data set's, `criterion` the content's hash."""
     return digest("review", dict(key), task_id, criterion_id, criterion, reviewer)

@@ -151,11 +151,17 @@ def crossing_chance(n_tasks: Floats, squares: Floats) -> float:
     significance tests on accumulating data", 1969), on Gauss-Legendre nodes.
     """
     bounds, steps = _scaled(n_tasks, squares)
-    at, weights = np.polynomial.legendre.leggauss(int(min(_MOST_NODES, max(60, 4.0 * _finest(bounds, steps)))))
+    at, weights = np.polynomial.legendre.leggauss(
+        int(min(_MOST_NODES, max(60, 4.0 * _finest(bounds, steps))))
+    )
     nodes, mass = np.zeros(1), np.ones(1)
     for bound, step in zip(bounds, steps, strict=True):
         here = bound * at
-        density = np.exp(-((here[:, None] - nodes) ** 2) / (2.0 * step)) @ mass / math.sqrt(2.0 * math.pi * step)
+        density = (
+            np.exp(-((here[:, None] - nodes) ** 2) / (2.0 * step))
+            @ mass
+            / math.sqrt(2.0 * math.pi * step)
+        )
         nodes, mass = here, density * weights * bound
     return 1.0 - float(mass.sum())
 
@@ -172,7 +178,13 @@ def _finest(bounds: Floats, steps: Floats) -> float:
 
 
 Claim = Literal["different", "dropped"]
-OPEN, DIFFERENT, EQUAL, DROPPED, NOT_DROPPED = "open", "different", "equal", "dropped", "not_dropped"
+OPEN, DIFFERENT, EQUAL, DROPPED, NOT_DROPPED = (
+    "open",
+    "different",
+    "equal",
+    "dropped",
+    "not_dropped",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +245,9 @@ _FEWEST = 20
 """With fewer possible orders there is no estimate."""
 
 
-def unbiased_means(differences: Floats, figures: Floats, strata: Floats, rule: Rule, orders: int = ORDERS) -> Floats:
+def unbiased_means(
+    differences: Floats, figures: Floats, strata: Floats, rule: Rule, orders: int = ORDERS
+) -> Floats:
     """Return the mean of each figure without the bias of stopping.
 
     Args:

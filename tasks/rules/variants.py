@@ -61,7 +61,9 @@ def read_augmented(reply: str, title: str, *, omits_think_tag: bool = False) -> 
     if len(written) <= len(title):
         raise VerdictError("the criterion says no more than the original")
     if len(written) > _MOST_GROWTH * max(len(title), 80):
-        raise VerdictError(f"the criterion is more than {_MOST_GROWTH} times as long as the original")
+        raise VerdictError(
+            f"the criterion is more than {_MOST_GROWTH} times as long as the original"
+        )
     lost = set(_NUMBER.findall(title)) - set(_NUMBER.findall(written))
     if lost:
         raise VerdictError(f"the criterion lost {min(lost)}, which the original says")

@@ -32,9 +32,11 @@ WORDS = {"satisfied": MET, "partially satisfied": PARTIAL, "not satisfied": UNME
 _DECISIONS: dict[str, tuple[str, dict[str, Any], str]] = {
     BINARY: ("criteria_met", {"type": "boolean"}, "true or false"),
     TERNARY: (
-        "verdict", {"type": "string", "enum": list(WORDS)}, '"satisfied", "partially satisfied" or "not satisfied"'
+        "verdict",
+        {"type": "string", "enum": list(WORDS)},
+        '"satisfied", "partially satisfied" or "not satisfied"',
     ),
-}  # fmt: skip
+}
 """The key of a grading's decision in a reply, its possible values, and these in words."""
 
 _SPACE = " \t\r\n"
@@ -42,7 +44,9 @@ _SPACE = " \t\r\n"
 _FENCED = re.compile(r"\A```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```\Z", re.DOTALL | re.IGNORECASE)
 
 
-def reply_format(explanation_chars: int | None, grading: str = BINARY, *, is_group: bool = False) -> dict[str, Any]:
+def reply_format(
+    explanation_chars: int | None, grading: str = BINARY, *, is_group: bool = False
+) -> dict[str, Any]:
     """Return the structured output to request from a judge, with a bounded explanation if a bound is given.
 
     For several criteria it is a list of that for one, with a number.
@@ -58,13 +62,21 @@ def reply_format(explanation_chars: int | None, grading: str = BINARY, *, is_gro
 
 def strict_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return a structured output with exactly these properties."""
-    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": object_of(properties)}}
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": name, "strict": True, "schema": object_of(properties)},
+    }
 
 
 def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON schema of an object with exactly these properties, all of them required."""
     required = list(properties)
-    return {"type": "object", "properties": {**properties}, "required": required, "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": {**properties},
+        "required": required,
+        "additionalProperties": False,
+    }
 
 
 class VerdictError(ValueError):
@@ -139,7 +151,9 @@ def _no_constant(name: str) -> float:
     raise VerdictError(f"{name} is not JSON")
 
 
-def json_object(reply: str, *, omits_think_tag: bool = False, decision: str | None = None) -> dict[str, Any]:
+def json_object(
+    reply: str, *, omits_think_tag: bool = False, decision: str | None = None
+) -> dict[str, Any]:
     """Return the one JSON object of a reply, bare or in one Markdown fence; leading thinking is removed.
 
     Raises:
@@ -156,7 +170,10 @@ def json_object(reply: str, *, omits_think_tag: bool = False, decision: str | No
     text = json_text(reply, omits_think_tag=omits_think_tag)
     try:
         decided = json.loads(text, object_pairs_hook=unique_keys, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:  # Python also refuses a number with thousands of digits
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # Python also refuses a number with thousands of digits
         raise VerdictError(f"not one JSON object: {error}") from error
     if not isinstance(decided, dict):
         raise VerdictError(f"not a JSON object but {type(decided).__name__}")
@@ -176,7 +193,9 @@ def json_text(reply: str, *, omits_think_tag: bool = False, opening: str = "{") 
     # JSON is no thinking, and a text in it may name a tag.
     is_bare = reply.lstrip(_SPACE).startswith((opening, "{", "`"))
     try:
-        text = without_thinking(reply, omits_think_tag=omits_think_tag and not is_bare).strip(_SPACE)
+        text = without_thinking(reply, omits_think_tag=omits_think_tag and not is_bare).strip(
+            _SPACE
+        )
     except UnfinishedThinking as error:
         raise VerdictError(str(error)) from error
     fenced = _FENCED.match(text)
@@ -233,7 +252,9 @@ def _loaded(text: str) -> Any:
         raise VerdictError(f"not JSON: {error}") from error
 
 
-def parse_group(reply: str, n_criteria: int, grading: str, *, omits_think_tag: bool = False) -> list[Entry]:
+def parse_group(
+    reply: str, n_criteria: int, grading: str, *, omits_think_tag: bool = False
+) -> list[Entry]:
     """Read the verdicts on criteria 1 to `n_criteria` from a chat model's reply.
 
     It is one JSON array, or an object with the array under `verdicts`. An entry holds the criterion's `number`, and
@@ -248,7 +269,11 @@ def parse_group(reply: str, n_criteria: int, grading: str, *, omits_think_tag: b
     if not isinstance(loaded, list):
         raise VerdictError(f"not a JSON array but {type(loaded).__name__}")
     # `True` and 1.0 equal 1, but neither is the number of a criterion.
-    known = [(each["number"], each) for each in loaded if isinstance(each, dict) and type(each.get("number")) is int]
+    known = [
+        (each["number"], each)
+        for each in loaded
+        if isinstance(each, dict) and type(each.get("number")) is int
+    ]
     return _read(known, range(1, n_criteria + 1), lambda entry: _decided(entry, grading))
 
 
@@ -264,13 +289,19 @@ def parse_only(reply: str, grading: str, *, omits_think_tag: bool = False) -> Ve
     return entry
 
 
-def _read(given: Sequence[tuple[Any, Any]], wanted: Sequence[Any], read: Callable[[Any], Verdict]) -> list[Entry]:
+def _read(
+    given: Sequence[tuple[Any, Any]], wanted: Sequence[Any], read: Callable[[Any], Verdict]
+) -> list[Entry]:
     """Return what `read` makes of the entry of each wanted key; an error if there is not exactly one."""
 
     def one(key: Any) -> Entry:
         entries = [entry for name, entry in given if name == key]
         try:
-            return read(*entries) if len(entries) == 1 else VerdictError(f"{len(entries)} entries {key}, not 1")
+            return (
+                read(*entries)
+                if len(entries) == 1
+                else VerdictError(f"{len(entries)} entries {key}, not 1")
+            )
         except VerdictError as error:
             return VerdictError(f"entry {key}: {error}")
 
@@ -288,7 +319,9 @@ def questions_on(criteria: Sequence[str], grading: str) -> tuple[dict[str, Any],
     kind: dict[str, Any] = {"type": "predicate"}
     if grading == TERNARY:
         kind = {"type": "choice", "choices": [{"value": word} for word in WORDS]}
-    return tuple({**kind, "name": f"c{n}", "instructions": text} for n, text in enumerate(criteria, start=1))
+    return tuple(
+        {**kind, "name": f"c{n}", "instructions": text} for n, text in enumerate(criteria, start=1)
+    )
 
 
 def parse_decisions(reply: str, n_criteria: int, grading: str, threshold: float) -> list[Entry]:
@@ -308,7 +341,9 @@ def parse_decisions(reply: str, n_criteria: int, grading: str, threshold: float)
     elif isinstance(decisions, dict):
         given = list(decisions.items())
     elif isinstance(decisions, list):
-        own = [decision.get("name") if isinstance(decision, dict) else None for decision in decisions]
+        own = [
+            decision.get("name") if isinstance(decision, dict) else None for decision in decisions
+        ]
         # A provider that repeats no name gives the decisions in the order of the questions.
         has_no_names = len(decisions) == n_criteria and not any(own)
         given = list(zip(names if has_no_names else map(str, own), decisions, strict=True))
@@ -323,7 +358,11 @@ def _decision(decision: Any, grading: str, threshold: float) -> Verdict:
     if grading == TERNARY:
         given = decision.get("probabilities")
         if isinstance(given, list) and len(given) == len(WORDS):
-            given = {str(each.get("value")): each.get("probability") for each in given if isinstance(each, dict)}
+            given = {
+                str(each.get("value")): each.get("probability")
+                for each in given
+                if isinstance(each, dict)
+            }
         if not isinstance(given, dict) or given.keys() != WORDS.keys():
             raise VerdictError("no probability of each of the three values")
         of_status = {status: _probability(given[word]) for word, status in WORDS.items()}
@@ -335,7 +374,13 @@ def _decision(decision: Any, grading: str, threshold: float) -> Verdict:
         return Verdict(status, VALUES[status], None, min(1.0, expected), of_status[status])
     probability = _probability(decision.get("probability", decision.get("noul")))
     status = MET if probability >= threshold else UNMET
-    return Verdict(status, VALUES[status], None, probability, probability if status == MET else 1.0 - probability)
+    return Verdict(
+        status,
+        VALUES[status],
+        None,
+        probability,
+        probability if status == MET else 1.0 - probability,
+    )
 
 
 def _probability(value: Any) -> float:

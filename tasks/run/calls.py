@@ -12,7 +12,16 @@ from tasks.config.models import Analyst
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.entries import total_usd
 from tasks.llm.limiter import NotCalled
-from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, PROVIDER_ERROR, REDIRECTED, TIMEOUT, TOO_LARGE, Reply
+from tasks.llm.replies import (
+    CONTEXT_LENGTH,
+    EMPTY,
+    OK,
+    PROVIDER_ERROR,
+    REDIRECTED,
+    TIMEOUT,
+    TOO_LARGE,
+    Reply,
+)
 from tasks.llm.request import NO_PRICES, Call, Target
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.characters import one_line
@@ -39,7 +48,9 @@ class ReplySpec(NamedTuple, Generic[Parsed_co]):
     reminder: str
 
 
-async def call_and_parse(gateway: Gateway, call: Call, reply_spec: ReplySpec[Parsed]) -> tuple[Reply, Parsed | None]:
+async def call_and_parse(
+    gateway: Gateway, call: Call, reply_spec: ReplySpec[Parsed]
+) -> tuple[Reply, Parsed | None]:
     """Call a model, and once more if its reply cannot be read; return the last reply, and what was read or None.
 
     Raises:
@@ -51,7 +62,10 @@ async def call_and_parse(gateway: Gateway, call: Call, reply_spec: ReplySpec[Par
         return reply, parsed
     try:
         # The same call with the reply that could not be read and a reminder; live, where that is allowed.
-        further = [{"role": "assistant", "content": first.text or ""}, {"role": "user", "content": reply_spec.reminder}]
+        further = [
+            {"role": "assistant", "content": first.text or ""},
+            {"role": "user", "content": reply_spec.reminder},
+        ]
         second = await gateway.complete(replace(call.live, messages=[*call.messages, *further]))
     except NotCalled:
         return reply, None
@@ -60,13 +74,34 @@ async def call_and_parse(gateway: Gateway, call: Call, reply_spec: ReplySpec[Par
 
 
 def call_with(
-    caller: Analyst, target: Target, reply_spec: ReplySpec[object], prompt: str, cell: str, trial: int,
-    vintage: str = BASE_VINTAGE, priority: tuple[int, ...] = (),
-) -> Call:  # fmt: skip
+    caller: Analyst,
+    target: Target,
+    reply_spec: ReplySpec[object],
+    prompt: str,
+    cell: str,
+    trial: int,
+    vintage: str = BASE_VINTAGE,
+    priority: tuple[int, ...] = (),
+) -> Call:
     """Return the call of a judge or another analyst with a prompt."""
-    wants_shape = target.can_follow_schema if caller.structured_output is None else caller.structured_output
-    messages, shape = [{"role": "user", "content": prompt}], reply_spec.shape if wants_shape else None
-    return Call(target, messages, cell, shape, trial, vintage, priority, caller.mode == "batch", caller.allow_live)
+    wants_shape = (
+        target.can_follow_schema if caller.structured_output is None else caller.structured_output
+    )
+    messages, shape = (
+        [{"role": "user", "content": prompt}],
+        reply_spec.shape if wants_shape else None,
+    )
+    return Call(
+        target,
+        messages,
+        cell,
+        shape,
+        trial,
+        vintage,
+        priority,
+        caller.mode == "batch",
+        caller.allow_live,
+    )
 
 
 async def run_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
@@ -83,7 +118,9 @@ def read_reply(reply: Reply, read: Callable[[str], Parsed]) -> tuple[Reply, Pars
     try:
         return reply, read(reply.text or "")
     except Exception as error:  # noqa: BLE001 - a model may write anything; only a `VerdictError` is foreseen
-        reason = str(error) if isinstance(error, VerdictError) else f"{type(error).__name__}: {error}"
+        reason = (
+            str(error) if isinstance(error, VerdictError) else f"{type(error).__name__}: {error}"
+        )
         cause = one_line(f"{reason}; reply: {(reply.text or '')[:300]!r}")
         return replace(reply, status=PARSE_ERROR, error=cause), None
 
@@ -95,13 +132,17 @@ def sum_usage(replies: Sequence[Reply], deciding: Reply, *, with_tokens: bool = 
     A sum of tokens is unknown if one of its numbers is; prices are kept only if they are the same for all.
     """
     without_reply = {CONTEXT_LENGTH, TIMEOUT, PROVIDER_ERROR, REDIRECTED, TOO_LARGE}
-    is_known = all(reply.cost_usd is not None for reply in replies if reply.status not in without_reply)
+    is_known = all(
+        reply.cost_usd is not None for reply in replies if reply.status not in without_reply
+    )
     summed: dict[str, Any] = {"attempts": sum(reply.attempts for reply in replies)}
     if with_tokens:
         for name in ("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens"):
             counts = [getattr(reply, name) for reply in replies]
             summed[name] = None if None in counts else sum(counts)
-        summed["prices"] = deciding.prices if len({reply.prices for reply in replies}) == 1 else NO_PRICES
+        summed["prices"] = (
+            deciding.prices if len({reply.prices for reply in replies}) == 1 else NO_PRICES
+        )
     return replace(deciding, cost_usd=total_usd(replies) if is_known else None, **summed)
 
 
@@ -153,7 +194,9 @@ class Analysis(NamedTuple):
         for analyst in self.analysts(job):
             accepted = accepted_ends(analyst)
             finished = {
-                row[self.key] for row in rows if row["status"] not in again and not is_accepted(row["error"], accepted)
+                row[self.key]
+                for row in rows
+                if row["status"] not in again and not is_accepted(row["error"], accepted)
             }
             items = self.items_of(job, wanted, reader, analyst)
             missing[analyst.label] = [item for item in items if item.row_id not in finished]
@@ -162,10 +205,17 @@ class Analysis(NamedTuple):
     def changed_analysts(self, job: Job, reader: Reader) -> list[dict[str, Any]]:
         """Return new rows of `analysts`, for those whose configuration has changed since they were last called."""
         key = {"benchmark": job.settings.benchmark, "purpose": self.stage}
-        stored = {row["analyst"]: row["analyst_config_hash"] for row in reader.select("analysts", **key)}
+        stored = {
+            row["analyst"]: row["analyst_config_hash"] for row in reader.select("analysts", **key)
+        }
         hashes = {analyst.label: target_of(analyst).config_hash for analyst in self.analysts(job)}
         return [
-            {**key, "analyst": label, "analyst_config_hash": config_hash, "created_at": datetime.now(UTC)}
+            {
+                **key,
+                "analyst": label,
+                "analyst_config_hash": config_hash,
+                "created_at": datetime.now(UTC),
+            }
             for label, config_hash in hashes.items()
             if stored.get(label) != config_hash
         ]
@@ -182,16 +232,23 @@ async def analyse_items(
     analyst = next(each for each in analysis.analysts(job) if each.label == label)
     target = target_of(analyst)
     if analyst.mode == "batch" and not context.is_held_back(analysis.stage, label):
-        await context.submit_and_collect(target, [_call(analyst, target, item, (0,)) for item in items], report)
+        await context.submit_and_collect(
+            target, [_call(analyst, target, item, (0,)) for item in items], report
+        )
     with PartWriter(context.warehouse, analysis.table, context.ledger, report) as writer:
 
         async def one(item: Item, group_number: int) -> None:
             call = _call(analyst, target, item, (group_number,))
-            reply, parsed = await call_and_parse(context.gateway(analysis.stage, label), call, item.reply_spec)
+            reply, parsed = await call_and_parse(
+                context.gateway(analysis.stage, label), call, item.reply_spec
+            )
             row = {
-                **item.columns, **call_columns(job, reply), **(parsed or {}), analysis.key: item.row_id,
+                **item.columns,
+                **call_columns(job, reply),
+                **(parsed or {}),
+                analysis.key: item.row_id,
                 "status": reply.status if parsed is None else OK,
-            }  # fmt: skip
+            }
             writer.add(row, reply, label)
 
         async def first_alone(of_group: Sequence[Item], group_number: int) -> None:
@@ -199,9 +256,13 @@ async def analyse_items(
             await run_all(report.counted(one(item, group_number)) for item in of_group[1:])
 
         groups = groupby(items, key=lambda item: item.group)
-        await run_all(first_alone(list(of_group), number) for number, (_, of_group) in enumerate(groups))
+        await run_all(
+            first_alone(list(of_group), number) for number, (_, of_group) in enumerate(groups)
+        )
     return report
 
 
 def _call(analyst: Analyst, target: Target, item: Item, priority: tuple[int, ...]) -> Call:
-    return call_with(analyst, target, item.reply_spec, item.prompt(), item.row_id, item.trial, priority=priority)
+    return call_with(
+        analyst, target, item.reply_spec, item.prompt(), item.row_id, item.trial, priority=priority
+    )

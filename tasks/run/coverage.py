@@ -92,7 +92,9 @@ class LowCoverage:
         lines = []
         for cell in cells:
             of = f"verdicts of {cell.judge} on" if cell.judge else "responses of"
-            causes = ", ".join(f"{count} {status}" for status, count in sorted(cell.failures.items()))
+            causes = ", ".join(
+                f"{count} {status}" for status, count in sorted(cell.failures.items())
+            )
             lines.append(
                 f"{of} {cell.model_name}, trial {cell.trial}: {cell.done} of {cell.due} are done "
                 f"({coverage_text(cell.due_share)}, the bar is {self.bar:.1%}); {causes or 'the rest is missing'}"
@@ -107,12 +109,18 @@ def low_coverage(job: Job, stage: str = "evaluate") -> LowCoverage:
     configured_judges = {judge.label for judge in job.settings.judges}
     cells = []
     for cell in matrix:
-        counts = cell.judge in configured_judges and stage != "sample" if cell.judge else stage != "judge"
+        counts = (
+            cell.judge in configured_judges and stage != "sample"
+            if cell.judge
+            else stage != "judge"
+        )
         if counts and cell.due_share < bar:
             cells.append(cell)
     covered_models = {cell.model for cell in matrix if cell.due}
     imported_labels = [model.label for model in job.settings.models if model.is_imported]
-    return LowCoverage(bar, cells, [label for label in imported_labels if label not in covered_models])
+    return LowCoverage(
+        bar, cells, [label for label in imported_labels if label not in covered_models]
+    )
 
 
 _Row = Mapping[str, Any]
@@ -138,10 +146,18 @@ class _Matrix:
         responses = self._stored(None, self._wanted.task_ids)
         cells = self._cells(None, responses, self._due(responses, len(self._n_criteria), "n"))
         due = self._due(responses, sum(self._n_criteria.values()), "n_criteria")
-        configured = [judge_config.columns for judge_config in judge_configs(self._job, self._wanted.benchmark)]
+        configured = [
+            judge_config.columns
+            for judge_config in judge_configs(self._job, self._wanted.benchmark)
+        ]
         # Stored judge configurations that are not configured; if judges are named, only theirs.
-        of_others = {"is_any_source": self._only_stored, "judges": list(self._job.named_judges or ())}
-        for each in configured + self._rows("stored_judge_configs", vintages=self._vintages, **of_others):
+        of_others = {
+            "is_any_source": self._only_stored,
+            "judges": list(self._job.named_judges or ()),
+        }
+        for each in configured + self._rows(
+            "stored_judge_configs", vintages=self._vintages, **of_others
+        ):
             of_judge = self._cells(each, self._stored(each, self._wanted.task_ids), due)
             # Verdicts that were made elsewhere are shown, not wanted.
             cells += [cell for cell in of_judge if each in configured or cell.missing < cell.wanted]
@@ -155,15 +171,36 @@ class _Matrix:
         job = self._job
         if self._only_stored:
             stored = self._rows("stored_models", vintages=self._vintages)
-            counting = {row["model"]: (row["vintage"], {row["model_config_hash"]}) for row in stored}
-            return {label: counting[label] for label in counting if label in (job.named_models or counting)}
-        models = {each.label: (job.vintage_of(each), {model_hash(each), IMPORTED}) for each in job.settings.models}
-        return dict.fromkeys(imported_models(job, self._wanted, self._reader), (job.vintage, {IMPORTED})) | models
+            counting = {
+                row["model"]: (row["vintage"], {row["model_config_hash"]}) for row in stored
+            }
+            return {
+                label: counting[label]
+                for label in counting
+                if label in (job.named_models or counting)
+            }
+        models = {
+            each.label: (job.vintage_of(each), {model_hash(each), IMPORTED})
+            for each in job.settings.models
+        }
+        return (
+            dict.fromkeys(
+                imported_models(job, self._wanted, self._reader), (job.vintage, {IMPORTED})
+            )
+            | models
+        )
 
     def _stored(self, judge_config: _Row | None, task_ids: Iterable[str]) -> list[dict[str, Any]]:
         """Return the numbers of the responses that count, or of their verdicts under a judge configuration."""
-        query, given = "response_coverage" if judge_config is None else "verdict_coverage", judge_config or {}
-        counting = [f"{vintage} {each} {label}" for label, (vintage, hashes) in self._models.items() for each in hashes]
+        query, given = (
+            "response_coverage" if judge_config is None else "verdict_coverage",
+            judge_config or {},
+        )
+        counting = [
+            f"{vintage} {each} {label}"
+            for label, (vintage, hashes) in self._models.items()
+            for each in hashes
+        ]
         return self._rows(query, tasks=sorted(task_ids), counting=counting, **given)
 
     def _due(self, responses: Iterable[_Row], n_of_all: int, counted: str) -> _Due:
@@ -174,24 +211,41 @@ class _Matrix:
         unless trials are named.
         """
         job, models = self._job, self._job.settings.models
-        due = Counter({(each.label, trial): 0 if each.is_imported else n_of_all for each in models
-                       for trial in job.trials})  # fmt: skip
+        due = Counter(
+            {
+                (each.label, trial): 0 if each.is_imported else n_of_all
+                for each in models
+                for trial in job.trials
+            }
+        )
         sampled = {each.label for each in models if not each.is_imported}
         is_any_trial = self._only_stored and job.named_trials is None
         for row in sorted(responses, key=lambda row: (row["model"], row["trial"])):
             is_wanted = is_any_trial or row["trial"] in job.trials
-            if is_wanted and row["model"] not in sampled and (self._only_stored or row["source"] == IMPORTED):
+            if (
+                is_wanted
+                and row["model"] not in sampled
+                and (self._only_stored or row["source"] == IMPORTED)
+            ):
                 due[row["model"], row["trial"]] += row[counted]
         return due
 
-    def _cells(self, judge_config: _Row | None, rows: Iterable[_Row], due: _Due) -> list[CoverageCell]:
+    def _cells(
+        self, judge_config: _Row | None, rows: Iterable[_Row], due: _Due
+    ) -> list[CoverageCell]:
         """Return the cells of responses, or those of verdicts under a judge configuration."""
         of = judge_config or {}
         sizes = self._n_criteria if of else dict.fromkeys(self._n_criteria, 1)
         n_of_all = sum(sizes.values())
         cells = {
             (model, trial): CoverageCell(
-                model, self._models[model][0], trial, of.get("judge"), of.get("judge_trial"), n_of_all, n_due
+                model,
+                self._models[model][0],
+                trial,
+                of.get("judge"),
+                of.get("judge_trial"),
+                n_of_all,
+                n_due,
             )
             for (model, trial), n_due in due.items()
         }

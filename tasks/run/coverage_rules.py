@@ -35,7 +35,10 @@ def new_coverage_rules(reader: Reader, job: Job) -> list[dict[str, Any]]:
         if not model.is_imported:
             identity = {"model": model.label, "model_config_hash": model_hash(model)}
             rules.append({**wanted, **identity, "vintage": job.vintage_of(model)})
-    stored = {tuple(row[name] for name in _KEY): row for row in reader.select("coverage_rules", benchmark=benchmark)}
+    stored = {
+        tuple(row[name] for name in _KEY): row
+        for row in reader.select("coverage_rules", benchmark=benchmark)
+    }
     now = datetime.now(UTC)
     new = []
     for rule in rules:

@@ -30,7 +30,11 @@ def target_of(endpoint: Endpoint, *, reads_address: bool = True) -> Target:
     Raises:
         UsageError: the address in the environment contains a secret.
     """
-    price = None if endpoint.price is None else Prices(**endpoint.price.model_dump(), price_table="configuration")
+    price = (
+        None
+        if endpoint.price is None
+        else Prices(**endpoint.price.model_dump(), price_table="configuration")
+    )
     # Settings other than name, address and parameters that distinguish its replies; unset ones are left out.
     identity: dict[str, Any] = {"omits_think_tag": True} if endpoint.omits_think_tag else {}
     if isinstance(endpoint, Model) and endpoint.system_prompt is not None:
@@ -68,13 +72,17 @@ def judge_target(judge: Judge, *, reads_address: bool = True) -> Target:
     """
     has_threshold = judge.is_decision_model and judge.grading != TERNARY
     own: dict[str, Any] = {
-        "explanation_chars": judge.explanation_chars, "structured_output": judge.structured_output,
+        "explanation_chars": judge.explanation_chars,
+        "structured_output": judge.structured_output,
         "rubric": None if judge.rubric == ORIGINAL else judge.rubric,
         "criteria_per_call": None if judge.piece_size is None else judge.criteria_per_call,
         "threshold": judge.least_probability if has_threshold else None,
-    }  # fmt: skip
+    }
     target = target_of(judge, reads_address=reads_address)
-    identity = {**target.identity, **{name: value for name, value in own.items() if value is not None}}
+    identity = {
+        **target.identity,
+        **{name: value for name, value in own.items() if value is not None},
+    }
     if judge.cascade is not None:
         (first, _), when = judge.cascade.members, judge.cascade.when.rule
         first_hash = judge_target(first, reads_address=reads_address).config_hash
@@ -123,18 +131,31 @@ class JudgeConfig:
 
 def judge_configs(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
     """Return every configured judge in every judge trial; a cascade only once."""
-    return [judge_config for judge in job.settings.judges for judge_config in configs_of(judge, benchmark)]
+    return [
+        judge_config
+        for judge in job.settings.judges
+        for judge_config in configs_of(judge, benchmark)
+    ]
 
 
-def first_judge_config(job: Job, benchmark: Benchmark, stored: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def first_judge_config(
+    job: Job, benchmark: Benchmark, stored: Sequence[Mapping[str, Any]]
+) -> Mapping[str, Any] | None:
     """Return the first configured judge's stored configuration, else one with a configured label, else the first."""
     configured = [judge_config.columns for judge_config in judge_configs(job, benchmark)]
     by_label = [{"judge": columns["judge"]} for columns in configured]
-    fitting = (each for wanted in (*configured[:1], *by_label, {}) for each in stored if wanted.items() <= each.items())
+    fitting = (
+        each
+        for wanted in (*configured[:1], *by_label, {})
+        for each in stored
+        if wanted.items() <= each.items()
+    )
     return next(fitting, None)
 
 
-def configs_of(judge: Judge, benchmark: Benchmark, *, reads_address: bool = True) -> list[JudgeConfig]:
+def configs_of(
+    judge: Judge, benchmark: Benchmark, *, reads_address: bool = True
+) -> list[JudgeConfig]:
     """Return the configurations of a judge, one for each judge trial.
 
     A cascade has one; if the templates of its judges differ, its template's identity is made of both. `reads_address`
@@ -143,7 +164,9 @@ def configs_of(judge: Judge, benchmark: Benchmark, *, reads_address: bool = True
     grading = judge.grading or benchmark.grading
     if judge.is_decision_model:  # a threshold is part of the identity where it counts
         if grading == TERNARY and judge.threshold is not None:
-            raise UsageError(f"judge {judge.label}: `threshold` is for `grading: binary`, not for {benchmark.name}'s")
+            raise UsageError(
+                f"judge {judge.label}: `threshold` is for `grading: binary`, not for {benchmark.name}'s"
+            )
         judge = judge.model_copy(update={"grading": grading})
     config = judge_target(judge, reads_address=reads_address).config_hash
     if judge.cascade is not None:
@@ -151,13 +174,30 @@ def configs_of(judge: Judge, benchmark: Benchmark, *, reads_address: bool = True
         first, (then, *_) = (configs_of(member, benchmark) for member in judge.cascade.members)
         members = CascadeConfigs(tuple(first[: when.n_repetitions(len(first))]), then, when)
         is_same = first[0].template_hash == then.template_hash
-        words = then.template_hash if is_same else template_hash(first[0].template_hash, then.template_hash)
-        return [JudgeConfig(judge, config, then.template, words, then.grading, 1, then.evidence_template, members)]
+        words = (
+            then.template_hash
+            if is_same
+            else template_hash(first[0].template_hash, then.template_hash)
+        )
+        return [
+            JudgeConfig(
+                judge,
+                config,
+                then.template,
+                words,
+                then.grading,
+                1,
+                then.evidence_template,
+                members,
+            )
+        ]
     template = template_of(judge, benchmark)
     evidence = _evidence_template(template, benchmark)
     words = hash_of_template(template, benchmark)
     trials = range(1, judge.trials + 1)
-    return [JudgeConfig(judge, config, template, words, grading, trial, evidence) for trial in trials]
+    return [
+        JudgeConfig(judge, config, template, words, grading, trial, evidence) for trial in trials
+    ]
 
 
 def refuse_unlike_gradings(judge: Judge, benchmark: Benchmark) -> None:
@@ -179,12 +219,16 @@ def refuse_unlike_gradings(judge: Judge, benchmark: Benchmark) -> None:
 def hash_of_template(template: str, benchmark: Benchmark) -> str:
     """Return the identity of a judge's template, including its evidence template for the benchmark, if any."""
     evidence = _evidence_template(template, benchmark)
-    return template_hash(template) if evidence is None else template_hash(template, evidence, *WORDING)
+    return (
+        template_hash(template) if evidence is None else template_hash(template, evidence, *WORDING)
+    )
 
 
 def templates_by_hash(job: Job, benchmark: Benchmark) -> dict[str, str]:
     """Return the texts of shipped templates, and of configured ones for one criterion a call, by their identity."""
-    configured = [each.template for each in judge_configs(job, benchmark) if each.piece_size is None]
+    configured = [
+        each.template for each in judge_configs(job, benchmark) if each.piece_size is None
+    ]
     return {hash_of_template(text, benchmark): text for text in (*shipped_templates(), *configured)}
 
 

@@ -73,7 +73,9 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
     if job.named_tasks is not None:
         admitted = {row["task_id"] for row in members}
         if unknown := sorted(set(job.named_tasks) - admitted):
-            raise UsageError(f"--task {unknown[0]}: not an admitted task of the chosen splits; see the table `tasks`")
+            raise UsageError(
+                f"--task {unknown[0]}: not an admitted task of the chosen splits; see the table `tasks`"
+            )
         members = [row for row in members if row["task_id"] in job.named_tasks]
     # A task of several splits is in the order of the first of them.
     task_ids = list(dict.fromkeys(row["task_id"] for row in members))
@@ -121,9 +123,12 @@ def missing_responses(job: Job, wanted: WantedTasks, reader: Reader, model: Mode
     if model.is_imported:
         return []
     parameters = {
-        **wanted.key, **_retried(job, model), "model": model.label, "vintage": job.vintage_of(model),
+        **wanted.key,
+        **_retried(job, model),
+        "model": model.label,
+        "vintage": job.vintage_of(model),
         "model_config_hash": model_hash(model),
-    }  # fmt: skip
+    }
     filled: set[Cell] = set()
     failed_at: dict[Cell, float] = {}
     _, rows = reader.table(sql.read("queries/run/tried_cells"), parameters)
@@ -148,7 +153,9 @@ class MissingVerdicts(NamedTuple):
     n_calls: int
 
 
-def missing_verdicts(job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig) -> list[MissingVerdicts]:
+def missing_verdicts(
+    job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig
+) -> list[MissingVerdicts]:
     """Return the responses that lack verdicts under a judge configuration.
 
     Responses that were not judged yet come first, then those with failed verdicts, the earliest failure first. Among
@@ -159,13 +166,28 @@ def missing_verdicts(job: Job, wanted: WantedTasks, reader: Reader, judge_config
     """
     named, models = job.named_models, job.settings.models
     values = {
-        **wanted.key, **undecided(job, judge_config), "tasks": list(wanted.task_ids), "trials": list(job.trials),
-        "vintage": job.vintage, "is_any_import": named is None and not models, "imported": list(named or ()),
-        "configured": [f"{job.vintage_of(model)} {config_hash} {model.label}"
-                       for model in models for config_hash in (model_hash(model), IMPORTED)],
-        "left_out": [[label, task_id] for label, tasks in wanted.left_out.items() for task_id in sorted(tasks)],
-    }  # fmt: skip
-    return [MissingVerdicts(**row) for row in reader.rows(sql.read("queries/run/responses_missing_verdicts"), values)]
+        **wanted.key,
+        **undecided(job, judge_config),
+        "tasks": list(wanted.task_ids),
+        "trials": list(job.trials),
+        "vintage": job.vintage,
+        "is_any_import": named is None and not models,
+        "imported": list(named or ()),
+        "configured": [
+            f"{job.vintage_of(model)} {config_hash} {model.label}"
+            for model in models
+            for config_hash in (model_hash(model), IMPORTED)
+        ],
+        "left_out": [
+            [label, task_id]
+            for label, tasks in wanted.left_out.items()
+            for task_id in sorted(tasks)
+        ],
+    }
+    return [
+        MissingVerdicts(**row)
+        for row in reader.rows(sql.read("queries/run/responses_missing_verdicts"), values)
+    ]
 
 
 def undecided(job: Job, judge_config: JudgeConfig) -> dict[str, Any]:
@@ -188,7 +210,11 @@ def is_accepted(error: str | None, accepted: Sequence[str]) -> bool:
 
 def _retried(job: Job, *called: Endpoint) -> dict[str, Any]:
     """Return the query parameters that define which failed rows are missing work; `called` made them."""
-    return {"again": list(PASSING), "retry_failed": job.retry_failed, "accepted": accepted_ends(*called)}
+    return {
+        "again": list(PASSING),
+        "retry_failed": job.retry_failed,
+        "accepted": accepted_ends(*called),
+    }
 
 
 def is_repeated(job: Job, verdict: Mapping[str, Any], accepted: Sequence[str]) -> bool:
@@ -215,11 +241,21 @@ class UnwordedCriterion(NamedTuple):
     criterion_text: str
 
 
-def unworded_criteria(job: Job, wanted: WantedTasks, reader: Reader, rubric: str) -> list[UnwordedCriterion]:
+def unworded_criteria(
+    job: Job, wanted: WantedTasks, reader: Reader, rubric: str
+) -> list[UnwordedCriterion]:
     """Return the criteria of the wanted tasks without a wording in a rubric variant, in the rubric's order."""
     writers = [job.settings.rubric_writer] if job.settings.rubric_writer else []
-    values = {**wanted.key, **_retried(job, *writers), "rubric": rubric, "tasks": list(wanted.task_ids)}
-    return [UnwordedCriterion(**row) for row in reader.rows(sql.read("queries/run/missing_variants"), values)]
+    values = {
+        **wanted.key,
+        **_retried(job, *writers),
+        "rubric": rubric,
+        "tasks": list(wanted.task_ids),
+    }
+    return [
+        UnwordedCriterion(**row)
+        for row in reader.rows(sql.read("queries/run/missing_variants"), values)
+    ]
 
 
 def imported_models(job: Job, wanted: WantedTasks, reader: Reader) -> list[str]:
@@ -229,8 +265,12 @@ def imported_models(job: Job, wanted: WantedTasks, reader: Reader) -> list[str]:
     """
     if job.named_models is None and job.settings.models:
         return []
-    rows = reader.select("responses", "distinct model", **wanted.key, vintage=job.vintage, source=IMPORTED)
-    return [row["model"] for row in rows if job.named_models is None or row["model"] in job.named_models]
+    rows = reader.select(
+        "responses", "distinct model", **wanted.key, vintage=job.vintage, source=IMPORTED
+    )
+    return [
+        row["model"] for row in rows if job.named_models is None or row["model"] in job.named_models
+    ]
 
 
 class Conversation(NamedTuple):
@@ -240,10 +280,17 @@ class Conversation(NamedTuple):
     messages: tuple[Message, ...]
 
 
-def conversations_of(reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]) -> dict[str, Conversation]:
+def conversations_of(
+    reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]
+) -> dict[str, Conversation]:
     """Return the conversations of some tasks, by task id; tasks that are not assembled are left out."""
-    _, rows = reader.table(sql.read("queries/run/conversations"), {**wanted.key, "tasks": sorted(set(task_ids))})
-    return {task_id: Conversation(conversation_id, tuple(messages)) for task_id, conversation_id, messages in rows}
+    _, rows = reader.table(
+        sql.read("queries/run/conversations"), {**wanted.key, "tasks": sorted(set(task_ids))}
+    )
+    return {
+        task_id: Conversation(conversation_id, tuple(messages))
+        for task_id, conversation_id, messages in rows
+    }
 
 
 def messages_to(model: Model, conversation: Conversation) -> tuple[Message, ...]:
@@ -315,7 +362,9 @@ class StoppingPlan(NamedTuple):
         """Return the progress of each comparison, from its stored looks; a decision is final."""
         looks = reader.select("stopping_looks", order="block", stopping_id=self.stopping_id)
         names = ("model", "vintage", "compared_model", "compared_vintage")
-        last = {tuple(row[name] for name in names): (row["block"], row["decision"]) for row in looks}
+        last = {
+            tuple(row[name] for name in names): (row["block"], row["decision"]) for row in looks
+        }
         return [Progress(each, *last.get(each.key, (0, OPEN))) for each in self.comparisons]
 
 
@@ -327,25 +376,46 @@ def stopping_plan(job: Job, wanted: WantedTasks, reader: Reader) -> StoppingPlan
     key, score = wanted.key, wanted.benchmark.primary_score.score_name
     fields = fields_of(key, wanted.task_ids, reader)
     models = job.compared_models or job.settings.models
-    sides = {model.label: ComparedModel(model.label, model_hash(model), job.vintage_of(model)) for model in models}
+    sides = {
+        model.label: ComparedModel(model.label, model_hash(model), job.vintage_of(model))
+        for model in models
+    }
     if stopping.pairs == EARLIER_NIGHTS:
         given = key | judged[0].columns | {"score": score}
         # Outside a night, no model is compared.
-        nightly = [sides[model.label] for model in models if job.night and model.resample == "nightly"]
-        pairs = list(_with_earlier_nights(nightly, fields, f"{stopping.seed} {job.night}", given, reader))
+        nightly = [
+            sides[model.label] for model in models if job.night and model.resample == "nightly"
+        ]
+        pairs = list(
+            _with_earlier_nights(nightly, fields, f"{stopping.seed} {job.night}", given, reader)
+        )
     else:
         order = tuple(task_order(fields, str(stopping.seed)))
-        chosen = list(combinations(sides, 2)) if isinstance(stopping.pairs, str) else list(stopping.pairs)
+        chosen = (
+            list(combinations(sides, 2))
+            if isinstance(stopping.pairs, str)
+            else list(stopping.pairs)
+        )
         pairs = [(sides[a], sides[b], order) for a, b in chosen if {a, b} <= sides.keys()]
     alpha = alpha_of_each(stopping.alpha, len(pairs))
     alternative: Claim = "dropped" if stopping.pairs == EARLIER_NIGHTS else "different"
     least = stopping.least_difference
     comparisons = tuple(
-        PlannedComparison(a, b, Rule(alternative, alpha, least, block_ends(len(order), stopping.block)), order)
+        PlannedComparison(
+            a, b, Rule(alternative, alpha, least, block_ends(len(order), stopping.block)), order
+        )
         for a, b, order in pairs
     )
     compared = [[each.first._asdict(), each.second._asdict(), each.order] for each in comparisons]
-    facts = [METHOD, key, judged[0].columns, score, stopping.model_dump(mode="json"), job.trials, compared]
+    facts = [
+        METHOD,
+        key,
+        judged[0].columns,
+        score,
+        stopping.model_dump(mode="json"),
+        job.trials,
+        compared,
+    ]
     return StoppingPlan(judged[0], score, comparisons, hash_of_document(facts))
 
 
@@ -353,7 +423,9 @@ def left_out_of(progress: Sequence[Progress]) -> dict[str, frozenset[str]]:
     """Return by model the tasks that none of its comparisons needs, if all of them are finished."""
     left_out: dict[str, frozenset[str]] = {}
     for each in progress:
-        beyond = frozenset(each.comparison.order[each.n_tasks :]) if each.is_finished else frozenset()
+        beyond = (
+            frozenset(each.comparison.order[each.n_tasks :]) if each.is_finished else frozenset()
+        )
         for label in each.comparison.labels:
             left_out[label] = left_out[label] & beyond if label in left_out else beyond
     return {label: tasks for label, tasks in left_out.items() if tasks}
@@ -366,7 +438,11 @@ def fields_of(key: Mapping[str, str], task_ids: Sequence[str], reader: Reader) -
 
 
 def _with_earlier_nights(
-    nightly: Sequence[ComparedModel], fields: Mapping[str, str], seed: str, given: Mapping[str, Any], reader: Reader
+    nightly: Sequence[ComparedModel],
+    fields: Mapping[str, str],
+    seed: str,
+    given: Mapping[str, Any],
+    reader: Reader,
 ) -> Iterator[tuple[ComparedModel, ComparedModel, tuple[str, ...]]]:
     """Yield pairs of each nightly model and its own earlier values, on the tasks that have one."""
     for tonight in nightly:
@@ -377,11 +453,17 @@ def _with_earlier_nights(
             yield tonight, ComparedModel(tonight.model, tonight.config_hash, EARLIER), order
 
 
-def earlier_values(reader: Reader, given: Mapping[str, Any], tonight: ComparedModel) -> dict[str, float]:
+def earlier_values(
+    reader: Reader, given: Mapping[str, Any], tonight: ComparedModel
+) -> dict[str, float]:
     """Return by task the value of a model in the latest earlier night, or in its base sampling.
 
     `given` are the benchmark, its revision, a judge configuration and a score.
     """
-    side = {"model": tonight.model, "model_config_hash": tonight.config_hash, "night": tonight.vintage}
+    side = {
+        "model": tonight.model,
+        "model_config_hash": tonight.config_hash,
+        "night": tonight.vintage,
+    }
     rows = reader.rows(sql.read("queries/stopping/earlier_values"), {**given, **side})
     return {row["task_id"]: row["value"] for row in rows}

@@ -31,7 +31,16 @@ from tasks.rules.variants import AUGMENTED
 from tasks.run import missing_work
 from tasks.run.judge_configs import judge_configs, judge_target, target_of
 from tasks.run.unadopted import lines_on_unadopted
-from tasks.run.writing import ANALYST_KINDS, AT_BUDGET, CALLED_KINDS, JUDGE, MODEL, RUBRIC_WRITER, STAGES, StageReport
+from tasks.run.writing import (
+    ANALYST_KINDS,
+    AT_BUDGET,
+    CALLED_KINDS,
+    JUDGE,
+    MODEL,
+    RUBRIC_WRITER,
+    STAGES,
+    StageReport,
+)
 from warehouse import Warehouse, WarehouseError, why_lost, write_atomically
 
 
@@ -75,16 +84,34 @@ def _called(job: Job, chosen: Collection[Callee], kinds: Collection[str]) -> lis
             return list(chosen)
         wanted, settings = missing_work.wanted_tasks(job, reader), job.settings
         given = job, wanted, reader
-        responses = {each.label for each in settings.models if missing_work.missing_responses(*given, each)}
-        rubrics = {each for each in missing_work.wanted_rubrics(job) if missing_work.unworded_criteria(*given, each)}
-        judged = judge_configs(job, wanted.benchmark) if any(each.kind == JUDGE for each in chosen) else []
-        verdicts = {each.judge.label for each in judged if missing_work.missing_verdicts(*given, each)}
-    if (MODEL in kinds and responses) or (RUBRIC_WRITER in kinds and rubrics):  # which are then to be judged
+        responses = {
+            each.label for each in settings.models if missing_work.missing_responses(*given, each)
+        }
+        rubrics = {
+            each
+            for each in missing_work.wanted_rubrics(job)
+            if missing_work.unworded_criteria(*given, each)
+        }
+        judged = (
+            judge_configs(job, wanted.benchmark)
+            if any(each.kind == JUDGE for each in chosen)
+            else []
+        )
+        verdicts = {
+            each.judge.label for each in judged if missing_work.missing_verdicts(*given, each)
+        }
+    if (MODEL in kinds and responses) or (
+        RUBRIC_WRITER in kinds and rubrics
+    ):  # which are then to be judged
         verdicts = {judge.label for judge in settings.judges}
     writers = {each.label for each in chosen if each.kind == RUBRIC_WRITER and AUGMENTED in rubrics}
     labels = {MODEL: responses, JUDGE: verdicts, RUBRIC_WRITER: writers}
     # An analysis without missing items makes no call and needs no key.
-    return [each for each in chosen if (each.cascade or each.label) in labels.get(each.kind, {each.label})]
+    return [
+        each
+        for each in chosen
+        if (each.cascade or each.label) in labels.get(each.kind, {each.label})
+    ]
 
 
 def sender_states(warehouse: Warehouse) -> list[dict[str, Any]]:
@@ -126,12 +153,22 @@ class RunContext:
     """The context of a run's calls: its ledger, its limits and budget, and a gateway for each purpose."""
 
     def __init__(self, job: Job) -> None:
-        limits, stop_at_s = job.settings.limits, None if job.stop_at is None else job.stop_at.timestamp()
+        limits, stop_at_s = (
+            job.settings.limits,
+            None if job.stop_at is None else job.stop_at.timestamp(),
+        )
         self.budget = Budget(limits.max_usd, limits.max_tokens)
         rates = [limits.rates("sample"), limits.rates("judge")]
         room = _calls_at_once(max(each.concurrency or 1 for each in rates))
         sample, judge = (
-            Limiter(min(room, each.concurrency or 1), self.budget, each.rpm, each.tpm, limits.outage_s, stop_at_s)
+            Limiter(
+                min(room, each.concurrency or 1),
+                self.budget,
+                each.rpm,
+                each.tpm,
+                limits.outage_s,
+                stop_at_s,
+            )
             for each in rates
         )
         self.limiters = {stage: sample if stage == "sample" else judge for stage in STAGES}
@@ -150,7 +187,9 @@ class RunContext:
         calls = job.settings.calls
         if calls.where != "here":
             n_senders = None if calls.senders == "auto" else calls.senders
-            self.senders = SenderPool(calls.address, n_senders, [callee.target for callee in callees(job)])
+            self.senders = SenderPool(
+                calls.address, n_senders, [callee.target for callee in callees(job)]
+            )
             self.senders.on_look = self._write_states
         self._job = job
         self._noticed: set[str] = set()
@@ -160,9 +199,15 @@ class RunContext:
         """Return the gateway of a purpose for the model or judge with a label."""
         limits, is_only_ledger = self._job.settings.limits, self.is_held_back(purpose, label)
         return Gateway(
-            self.limiters[purpose], self.ledger, self._job.run_id, limits.attempts, limits.deadline_s, purpose,
-            self.senders or send, is_only_ledger,
-        )  # fmt: skip
+            self.limiters[purpose],
+            self.ledger,
+            self._job.run_id,
+            limits.attempts,
+            limits.deadline_s,
+            purpose,
+            self.senders or send,
+            is_only_ledger,
+        )
 
     def is_held_back(self, purpose: str, label: str) -> bool:
         """Return whether calls are held back: their rows may be lost to damage, and nobody requested them again."""
@@ -176,7 +221,9 @@ class RunContext:
 
     def add_notices(self, report: StageReport) -> None:
         """Add to a stage's report what users should know about its calls."""
-        held = sorted(label or "all models" for purpose, label in self._held if purpose == report.stage)
+        held = sorted(
+            label or "all models" for purpose, label in self._held if purpose == report.stage
+        )
         if held and report.skipped:
             report.warnings.append(
                 f"{', '.join(held)}: {report.skipped} calls not made, because damage destroyed such rows and "
@@ -190,7 +237,9 @@ class RunContext:
         lines += self._remarks.get(report.stage, [])
         if limiter.n_instead_of_batch:
             n_live, limiter.n_instead_of_batch = limiter.n_instead_of_batch, 0
-            lines.append(f"{n_live} calls of `mode: batch` were made live, at the live price (`allow_live`)")
+            lines.append(
+                f"{n_live} calls of `mode: batch` were made live, at the live price (`allow_live`)"
+            )
         if self.budget.is_spent:
             report.is_at_budget = True
             lines.append(f"{AT_BUDGET}: {self.budget.line}; finished work is kept")
@@ -199,19 +248,29 @@ class RunContext:
         if limiter.too_late and self._job.stop_at is not None:
             report.is_at_stop_time = True
             stopped_at = self._job.stop_at.astimezone(UTC)
-            report.warnings.append(f"stopped at {stopped_at:%H:%M} UTC, the stop time; finished work is kept")
+            report.warnings.append(
+                f"stopped at {stopped_at:%H:%M} UTC, the stop time; finished work is kept"
+            )
 
-    async def submit_and_collect(self, target: Target, calls: Sequence[Call], report: StageReport) -> None:
+    async def submit_and_collect(
+        self, target: Target, calls: Sequence[Call], report: StageReport
+    ) -> None:
         """Submit the calls that are in no batch yet, and collect the batches that have ended, for a report's stage.
 
         The collected replies are then in the ledger. Calls of a batch that is still running when the wait ends stay
         missing until a later run.
         """
-        batching = Batching(target, self.ledger, self.limiters[report.stage], self._job.run_id, report.stage)
+        batching = Batching(
+            target, self.ledger, self.limiters[report.stage], self._job.run_id, report.stage
+        )
         await batching.submit_and_collect(calls, self._job.settings.limits.batch_wait_s)
         report.warnings += batching.notes
         if n_failed := sum(not reply.is_final for reply in batching.replies):
-            then = "live calls follow" if any(call.allows_live for call in calls) else "the next run submits them again"
+            then = (
+                "live calls follow"
+                if any(call.allows_live for call in calls)
+                else "the next run submits them again"
+            )
             report.warnings.append(f"{n_failed} calls failed in a batch; {then}")
         if batching.n_submitted:
             report.notes.append(f"{batching.n_submitted} calls submitted as batches")
@@ -223,7 +282,9 @@ class RunContext:
 
     async def ready(self) -> None:
         """Load and start everything that the first calls would wait for."""
-        await asyncio.gather(asyncio.to_thread(warm_up), *([self.senders.ready()] if self.senders else []))
+        await asyncio.gather(
+            asyncio.to_thread(warm_up), *([self.senders.ready()] if self.senders else [])
+        )
 
     async def close(self) -> None:
         """End the attempts in flight, make everything durable, close the ledger, and end the senders."""
@@ -239,7 +300,9 @@ _open: dict[str, RunContext] = {}
 
 
 @asynccontextmanager
-async def open_run_context(job: Job, kinds: Collection[str] = CALLED_KINDS) -> AsyncIterator[RunContext]:
+async def open_run_context(
+    job: Job, kinds: Collection[str] = CALLED_KINDS
+) -> AsyncIterator[RunContext]:
     """Open the context of a run until the block ends; an inner block shares the outer one's.
 
     `kinds` are the kinds of models that are called in the block.
@@ -282,20 +345,28 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS) -> None:
     # Models that are called from this machine; senders of a cluster have their keys there, but batches start here.
     is_here = job.settings.calls.where == "here" or job.settings.calls.address == "local"
     called = [callee for callee in callees(job, kinds) if callee.kind in kinds]
-    lacking = [each for each in called if (is_here or each.is_batched) and missing_variables(each.target)]
+    lacking = [
+        each for each in called if (is_here or each.is_batched) and missing_variables(each.target)
+    ]
     # A database that cannot be read yet does not show the missing calls; the run makes it readable, and checks again.
     with suppress(WarehouseError):
         for callee in _called(job, lacking, kinds) if lacking else ():
             names = ", ".join(missing_variables(callee.target))
             raise UsageError(f"{callee}: {names} is not set; export it")
-    refused = (f"{callee}: {callee.target.refused_as}" for callee in called if callee.target.refused_as)
+    refused = (
+        f"{callee}: {callee.target.refused_as}" for callee in called if callee.target.refused_as
+    )
     limits = job.settings.limits
     is_capped = limits.max_usd is not None or limits.max_tokens is not None
-    for problem in chain(refused, unbounded(job, kinds, in_usd=limits.max_usd is not None) if is_capped else ()):
+    for problem in chain(
+        refused, unbounded(job, kinds, in_usd=limits.max_usd is not None) if is_capped else ()
+    ):
         raise UsageError(problem)
 
 
-def unbounded(job: Job, kinds: Collection[str] = CALLED_KINDS, *, in_usd: bool = True) -> Iterator[str]:
+def unbounded(
+    job: Job, kinds: Collection[str] = CALLED_KINDS, *, in_usd: bool = True
+) -> Iterator[str]:
     """Yield the reasons why a cap, in USD or on tokens alone, cannot be enforced: a line for each model."""
     for callee in callees(job, kinds):
         target = callee.target

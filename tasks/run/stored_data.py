@@ -47,7 +47,9 @@ def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[st
         configured = job.data
         if any(row["dataset_revision"] == configured.revision for row in own):
             return job
-        lacking = f"{folder} has nothing of {configured.name} (revision {configured.revision[:_SHOWN]})"
+        lacking = (
+            f"{folder} has nothing of {configured.name} (revision {configured.revision[:_SHOWN]})"
+        )
     except PipelineError as error:
         if not stored:
             raise
@@ -59,14 +61,18 @@ def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[st
         return job.on_splits(splits).looking_up(lambda: data)
     if stored:
         listed = "; ".join(f"{row['benchmark']} {_in_words(row)}" for row in stored)
-        raise UsageError(f"{lacking}; it has {listed}: configure one of these data sets, or choose another --benchmark")
+        raise UsageError(
+            f"{lacking}; it has {listed}: configure one of these data sets, or choose another --benchmark"
+        )
     return job
 
 
 def stored_in_words(job: Job) -> str:
     """Return a sentence on the stored data of a job's benchmark, with the revision that the job is about."""
     with Warehouse(job.warehouse).reader() as reader:
-        own = [_in_words(row) for row in _stored(reader) if row["benchmark"] == job.settings.benchmark]
+        own = [
+            _in_words(row) for row in _stored(reader) if row["benchmark"] == job.settings.benchmark
+        ]
     about = f"This is about revision {job.data.revision[:_SHOWN]}"
     return f"{about}; stored of {job.settings.benchmark}: {'; '.join(own) or 'nothing'}."
 
@@ -79,11 +85,20 @@ def _in_words(row: Mapping[str, Any]) -> str:
 
 def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]) -> None:
     """Refuse a name that is neither configured nor stored in the revision."""
-    configured: dict[str, Sequence[Endpoint]] = {"model": job.settings.models, "judge": job.settings.judges}
+    configured: dict[str, Sequence[Endpoint]] = {
+        "model": job.settings.models,
+        "judge": job.settings.judges,
+    }
     for option, names in named.items():
-        known = [*(each.label for each in configured.get(option, ())), *job.configured_labels.get(option, ())]
+        known = [
+            *(each.label for each in configured.get(option, ())),
+            *job.configured_labels.get(option, ()),
+        ]
         if set(names) - set(known):
-            known += [row[option] for row in reader.select(_STORED[option], f"distinct {option}", **job.key)]
+            known += [
+                row[option]
+                for row in reader.select(_STORED[option], f"distinct {option}", **job.key)
+            ]
         _refuse_others(option, names, known)
 
 
@@ -93,7 +108,12 @@ def _refuse_others(option: str, names: Sequence[str], known: Sequence[str]) -> N
             raise UsageError(f"--{option} {name}: not found{hint_on(name, known)}")
 
 
-_STORED = {"split": "split_members", "model": "responses", "vintage": "responses", "judge": "intermediate.model_runs"}
+_STORED = {
+    "split": "split_members",
+    "model": "responses",
+    "vintage": "responses",
+    "judge": "intermediate.model_runs",
+}
 """Option -> the relation with a column of its name, which holds the stored names."""
 
 

@@ -30,7 +30,11 @@ class ChangedIdentity(NamedTuple):
     @property
     def addresses(self) -> dict[str, str]:
         """The addresses from the environment, and the variables that they are from."""
-        return {target.api_base or "": target.address_variable for target in self.targets if target.address_variable}
+        return {
+            target.api_base or "": target.address_variable
+            for target in self.targets
+            if target.address_variable
+        }
 
 
 def changed_identities(job: Job) -> Iterator[ChangedIdentity]:
@@ -39,13 +43,19 @@ def changed_identities(job: Job) -> Iterator[ChangedIdentity]:
         target = target_of(model)
         if not model.is_imported and target.address_variable is not None:
             earlier_hash = target_of(model, reads_address=False).config_hash
-            yield ChangedIdentity("responses", model.label, (target,), earlier_hash, target.config_hash)
+            yield ChangedIdentity(
+                "responses", model.label, (target,), earlier_hash, target.config_hash
+            )
     benchmark = load_benchmark(job.settings.benchmark)
     for judge in job.settings.judges:
-        earlier, now = (configs_of(judge, benchmark, reads_address=reads)[0] for reads in (False, True))
+        earlier, now = (
+            configs_of(judge, benchmark, reads_address=reads)[0] for reads in (False, True)
+        )
         if earlier.judge_config_hash != now.judge_config_hash:
             targets = tuple(judge_target(member) for member in _members(judge))
-            yield ChangedIdentity("verdicts", judge.label, targets, earlier.judge_config_hash, now.judge_config_hash)
+            yield ChangedIdentity(
+                "verdicts", judge.label, targets, earlier.judge_config_hash, now.judge_config_hash
+            )
 
 
 def _members(judge: Judge) -> tuple[Judge, ...]:
@@ -62,7 +72,9 @@ def lines_on_unadopted(job: Job) -> list[str]:
     warehouse = Warehouse(job.warehouse)
     if not identities or not warehouse.database.exists():
         return []
-    variables = {address: name for identity in identities for address, name in identity.addresses.items()}
+    variables = {
+        address: name for identity in identities for address, name in identity.addresses.items()
+    }
     lines = []
     with warehouse.reader() as reader:
         for address, name in variables.items():
@@ -71,7 +83,9 @@ def lines_on_unadopted(job: Job) -> list[str]:
                 if address in identity.addresses:
                     n_rows[identity.table] += _n_unadopted(reader, identity)
             if any(n_rows.values()):
-                rows = " and ".join(counted(n, table.removesuffix("s")) for table, n in n_rows.items() if n)
+                rows = " and ".join(
+                    counted(n, table.removesuffix("s")) for table, n in n_rows.items() if n
+                )
                 command = f"`prbench adopt --api-base {address}`"
                 lines.append(
                     f"{address} (from {name}): {rows} stored before this address was part of their identity are not "

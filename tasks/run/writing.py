@@ -14,7 +14,13 @@ from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import Reply
 from warehouse import DECIDED_STATUSES, Warehouse
 
-MODEL, JUDGE, RUBRIC_WRITER, ANNOTATOR, REVIEWER = "model", "judge", "rubric_writer", "annotator", "reviewer"
+MODEL, JUDGE, RUBRIC_WRITER, ANNOTATOR, REVIEWER = (
+    "model",
+    "judge",
+    "rubric_writer",
+    "annotator",
+    "reviewer",
+)
 CAPABILITY_MODEL, CAPABILITY_EMBEDDING = "capability_model", "capability_embedding"
 CALLED_KINDS = (MODEL, JUDGE, RUBRIC_WRITER)
 """The kinds of models that a whole run calls."""
@@ -40,15 +46,20 @@ STAGES = {
     "sample": Stage((MODEL,), "responses", {"responses": "model"}),
     "judge": Stage((JUDGE,), "verdicts", {"verdicts": "judge"}),
     "drift": Stage((JUDGE,), "control sets", {"control_verdicts": "judge"}, is_assumed=False),
-    "neighbours": Stage((JUDGE,), "verdicts in other arrangements", {"neighbour_verdicts": "judge"}),
-    "derive": Stage((RUBRIC_WRITER,), "rewritten criteria", {"criterion_variants": "model"}, is_assumed=False),
+    "neighbours": Stage(
+        (JUDGE,), "verdicts in other arrangements", {"neighbour_verdicts": "judge"}
+    ),
+    "derive": Stage(
+        (RUBRIC_WRITER,), "rewritten criteria", {"criterion_variants": "model"}, is_assumed=False
+    ),
     "annotate": Stage((ANNOTATOR,), "labels of tasks", {"task_annotations": None}),
     "review": Stage((REVIEWER,), "reviews of criteria", {"model_reviews": None}),
     "capabilities": Stage(
-        (CAPABILITY_MODEL, CAPABILITY_EMBEDDING), "capabilities",
+        (CAPABILITY_MODEL, CAPABILITY_EMBEDDING),
+        "capabilities",
         {"criterion_capabilities": None, "phrase_embeddings": None, "capability_names": None},
     ),
-}  # fmt: skip
+}
 """By name. The calls of all stages except `sample` share the judges' limits."""
 
 NO_CALL = Reply("", attempts=0)
@@ -58,9 +69,16 @@ NO_CALL = Reply("", attempts=0)
 def call_columns(job: Job, reply: Reply) -> dict[str, Any]:
     """Return the columns of a row that the call itself fills, with its run and the time."""
     own = (
-        "served_model", "served_fingerprint", "prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd",
-        "latency_s", "attempts", "error",
-    )  # fmt: skip
+        "served_model",
+        "served_fingerprint",
+        "prompt_tokens",
+        "cached_tokens",
+        "completion_tokens",
+        "cost_usd",
+        "latency_s",
+        "attempts",
+        "error",
+    )
     when = {"run_id": job.run_id, "created_at": datetime.now(UTC)}
     return {name: getattr(reply, name) for name in own} | reply.prices._asdict() | when
 
@@ -72,7 +90,9 @@ class PartWriter:
     later try does not use them. `report` counts the rows.
     """
 
-    def __init__(self, warehouse: Warehouse, table: str, ledger: Ledger, report: "StageReport | None" = None) -> None:
+    def __init__(
+        self, warehouse: Warehouse, table: str, ledger: Ledger, report: "StageReport | None" = None
+    ) -> None:
         self._warehouse, self._table, self._ledger, self._report = warehouse, table, ledger, report
         self._rows: list[Mapping[str, Any]] = []
         self._paid: list[tuple[str, int]] = []
@@ -138,7 +158,11 @@ class StageReport:
 
     def count(self, status: str, cost_usd: float | None) -> None:
         """Count one finished row."""
-        self.add(StageReport(self.stage, 1, Counter(() if status in DECIDED_STATUSES else (status,)), cost_usd))
+        self.add(
+            StageReport(
+                self.stage, 1, Counter(() if status in DECIDED_STATUSES else (status,)), cost_usd
+            )
+        )
 
     async def counted(self, work: Awaitable[None]) -> None:
         """Wait for the work on a cell, and count it as skipped if its call is not made."""
@@ -152,7 +176,11 @@ class StageReport:
         self.rows += other.rows
         self.failures += other.failures
         self.skipped += other.skipped
-        self.cost_usd = None if self.cost_usd is None or other.cost_usd is None else self.cost_usd + other.cost_usd
+        self.cost_usd = (
+            None
+            if self.cost_usd is None or other.cost_usd is None
+            else self.cost_usd + other.cost_usd
+        )
         self.add_messages(other)
 
     def add_messages(self, other: "StageReport") -> None:

@@ -40,12 +40,15 @@ class TaskBlock:
             if tasks := self.tasks.get(model.label):
                 by_tasks.setdefault(tasks, []).append(model)
         return [
-            job.with_settings(models=tuple(models), stopping=None).model_copy(update={
-                "named_models": tuple(model.label for model in models), "named_tasks": tuple(sorted(tasks)),
-                "limit": None,
-            })
+            job.with_settings(models=tuple(models), stopping=None).model_copy(
+                update={
+                    "named_models": tuple(model.label for model in models),
+                    "named_tasks": tuple(sorted(tasks)),
+                    "limit": None,
+                }
+            )
             for tasks, models in by_tasks.items()
-        ]  # fmt: skip
+        ]
 
 
 def next_block(progress: Sequence[Progress], after: int) -> TaskBlock | None:
@@ -117,7 +120,9 @@ def look_at(job: Job, block: TaskBlock) -> int:
         # Models of this run count as evaluated even if some of their calls failed.
         coverage = min(np.isfinite(each).mean() for each in (first, second))
         if coverage >= job.settings.coverage.min or comparison.labels <= here:
-            row = _row(wanted, plan, comparison, block.number, first - second, _strata_of(fields, tasks))
+            row = _row(
+                wanted, plan, comparison, block.number, first - second, _strata_of(fields, tasks)
+            )
             rows.append(row | {"run_id": job.run_id, "created_at": datetime.now(UTC)})
     warehouse.write("stopping_looks", rows)
     warehouse.publish()
@@ -137,23 +142,34 @@ def last_looks(job: Job) -> list[dict[str, Any]]:
         if plan is None:
             return []
         of_night = {"stopping_id": plan.stopping_id, "compared_vintage": EARLIER}
-        looks = reader.select("stopping_looks", "* exclude (run_id, created_at)", order="model, block", **of_night)
+        looks = reader.select(
+            "stopping_looks", "* exclude (run_id, created_at)", order="model, block", **of_night
+        )
     return list({look["model"]: look for look in looks}.values())
 
 
 def _values_of(
-    wanted: WantedTasks, plan: StoppingPlan, comparisons: Sequence[PlannedComparison], reader: Reader
+    wanted: WantedTasks,
+    plan: StoppingPlan,
+    comparisons: Sequence[PlannedComparison],
+    reader: Reader,
 ) -> Values:
     """Return the scores of both sides of these comparisons."""
     given = wanted.key | plan.judge_config.columns | {"score": plan.score_name}
     sides = {side for each in comparisons for side in (each.first, each.second)}
-    named = [f"{side.vintage} {side.config_hash} {side.model}" for side in sides if side.vintage != EARLIER]
+    named = [
+        f"{side.vintage} {side.config_hash} {side.model}"
+        for side in sides
+        if side.vintage != EARLIER
+    ]
     values: Values = defaultdict(dict)
     for row in reader.rows(sql.read("queries/stopping/values"), given | {"sides": named}):
         values[row["model"], row["vintage"]][row["task_id"]] = row["value"]
     for each in comparisons:
         if each.second.vintage == EARLIER:
-            values[each.second.model, EARLIER] = missing_work.earlier_values(reader, given, each.first)
+            values[each.second.model, EARLIER] = missing_work.earlier_values(
+                reader, given, each.first
+            )
     return values
 
 
@@ -164,7 +180,10 @@ def _strata_of(fields: Mapping[str, str], tasks: Sequence[str]) -> np.ndarray:
 
 def _sides_of(values: Values, comparison: PlannedComparison, tasks: Sequence[str]) -> list[Floats]:
     """Return the scores of both sides of a comparison, in the order of the tasks."""
-    return [_in_order(values[side.model, side.vintage], tasks) for side in (comparison.first, comparison.second)]
+    return [
+        _in_order(values[side.model, side.vintage], tasks)
+        for side in (comparison.first, comparison.second)
+    ]
 
 
 def _in_order(values: Mapping[str, float], tasks: Sequence[str]) -> Floats:
@@ -173,37 +192,67 @@ def _in_order(values: Mapping[str, float], tasks: Sequence[str]) -> Floats:
 
 
 def _row(
-    wanted: WantedTasks, plan: StoppingPlan, comparison: PlannedComparison, number: int, differences: Floats,
+    wanted: WantedTasks,
+    plan: StoppingPlan,
+    comparison: PlannedComparison,
+    number: int,
+    differences: Floats,
     strata: np.ndarray,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     rule = comparison.rule
-    differences = np.where(np.abs(differences) < 1e-12, 0.0, differences)  # such a difference is due to rounding
+    differences = np.where(
+        np.abs(differences) < 1e-12, 0.0, differences
+    )  # such a difference is due to rounding
     ends = rule.ends_at(differences[:, None])
     decision = str(rule.decisions(ends)[0])
     is_finished = decision != OPEN or number == len(rule.ends)
-    unbiased = unbiased_means(differences, differences[:, None], strata, rule)[0] if is_finished else np.nan
+    unbiased = (
+        unbiased_means(differences, differences[:, None], strata, rule)[0]
+        if is_finished
+        else np.nan
+    )
     n_tasks = int(np.isfinite(differences).sum())
     return {
-        **wanted.key, **plan.judge_config.columns, "stopping_id": plan.stopping_id, "score_name": plan.score_name,
-        "model": comparison.first.model, "model_config_hash": comparison.first.config_hash,
-        "vintage": comparison.first.vintage, "compared_model": comparison.second.model,
-        "compared_config_hash": comparison.second.config_hash, "compared_vintage": comparison.second.vintage,
-        "block": number, "n_tasks": n_tasks, "n_tasks_evaluated": len(differences), "n_tasks_planned": rule.n_planned,
+        **wanted.key,
+        **plan.judge_config.columns,
+        "stopping_id": plan.stopping_id,
+        "score_name": plan.score_name,
+        "model": comparison.first.model,
+        "model_config_hash": comparison.first.config_hash,
+        "vintage": comparison.first.vintage,
+        "compared_model": comparison.second.model,
+        "compared_config_hash": comparison.second.config_hash,
+        "compared_vintage": comparison.second.vintage,
+        "block": number,
+        "n_tasks": n_tasks,
+        "n_tasks_evaluated": len(differences),
+        "n_tasks_planned": rule.n_planned,
         "mean_difference": float(np.nanmean(differences)) if n_tasks else None,
-        "unbiased_difference": known(unbiased), "sequence_low": known(ends[0, 0]),
+        "unbiased_difference": known(unbiased),
+        "sequence_low": known(ends[0, 0]),
         "sequence_high": known(ends[0, 1]),
-        "comparison_alpha": rule.alpha, "least_difference": rule.least_difference, "decision": decision,
-    }  # fmt: skip
+        "comparison_alpha": rule.alpha,
+        "least_difference": rule.least_difference,
+        "decision": decision,
+    }
 
 
 def _described(row: Mapping[str, Any]) -> str:
     """Return a look in one line."""
-    other = row["compared_model"] if row["compared_vintage"] == row["vintage"] else row["compared_vintage"]
+    other = (
+        row["compared_model"]
+        if row["compared_vintage"] == row["vintage"]
+        else row["compared_vintage"]
+    )
     low, high, mean = (row[name] for name in ("sequence_low", "sequence_high", "mean_difference"))
     interval = "no interval yet" if low is None else f"{low:+.3f} to {high:+.3f}"
     difference = "no task with both" if mean is None else f"{mean:+.3f}"
     is_last = row["n_tasks_evaluated"] == row["n_tasks_planned"]
-    decision = "open after all tasks" if row["decision"] == OPEN and is_last else row["decision"].replace("_", " ")
+    decision = (
+        "open after all tasks"
+        if row["decision"] == OPEN and is_last
+        else row["decision"].replace("_", " ")
+    )
     return (
         f"{row['model']} - {other} after {row['n_tasks_evaluated']} of {row['n_tasks_planned']} tasks: {difference} "
         f"({interval}), {decision}"
@@ -218,21 +267,31 @@ def conclude(job: Job, n_looks: int, n_blocks: int) -> StageReport:
         if plan is None or not progress:
             report.notes.append("nothing is compared, so all tasks are evaluated")
             return report
-        rows = [] if not n_looks and _has_scores(plan, reader) else _scores(job, wanted, plan, progress, reader)
+        rows = (
+            []
+            if not n_looks and _has_scores(plan, reader)
+            else _scores(job, wanted, plan, progress, reader)
+        )
     if rows:
         warehouse.write("stopping_scores", rows)
         warehouse.publish()
     decisions = Counter(each.decision.replace("_", " ") for each in progress if each.is_finished)
     decisions["unfinished"] = len(progress) - decisions.total()
     counts = ", ".join(f"{count} {name}" for name, count in sorted((+decisions).items()))
-    report.notes.append(f"{len(progress)} comparisons: {counts}; {n_looks} looks after {n_blocks} blocks")
+    report.notes.append(
+        f"{len(progress)} comparisons: {counts}; {n_looks} looks after {n_blocks} blocks"
+    )
     if n_skipped := sum(map(len, wanted.left_out.values())) * len(job.trials):
         report.notes.append(f"{n_skipped} responses of {len(wanted.left_out)} models not needed")
     return report
 
 
 def _has_scores(plan: StoppingPlan, reader: Reader) -> bool:
-    return bool(reader.value("select count(*) from stopping_scores where stopping_id = ?", [plan.stopping_id]))
+    return bool(
+        reader.value(
+            "select count(*) from stopping_scores where stopping_id = ?", [plan.stopping_id]
+        )
+    )
 
 
 def _scores(
@@ -241,7 +300,10 @@ def _scores(
     """Return rows with the scores of models that were evaluated on a random part of the tasks."""
     rows: list[dict[str, Any]] = []
     for label in missing_work.left_out_of(progress):
-        last = max((each for each in progress if label in each.comparison.labels), key=lambda each: each.n_tasks)
+        last = max(
+            (each for each in progress if label in each.comparison.labels),
+            key=lambda each: each.n_tasks,
+        )
         rows += _rows_of(wanted, plan, label, last, reader)
     return [row | {"run_id": job.run_id, "created_at": datetime.now(UTC)} for row in rows]
 
@@ -254,9 +316,12 @@ def _rows_of(
     side = comparison.first if comparison.first.model == label else comparison.second
     evaluated, later = list(comparison.order[: last.n_tasks]), comparison.order[last.n_tasks :]
     given = wanted.key | {
-        "model": side.model, "model_config_hash": side.config_hash, "vintage": side.vintage,
-        "tasks": list(wanted.task_ids), "evaluated": evaluated,
-    }  # fmt: skip
+        "model": side.model,
+        "model_config_hash": side.config_hash,
+        "vintage": side.vintage,
+        "tasks": list(wanted.task_ids),
+        "evaluated": evaluated,
+    }
     figures = reader.rows(sql.read("queries/stopping/figures"), given)
     if not figures:
         return []
@@ -267,14 +332,23 @@ def _rows_of(
     unbiased = unbiased_means(first - second, columns, strata, comparison.rule)
     ends = replace(comparison.rule, alpha=0.05).ends_at(columns)  # like all scores on leaderboards
     members: dict[str, set[str]] = defaultdict(set)
-    for row in reader.select("split_members", "split, task_id", **wanted.key, task_id=list(wanted.task_ids)):
+    for row in reader.select(
+        "split_members", "split, task_id", **wanted.key, task_id=list(wanted.task_ids)
+    ):
         members[row["split"]].add(row["task_id"])
     return [
         {
-            **wanted.key, **figure, "stopping_id": plan.stopping_id, "n_tasks": len(of_figure),
+            **wanted.key,
+            **figure,
+            "stopping_id": plan.stopping_id,
+            "n_tasks": len(of_figure),
             "n_tasks_evaluated": len(members[figure["split"]].intersection(evaluated)),
             "n_tasks_skipped": len(members[figure["split"]].intersection(later)),
-            "sequence_low": known(low), "sequence_high": known(high), "unbiased_mean_score": known(mean),
+            "sequence_low": known(low),
+            "sequence_high": known(high),
+            "unbiased_mean_score": known(mean),
         }
-        for figure, of_figure, (low, high), mean in zip(figures, scores, ends, unbiased, strict=True)
-    ]  # fmt: skip
+        for figure, of_figure, (low, high), mean in zip(
+            figures, scores, ends, unbiased, strict=True
+        )
+    ]

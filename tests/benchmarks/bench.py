@@ -33,9 +33,33 @@ SENDERS = {"1 sender": 1, "2 senders": 2, "4 senders": 4}
 WARM_UP = 4 * CRITERIA
 """Calls before the clock starts: imports and connections are not measured."""
 _WORDS = (
-    "asset", "bond", "court", "duty", "equity", "filing", "holder", "lease", "margin", "notice", "option", "party",
-    "quote", "rate", "statute", "tax", "trust", "union", "value", "yield", "the", "of", "for", "under", "shall", "may",
-)  # fmt: skip
+    "asset",
+    "bond",
+    "court",
+    "duty",
+    "equity",
+    "filing",
+    "holder",
+    "lease",
+    "margin",
+    "notice",
+    "option",
+    "party",
+    "quote",
+    "rate",
+    "statute",
+    "tax",
+    "trust",
+    "union",
+    "value",
+    "yield",
+    "the",
+    "of",
+    "for",
+    "under",
+    "shall",
+    "may",
+)
 
 
 def words(seed: object, number: int) -> str:
@@ -45,14 +69,25 @@ def words(seed: object, number: int) -> str:
 
 def texts_of(number: int) -> tuple[str, str, list[str]]:
     """The prompt, the response and the criteria of a task."""
-    titles = [f"Point {position} of task {number}: {words((number, position), 20)}." for position in range(CRITERIA)]
+    titles = [
+        f"Point {position} of task {number}: {words((number, position), 20)}."
+        for position in range(CRITERIA)
+    ]
     return words((number, "prompt"), 300), words((number, "response"), 300), titles
 
 
-def owing_job(folder: Path, n_verdicts: int, judge: dict[str, Any], limits: dict[str, Any], **settings: Any) -> Job:
+def owing_job(
+    folder: Path, n_verdicts: int, judge: dict[str, Any], limits: dict[str, Any], **settings: Any
+) -> Job:
     """A job on a fresh warehouse that lacks about `n_verdicts` verdicts of one judge."""
     (folder / "speed.jsonl").write_text(f"{n_verdicts} verdicts\n", encoding="utf-8")
-    job = job_on(folder / "speed.jsonl", folder / "warehouse", judges=[dict(judge)], limits=dict(limits), **settings)
+    job = job_on(
+        folder / "speed.jsonl",
+        folder / "warehouse",
+        judges=[dict(judge)],
+        limits=dict(limits),
+        **settings,
+    )
     # The memory for filling it is not the stage's.
     in_process_of_its_own(_fill, job.warehouse, -(-n_verdicts // CRITERIA), job.data.revision)
     return job
@@ -68,9 +103,15 @@ def _tables(n_tasks: int) -> dict[str, list[dict[str, Any]]]:
     tables |= {"criteria": [], "message_rows": [], "responses": []}
     for number, task_id in enumerate(ids):
         prompt, response_text, titles = texts_of(number)
-        tables["criteria"] += [criterion(task_id, i, 5.0) | {"title": title} for i, title in enumerate(titles)]
-        tables["message_rows"].append(row("message_rows", task_id=task_id, position=0, role="user", content=prompt))
-        tables["responses"].append(response(task_id) | {"source": "imported", "text": response_text})
+        tables["criteria"] += [
+            criterion(task_id, i, 5.0) | {"title": title} for i, title in enumerate(titles)
+        ]
+        tables["message_rows"].append(
+            row("message_rows", task_id=task_id, position=0, role="user", content=prompt)
+        )
+        tables["responses"].append(
+            response(task_id) | {"source": "imported", "text": response_text}
+        )
     return tables
 
 
@@ -79,7 +120,9 @@ def prompts(n_calls: int) -> Iterator[str]:
     template = load_template("default", "binary_v2")
     for number in range(-(-n_calls // CRITERIA)):
         prompt, response_text, titles = texts_of(number)
-        yield from (judge_prompt(template, [("user", prompt)], response_text, title) for title in titles)
+        yield from (
+            judge_prompt(template, [("user", prompt)], response_text, title) for title in titles
+        )
 
 
 @dataclass(frozen=True)
@@ -116,7 +159,10 @@ class Clock:
     def figures(self, calls: int, failures: int = 0) -> Figures:
         """Return the figures up to now."""
         seconds = time.monotonic() - self._began_s
-        cpu_s, senders_cpu_s = time.process_time() - self._cpu_s, sum(map(_cpu_s, self._senders)) - self._senders_cpu_s
+        cpu_s, senders_cpu_s = (
+            time.process_time() - self._cpu_s,
+            sum(map(_cpu_s, self._senders)) - self._senders_cpu_s,
+        )
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
         peak_mb = next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
         return Figures(calls, seconds, cpu_s, peak_mb, failures, senders_cpu_s)
@@ -166,7 +212,11 @@ def client_figures(client: str, api_base: str, n_calls: int, at_once: int) -> Fi
 
 
 async def _judged(
-    job: Job, context: RunContext, judge_config: JudgeConfig, batches: Sequence[list[str]], first_index: int = 0
+    job: Job,
+    context: RunContext,
+    judge_config: JudgeConfig,
+    batches: Sequence[list[str]],
+    first_index: int = 0,
 ) -> StageReport:
     report = StageReport("judge")
     in_hand = asyncio.Semaphore(BATCHES_IN_HAND)
@@ -181,7 +231,9 @@ async def _judged(
     return report
 
 
-async def loop(send: Callable[[str], Awaitable[object]], texts: Iterable[str], at_once: int) -> Figures:
+async def loop(
+    send: Callable[[str], Awaitable[object]], texts: Iterable[str], at_once: int
+) -> Figures:
     """Make bare calls, `at_once` at a time; the first ones only warm up."""
     waiting = iter(texts)
 
@@ -205,9 +257,14 @@ async def bare_litellm(api_base: str, texts: Iterable[str], at_once: int) -> Fig
 
     async def send(text: str) -> object:
         return await library.acompletion(
-            model="hosted_vllm/judge", api_base=api_base, api_key="none", messages=[{"role": "user", "content": text}],
-            timeout=600, max_retries=0, num_retries=0,
-        )  # fmt: skip
+            model="hosted_vllm/judge",
+            api_base=api_base,
+            api_key="none",
+            messages=[{"role": "user", "content": text}],
+            timeout=600,
+            max_retries=0,
+            num_retries=0,
+        )
 
     return await loop(send, texts, at_once)
 

@@ -34,7 +34,9 @@ def sums_of(p: Floats, y: Floats) -> Floats:
     return sums
 
 
-def world(n_tasks: int, shared: float, factor: float, generator: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+def world(
+    n_tasks: int, shared: float, factor: float, generator: np.random.Generator
+) -> tuple[Floats, Floats, Floats]:
     """The model's probabilities, the true ones, and the decisions, each of shape (n_tasks, CRITERIA)."""
     odds = generator.beta(1.2, 1.2, (n_tasks, CRITERIA))
     of_task = np.broadcast_to(generator.random((n_tasks, 1)), odds.shape)
@@ -46,7 +48,9 @@ GROUPED = ((40, -0.4, 0.0), (100, -0.4, -0.6), (100, 0.0, 0.0))
 """Number of tasks, and the shift of the log-odds: by other criteria in the call, and further at the last position."""
 
 
-def changed(n_tasks: int, neighbours: float, order: float, generator: np.random.Generator) -> dict[str, Floats]:
+def changed(
+    n_tasks: int, neighbours: float, order: float, generator: np.random.Generator
+) -> dict[str, Floats]:
     """The change of decisions from single calls to groups: all, the first and the last third; shape (n_tasks, n)."""
     odds = generator.normal(0, 1.5, (n_tasks, 18)) + generator.normal(0, 0.8, (n_tasks, 1))
     position = np.arange(18) / 17
@@ -95,9 +99,13 @@ def calibrations(n: int) -> Iterator[Sequence[object]]:
             sums = sums_of(p, decided)
             task, bin_ = (index.ravel() for index in np.indices(sums.shape[:2]))
             by_name = dict(zip(SUMS, sums.reshape(-1, len(SUMS)).T, strict=True))
-            (measured,) = calibration_of([{}], {"task": task, "figure": 0 * task, "bin": bin_, **by_name})
+            (measured,) = calibration_of(
+                [{}], {"task": task, "figure": 0 * task, "bin": bin_, **by_name}
+            )
             for name, of_name in results.items():
-                of_name.append((measured[name].value, measured[name].ci_low, measured[name].ci_high))
+                of_name.append(
+                    (measured[name].value, measured[name].ci_low, measured[name].ci_high)
+                )
         for name, of_name in results.items():
             excludes = f"{np.mean([low > 0 for _, low, _ in of_name]):.1%}"
             yield factor, n_tasks, shared, name, *cells(truth[name], of_name), excludes

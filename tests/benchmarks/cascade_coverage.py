@@ -24,13 +24,26 @@ def _outcome(seed: int, n_tasks: int, errs: float, least: float, resamples: int)
 def main() -> None:
     """Print a table in Markdown."""
     given = arguments(__doc__, replications=400, resamples=500)
-    header = ("cheap judge errs", "bound", "interval covers the truth", "truth keeps the bound", "rules picked")
-    markdown(("tasks", *header), (_row(*world, given.replications, given.resamples) for world in _WORLDS))
+    header = (
+        "cheap judge errs",
+        "bound",
+        "interval covers the truth",
+        "truth keeps the bound",
+        "rules picked",
+    )
+    markdown(
+        ("tasks", *header), (_row(*world, given.replications, given.resamples) for world in _WORLDS)
+    )
 
 
-def _row(n_tasks: int, errs: float, least: float, replications: int, resamples: int) -> Sequence[object]:
+def _row(
+    n_tasks: int, errs: float, least: float, replications: int, resamples: int
+) -> Sequence[object]:
     results = [_outcome(seed, n_tasks, errs, least, resamples) for seed in range(replications)]
-    covered, within = (100 * np.mean([getattr(each, name) for each in results]) for name in ("is_covered", "is_within"))
+    covered, within = (
+        100 * np.mean([getattr(each, name) for each in results])
+        for name in ("is_covered", "is_within")
+    )
     rules = len({each.rule for each in results})
     return n_tasks, f"{errs:.0%}", least, f"{covered:.1f} %", f"{within:.1f} %", rules
 

@@ -14,7 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.rules.statistics import debiased
-from tasks.rules.statistics.sampling import expected_errors, group_errors, inclusion_probabilities, sizes
+from tasks.rules.statistics.sampling import (
+    expected_errors,
+    group_errors,
+    inclusion_probabilities,
+    sizes,
+)
 from tests.benchmarks.figures import arguments, markdown
 
 Floats = NDArray[np.float64]
@@ -40,26 +45,39 @@ class Rubrics(NamedTuple):
         return np.bincount(self.task, self.contribution * values, n_tasks)
 
 
-def rubrics(dice: np.random.Generator, n_tasks: int = N_TASKS, *, is_heavy: bool = False) -> Rubrics:
+def rubrics(
+    dice: np.random.Generator, n_tasks: int = N_TASKS, *, is_heavy: bool = False
+) -> Rubrics:
     """Tasks with 7 to 30 criteria, 7 % of them negative, whose decisions are correlated within a task."""
     n = dice.integers(7, 31, n_tasks)
     task = np.repeat(np.arange(n_tasks), n)
     weight = (
-        np.minimum(np.ceil(2 * dice.pareto(1.2, len(task)) + 1), 200) if is_heavy else dice.integers(1, 11, len(task))
+        np.minimum(np.ceil(2 * dice.pareto(1.2, len(task)) + 1), 200)
+        if is_heavy
+        else dice.integers(1, 11, len(task))
     )
     is_negative = dice.random(len(task)) < 0.07
-    is_negative[np.concatenate([[0], np.cumsum(n)[:-1]])] = False  # every task has a positive criterion
+    is_negative[np.concatenate([[0], np.cumsum(n)[:-1]])] = (
+        False  # every task has a positive criterion
+    )
     length, ease = dice.normal(size=n_tasks), dice.normal(size=n_tasks)
-    chance = 1 / (1 + np.exp(-(0.3 + ease[task] + 0.3 * length[task] + dice.normal(size=len(task)))))
+    chance = 1 / (
+        1 + np.exp(-(0.3 + ease[task] + 0.3 * length[task] + dice.normal(size=len(task))))
+    )
     positive = np.bincount(task, np.where(is_negative, 0, weight), n_tasks)
     return Rubrics(
-        task, np.where(is_negative, -1, 1) * weight / positive[task], dice.integers(0, CATEGORIES, len(task)),
-        np.where(is_negative, 0.3 * chance, chance), length[task],
-    )  # fmt: skip
+        task,
+        np.where(is_negative, -1, 1) * weight / positive[task],
+        dice.integers(0, CATEGORIES, len(task)),
+        np.where(is_negative, 0.3 * chance, chance),
+        length[task],
+    )
 
 
 def _by_category(of: Rubrics, dice: np.random.Generator) -> tuple[Floats, Floats]:
-    return np.array([0.05, 0.3, 0.1, 0.4, 0.02])[of.category], np.array([0.2, 0.05, 0.1, 0.02, 0.3])[of.category]
+    return np.array([0.05, 0.3, 0.1, 0.4, 0.02])[of.category], np.array(
+        [0.2, 0.05, 0.1, 0.02, 0.3]
+    )[of.category]
 
 
 def _by_length(of: Rubrics, dice: np.random.Generator) -> tuple[Floats, Floats]:
@@ -90,12 +108,16 @@ class World:
 
 
 WORLDS = {
-    "biased by category": World(_by_category), "lenient with this model": World(_constant(0.35, 0.05)),
-    "biased by length": World(_by_length), "wrong in a quarter of tasks": World(_within_tasks),
-    "wrong in 2 %, all one way": World(_constant(0.045, 0.0)), "wrong in 2 %, both ways": World(_constant(0.02, 0.02)),
-    "noise": World(_constant(0.5, 0.5)), "perfect": World(_constant(0.0, 0.0)),
+    "biased by category": World(_by_category),
+    "lenient with this model": World(_constant(0.35, 0.05)),
+    "biased by length": World(_by_length),
+    "wrong in a quarter of tasks": World(_within_tasks),
+    "wrong in 2 %, all one way": World(_constant(0.045, 0.0)),
+    "wrong in 2 %, both ways": World(_constant(0.02, 0.02)),
+    "noise": World(_constant(0.5, 0.5)),
+    "perfect": World(_constant(0.0, 0.0)),
     "by category, heavy weights": World(_by_category, is_heavy=True),
-}  # fmt: skip
+}
 
 
 @cache
@@ -119,7 +141,9 @@ class Replication(NamedTuple):
     def known(self) -> debiased.KnownTasks:
         """The data known without labels."""
         of, n = self.rubrics, int(self.rubrics.task.max()) + 1
-        positive, negative = (np.bincount(of.task, sign * np.maximum(sign * of.contribution, 0)) for sign in (1, -1))
+        positive, negative = (
+            np.bincount(of.task, sign * np.maximum(sign * of.contribution, 0)) for sign in (1, -1)
+        )
         return debiased.KnownTasks(np.zeros(n), positive, negative, of.task_values(self.judge, n))
 
     def labels(self, indices: NDArray[np.int64], factors: Floats) -> debiased.Labels:
@@ -157,10 +181,14 @@ def chosen(
     groups = of.rubrics.category
     squared = (of.people - of.judge)[known] ** 2
     disagreement = (of.judge - of.second) ** 2
-    errors = expected_errors(group_errors(groups[known], squared, groups), disagreement, np.ones(len(groups)))
+    errors = expected_errors(
+        group_errors(groups[known], squared, groups), disagreement, np.ones(len(groups))
+    )
     free = np.setdiff1d(np.arange(len(groups)), known)
     probabilities = np.ones(len(groups))
-    probabilities[free] = inclusion_probabilities(sizes(of.rubrics.contribution[free], errors[free]), n)
+    probabilities[free] = inclusion_probabilities(
+        sizes(of.rubrics.contribution[free], errors[free]), n
+    )
     return free[systematic(probabilities[free], dice)], probabilities
 
 
@@ -183,7 +211,11 @@ def two_sheets(of: Replication, n: int, dice: np.random.Generator) -> debiased.L
     second, after = chosen(of, n - n // 2, first, dice)
     densities = np.array([n // 2 / size, (n - n // 2) / (size - n // 2)])
     factors = np.zeros((2, size))
-    factors[0, first], factors[1, second], factors[1, first] = 1 / before[first], 1 / after[second], 1.0
+    factors[0, first], factors[1, second], factors[1, first] = (
+        1 / before[first],
+        1 / after[second],
+        1.0,
+    )
     factor = densities @ factors / densities.sum()
     indices = np.flatnonzero(factor)
     return of.labels(indices, factor[indices])
@@ -202,7 +234,11 @@ class Outcome(NamedTuple):
 
 
 def outcomes(
-    world: World, n: int, replications: int, designs: tuple[str, ...] = tuple(DESIGNS), seed: int = 1
+    world: World,
+    n: int,
+    replications: int,
+    designs: tuple[str, ...] = tuple(DESIGNS),
+    seed: int = 1,
 ) -> dict[str, Outcome]:
     """Design, or `alone, design` (labels alone), -> its outcome."""
     estimates: dict[str, list[tuple[float, float, float]]] = {}
@@ -214,19 +250,34 @@ def outcomes(
             labels = DESIGNS[design](of, n, dice)
             sums = debiased.corrected(of.known, labels)
             few_tasks = len(np.unique(labels.task)) < debiased.FEWEST_LABELLED_TASKS
-            if len(labels.label) < debiased.FEWEST_LABELS or few_tasks or debiased.outweighed(sums.effective_labels):
+            if (
+                len(labels.label) < debiased.FEWEST_LABELS
+                or few_tasks
+                or debiased.outweighed(sums.effective_labels)
+            ):
                 refused[design] += 1
                 continue
             alone = debiased.corrected(of.known, labels, uses_judge=False)
-            for name, each in ((design, debiased.estimate(sums)), (f"alone, {design}", debiased.estimate(alone))):
+            for name, each in (
+                (design, debiased.estimate(sums)),
+                (f"alone, {design}", debiased.estimate(alone)),
+            ):
                 estimates.setdefault(name, []).append((each.mean, each.low, each.high))
-    return {name: _outcome(np.array(rows), world.truth, replications) for name, rows in estimates.items()}
+    return {
+        name: _outcome(np.array(rows), world.truth, replications)
+        for name, rows in estimates.items()
+    }
 
 
 def _outcome(rows: Floats, truth: float, replications: int) -> Outcome:
     mean, low, high = rows.T
     holds, width = (low <= truth) & (truth <= high), high - low
-    return Outcome(float(holds.mean()), len(rows) / replications, float(width.mean()), float(mean.mean() - truth))
+    return Outcome(
+        float(holds.mean()),
+        len(rows) / replications,
+        float(width.mean()),
+        float(mean.mean() - truth),
+    )
 
 
 def differences(n: int, replications: int, seed: int = 2) -> tuple[Outcome, Outcome]:
@@ -239,8 +290,10 @@ def differences(n: int, replications: int, seed: int = 2) -> tuple[Outcome, Outc
         models = [replication(world, dice) for world in (fair, lenient)]
         labelled = [one_sheet(of, n // 2, dice) for of in models]
         for position, uses_judge in enumerate((True, False)):
-            first, second = (debiased.corrected(of.known, labels, uses_judge=uses_judge)
-                             for of, labels in zip(models, labelled, strict=True))  # fmt: skip
+            first, second = (
+                debiased.corrected(of.known, labels, uses_judge=uses_judge)
+                for of, labels in zip(models, labelled, strict=True)
+            )
             estimate = debiased.estimated_difference(first, second, (everywhere, everywhere))
             estimates[position].append((estimate.mean, estimate.low, estimate.high))
     with_judge, alone = (_outcome(np.array(rows), 0.0, replications) for rows in estimates)
@@ -261,7 +314,12 @@ def rows(replications: int) -> Iterator[Sequence[object]]:
             n = round(share * 18.5 * N_TASKS)
             by_design = outcomes(world, n, replications)
             beside = by_design["alone, chosen"].width
-            yield name, f"{share:.0%}", n, *(_cell(by_design.get(column), beside) for column in COLUMNS)
+            yield (
+                name,
+                f"{share:.0%}",
+                n,
+                *(_cell(by_design.get(column), beside) for column in COLUMNS),
+            )
     for share in SHARES[1:]:
         n = round(share * 2 * 18.5 * N_TASKS)
         with_judge, alone = differences(n, replications)

@@ -18,13 +18,20 @@ from tests.benchmarks.figures import arguments, markdown
 
 Floats = NDArray[np.float64]
 Dice = np.random.Generator
-SHAPES = {"almost all met": (9.0, 0.3), "hardly any met": (0.15, 2.5), "all or nothing": (0.3, 0.3), "even": (2.0, 2.0)}
+SHAPES = {
+    "almost all met": (9.0, 0.3),
+    "hardly any met": (0.15, 2.5),
+    "all or nothing": (0.3, 0.3),
+    "even": (2.0, 2.0),
+}
 """The two parameters of the beta distribution of the tasks' chances."""
 SIZES = ((40, 400), (100, 400), (300, 150))
 """Number of tasks, and of labels."""
 
 
-def decided(shape: str, n_tasks: int, dice: np.random.Generator) -> tuple[NDArray[np.int64], Floats, Floats]:
+def decided(
+    shape: str, n_tasks: int, dice: np.random.Generator
+) -> tuple[NDArray[np.int64], Floats, Floats]:
     """The task, the contribution and people's decision of each verdict."""
     task = np.repeat(np.arange(n_tasks), dice.integers(5, 31, n_tasks))
     is_negative = dice.random(len(task)) < 0.1
@@ -44,10 +51,14 @@ def truth(shape: str, dice: np.random.Generator) -> float:
     return float(np.mean(means))
 
 
-def covered(shape: str, n_tasks: int, n_labels: int, true: float, dice: Dice) -> tuple[bool, bool, float]:
+def covered(
+    shape: str, n_tasks: int, n_labels: int, true: float, dice: Dice
+) -> tuple[bool, bool, float]:
     """Return whether the interval and that by Student's t contain the true score, and the ratio of their widths."""
     task, contribution, people = decided(shape, n_tasks, dice)
-    judge = np.where(dice.random(len(task)) < np.where(people == 1.0, 0.05, 0.25), 1.0 - people, people)
+    judge = np.where(
+        dice.random(len(task)) < np.where(people == 1.0, 0.05, 0.25), 1.0 - people, people
+    )
     nothing = np.zeros(len(task))
     of = Replication(Rubrics(task, contribution, nothing, nothing, nothing), people, judge, judge)
     size = sizes(contribution, np.full(len(task), PRIOR_ERROR))

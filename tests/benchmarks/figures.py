@@ -43,7 +43,9 @@ class Figure:
         return self.value / self.baseline_value
 
 
-def arguments(description: str | None, *, keeps: bool = False, **options: Any) -> argparse.Namespace:
+def arguments(
+    description: str | None, *, keeps: bool = False, **options: Any
+) -> argparse.Namespace:
     """Parse the arguments of a benchmark module.
 
     Args:
@@ -54,7 +56,11 @@ def arguments(description: str | None, *, keeps: bool = False, **options: Any) -
     program = f"python -m tests.benchmarks.{Path(sys.argv[0]).stem}"
     parser = argparse.ArgumentParser(prog=program, description=description)
     if keeps:
-        parser.add_argument("--keep", action="store_true", help=f"keep the figures in {KEPT.name} to compare with them")
+        parser.add_argument(
+            "--keep",
+            action="store_true",
+            help=f"keep the figures in {KEPT.name} to compare with them",
+        )
     for name, option in options.items():
         default, text = option if isinstance(option, tuple) else (option, None)
         first = default[0] if isinstance(default, list) else default
@@ -85,10 +91,15 @@ def report(benchmark: str, figures: Sequence[Figure], *, must_keep: bool, path: 
     lines = compared(figures, kept.get(benchmark, {}))
     if must_keep:
         kept[benchmark] = {
-            each.name: {"ratio": round(each.ratio, 3), "baseline": each.baseline, "value": round(each.value, 3),
-                        "baseline_value": round(each.baseline_value, 3), "unit": each.unit}
+            each.name: {
+                "ratio": round(each.ratio, 3),
+                "baseline": each.baseline,
+                "value": round(each.value, 3),
+                "baseline_value": round(each.baseline_value, 3),
+                "unit": each.unit,
+            }
             for each in figures
-        }  # fmt: skip
+        }
         path.write_text(json.dumps(kept, indent=2, sort_keys=True) + "\n", encoding="utf-8")
         lines.append(f"kept in {path.name}")
     return "\n".join([f"{benchmark}, beside the figures that are kept:", *lines])

@@ -37,7 +37,11 @@ class World:
         shape = (n_tasks, replications)
         effects = self.effects(dice, shape)
         # The mean of T independent normal trials is one normal with its spread divided by the root of T.
-        return effects + dice.normal(0.0, self.noise / trials**0.5, size=shape) if self.noise else effects
+        return (
+            effects + dice.normal(0.0, self.noise / trials**0.5, size=shape)
+            if self.noise
+            else effects
+        )
 
 
 def sparse(n_others: float, size: Effects, mean: float) -> World:
@@ -56,7 +60,9 @@ def world(effects: Effects, mean: float, noise: float = 0.0) -> World:
 
 WORLDS = {
     "symmetric": world(lambda dice, shape: dice.normal(0.4, 0.2, size=shape), 0.4, NOISE),
-    "left tail": world(lambda dice, shape: 1.4 * dice.beta(3.0, 1.0, size=shape) - 0.4, 1.4 * 0.75 - 0.4, NOISE),
+    "left tail": world(
+        lambda dice, shape: 1.4 * dice.beta(3.0, 1.0, size=shape) - 0.4, 1.4 * 0.75 - 0.4, NOISE
+    ),
     "few near 1": world(lambda dice, shape: dice.beta(0.15, 0.85, size=shape), 0.15, NOISE),
     "very few near 1": world(lambda dice, shape: dice.beta(0.1, 0.9, size=shape), 0.1, NOISE),
 }
@@ -70,9 +76,17 @@ ROUGH_WORLDS = {
     "t, 3 degrees": world(lambda dice, shape: dice.standard_t(3, size=shape), 0.0),
     "t, 5 degrees": world(lambda dice, shape: dice.standard_t(5, size=shape), 0.0),
     "exponential": world(lambda dice, shape: dice.exponential(size=shape), 1.0),
-    "lognormal": world(lambda dice, shape: dice.lognormal(0.0, 1.0, size=shape), float(np.exp(0.5))),
-    "four in five 0": world(lambda dice, shape: (dice.random(shape) < 0.2) * dice.beta(2.0, 2.0, size=shape), 0.1),
-    **{f"{n} differ, {name}": sparse(n, size, mean) for n in (3.3, 8, 24) for name, size, mean in _OTHERS},
+    "lognormal": world(
+        lambda dice, shape: dice.lognormal(0.0, 1.0, size=shape), float(np.exp(0.5))
+    ),
+    "four in five 0": world(
+        lambda dice, shape: (dice.random(shape) < 0.2) * dice.beta(2.0, 2.0, size=shape), 0.1
+    ),
+    **{
+        f"{n} differ, {name}": sparse(n, size, mean)
+        for n in (3.3, 8, 24)
+        for name, size, mean in _OTHERS
+    },
 }
 """Worlds with few tasks that differ, and with tails as heavy as a benchmark may have."""
 MIXTURES = {
@@ -84,7 +98,9 @@ MIXTURES = {
 """Worlds with too short intervals: a sample may have none of the tasks that differ, and the others vary little."""
 
 
-def percentiles(scores: np.ndarray, samples: np.ndarray, level: float = 0.95) -> dict[str, np.ndarray]:
+def percentiles(
+    scores: np.ndarray, samples: np.ndarray, level: float = 0.95
+) -> dict[str, np.ndarray]:
     """Intervals by the three methods that use quantiles of the resampled means, each of shape (n_columns, 2)."""
     n, columns = scores.shape
     mean = scores.mean(axis=0)
@@ -107,11 +123,16 @@ def percentiles(scores: np.ndarray, samples: np.ndarray, level: float = 0.95) ->
 def halves(scores: np.ndarray, samples: np.ndarray, level: float = 0.95) -> dict[str, np.ndarray]:
     """The two intervals that the project combines, each alone: bootstrap-t, and Student's t with n - 1 degrees."""
     n, columns = scores.shape
-    student_t = intervals.studentised(scores, np.ones_like(scores), np.full(columns, n - 1), samples)
+    student_t = intervals.studentised(
+        scores, np.ones_like(scores), np.full(columns, n - 1), samples
+    )
     student = float(intervals.student_quantile((1 + level) / 2, np.asarray(n - 1.0)))
     below, above = intervals.quantile_pairs(student_t.steps, np.full(columns, (1 - level) / 2)).T
     sides = [np.clip(side, 0, intervals.WIDEST * student) for side in (above, -below)]
-    each = [student_t.ratio - student_t.error * sides[0], student_t.ratio + student_t.error * sides[1]]
+    each = [
+        student_t.ratio - student_t.error * sides[0],
+        student_t.ratio + student_t.error * sides[1],
+    ]
     bounds = [np.maximum(each[0], scores.min(axis=0)), np.minimum(each[1], scores.max(axis=0))]
     half = student * scores.std(axis=0, ddof=1) / n**0.5
     plain = np.stack([student_t.ratio - half, student_t.ratio + half], axis=1)
@@ -138,7 +159,12 @@ def cell(
         some = enough[:, start : start + _AT_A_TIME]
         for method, ends in every_method(some, samples).items():
             parts.setdefault(method, []).append(ends)
-    student = 2 * intervals.student_quantile(0.975, n_tasks - 1.0) * enough.std(axis=0, ddof=1) / n_tasks**0.5
+    student = (
+        2
+        * intervals.student_quantile(0.975, n_tasks - 1.0)
+        * enough.std(axis=0, ddof=1)
+        / n_tasks**0.5
+    )
     figures: dict[str, tuple] = {"given": (100 * enough.shape[1] / replications,)}
     for method, several in parts.items():
         low, high = np.concatenate(several).T
@@ -148,9 +174,12 @@ def cell(
 
 
 def rows(
-    replications: int, resamples: int, tasks: tuple[int, ...] = TASKS, trials: tuple[int, ...] = TRIALS,
+    replications: int,
+    resamples: int,
+    tasks: tuple[int, ...] = TASKS,
+    trials: tuple[int, ...] = TRIALS,
     worlds: dict[str, World] = WORLDS,
-) -> Iterator[tuple[str, ...]]:  # fmt: skip
+) -> Iterator[tuple[str, ...]]:
     """The lines of the table; all replications with the same number of tasks share the draws."""
     for n_tasks in tasks:
         samples = intervals.draws(n_tasks, resamples)
@@ -158,7 +187,9 @@ def rows(
             for n_trials in trials:
                 seed = 1_000 * n_tasks + 10 * number + n_trials
                 by_method = cell(world, n_tasks, n_trials, replications, samples, seed)
-                shown = (f"{by_method[method][0]:.1f} ({by_method[method][1]:.2f})" for method in METHODS)
+                shown = (
+                    f"{by_method[method][0]:.1f} ({by_method[method][1]:.2f})" for method in METHODS
+                )
                 yield (str(n_tasks), name, str(n_trials), f"{by_method['given'][0]:.0f}", *shown)
 
 
@@ -167,9 +198,11 @@ def main() -> None:
     resamples = (10_000, "bootstrap resamples of each")
     given = arguments(__doc__, replications=(4_000, "samples of tasks a cell"), resamples=resamples)
     rough = ((50, 100, 300), (1,))
-    tables = (rows(given.replications, given.resamples),
-              rows(given.replications, given.resamples, *rough, ROUGH_WORLDS),
-              rows(given.replications, given.resamples, *rough, MIXTURES))  # fmt: skip
+    tables = (
+        rows(given.replications, given.resamples),
+        rows(given.replications, given.resamples, *rough, ROUGH_WORLDS),
+        rows(given.replications, given.resamples, *rough, MIXTURES),
+    )
     markdown(("tasks", "world", "trials", "given", *METHODS), chain(*tables))
 
 

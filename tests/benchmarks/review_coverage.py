@@ -47,11 +47,15 @@ class World:
         category = dice.choice(len(SHARES), size=len(task), p=SHARES)
         # Beta-binomial: one uniform draw a task moves the chances of all its criteria up or down.
         mean, strength = np.array(self.agreeing), 1.0 / self.clustering - 1.0
-        chance = dice.beta(mean * strength, (1.0 - mean) * strength, size=(self.n_tasks, len(SHARES)))
+        chance = dice.beta(
+            mean * strength, (1.0 - mean) * strength, size=(self.n_tasks, len(SHARES))
+        )
         return task, category, dice.random(len(task)) < chance[task, category]
 
 
-def estimates(world: World, design: str, replications: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
+def estimates(
+    world: World, design: str, replications: int, resamples: int, seed: int
+) -> Iterator[np.ndarray]:
     """The estimated share and the ends of its interval, for each replication; NaN without an interval."""
     dice = np.random.default_rng(seed)
     for replication in range(replications):
@@ -72,15 +76,21 @@ def _sampled(
     """The indices of the sampled criteria, and one over the probability of each."""
     if design == "whole tasks":
         n_tasks = round(world.n_sampled / len(task) * world.n_tasks)
-        sample = stratified_sample([str(i) for i in range(world.n_tasks)], ["all"] * world.n_tasks, n_tasks, seed)
+        sample = stratified_sample(
+            [str(i) for i in range(world.n_tasks)], ["all"] * world.n_tasks, n_tasks, seed
+        )
         index = np.flatnonzero(np.isin(task, [each.position for each in sample]))
         return index, np.full(len(index), 1.0 / sample[0].probability)
     strata = [str(each) for each in category] if design == "by category" else ["all"] * len(task)
     sample = stratified_sample([str(i) for i in range(len(task))], strata, world.n_sampled, seed)
-    return np.array([each.position for each in sample]), np.array([1.0 / each.probability for each in sample])
+    return np.array([each.position for each in sample]), np.array(
+        [1.0 / each.probability for each in sample]
+    )
 
 
-def coverage(world: World, design: str, replications: int, resamples: int, seed: int = 1) -> tuple[float, float, float]:
+def coverage(
+    world: World, design: str, replications: int, resamples: int, seed: int = 1
+) -> tuple[float, float, float]:
     """The coverage of the true share, the share of samples with an interval, and the bias of the estimate."""
     results = np.array(list(estimates(world, design, replications, resamples, seed)))
     given = ~np.isnan(results[:, 1])
@@ -89,10 +99,12 @@ def coverage(world: World, design: str, replications: int, resamples: int, seed:
 
 
 WORLDS = {
-    "as in the paper, 300 criteria": World(), "as in the paper, 1,000 criteria": World(n_sampled=1_000),
-    "tasks are correlated more": World(clustering=0.3), "few agree": World(agreeing=(0.8, 0.7, 0.6, 0.3)),
+    "as in the paper, 300 criteria": World(),
+    "as in the paper, 1,000 criteria": World(n_sampled=1_000),
+    "tasks are correlated more": World(clustering=0.3),
+    "few agree": World(agreeing=(0.8, 0.7, 0.6, 0.3)),
     "100 criteria": World(n_sampled=100),
-}  # fmt: skip
+}
 
 
 def main() -> None:

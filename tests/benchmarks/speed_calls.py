@@ -13,18 +13,23 @@ from tests.faults.process import ServerProcess
 
 CLIENTS = ("stage", "litellm", *SENDERS)
 MEASURES = {
-    "ms a call": lambda of: 1000 / of.calls_a_second, "CPU ms a call": lambda of: of.cpu_ms_a_call,
+    "ms a call": lambda of: 1000 / of.calls_a_second,
+    "CPU ms a call": lambda of: of.cpu_ms_a_call,
     "senders' CPU ms a call": lambda of: 1000 * of.senders_cpu_s / of.calls,
-}  # fmt: skip
+}
 
 
 def main() -> None:
     """Measure and print."""
     given = arguments(
-        __doc__, keeps=True, calls=(3_000, "calls of each client"), at_once=(64, "calls at once"),
-        latency_s=([0.0], "how long each reply takes"), clients=list(CLIENTS),
+        __doc__,
+        keeps=True,
+        calls=(3_000, "calls of each client"),
+        at_once=(64, "calls at once"),
+        latency_s=([0.0], "how long each reply takes"),
+        clients=list(CLIENTS),
         rounds=(1, "how often; the median of each figure is shown"),
-    )  # fmt: skip
+    )
     for latency_s in given.latency_s:
         figures_of: dict[str, list[Figures]] = {client: [] for client in given.clients}
         for _, client in product(range(given.rounds), given.clients):
@@ -34,20 +39,31 @@ def main() -> None:
             figures_of[client].append(figures)
             if figures.failures:
                 print(f"{client}: {figures.failures} of {figures.calls} calls failed")
-        print(f"{given.calls} calls, {given.at_once} at once, {latency_s:g} s each, the provider on the same cores")
-        medians = {name: [median_high(map(of, each)) for of in MEASURES.values()] for name, each in figures_of.items()}
+        print(
+            f"{given.calls} calls, {given.at_once} at once, {latency_s:g} s each, the provider on the same cores"
+        )
+        medians = {
+            name: [median_high(map(of, each)) for of in MEASURES.values()]
+            for name, each in figures_of.items()
+        }
         base = "litellm" if "litellm" in figures_of else CLIENTS[0]
         rows = [
-            (client, f"{1000 / each[0]:.0f}", *(f"{value:.2f}" for value in each),
-             *(f"{each[i] / medians[base][i]:.2f}" for i in (0, 1)),
-             f"{max(of.peak_mb for of in figures_of[client]):.0f}")
+            (
+                client,
+                f"{1000 / each[0]:.0f}",
+                *(f"{value:.2f}" for value in each),
+                *(f"{each[i] / medians[base][i]:.2f}" for i in (0, 1)),
+                f"{max(of.peak_mb for of in figures_of[client]):.0f}",
+            )
             for client, each in medians.items()
-        ]  # fmt: skip
+        ]
         markdown(["client", "calls/s", *MEASURES, f"ms / {base}", f"CPU / {base}", "peak MB"], rows)
         compared = [
-            Figure(f"{client}, {unit}", value, base, beside, unit) for client, each in medians.items()
-            for unit, value, beside in zip(MEASURES, each, medians[base], strict=True) if client != base and beside
-        ]  # fmt: skip
+            Figure(f"{client}, {unit}", value, base, beside, unit)
+            for client, each in medians.items()
+            for unit, value, beside in zip(MEASURES, each, medians[base], strict=True)
+            if client != base and beside
+        ]
         name = f"speed_calls, {given.at_once} at once, {latency_s:g} s"
         print(report(name, compared, must_keep=given.keep))
 

@@ -33,7 +33,9 @@ class Cost:
     first_call_s: float | None = None
 
 
-def cost_of(command: Sequence[str | Path], folder: Path, server: FaultServer | None = None, **more: str) -> Cost:
+def cost_of(
+    command: Sequence[str | Path], folder: Path, server: FaultServer | None = None, **more: str
+) -> Cost:
     """Run a command to its end; measure it with all processes that it starts."""
     # The environment of a user without a Prefect server, whose Python keeps bytecode, which is the default.
     left_out = ("PREFECT_", "PYTHONDONTWRITEBYTECODE")
@@ -44,8 +46,12 @@ def cost_of(command: Sequence[str | Path], folder: Path, server: FaultServer | N
     done = subprocess.run(command, cwd=folder, env=own, capture_output=True, check=False)
     wall_s, after = time.monotonic() - began_s, os.times()
     if done.returncode:
-        raise SystemExit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stderr.decode()}")
-    cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
+        raise SystemExit(
+            f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stderr.decode()}"
+        )
+    cpu_s = (
+        after.children_user + after.children_system - before.children_user - before.children_system
+    )
     calls = server.entries[n_before:] if server else []
     return Cost(cpu_s, wall_s, calls[0].arrived_at_s - began_s if calls else None)
 
@@ -53,7 +59,12 @@ def cost_of(command: Sequence[str | Path], folder: Path, server: FaultServer | N
 def configured(folder: Path, server: FaultServer, *labels: str) -> None:
     """Configure models on the shipped sample, and a judge."""
     models = [endpoint(label, server.api_base) for label in labels]
-    configure(folder, dataset={"source": "sample"}, models=models, judges=[endpoint("judge", server.api_base)])
+    configure(
+        folder,
+        dataset={"source": "sample"},
+        models=models,
+        judges=[endpoint("judge", server.api_base)],
+    )
 
 
 def measured(folder: Path) -> dict[str, Cost]:
@@ -66,18 +77,26 @@ def measured(folder: Path) -> dict[str, Cost]:
         costs["run, new folder"] = cost_of([PRBENCH, "run"], folder, server)
         costs["run, finished"] = cost_of([PRBENCH, "run"], folder, server)
         for command in (*LOOKING, *(f"{stage}, finished" for stage in STAGES)):
-            costs[command] = cost_of([PRBENCH, *command.removesuffix(", finished").split()], folder, server)
+            costs[command] = cost_of(
+                [PRBENCH, *command.removesuffix(", finished").split()], folder, server
+            )
         for number, options in enumerate(([], ["--no-prefect"])):
             configured(folder, server, "a", f"b{number}")
-            costs[" ".join(["run, another model", *options])] = cost_of([PRBENCH, "run", *options], folder, server)
+            costs[" ".join(["run, another model", *options])] = cost_of(
+                [PRBENCH, "run", *options], folder, server
+            )
         home, shared = folder / "server", folder / "shared"
         home.mkdir()
         shared.mkdir()
         with serving_prefect(home, shared) as prefect:
             named = {"PREFECT_API_URL": prefect.url, "PREFECT_API_AUTH_STRING": prefect.secret}
-            costs["run, finished, with a server"] = cost_of([PRBENCH, "run"], folder, server, **named)
+            costs["run, finished, with a server"] = cost_of(
+                [PRBENCH, "run"], folder, server, **named
+            )
             configured(folder, server, "a", "c")
-            costs["run, another model, with a server"] = cost_of([PRBENCH, "run"], folder, server, **named)
+            costs["run, another model, with a server"] = cost_of(
+                [PRBENCH, "run"], folder, server, **named
+            )
     return costs
 
 
@@ -87,12 +106,19 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="speed-") as name:
         costs = measured(Path(name))
     rows = [
-        (what, f"{cost.cpu_s:.2f}", f"{cost.cpu_s / costs[BASELINE].cpu_s:.2f}", f"{cost.wall_s:.2f}",
-         "" if cost.first_call_s is None else f"{cost.first_call_s:.2f}")
+        (
+            what,
+            f"{cost.cpu_s:.2f}",
+            f"{cost.cpu_s / costs[BASELINE].cpu_s:.2f}",
+            f"{cost.wall_s:.2f}",
+            "" if cost.first_call_s is None else f"{cost.first_call_s:.2f}",
+        )
         for what, cost in costs.items()
-    ]  # fmt: skip
+    ]
     markdown(["command", "CPU s", f"to {BASELINE}", "wall s", "first call s"], rows)
-    figures = [Figure(what, cost.cpu_s, BASELINE, costs[BASELINE].cpu_s) for what, cost in costs.items()]
+    figures = [
+        Figure(what, cost.cpu_s, BASELINE, costs[BASELINE].cpu_s) for what, cost in costs.items()
+    ]
     print(report("speed_commands", figures, must_keep=given.keep))
 
 

@@ -34,7 +34,11 @@ Built = tuple[Figures, float]
 
 def job_of(folder: Path) -> Job:
     """A job on a made-up warehouse."""
-    return job_on("hub", folder, dataset={"source": "hub", "revision": REVISION, "splits": ["finance", "legal"]})
+    return job_on(
+        "hub",
+        folder,
+        dataset={"source": "hub", "revision": REVISION, "splits": ["finance", "legal"]},
+    )
 
 
 def fill(folder: Path, size: Size) -> None:
@@ -63,7 +67,9 @@ def copied(folder: Path, target: Path) -> Built:
     clock = Clock()
     with duckdb.connect(str(Warehouse(folder).database), read_only=True) as connection:
         for name, columns in _COPIES.items():
-            connection.execute(f"copy (select {columns} from {name}) to '{target / name}.json.gz' (format json)")
+            connection.execute(
+                f"copy (select {columns} from {name}) to '{target / name}.json.gz' (format json)"
+            )
     figures = clock.figures(1)
     return figures, sum(path.stat().st_size for path in target.iterdir()) / 1e6
 
@@ -71,9 +77,14 @@ def copied(folder: Path, target: Path) -> Built:
 def main() -> None:
     """Measure and print."""
     given = arguments(
-        __doc__, keeps=True, models=20, trials=3, response_words=(700, "about 5,000 characters"), explanation_words=45,
+        __doc__,
+        keeps=True,
+        models=20,
+        trials=3,
+        response_words=(700, "about 5,000 characters"),
+        explanation_words=45,
         folder=(Path, "keep the made-up warehouse here and use it again"),
-    )  # fmt: skip
+    )
     size = Size(given.models, given.trials, 1, given.response_words, given.explanation_words)
     with tempfile.TemporaryDirectory() as temporary:
         folder, site = given.folder or Path(temporary) / "warehouse", Path(temporary) / "site"
@@ -86,12 +97,22 @@ def main() -> None:
             builds.append((name, in_process_of_its_own(built, folder, site)))
         print(f"{size.verdicts:,} verdicts, {time.strftime('%Y-%m')}")
         rows = (
-            (name, f"{each.seconds:.1f}", f"{each.seconds / copy.seconds:.2f}", f"{each.cpu_s:.1f}",
-             f"{each.cpu_s / copy.cpu_s:.2f}", f"{each.peak_mb:.0f}", f"{mb:.0f}", f"{mb / copy_mb:.2f}")
+            (
+                name,
+                f"{each.seconds:.1f}",
+                f"{each.seconds / copy.seconds:.2f}",
+                f"{each.cpu_s:.1f}",
+                f"{each.cpu_s / copy.cpu_s:.2f}",
+                f"{each.peak_mb:.0f}",
+                f"{mb:.0f}",
+                f"{mb / copy_mb:.2f}",
+            )
             for name, (each, mb) in builds
-        )  # fmt: skip
+        )
         markdown(["build", "s", "ratio", "CPU s", "ratio", "peak MB", "MB", "ratio"], rows)
-        figures = [Figure(name, each.cpu_s, builds[0][0], copy.cpu_s) for name, (each, _) in builds[1:]]
+        figures = [
+            Figure(name, each.cpu_s, builds[0][0], copy.cpu_s) for name, (each, _) in builds[1:]
+        ]
         print(report(f"speed_report, {size.verdicts:,} verdicts", figures, must_keep=given.keep))
 
 

@@ -78,7 +78,9 @@ def bare_copy(folder: Path) -> float:
     clock = Clock()
     with duckdb.connect(str(bare)) as connection:
         for name in ("verdicts", "responses", "criteria"):
-            connection.execute(f"create table {name} as from read_parquet('{store.root / name}/*.parquet')")
+            connection.execute(
+                f"create table {name} as from read_parquet('{store.root / name}/*.parquet')"
+            )
     return clock.figures(1).cpu_s
 
 
@@ -97,11 +99,17 @@ def queries(folder: Path) -> list[tuple[str, float, float | None]]:
     """Name of a query, its milliseconds on the published database, and those of an equivalent one on the bare file."""
     published, bare = Warehouse(folder).database, folder / "bare.duckdb"
     with duckdb.connect(str(published), read_only=True) as connection:
-        (verdict,) = connection.execute("select verdict_id from verdicts limit 1 offset 500000").fetchone() or ("",)
+        (verdict,) = connection.execute(
+            "select verdict_id from verdicts limit 1 offset 500000"
+        ).fetchone() or ("",)
     from_scratch, looked_up = median_ms(bare, _SCORES), median_ms(bare, _LOOK_UP, verdict)
     by_category = "select * from breakdown_leaderboard where breakdown = 'category'"
     return [
-        ("leaderboard", median_ms(published, "select * from leaderboard order by split, rank"), from_scratch),
+        (
+            "leaderboard",
+            median_ms(published, "select * from leaderboard order by split, rank"),
+            from_scratch,
+        ),
         ("leaderboard by category", median_ms(published, by_category), None),
         ("severity_leaderboard", median_ms(published, "select * from severity_leaderboard"), None),
         ("scores from scratch", median_ms(published, _SCORES), from_scratch),
@@ -114,9 +122,12 @@ def queries(folder: Path) -> list[tuple[str, float, float | None]]:
 def main() -> None:
     """Measure and print."""
     given = arguments(
-        __doc__, keeps=True, vintages=([1], "nights of verdicts, one build each"), models=20,
+        __doc__,
+        keeps=True,
+        vintages=([1], "nights of verdicts, one build each"),
+        models=20,
         folder=(Path, "keep the made-up warehouses here and use them again"),
-    )  # fmt: skip
+    )
     with tempfile.TemporaryDirectory() as temporary:
         root = given.folder or Path(temporary)
         folders = {n: root / f"{given.models}x{n}" for n in given.vintages}
@@ -128,24 +139,45 @@ def main() -> None:
         markdown(
             ["verdicts", "aggregate s", "CPU s", "to linear", "again s", "peak MB", "database MB"],
             [
-                (f"{b.verdicts:,}", f"{b.aggregate_s:.1f}", f"{b.cpu_s:.1f}",
-                 f"{b.aggregate_s / base.aggregate_s * base.verdicts / b.verdicts:.2f}", f"{b.again_s:.2f}",
-                 f"{b.peak_mb:.0f}", f"{b.database_mb:.0f}") for b in builds
+                (
+                    f"{b.verdicts:,}",
+                    f"{b.aggregate_s:.1f}",
+                    f"{b.cpu_s:.1f}",
+                    f"{b.aggregate_s / base.aggregate_s * base.verdicts / b.verdicts:.2f}",
+                    f"{b.again_s:.2f}",
+                    f"{b.peak_mb:.0f}",
+                    f"{b.database_mb:.0f}",
+                )
+                for b in builds
             ],
-        )  # fmt: skip
+        )
         for number, folder, built in zip(given.vintages, folders.values(), builds, strict=True):
             copy_cpu_s = in_process_of_its_own(bare_copy, folder)
             print(f"\n{number} vintages, milliseconds; {_COPY} took {copy_cpu_s:.1f} CPU s")
             query_ms = queries(folder)
-            cells = ((f"{bare:.1f}", f"{ours / bare:.3f}") if bare else ("", "") for _, ours, bare in query_ms)
-            rows = ((name, f"{ours:.1f}", *beside) for (name, ours, _), beside in zip(query_ms, cells, strict=True))
+            cells = (
+                (f"{bare:.1f}", f"{ours / bare:.3f}") if bare else ("", "")
+                for _, ours, bare in query_ms
+            )
+            rows = (
+                (name, f"{ours:.1f}", *beside)
+                for (name, ours, _), beside in zip(query_ms, cells, strict=True)
+            )
             markdown(["query", "published", "bare", "ratio"], rows)
             figures = [
                 Figure("aggregate", built.cpu_s, _COPY, copy_cpu_s),
                 Figure("peak memory of aggregate", built.peak_mb, "1 GB", _MOST_MB, "MB"),
-                *(Figure(name, ours, _BARE, bare, "ms") for name, ours, bare in query_ms if bare is not None),
+                *(
+                    Figure(name, ours, _BARE, bare, "ms")
+                    for name, ours, bare in query_ms
+                    if bare is not None
+                ),
             ]
-            print(report(f"speed_warehouse, {built.verdicts:,} verdicts", figures, must_keep=given.keep))
+            print(
+                report(
+                    f"speed_warehouse, {built.verdicts:,} verdicts", figures, must_keep=given.keep
+                )
+            )
 
 
 if __name__ == "__main__":

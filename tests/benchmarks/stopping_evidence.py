@@ -25,7 +25,9 @@ def _steps(dice: Dice, shape: tuple[int, ...]) -> Floats:
     return dice.choice([-0.2, -0.1, 0.0, 0.1, 0.2], size=shape, p=[0.1, 0.2, 0.4, 0.2, 0.1])
 
 
-def _sparse(share: float, values: Callable[[Dice, tuple[int, ...]], Floats]) -> Callable[..., Floats]:
+def _sparse(
+    share: float, values: Callable[[Dice, tuple[int, ...]], Floats]
+) -> Callable[..., Floats]:
     return lambda dice, shape: (dice.random(shape) < share) * values(dice, shape)
 
 
@@ -36,22 +38,30 @@ def _bounded(dice: Dice, shape: tuple[int, ...]) -> Floats:
 
 Draw = Callable[[Dice, tuple[int, ...]], Floats]
 WORLDS: dict[str, Draw] = {
-    "normal": lambda dice, shape: dice.normal(0.0, 0.15, shape), "bounded": _bounded, "in steps of 0.1": _steps,
+    "normal": lambda dice, shape: dice.normal(0.0, 0.15, shape),
+    "bounded": _bounded,
+    "in steps of 0.1": _steps,
     "3 % differ, normal": _sparse(0.03, lambda dice, shape: dice.normal(0.0, 0.3, shape)),
     "10 % differ, normal": _sparse(0.10, lambda dice, shape: dice.normal(0.0, 0.3, shape)),
-    "10 % differ, t with 2 degrees": _sparse(0.10, lambda dice, shape: 0.2 * dice.standard_t(2, shape)),
+    "10 % differ, t with 2 degrees": _sparse(
+        0.10, lambda dice, shape: 0.2 * dice.standard_t(2, shape)
+    ),
     "t with 3 degrees": lambda dice, shape: 0.1 * dice.standard_t(3, shape),
     "exponential": lambda dice, shape: 0.15 * (dice.exponential(1.0, shape) - 1.0),
     "few near 1": lambda dice, shape: dice.beta(0.15, 0.85, shape) - 0.15,
-    "10 % differ, exponential": _sparse(0.10, lambda dice, shape: 0.3 * (dice.exponential(1.0, shape) - 1.0)),
+    "10 % differ, exponential": _sparse(
+        0.10, lambda dice, shape: 0.3 * (dice.exponential(1.0, shape) - 1.0)
+    ),
     "lognormal": lambda dice, shape: 0.1 * (dice.lognormal(0.0, 1.0, shape) - np.exp(0.5)),
-}  # fmt: skip
+}
 """World -> differences of tasks with mean 0; the last four are skewed, which a model compared with itself never is."""
 
 
 def _jumps(share: float, size: float, spread: float, mean: float = 0.0) -> Draw:
     """A share of the tasks differs by about `size`; the others vary around the value that gives the mean."""
-    return lambda dice, shape: dice.normal(mean - share * size, spread, shape) + size * (dice.random(shape) < share)
+    return lambda dice, shape: (
+        dice.normal(mean - share * size, spread, shape) + size * (dice.random(shape) < share)
+    )
 
 
 MIXTURES: dict[str, Draw] = {
@@ -78,7 +88,9 @@ BORDER: dict[str, Draw] = {
 RARE: dict[str, Draw] = {
     "3 % differ by 1, others little": _jumps(0.03, 1.0, 0.05),
     "5 % differ by 1, others little": _jumps(0.05, 1.0, 0.05),
-    "lognormal, sigma 1.5": lambda dice, shape: 0.1 * (dice.lognormal(0.0, 1.5, shape) - np.exp(1.125)),
+    "lognormal, sigma 1.5": lambda dice, shape: (
+        0.1 * (dice.lognormal(0.0, 1.5, shape) - np.exp(1.125))
+    ),
 }
 """World -> differences with mean 0 that violate the rule's assumptions: the rare ones are too large."""
 
@@ -89,13 +101,23 @@ def rule(n_tasks: int, n_comparisons: int = 1, block: int = BLOCK) -> Rule:
 
 
 def false_share(
-    draw: Callable[[Dice, tuple[int, ...]], Floats], n_tasks: int, n_comparisons: int, families: int, seed: int,
+    draw: Callable[[Dice, tuple[int, ...]], Floats],
+    n_tasks: int,
+    n_comparisons: int,
+    families: int,
+    seed: int,
     block: int = BLOCK,
-) -> tuple[float, float]:  # fmt: skip
+) -> tuple[float, float]:
     """The share of families with any false `different`, and with any false `equal`, at any look."""
-    dice, of_each, n = np.random.default_rng(seed), rule(n_tasks, n_comparisons, block), families * n_comparisons
+    dice, of_each, n = (
+        np.random.default_rng(seed),
+        rule(n_tasks, n_comparisons, block),
+        families * n_comparisons,
+    )
     parts = [min(_AT_ONCE, n - start) for start in range(0, n, _AT_ONCE)]
-    decisions = np.concatenate([_ever(draw(dice, (n_tasks, size)), of_each) for size in parts], axis=1)
+    decisions = np.concatenate(
+        [_ever(draw(dice, (n_tasks, size)), of_each) for size in parts], axis=1
+    )
     differs, equals = decisions.reshape(2, families, -1).any(axis=2).mean(axis=1)
     return float(differs), float(equals)
 
@@ -127,7 +149,9 @@ def tasks_until_decision(sample: Floats, of_each: Rule) -> tuple[Floats, Floats,
     decided = np.zeros(sample.shape[1], dtype=np.int64)
     for end in of_each.ends:
         low, high = of_each.ends_at(sample[:end]).T
-        now = np.where((low > 0.0) | (high < 0.0), 1, np.where((low > -LEAST) & (high < LEAST), 2, 0))
+        now = np.where(
+            (low > 0.0) | (high < 0.0), 1, np.where((low > -LEAST) & (high < LEAST), 2, 0)
+        )
         new = (decided == 0) & (now > 0)
         tasks[new], decided[new] = end, now[new]
     return tasks, decided == 1, decided == 2
@@ -136,18 +160,29 @@ def tasks_until_decision(sample: Floats, of_each: Rule) -> tuple[Floats, Floats,
 def bias(true: float, n_tasks: int, replications: int, seed: int) -> dict[str, tuple[float, float]]:
     """Mean error of each figure that is reported of two models after stopping, with its standard error."""
     dice, of_each = np.random.default_rng(seed), rule(n_tasks)
-    errors_of: dict[str, list[float]] = {"difference": [], "unbiased difference": [], "score": [], "unbiased score": []}
+    errors_of: dict[str, list[float]] = {
+        "difference": [],
+        "unbiased difference": [],
+        "score": [],
+        "unbiased score": [],
+    }
     for _ in range(replications):
-        scores = dice.normal([0.5 + true, 0.5], 0.11, (n_tasks, 2)) + dice.normal(0.0, 0.15, (n_tasks, 1))
+        scores = dice.normal([0.5 + true, 0.5], 0.11, (n_tasks, 2)) + dice.normal(
+            0.0, 0.15, (n_tasks, 1)
+        )
         differences = scores[:, 0] - scores[:, 1]
         end = int(tasks_until_decision(differences[:, None], of_each)[0][0])
         figures = np.column_stack([differences, scores[:, 0]])[:end]
         unbiased = unbiased_means(differences[:end], figures, np.zeros(end), of_each, orders=200)
         errors = (*(figures.mean(axis=0) - (true, 0.5 + true)), *(unbiased - (true, 0.5 + true)))
-        for name, error in zip(("difference", "score", "unbiased difference", "unbiased score"), errors, strict=True):
+        for name, error in zip(
+            ("difference", "score", "unbiased difference", "unbiased score"), errors, strict=True
+        ):
             errors_of[name].append(float(error))
     root = np.sqrt(replications)
-    return {name: (float(np.nanmean(of)), float(np.nanstd(of) / root)) for name, of in errors_of.items()}
+    return {
+        name: (float(np.nanmean(of)), float(np.nanstd(of) / root)) for name, of in errors_of.items()
+    }
 
 
 def bias_of_three(n_tasks: int, replications: int, seed: int) -> tuple[float, float, float, float]:
@@ -159,7 +194,9 @@ def bias_of_three(n_tasks: int, replications: int, seed: int) -> tuple[float, fl
         others = scores[:, :1] - scores[:, 1:]
         ends = tasks_until_decision(others, of_each)[0]
         last, end = int(np.argmax(ends)), int(ends.max())
-        unbiased = unbiased_means(others[:end, last], scores[:end, :1], np.zeros(end), of_each, orders=200)[0]
+        unbiased = unbiased_means(
+            others[:end, last], scores[:end, :1], np.zeros(end), of_each, orders=200
+        )[0]
         errors.append((scores[:end, 0].mean() - true[0], unbiased - true[0]))
     mean, spread = np.nanmean(errors, axis=0), np.nanstd(errors, axis=0) / np.sqrt(replications)
     return float(mean[0]), float(spread[0]), float(mean[1]), float(spread[1])
@@ -171,14 +208,18 @@ def real_scores(folder: Path) -> dict[str, dict[str, float]]:
 
     weights: dict[tuple[str, str], float] = {}
     positive: dict[str, float] = {}
-    for row in pl.read_parquet(folder / "finance_hard.parquet", columns=["task", "rubric"]).iter_rows(named=True):
+    for row in pl.read_parquet(
+        folder / "finance_hard.parquet", columns=["task", "rubric"]
+    ).iter_rows(named=True):
         for criterion in row["rubric"]:
             notes = criterion["annotations"]
             weight = float(notes[notes["weight_class"].replace(" ", "_") + "_weight"])
             weights[row["task"], criterion["id"]] = weight
             positive[row["task"]] = positive.get(row["task"], 0.0) + max(weight, 0.0)
     errors_of: dict[str, dict[str, float]] = {}
-    for line in (folder / "verdicts_finance_hard_3models.jsonl").read_text(encoding="utf-8").splitlines():
+    for line in (
+        (folder / "verdicts_finance_hard_3models.jsonl").read_text(encoding="utf-8").splitlines()
+    ):
         verdict = json.loads(line)
         key = verdict["task"], verdict["criterion"]
         of_model = errors_of.setdefault(verdict["model"], {})
@@ -203,36 +244,59 @@ def savings(
         n_tasks_used, differs, _ = tasks_until_decision(differences[sample], of_each)
         low, median, high = np.quantile(n_tasks_used, (0.05, 0.5, 0.95))
         name = f"{chr(65 + a)} - {chr(65 + b)}"
-        yield name, float(differences.mean()), float(low), float(median), float(high), float(differs.mean())
+        yield (
+            name,
+            float(differences.mean()),
+            float(low),
+            float(median),
+            float(high),
+            float(differs.mean()),
+        )
 
 
 def _false_rows(families: dict[int, int], n_tasks: int) -> Iterator[Sequence[object]]:
     for kind, worlds in (("different", WORLDS | MIXTURES | RARE), ("equal", BORDER)):
         for name, draw in worlds.items():
-            shares = (false_share(draw, n_tasks, n, families[n], 11)[kind == "equal"] for n in families)
+            shares = (
+                false_share(draw, n_tasks, n, families[n], 11)[kind == "equal"] for n in families
+            )
             yield f"`{kind}`: {name}", *(f"{100 * share:.1f}" for share in shares)
     share = models_beside_each_other(20, n_tasks, families[190], 5)
     yield "`different`: 20 equally good models, all pairs", "", "", f"{100 * share:.1f}"
 
 
-def _mixture_rows(replications: int, n_tasks: int, spreads: Sequence[float]) -> Iterator[Sequence[object]]:
+def _mixture_rows(
+    replications: int, n_tasks: int, spreads: Sequence[float]
+) -> Iterator[Sequence[object]]:
     for size, share in product((0.3, 0.5, 0.7, 1.0), (0.03, 0.05, 0.1)):
         cells = []
         for draw in (_jumps(share, size, spread) for spread in spreads):
-            wrong = (false_share(draw, n_tasks, 1, replications, 13, block)[0] for block in (5, 10, BLOCK))
+            wrong = (
+                false_share(draw, n_tasks, 1, replications, 13, block)[0]
+                for block in (5, 10, BLOCK)
+            )
             cells.append(" / ".join(f"{100 * each:.1f}" for each in wrong))
         yield share, size, *cells
 
 
 def _power_rows(replications: int, comparisons: Sequence[int]) -> Iterator[Sequence[object]]:
     truths = {1_100: (0.0, 0.02, 0.03), 300: (0.05, 0.075), 100: (0.075, 0.1)}
-    for n_tasks, true in ((n_tasks, true) for n_tasks, several in truths.items() for true in several):
+    for n_tasks, true in (
+        (n_tasks, true) for n_tasks, several in truths.items() for true in several
+    ):
         sample = np.random.default_rng(17).normal(true, 0.15, (n_tasks, replications // 2))
-        n_tasks_used = (tasks_until_decision(sample, rule(n_tasks, n_comparisons)) for n_comparisons in comparisons)
-        yield true, f"{n_tasks:,}", *(
-            f"{np.median(tasks):.0f} ({100 * differs.mean():.0f} / {100 * equals.mean():.0f})"
-            for tasks, differs, equals in n_tasks_used
-        )  # fmt: skip
+        n_tasks_used = (
+            tasks_until_decision(sample, rule(n_tasks, n_comparisons))
+            for n_comparisons in comparisons
+        )
+        yield (
+            true,
+            f"{n_tasks:,}",
+            *(
+                f"{np.median(tasks):.0f} ({100 * differs.mean():.0f} / {100 * equals.mean():.0f})"
+                for tasks, differs, equals in n_tasks_used
+            ),
+        )
 
 
 def _bias_rows(replications: int) -> Iterator[Sequence[object]]:
@@ -253,17 +317,33 @@ def _savings_rows(folder: Path, orders: int, block: int) -> Iterator[Sequence[ob
 def main() -> None:
     """Print the tables."""
     given = arguments(
-        __doc__, replications=2_000, tasks=200,
+        __doc__,
+        replications=2_000,
+        tasks=200,
         real=(Path, "a folder with finance_hard.parquet and verdicts of three models"),
-    )  # fmt: skip
+    )
     n, n_tasks = given.replications, given.tasks
     for block in (20, 5) if given.real else ():
-        print(f"\nReal verdicts of 3 models on 100 tasks, {n:,} random orders, a look after every {block}")
-        header = ["pair", "difference", "tasks until settled: 5 %", "median", "95 %", "different in %"]
+        print(
+            f"\nReal verdicts of 3 models on 100 tasks, {n:,} random orders, a look after every {block}"
+        )
+        header = [
+            "pair",
+            "difference",
+            "tasks until settled: 5 %",
+            "median",
+            "95 %",
+            "different in %",
+        ]
         markdown(header, _savings_rows(given.real, n, block))
     print("\nMean error after stopping (100 tasks), times 1,000, with its standard error")
-    markdown(["true difference", "difference", "unbiased difference", "score", "unbiased score"], _bias_rows(n))
-    print("\nTasks until settled (median), and comparisons called different / equal in %; standard deviation 0.15")
+    markdown(
+        ["true difference", "difference", "unbiased difference", "score", "unbiased score"],
+        _bias_rows(n),
+    )
+    print(
+        "\nTasks until settled (median), and comparisons called different / equal in %; standard deviation 0.15"
+    )
     header = ["true difference", "tasks", "1 comparison", "10 comparisons", "190 comparisons"]
     markdown(header, _power_rows(n, (1, 10, 190)))
     print(f"\nFalsely called different in %, {n_tasks} tasks, a look after every 5 / 10 / {BLOCK}")

@@ -41,15 +41,26 @@ class Size:
     @property
     def verdicts(self) -> int:
         """The number of verdicts."""
-        return self.models * self.trials * self.vintages * sum(criteria for _, _, criteria in FIELDS.values())
+        return (
+            self.models
+            * self.trials
+            * self.vintages
+            * sum(criteria for _, _, criteria in FIELDS.values())
+        )
 
 
 def fill(warehouse: Warehouse, size: Size) -> None:
     """Write the parts; nothing is published yet."""
-    warehouse.write("score_definitions", [row("score_definitions", **asdict(score)) for score in SCORES])
-    warehouse.write("severities", [
-        row("severities", severity=name, min_weight=low, max_weight=high) for name, (low, high) in SEVERITIES.items()
-    ])  # fmt: skip
+    warehouse.write(
+        "score_definitions", [row("score_definitions", **asdict(score)) for score in SCORES]
+    )
+    warehouse.write(
+        "severities",
+        [
+            row("severities", severity=name, min_weight=low, max_weight=high)
+            for name, (low, high) in SEVERITIES.items()
+        ],
+    )
     with duckdb.connect() as connection:
         _tasks(connection)
         for table_name in ("task_rows", "split_members", "criteria", "checks"):
@@ -125,7 +136,12 @@ def _prompts(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: 
     keys = "benchmark, dataset_revision, task_id, 0 as position, conversation_id"
     shared = f"select {keys}, {prompt} as prompt from made_tasks"
     copy_rows(connection, warehouse, "conversation_turns", shared)
-    copy_rows(connection, warehouse, "message_rows", f"select *, 'user' as role, prompt as content from ({shared})")
+    copy_rows(
+        connection,
+        warehouse,
+        "message_rows",
+        f"select *, 'user' as role, prompt as content from ({shared})",
+    )
 
 
 def _prose(key: str, n_words: int, is_markdown: bool = False) -> str:
@@ -138,7 +154,11 @@ def _prose(key: str, n_words: int, is_markdown: bool = False) -> str:
 
 
 def responses(
-    connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: Size, model: str, vintage: str
+    connection: duckdb.DuckDBPyConnection,
+    warehouse: Warehouse,
+    size: Size,
+    model: str,
+    vintage: str,
 ) -> None:
     """Write a model's responses in a vintage to the tasks in `made_tasks`, and the verdicts on `made_criteria`."""
     skill = 0.25 + 0.5 * int(model[-2:]) / max(size.models, 1)
@@ -160,8 +180,17 @@ def responses(
             'a-run' as run_id, now() as created_at, difficulty + 0.2 * luck as difficulty
         from made_tasks cross join range(1, {size.trials + 1}) as trials(trial)
     """)
-    copy_rows(connection, warehouse, "responses", "select * exclude (difficulty, luck) from made_responses")
-    copy_rows(connection, warehouse, "verdicts", f"""
+    copy_rows(
+        connection,
+        warehouse,
+        "responses",
+        "select * exclude (difficulty, luck) from made_responses",
+    )
+    copy_rows(
+        connection,
+        warehouse,
+        "verdicts",
+        f"""
         select md5(concat(response_id, criterion_id)) as verdict_id, response_id, responses.benchmark,
             responses.dataset_revision, task_id, criterion_id, criteria.content_hash as criterion_hash, model, trial,
             vintage, 'a-judge as configured' as judge_config_hash, 'a-template' as template_hash, 'a-judge' as judge,
@@ -176,10 +205,13 @@ def responses(
             2.0 as latency_s, 1 as attempts, 'a-run' as run_id, now() as created_at
         from made_responses as responses inner join made_criteria as criteria using (task_id)
         order by response_id, criteria.position
-    """)  # fmt: skip
+    """,
+    )
 
 
-def copy_rows(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, table_name: str, query: str) -> None:
+def copy_rows(
+    connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, table_name: str, query: str
+) -> None:
     """Write the rows of a query as one part, with the contract's columns in its order and types."""
     folder = warehouse.store.root / table_name
     folder.mkdir(parents=True, exist_ok=True)
@@ -191,7 +223,9 @@ def copy_rows(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, table
     )
     number = len(warehouse.store.standing(table_name)) + 1
     unnamed = folder / ".written"
-    connection.execute(f"copy (select {columns} from given) to '{unnamed}' (format parquet, compression zstd)")
+    connection.execute(
+        f"copy (select {columns} from given) to '{unnamed}' (format parquet, compression zstd)"
+    )
     with unnamed.open("rb") as written:
         content_hash = hashlib.file_digest(written, "sha256").hexdigest()
     unnamed.rename(folder / f"{number:015d}-{content_hash[:24]}.parquet")

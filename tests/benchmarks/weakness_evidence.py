@@ -37,7 +37,9 @@ class Rubrics:
         return int(self.tasks.max()) + 1
 
 
-def rubrics(seed: int, n_tasks: int = 200, *, evenness: float = 3.0, loyalty: float = 0.3) -> Rubrics:
+def rubrics(
+    seed: int, n_tasks: int = 200, *, evenness: float = 3.0, loyalty: float = 0.3
+) -> Rubrics:
     """Made-up rubrics of 10 to 20 criteria a task.
 
     About half of a task's criteria are of one area, the others of any. The smaller `evenness`, the more unequal the
@@ -53,8 +55,12 @@ def rubrics(seed: int, n_tasks: int = 200, *, evenness: float = 3.0, loyalty: fl
         own = np.flatnonzero(np.arange(TOPICS) % AREAS == area)
         topics[here] = dice.choice(own, size=int(here.sum()), p=shares[own] / shares[own].sum())
     is_loyal = dice.random(len(tasks)) < loyalty
-    categories = np.where(is_loyal, topics // (TOPICS // CATEGORIES), dice.integers(CATEGORIES, size=len(tasks)))
-    weights = dice.integers(1, 11, size=len(tasks)) * np.where(dice.random(len(tasks)) < 0.08, -1.0, 1.0)
+    categories = np.where(
+        is_loyal, topics // (TOPICS // CATEGORIES), dice.integers(CATEGORIES, size=len(tasks))
+    )
+    weights = dice.integers(1, 11, size=len(tasks)) * np.where(
+        dice.random(len(tasks)) < 0.08, -1.0, 1.0
+    )
     return Rubrics(seed, tasks, topics, categories, weights)
 
 
@@ -65,12 +71,16 @@ def phrase(dice: np.random.Generator, topic: int) -> str:
     return " ".join([*words, *(f"word{dice.integers(40)}" for _ in range(3))])
 
 
-def verdicts(seed: int, world: Rubrics, lowered: np.ndarray, by: float, n_models: int = 3) -> Floats:
+def verdicts(
+    seed: int, world: Rubrics, lowered: np.ndarray, by: float, n_models: int = 3
+) -> Floats:
     """Verdicts (n_models, n_criteria), NaN for 2 % undecided. The first model handles `lowered` criteria worse, by `by`
     in log odds. Tasks and criteria are unequally hard, for all models, and a task suits some models better."""
     dice = np.random.default_rng([2, seed])
     n = len(world.tasks)
-    hardness = dice.normal(0.0, 0.7, size=world.n_tasks)[world.tasks] + dice.normal(0.0, 0.7, size=n)
+    hardness = dice.normal(0.0, 0.7, size=world.n_tasks)[world.tasks] + dice.normal(
+        0.0, 0.7, size=n
+    )
     suits = dice.normal(0.0, 0.5, size=(n_models, world.n_tasks))[:, world.tasks]
     odds = 0.3 + hardness + suits
     odds[0] -= by * lowered
@@ -91,29 +101,42 @@ def shuffled(tree: Tree, seed: int) -> Tree:
     return Tree(tree.parents, np.random.default_rng([3, seed]).permutation(tree.leaves))
 
 
-def sums_of(tree: Tree, tasks: np.ndarray, weights: Floats, right: Floats, n_tasks: int) -> rules.TaskSums:
+def sums_of(
+    tree: Tree, tasks: np.ndarray, weights: Floats, right: Floats, n_tasks: int
+) -> rules.TaskSums:
     """The sums of a model's criteria by task and leaf."""
     leaves = [node for node in range(len(tree.parents)) if node not in set(tree.parents)]
     columns = np.searchsorted(leaves, tree.leaves)
     return rules.task_sums(right, weights, tasks, columns, (n_tasks, len(leaves)))
 
 
-def contrasts(tree: Tree, tasks: np.ndarray, weights: Floats, right: Floats) -> list[rules.Contrast]:
+def contrasts(
+    tree: Tree, tasks: np.ndarray, weights: Floats, right: Floats
+) -> list[rules.Contrast]:
     """The first model compared with its other criteria, and with each other model on the criteria decided for both."""
     n_tasks = int(tasks.max()) + 1
     world = [rules.Contrast(sums_of(tree, tasks, weights, right[0], n_tasks))]
     for other in right[1:]:
         both = [np.where(np.isnan(right[0] + other), np.nan, each) for each in (right[0], other)]
-        world.append(rules.Contrast(*(sums_of(tree, tasks, weights, each, n_tasks) for each in both)))
+        world.append(
+            rules.Contrast(*(sums_of(tree, tasks, weights, each, n_tasks) for each in both))
+        )
     return world
 
 
-def weaknesses(tree: Tree, compared: list[rules.Contrast], alpha: float = rules.ALPHA) -> list[list[rules.TestedNode]]:
+def weaknesses(
+    tree: Tree, compared: list[rules.Contrast], alpha: float = rules.ALPHA
+) -> list[list[rules.TestedNode]]:
     """All candidates of the first model, confirmed or not, by contrast."""
     n_tasks = len(compared[0].model.right)
     finding = for_finding(n_tasks)
-    candidates = [rules.candidates(each.of_tasks(finding), tree.parents, alpha) for each in compared]
-    rest = [(each.of_tasks(~finding), tree.parents, some) for each, some in zip(compared, candidates, strict=True)]
+    candidates = [
+        rules.candidates(each.of_tasks(finding), tree.parents, alpha) for each in compared
+    ]
+    rest = [
+        (each.of_tasks(~finding), tree.parents, some)
+        for each, some in zip(compared, candidates, strict=True)
+    ]
     return rules.confirmed(rest)
 
 
@@ -158,11 +181,15 @@ class Planting:
 
 
 PLANTINGS = {
-    "one topic": Planting(), "two topics": Planting(n_topics=2), "an area of four topics": Planting(is_area=True),
-    "one topic, weaker": Planting(by=1.2), "one topic, 100 tasks": Planting(n_tasks=100),
-    "one topic, 500 tasks": Planting(n_tasks=500), "one topic, unequal sizes": Planting(evenness=0.7),
+    "one topic": Planting(),
+    "two topics": Planting(n_topics=2),
+    "an area of four topics": Planting(is_area=True),
+    "one topic, weaker": Planting(by=1.2),
+    "one topic, 100 tasks": Planting(n_tasks=100),
+    "one topic, 500 tasks": Planting(n_tasks=500),
+    "one topic, unequal sizes": Planting(evenness=0.7),
     "one topic, category follows topic": Planting(loyalty=0.8),
-}  # fmt: skip
+}
 TREES = ("tree", "category", "random tree", "true topics")
 FALSE = "false, %"
 
@@ -177,12 +204,16 @@ def planted_scores(planting: Planting, seed: int) -> dict[str, float]:
     grown = build_tree(world.phrases())
     several = (grown, flat(world.categories), shuffled(grown, seed), by_topic(world.topics))
     trees = dict(zip(TREES, several, strict=True))
-    compared = {name: contrasts(tree, world.tasks, world.weights, right) for name, tree in trees.items()}
+    compared = {
+        name: contrasts(tree, world.tasks, world.weights, right) for name, tree in trees.items()
+    }
     by_tree = {name: weaknesses(tree, compared[name]) for name, tree in trees.items()}
     true = trees[TREES[-1]]
     confirmed = (each.node for some in by_tree[TREES[-1]] for each in some if each.is_weak)
     is_false = any(not lowered[true.members(node)].any() for node in confirmed)
-    return {name: f1(lowered, marked(tree, by_tree[name])) for name, tree in trees.items()} | {FALSE: 100.0 * is_false}
+    return {name: f1(lowered, marked(tree, by_tree[name])) for name, tree in trees.items()} | {
+        FALSE: 100.0 * is_false
+    }
 
 
 @dataclass(frozen=True)
@@ -197,7 +228,9 @@ class Null:
         """A tree of areas and topics, and the first model's contrasts in it."""
         world = rubrics(seed, self.n_tasks, evenness=self.evenness)
         right = self.right(np.random.default_rng([5, seed]), world, n_models)
-        return by_topic(world.topics), contrasts(by_topic(world.topics), world.tasks, world.weights, right)
+        return by_topic(world.topics), contrasts(
+            by_topic(world.topics), world.tasks, world.weights, right
+        )
 
 
 def by_topic(topics: np.ndarray) -> Tree:
@@ -208,7 +241,9 @@ def by_topic(topics: np.ndarray) -> Tree:
     return Tree(tuple(parents), leaves)
 
 
-def chances(dice: np.random.Generator, world: Rubrics, n_models: int, first: float, second: float) -> Floats:
+def chances(
+    dice: np.random.Generator, world: Rubrics, n_models: int, first: float, second: float
+) -> Floats:
     """Verdicts with a chance by task, from a beta distribution, the same for all models."""
     chance = dice.beta(first, second, size=world.n_tasks)[world.tasks]
     return (dice.random((n_models, len(world.tasks))) < chance).astype(np.float64)
@@ -224,8 +259,12 @@ def alike_by_topic(dice: np.random.Generator, world: Rubrics, n_models: int) -> 
 
 def heavy(dice: np.random.Generator, world: Rubrics, n_models: int) -> Floats:
     """Values with noise of Student's t with 3 degrees, by task and topic as well as by criterion."""
-    of_topic = dice.standard_t(3, size=(n_models, world.n_tasks, TOPICS))[:, world.tasks, world.topics]
-    return np.asarray(0.5 + 0.1 * of_topic + 0.1 * dice.standard_t(3, size=(n_models, len(world.tasks))))
+    of_topic = dice.standard_t(3, size=(n_models, world.n_tasks, TOPICS))[
+        :, world.tasks, world.topics
+    ]
+    return np.asarray(
+        0.5 + 0.1 * of_topic + 0.1 * dice.standard_t(3, size=(n_models, len(world.tasks)))
+    )
 
 
 def sparse(dice: np.random.Generator, world: Rubrics, n_models: int) -> Floats:
@@ -246,14 +285,18 @@ NULLS = {
     "even chances": Null(lambda dice, world, n: chances(dice, world, n, 50, 50)),
     "unequal tasks": Null(lambda dice, world, n: chances(dice, world, n, 1, 1)),
     "hard tasks (1 of 10 right)": Null(lambda dice, world, n: chances(dice, world, n, 0.3, 2.7)),
-    "very hard tasks (1 of 25 right)": Null(lambda dice, world, n: chances(dice, world, n, 1.0, 24.0)),
+    "very hard tasks (1 of 25 right)": Null(
+        lambda dice, world, n: chances(dice, world, n, 1.0, 24.0)
+    ),
     "easy tasks (9 of 10 right)": Null(lambda dice, world, n: chances(dice, world, n, 2.7, 0.3)),
     "20 tasks": Null(lambda dice, world, n: chances(dice, world, n, 1, 1), n_tasks=20),
     "40 hard tasks": Null(lambda dice, world, n: chances(dice, world, n, 0.3, 2.7), n_tasks=40),
     "unequal topics": Null(lambda dice, world, n: chances(dice, world, n, 1, 1), evenness=0.3),
-    "a topic's verdicts alike in a task": Null(alike_by_topic), "noise of t with 3 degrees": Null(heavy),
-    "nearly the same responses": Null(sparse), "a third undecided": Null(undecided),
-}  # fmt: skip
+    "a topic's verdicts alike in a task": Null(alike_by_topic),
+    "noise of t with 3 degrees": Null(heavy),
+    "nearly the same responses": Null(sparse),
+    "a third undecided": Null(undecided),
+}
 
 
 def null_shares(world: Null, seeds: range) -> tuple[float, ...]:
@@ -275,7 +318,9 @@ def one_half(tree: Tree, compared: list[rules.Contrast], seed: int) -> Iterator[
     alpha = rules.ALPHA / len(compared)  # Bonferroni's correction for the contrasts
     halves = [each.of_tasks(~for_finding(len(each.model.right))) for each in compared]
     topics = np.random.default_rng([6, seed]).choice(TOPICS, 3, replace=False)
-    which = np.concatenate([np.tile(np.flatnonzero(topics == topic).tolist() or [3], 2) for topic in range(TOPICS)])
+    which = np.concatenate(
+        [np.tile(np.flatnonzero(topics == topic).tolist() or [3], 2) for topic in range(TOPICS)]
+    )
     few = [joined(each, which) for each in halves]
     yield any(rules.candidates(each, (-1, 0, 0, 0, 0), alpha) for each in few)
     yield any(rules.candidates(each, tree.parents, alpha) for each in halves)
@@ -284,8 +329,11 @@ def one_half(tree: Tree, compared: list[rules.Contrast], seed: int) -> Iterator[
 def joined(contrast: rules.Contrast, which: np.ndarray) -> rules.Contrast:
     """A contrast whose leaves are merged into fewer ones."""
     into = (which[:, None] == np.arange(which.max() + 1)).astype(np.float64)
-    sides = (each and rules.TaskSums(each.right @ into, each.decided @ into, each.squares @ into, each.spread)
-             for each in (contrast.model, contrast.other))  # fmt: skip
+    sides = (
+        each
+        and rules.TaskSums(each.right @ into, each.decided @ into, each.squares @ into, each.spread)
+        for each in (contrast.model, contrast.other)
+    )
     return rules.Contrast(*sides)
 
 
@@ -293,12 +341,16 @@ def planted_rows(n_seeds: int) -> Iterator[Sequence[object]]:
     """The lines on planted weaknesses."""
     for name, planting in PLANTINGS.items():
         scored = [planted_scores(planting, seed) for seed in range(n_seeds)]
-        *means, false = (float(np.mean([each[column] for each in scored])) for column in (*TREES, FALSE))
+        *means, false = (
+            float(np.mean([each[column] for each in scored])) for column in (*TREES, FALSE)
+        )
         yield name, *(f"{mean:.2f}" for mean in means), f"{false:.0f}"
 
 
 def main() -> None:
-    given = arguments(__doc__, planted=(50, "seeds for weaknesses"), nothing=(1_000, "seeds with nothing planted"))
+    given = arguments(
+        __doc__, planted=(50, "seeds for weaknesses"), nothing=(1_000, "seeds with nothing planted")
+    )
     heads = (f"planted, {given.planted} seeds", *(f"F1, {name}" for name in TREES), FALSE)
     markdown(heads, planted_rows(given.planted))
     print()

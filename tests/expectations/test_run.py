@@ -5,7 +5,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from expectations import IS_NOT_OK, IS_OK, Expectation, ExpectationResult, FailedRow, expect, run_suite
+from expectations import (
+    IS_NOT_OK,
+    IS_OK,
+    Expectation,
+    ExpectationResult,
+    FailedRow,
+    expect,
+    run_suite,
+)
 
 KEYS = ("<b>one</b>", "two\n", "3", "")
 
@@ -17,27 +25,65 @@ def rows(**columns: list[Any]) -> pd.DataFrame:
 
 
 def results(frame: pd.DataFrame, kind: str, **arguments: Any) -> ExpectationResult:
-    (finding,) = run_suite([expect("ingest", "things", "a_check", "things are right", kind, **arguments)], {
-        "things": frame
-    }.__getitem__)  # fmt: skip
+    (finding,) = run_suite(
+        [expect("ingest", "things", "a_check", "things are right", kind, **arguments)],
+        {"things": frame}.__getitem__,
+    )
     return finding
 
 
 KINDS: list[tuple[str, dict[str, Any], dict[str, list[Any]], list[int]]] = [
-    ("ExpectColumnValuesToBeBetween", {"column": "a", "min_value": 1, "max_value": 2}, {"a": [1, 2, 3, None]}, [2]),
-    ("ExpectColumnValuesToBeBetween", {"column": "a", "min_value": 0, "strict_min": True}, {"a": [0, 1, -1]}, [0, 2]),
+    (
+        "ExpectColumnValuesToBeBetween",
+        {"column": "a", "min_value": 1, "max_value": 2},
+        {"a": [1, 2, 3, None]},
+        [2],
+    ),
+    (
+        "ExpectColumnValuesToBeBetween",
+        {"column": "a", "min_value": 0, "strict_min": True},
+        {"a": [0, 1, -1]},
+        [0, 2],
+    ),
     ("ExpectColumnValuesToNotBeNull", {"column": "a"}, {"a": [1.0, None]}, [1]),
     ("ExpectColumnValuesToBeInSet", {"column": "a", "value_set": ["x"]}, {"a": ["x", "y"]}, [1]),
-    ("ExpectColumnValuesToNotBeInSet", {"column": "a", "value_set": [0]}, {"a": [1.0, 0.0, None]}, [1]),
-    ("ExpectColumnValuesToMatchRegex", {"column": "a", "regex": "^u"}, {"a": ["u", "au", ""]}, [1, 2]),
-    ("ExpectCompoundColumnsToBeUnique", {"column_list": ["a", "b"]}, {"a": [1, 1, 1], "b": [1, 2, 1]}, [0, 2]),
-    ("ExpectColumnPairValuesToBeEqual", {"column_A": "a", "column_B": "b"},
-     {"a": [1.0, None, 1.0, None], "b": [1.0, None, None, 0.0]}, [2, 3]),
-    ("ExpectColumnValueLengthsToBeBetween", {"column": "a", "min_value": 1, "row_condition": IS_OK},
-     {"a": ["", "x", ""], "status": ["bad", "ok", "ok"]}, [2]),
-    ("ExpectColumnValuesToBeNull", {"column": "a", "row_condition": IS_NOT_OK},
-     {"a": ["x", "x", "x", None], "status": ["bad", "ok", None, "bad"]}, [0]),
-]  # fmt: skip
+    (
+        "ExpectColumnValuesToNotBeInSet",
+        {"column": "a", "value_set": [0]},
+        {"a": [1.0, 0.0, None]},
+        [1],
+    ),
+    (
+        "ExpectColumnValuesToMatchRegex",
+        {"column": "a", "regex": "^u"},
+        {"a": ["u", "au", ""]},
+        [1, 2],
+    ),
+    (
+        "ExpectCompoundColumnsToBeUnique",
+        {"column_list": ["a", "b"]},
+        {"a": [1, 1, 1], "b": [1, 2, 1]},
+        [0, 2],
+    ),
+    (
+        "ExpectColumnPairValuesToBeEqual",
+        {"column_A": "a", "column_B": "b"},
+        {"a": [1.0, None, 1.0, None], "b": [1.0, None, None, 0.0]},
+        [2, 3],
+    ),
+    (
+        "ExpectColumnValueLengthsToBeBetween",
+        {"column": "a", "min_value": 1, "row_condition": IS_OK},
+        {"a": ["", "x", ""], "status": ["bad", "ok", "ok"]},
+        [2],
+    ),
+    (
+        "ExpectColumnValuesToBeNull",
+        {"column": "a", "row_condition": IS_NOT_OK},
+        {"a": ["x", "x", "x", None], "status": ["bad", "ok", None, "bad"]},
+        [0],
+    ),
+]
 
 
 @pytest.mark.parametrize(("kind", "arguments", "columns", "failing"), KINDS)
@@ -60,7 +106,14 @@ def test_a_failure_has_the_task_and_the_note_of_its_row() -> None:
 
 def test_findings_are_in_the_order_of_the_expectations_and_each_table_is_read_once() -> None:
     def not_null(table: str, column: str) -> Expectation:
-        return expect("ingest", table, f"{table}_{column}", "there", "ExpectColumnValuesToNotBeNull", column=column)
+        return expect(
+            "ingest",
+            table,
+            f"{table}_{column}",
+            "there",
+            "ExpectColumnValuesToNotBeNull",
+            column=column,
+        )
 
     read: list[str] = []
 
@@ -78,7 +131,10 @@ def test_findings_are_in_the_order_of_the_expectations_and_each_table_is_read_on
 
 @pytest.mark.parametrize(
     ("kind", "arguments"),
-    [("ExpectColumnValuesToBeWhatever", {"column": "a"}), ("ExpectColumnValuesToNotBeNull", {"column": "missing"})],
+    [
+        ("ExpectColumnValuesToBeWhatever", {"column": "a"}),
+        ("ExpectColumnValuesToNotBeNull", {"column": "missing"}),
+    ],
 )
 def test_what_cannot_be_evaluated_is_an_error(kind: str, arguments: dict[str, Any]) -> None:
     with pytest.raises(RuntimeError, match=kind):

@@ -13,17 +13,38 @@ from expectations import CHECKS, SUITES, Expectation, all_expectations, run_suit
 from tasks.benchmarks import benchmark_names, load_benchmark
 
 NAMES = {
-    "category_known", "criteria_per_task", "labels_known", "positive_criterion", "prompt_not_empty",
-    "response_not_empty", "response_status", "title_not_empty", "title_once", "turns_contiguous",
-    "unique_criterion_id", "unique_task_id", "verdict_count", "verdict_has_criterion", "verdict_has_response",
-    "verdict_value", "weight_class_known", "weight_in_band", "weight_range",
-}  # fmt: skip
+    "category_known",
+    "criteria_per_task",
+    "labels_known",
+    "positive_criterion",
+    "prompt_not_empty",
+    "response_not_empty",
+    "response_status",
+    "title_not_empty",
+    "title_once",
+    "turns_contiguous",
+    "unique_criterion_id",
+    "unique_task_id",
+    "verdict_count",
+    "verdict_has_criterion",
+    "verdict_has_response",
+    "verdict_value",
+    "weight_class_known",
+    "weight_in_band",
+    "weight_range",
+}
 """Names of checks; configurations use them, so none may be renamed."""
 OWN = {
-    "table": "criteria", "expectation": "ExpectColumnValueLengthsToBeBetween", "meaning": "a title is short",
-    "severity": "warning", "column": "title", "max_value": 9,
-}  # fmt: skip
-ALL = [each for name in benchmark_names() for each in all_expectations(load_benchmark(name).invariants)]
+    "table": "criteria",
+    "expectation": "ExpectColumnValueLengthsToBeBetween",
+    "meaning": "a title is short",
+    "severity": "warning",
+    "column": "title",
+    "max_value": 9,
+}
+ALL = [
+    each for name in benchmark_names() for each in all_expectations(load_benchmark(name).invariants)
+]
 
 
 def test_the_checks_have_the_names_that_configurations_use() -> None:
@@ -48,7 +69,10 @@ def test_every_check_belongs_to_one_suite_and_has_one_severity() -> None:
 
 def test_no_two_expectations_of_a_benchmark_are_stored_alike() -> None:
     for name in benchmark_names():
-        stored = [(each.check, each.text, each.table) for each in all_expectations(load_benchmark(name).invariants)]
+        stored = [
+            (each.check, each.text, each.table)
+            for each in all_expectations(load_benchmark(name).invariants)
+        ]
 
         assert len(stored) == len(set(stored))
 
@@ -60,19 +84,36 @@ def of_ingest(invariants: dict[str, Any]) -> list[Expectation]:
 def test_an_expectation_is_stored_as_the_call_that_makes_it() -> None:
     (expectation,) = of_ingest({"criteria_per_task": {"fewest": 10, "most": 30}})
 
-    assert "ExpectColumnValuesToBeBetween(column='n_criteria', min_value=10, max_value=30)" == expectation.text
+    assert (
+        "ExpectColumnValuesToBeBetween(column='n_criteria', min_value=10, max_value=30)"
+        == expectation.text
+    )
     assert "a task has 10 to 30 criteria" == expectation.meaning
 
 
-@pytest.mark.parametrize(("invariants", "reason"), [
-    ({"weigth_range": {"lowest": 1}}, "there is no check weigth_range; known are category_known"),
-    ({"weight_range": {"lowest": 1}}, "weight_range: .* 'highest'"),
-    ({"positive_criterion": {"fewest": 1}}, "positive_criterion: .* 'fewest'"),
-    ({"short": {**OWN, "table": "verdicts"}}, "short: `table` is criteria or rubrics"),
-    ({"short": {**OWN, "severity": "quarantine"}}, "short: .*`severity` is critical or warning"),
-    ({"short": {"expectation": "ExpectColumnValuesToNotBeNull"}}, "short: .* 'table' and 'meaning'"),
-])  # fmt: skip
-def test_an_invariant_that_cannot_be_checked_is_refused_by_name(invariants: dict[str, Any], reason: str) -> None:
+@pytest.mark.parametrize(
+    ("invariants", "reason"),
+    [
+        (
+            {"weigth_range": {"lowest": 1}},
+            "there is no check weigth_range; known are category_known",
+        ),
+        ({"weight_range": {"lowest": 1}}, "weight_range: .* 'highest'"),
+        ({"positive_criterion": {"fewest": 1}}, "positive_criterion: .* 'fewest'"),
+        ({"short": {**OWN, "table": "verdicts"}}, "short: `table` is criteria or rubrics"),
+        (
+            {"short": {**OWN, "severity": "quarantine"}},
+            "short: .*`severity` is critical or warning",
+        ),
+        (
+            {"short": {"expectation": "ExpectColumnValuesToNotBeNull"}},
+            "short: .* 'table' and 'meaning'",
+        ),
+    ],
+)
+def test_an_invariant_that_cannot_be_checked_is_refused_by_name(
+    invariants: dict[str, Any], reason: str
+) -> None:
     with pytest.raises(ValueError, match=reason):
         all_expectations(invariants)
 
@@ -80,7 +121,9 @@ def test_an_invariant_that_cannot_be_checked_is_refused_by_name(invariants: dict
 @pytest.mark.slow
 def test_a_benchmark_can_declare_a_check_of_its_own() -> None:
     (own,) = of_ingest({"short_titles": OWN})
-    frame = pd.DataFrame({"key": ["k1", "k2"], "task_id": ["t1", "t2"], "title": ["short", "much too long"]})
+    frame = pd.DataFrame(
+        {"key": ["k1", "k2"], "task_id": ["t1", "t2"], "title": ["short", "much too long"]}
+    )
     (finding,) = run_suite([own], lambda table: frame)
 
     assert ("short_titles", "warning", "a title is short") == (own.check, own.severity, own.meaning)

@@ -39,7 +39,10 @@ class AnyServer:
     """The server, in a thread of its own, on an address of this machine."""
 
     def __init__(
-        self, http_response: Plain | Callable[[Seen], Plain], host: str = "127.0.0.1", tls: ssl.SSLContext | None = None
+        self,
+        http_response: Plain | Callable[[Seen], Plain],
+        host: str = "127.0.0.1",
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.seen: list[Seen] = []
         self._respond = http_response if callable(http_response) else lambda _: http_response
@@ -47,10 +50,14 @@ class AnyServer:
         self._server.daemon_threads = True
         self.address = f"{'https' if tls else 'http'}://{host}:{self._server.server_port}"
         if tls:
-            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+            self._server.socket = tls.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), name="anything", daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever, args=(0.02,), name="anything", daemon=True
+        ).start()
         return self
 
     def __exit__(self, *_: object) -> None:

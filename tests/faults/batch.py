@@ -28,9 +28,14 @@ class StoredFile:
     def described(self) -> dict[str, Any]:
         """The file object of OpenAI's interface."""
         return {
-            "id": self.id, "object": "file", "bytes": len(self.content), "created_at": self.created_at,
-            "filename": self.name, "purpose": self.purpose, "status": "processed",
-        }  # fmt: skip
+            "id": self.id,
+            "object": "file",
+            "bytes": len(self.content),
+            "created_at": self.created_at,
+            "filename": self.name,
+            "purpose": self.purpose,
+            "status": "processed",
+        }
 
 
 async def refuse(http: web.BaseRequest, message: str, status: int = 400) -> web.StreamResponse:
@@ -39,15 +44,24 @@ async def refuse(http: web.BaseRequest, message: str, status: int = 400) -> web.
 
 
 _LOST = {"code": "request_timeout", "message": "The request could not be completed in time."}
-_NO_RESPONSE = {"code": "batch_expired", "message": "This request could not be executed before the batch expired."}
+_NO_RESPONSE = {
+    "code": "batch_expired",
+    "message": "This request could not be executed before the batch expired.",
+}
 
 
 def read_lines(content: bytes, endpoint: str) -> dict[str, Request]:
     """The requests of an input file by custom id; none if the file is not sound."""
     lines = [json.loads(text) for text in content.splitlines()]
     requests = {line["custom_id"]: line["body"] for line in lines}
-    is_sound = len(requests) == len(lines) and {("POST", endpoint)} == {(line["method"], line["url"]) for line in lines}
-    return requests if is_sound and 1 == len({request["model"] for request in requests.values()}) else {}
+    is_sound = len(requests) == len(lines) and {("POST", endpoint)} == {
+        (line["method"], line["url"]) for line in lines
+    }
+    return (
+        requests
+        if is_sound and 1 == len({request["model"] for request in requests.values()})
+        else {}
+    )
 
 
 @dataclass(frozen=True)
@@ -62,7 +76,11 @@ class RequestResult:
 def result_of(custom_id: str, entry: Entry, endpoint: str, behaviour: Behaviour) -> RequestResult:
     """Return the result of a processed request. A response that would be cut off is an error; delays are ignored."""
     flaw = flaw_of(entry.request, CONVERSATION[endpoint])
-    reply = failed(400, flaw, kind="invalid_request_error") if flaw else behaviour(entry.request, entry.number)
+    reply = (
+        failed(400, flaw, kind="invalid_request_error")
+        if flaw
+        else behaviour(entry.request, entry.number)
+    )
     if reply.cuts_connection or reply.cuts_body:
         return _result(custom_id, entry, None, _LOST)
     entry.status, entry.is_paid = reply.status, reply.is_completion
@@ -73,13 +91,23 @@ def result_of(custom_id: str, entry: Entry, endpoint: str, behaviour: Behaviour)
         except ValueError:  # it becomes a string, so that the line stays readable
             body = reply.raw.decode(errors="replace")
     request_id = f"req_{entry.digest[:24]}"
-    return _result(custom_id, entry, {"status_code": reply.status, "request_id": request_id, "body": body}, None)
+    return _result(
+        custom_id,
+        entry,
+        {"status_code": reply.status, "request_id": request_id, "body": body},
+        None,
+    )
 
 
 def _result(
     custom_id: str, entry: Entry, response: dict[str, Any] | None, error: dict[str, str] | None
 ) -> RequestResult:
-    line = {"id": f"batch_req_{entry.digest[:24]}", "custom_id": custom_id, "response": response, "error": error}
+    line = {
+        "id": f"batch_req_{entry.digest[:24]}",
+        "custom_id": custom_id,
+        "response": response,
+        "error": error,
+    }
     is_good = response is not None and response["status_code"] == 200
     return RequestResult(entry, is_good, json.dumps(line).encode() + b"\n")
 
@@ -88,7 +116,11 @@ BatchEnd = Literal["completed", "failed", "expired"]
 
 _PATH = "/v1/batches"
 _UNDER_WAY = ("validating", "in_progress")
-_AS_A_WHOLE = {"code": "token_limit_exceeded", "message": "Enqueued token limit reached.", "line": None}
+_AS_A_WHOLE = {
+    "code": "token_limit_exceeded",
+    "message": "Enqueued token limit reached.",
+    "line": None,
+}
 
 
 @dataclass
@@ -112,14 +144,23 @@ class Batch:
     def described(self) -> dict[str, Any]:
         """The batch object of OpenAI's interface."""
         return {
-            "id": self.id, "object": "batch", "endpoint": self.request["endpoint"], "status": self.status,
-            "input_file_id": self.request["input_file_id"], "completion_window": self.request["completion_window"],
-            "output_file_id": self.output_file_id, "error_file_id": self.error_file_id,
+            "id": self.id,
+            "object": "batch",
+            "endpoint": self.request["endpoint"],
+            "status": self.status,
+            "input_file_id": self.request["input_file_id"],
+            "completion_window": self.request["completion_window"],
+            "output_file_id": self.output_file_id,
+            "error_file_id": self.error_file_id,
             "errors": {"object": "list", "data": self.errors} if self.errors else None,
             "created_at": self.created_at,
-            "request_counts": {"total": len(self.lines), "completed": self.completed, "failed": self.failed},
+            "request_counts": {
+                "total": len(self.lines),
+                "completed": self.completed,
+                "failed": self.failed,
+            },
             "metadata": self.request.get("metadata"),
-        }  # fmt: skip
+        }
 
 
 class Batches:
@@ -134,9 +175,12 @@ class Batches:
     def routes(self) -> list[web.RouteDef]:
         """Return the paths that are served here."""
         return [
-            web.post("/v1/files", self._receive_file), web.get("/v1/files/{id}/content", self._send_file),
-            web.post(_PATH, self._create), web.get(_PATH, self._list), web.get(_PATH + "/{id}", self._poll),
-        ]  # fmt: skip
+            web.post("/v1/files", self._receive_file),
+            web.get("/v1/files/{id}/content", self._send_file),
+            web.post(_PATH, self._create),
+            web.get(_PATH, self._list),
+            web.get(_PATH + "/{id}", self._poll),
+        ]
 
     def _store(self, name: str, purpose: str, content: bytes) -> StoredFile:
         stored = StoredFile(f"file-{len(self._files) + 1:06d}", name, purpose, content)
@@ -148,7 +192,9 @@ class Batches:
         sent, purpose = form.get("file"), form.get("purpose")
         if not isinstance(sent, web.FileField) or not isinstance(purpose, str):
             return await refuse(http, "'file' and 'purpose' are required.")
-        return await send_json(http, self._store(sent.filename, purpose, sent.file.read()).described())
+        return await send_json(
+            http, self._store(sent.filename, purpose, sent.file.read()).described()
+        )
 
     async def _send_file(self, http: web.Request) -> web.StreamResponse:
         stored = self._files.get(http.match_info["id"])
@@ -167,7 +213,10 @@ class Batches:
         if not requests:
             return await refuse(http, "Names repeat, or models or endpoints differ.")
         headers = {name.lower(): value for name, value in http.headers.items()}
-        lines = [(key, self._server.enter(_PATH, of, headers, in_batch=True)) for key, of in requests.items()]
+        lines = [
+            (key, self._server.enter(_PATH, of, headers, in_batch=True))
+            for key, of in requests.items()
+        ]
         batch = Batch(f"batch_{len(self._batches) + 1:06d}", request, lines)
         self._batches[batch.id] = batch
         return await send_json(http, batch.described())
@@ -178,9 +227,12 @@ class Batches:
         start = next((index + 1 for index, batch in enumerate(newest) if batch.id == after), 0)
         page = [batch.described() for batch in newest[start : start + limit]]
         listed = {
-            "object": "list", "data": page, "first_id": page[0]["id"] if page else None,
-            "last_id": page[-1]["id"] if page else None, "has_more": len(newest) > start + limit,
-        }  # fmt: skip
+            "object": "list",
+            "data": page,
+            "first_id": page[0]["id"] if page else None,
+            "last_id": page[-1]["id"] if page else None,
+            "has_more": len(newest) > start + limit,
+        }
         return await send_json(http, listed)
 
     async def _poll(self, http: web.Request) -> web.StreamResponse:
@@ -197,11 +249,15 @@ class Batches:
 
     async def _end(self, batch: Batch, end: str) -> None:
         """Process the requests and put the results into files."""
-        n_responses = {"completed": len(batch.lines), "failed": 0}.get(end, self._server.responses_before_end)
+        n_responses = {"completed": len(batch.lines), "failed": 0}.get(
+            end, self._server.responses_before_end
+        )
         results: list[RequestResult] = []
         for index, (custom_id, entry) in enumerate(batch.lines):
             if index < n_responses:
-                results.append(result_of(custom_id, entry, batch.request["endpoint"], self._server.behaviour))
+                results.append(
+                    result_of(custom_id, entry, batch.request["endpoint"], self._server.behaviour)
+                )
             else:
                 results.append(_result(custom_id, entry, None, _NO_RESPONSE))
             self._server.close(entry, in_batch=True)
@@ -211,7 +267,9 @@ class Batches:
             batch.errors = [_AS_A_WHOLE]
         else:  # not in the order of the requests
             results.sort(key=lambda result: result.entry.digest)
-            good, bad = ([each for each in results if each.is_good == is_good] for is_good in (True, False))
+            good, bad = (
+                [each for each in results if each.is_good == is_good] for is_good in (True, False)
+            )
             batch.completed, batch.failed = len(good), len(bad)
             batch.output_file_id = self._file_of(f"{batch.id}_output.jsonl", good)
             batch.error_file_id = self._file_of(f"{batch.id}_error.jsonl", bad)
@@ -220,5 +278,7 @@ class Batches:
     def _file_of(self, name: str, results: list[RequestResult]) -> str | None:
         if not results:
             return None
-        content = b"".join(self._server.written(result.line, n) for n, result in enumerate(results, start=1))
+        content = b"".join(
+            self._server.written(result.line, n) for n, result in enumerate(results, start=1)
+        )
         return self._store(name, "batch_output", content).id

@@ -69,12 +69,18 @@ def flaw_of(request: object, field: str) -> str | None:
     if not isinstance(request.get("model"), str):
         return "You must provide a model parameter."
     kinds = {"messages": list, "input": list | str, "questions": list | dict}
-    return None if isinstance(request.get(field), kinds[field]) else f"Missing or malformed parameter: '{field}'."
+    return (
+        None
+        if isinstance(request.get(field), kinds[field])
+        else f"Missing or malformed parameter: '{field}'."
+    )
 
 
 def criterion_of(prompt: str) -> str:
     """The criterion that a judge's prompt of the shipped templates quotes."""
-    return re.findall(r"\n\[(\d{16}) criterion\]\n(.*)\n\[\1 end of the criterion\]", prompt, re.DOTALL)[0][1]
+    return re.findall(
+        r"\n\[(\d{16}) criterion\]\n(.*)\n\[\1 end of the criterion\]", prompt, re.DOTALL
+    )[0][1]
 
 
 @dataclass(frozen=True)
@@ -123,7 +129,9 @@ Behaviour = Callable[[Request, int], HttpResponse]
 
 def is_judge_request(request: Request) -> bool:
     """Return whether a request asks for verdicts (the shipped templates have these words)."""
-    return "questions" in request or bool(re.search("items? of an expert's grading rubric", prompt_of(request)))
+    return "questions" in request or bool(
+        re.search("items? of an expert's grading rubric", prompt_of(request))
+    )
 
 
 def meets(prompt: str) -> bool:
@@ -135,7 +143,9 @@ def decision(prompt: str) -> dict[str, Any]:
     """Return the test judge's decision, in the words that the prompt asks for: one of three, or true or false."""
     if '"partially satisfied"' in prompt:
         words = ("satisfied", "partially satisfied", "not satisfied")
-        return {"verdict": words[hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()[0] % 3]}
+        return {
+            "verdict": words[hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()[0] % 3]
+        }
     return {"criteria_met": meets(prompt)}
 
 
@@ -147,15 +157,29 @@ def probability_of(text: str, wording: str) -> float:
 def decisions(request: Request) -> list[dict[str, Any]]:
     """Return the test decision model's decisions in the form of `/v1/decisions`."""
     questions, text = request["questions"], prompt_of(request)
-    named = questions.items() if isinstance(questions, dict) else ((each["name"], each) for each in questions)
+    named = (
+        questions.items()
+        if isinstance(questions, dict)
+        else ((each["name"], each) for each in questions)
+    )
     given: list[dict[str, Any]] = []
     for name, wording in named:
-        words = [each["value"] for each in wording.get("choices") or ()] or wording.get("criteria") or ()
+        words = (
+            [each["value"] for each in wording.get("choices") or ()]
+            or wording.get("criteria")
+            or ()
+        )
         odds = [probability_of(text, f"{wording['instructions']}{word}") + 1 for word in words]
         if words:
-            of_words = [{"value": w, "probability": o / sum(odds)} for w, o in zip(words, odds, strict=True)]
+            of_words = [
+                {"value": w, "probability": o / sum(odds)} for w, o in zip(words, odds, strict=True)
+            ]
             best = max(of_words, key=lambda each: each["probability"])
-            of_choice = {"choice": best["value"], "probabilities": of_words, "confidence": best["probability"]}
+            of_choice = {
+                "choice": best["value"],
+                "probabilities": of_words,
+                "confidence": best["probability"],
+            }
             given.append({"type": "choice", "name": name, **of_choice})
         else:
             probability = probability_of(text, wording["instructions"])
@@ -166,7 +190,9 @@ def decisions(request: Request) -> list[dict[str, Any]]:
 def criteria_of(prompt: str) -> list[str]:
     """The criteria that a judge's prompt for a group lists."""
     listed = re.findall(r"\n\[(\d{16}) criterion 1 of \d+\]\n", prompt)
-    mark = rf"\[{listed[-1]} (?:criterion \d+ of \d+|end of the criteria)\]\n?" if listed else prompt
+    mark = (
+        rf"\[{listed[-1]} (?:criterion \d+ of \d+|end of the criteria)\]\n?" if listed else prompt
+    )
     return re.split(mark, prompt)[1:-1] if listed else []
 
 
@@ -188,7 +214,10 @@ def review(prompt: str) -> dict[str, Any]:
     """Return the test reviewer's findings: they depend on the prompt alone, and about one check in four fails."""
     digest = hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()
     names = ("atomic", "objective", "self_contained", "consistent", "not_given_away")
-    return {name: {"reason": f"{name}, says the test", "passes": digest[i] % 4 > 0} for i, name in enumerate(names)}
+    return {
+        name: {"reason": f"{name}, says the test", "passes": digest[i] % 4 > 0}
+        for i, name in enumerate(names)
+    }
 
 
 def well_behaved(request: Request, _number: int) -> HttpResponse:
@@ -206,7 +235,9 @@ def well_behaved(request: Request, _number: int) -> HttpResponse:
     return HttpResponse(f"An answer to {digest[:12]} by {request['model']}.")
 
 
-def failed(status: int, message: str = "no", code: str | None = None, kind: str = "", **headers: str) -> HttpResponse:
+def failed(
+    status: int, message: str = "no", code: str | None = None, kind: str = "", **headers: str
+) -> HttpResponse:
     """An error in OpenAI's format; names of headers are given with underscores."""
     error = {"message": message, "type": kind or f"error_{status}", "param": None, "code": code}
     named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -214,15 +245,21 @@ def failed(status: int, message: str = "no", code: str | None = None, kind: str 
 
 
 FAULTS: dict[str, Callable[[HttpResponse], HttpResponse]] = {
-    "rate_limit": lambda _: failed(429, "Too many requests.", kind="rate_limit_error", Retry_After="0"),
+    "rate_limit": lambda _: failed(
+        429, "Too many requests.", kind="rate_limit_error", Retry_After="0"
+    ),
     "server_error": lambda _: failed(500, "The server had an error.", kind="server_error"),
-    "overloaded": lambda _: failed(503, "The engine is overloaded.", kind="server_error", Retry_After="0"),
+    "overloaded": lambda _: failed(
+        503, "The engine is overloaded.", kind="server_error", Retry_After="0"
+    ),
     "cut_connection": lambda _: HttpResponse(cuts_connection=True),
     "cut_body": lambda good: replace(good, cuts_body=True),
     "no_choices": lambda good: replace(good, choices=0),
     "empty_text": lambda good: replace(good, text=""),
     "not_json": lambda _: HttpResponse(raw=b"<html><body>502 Bad Gateway</body></html>"),
-    "half_json": lambda _: HttpResponse(raw=b'{"id": "chatcmpl-test", "object": "chat.completion", "choi'),
+    "half_json": lambda _: HttpResponse(
+        raw=b'{"id": "chatcmpl-test", "object": "chat.completion", "choi'
+    ),
 }
 """Kind of fault -> what replaces a good response. A retry may get past each of them."""
 
@@ -291,7 +328,9 @@ class Book:
     _seen: dict[str, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def enter(self, path: str, given: Request, headers: dict[str, str], *, in_batch: bool = False) -> Entry:
+    def enter(
+        self, path: str, given: Request, headers: dict[str, str], *, in_batch: bool = False
+    ) -> Entry:
         """Add a request that just arrived. One in a batch is not counted as in hand: nobody waits for its response."""
         request = BookedRequest(given)
         with self._lock:

@@ -19,8 +19,12 @@ from tests.faults.behaviours import HttpResponse, Request, digest_of, failed, pr
 CHAT, RESPONSES, EMBEDDINGS = "/v1/chat/completions", "/v1/responses", "/v1/embeddings"
 DECISIONS, SYSTEM_ONE = "/v1/decisions", "/v1/systemone"
 CONVERSATION = {
-    CHAT: "messages", RESPONSES: "input", EMBEDDINGS: "input", DECISIONS: "questions", SYSTEM_ONE: "questions",
-}  # fmt: skip
+    CHAT: "messages",
+    RESPONSES: "input",
+    EMBEDDINGS: "input",
+    DECISIONS: "questions",
+    SYSTEM_ONE: "questions",
+}
 """Path -> the field of a request with the conversation."""
 
 _DELTAS = 8
@@ -30,7 +34,12 @@ _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"
 
 def is_streamed(request: Request, reply: HttpResponse) -> bool:
     """Return whether a response is a stream of events: one was requested, and the response is not an error."""
-    return bool(request.get("stream")) and reply.status == 200 and reply.error is None and reply.raw is None
+    return (
+        bool(request.get("stream"))
+        and reply.status == 200
+        and reply.error is None
+        and reply.raw is None
+    )
 
 
 def body_of(path: str, request: Request, reply: HttpResponse) -> bytes:
@@ -38,9 +47,9 @@ def body_of(path: str, request: Request, reply: HttpResponse) -> bytes:
     if reply.raw is not None:
         return reply.raw
     if is_streamed(request, reply):
-        return b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in _events(request, reply)) + (
-            b"data: [DONE]\n\n"
-        )
+        return b"".join(
+            b"data: " + json.dumps(event).encode() + b"\n\n" for event in _events(request, reply)
+        ) + (b"data: [DONE]\n\n")
     return json.dumps(json_of(path, request, reply)).encode()
 
 
@@ -49,7 +58,10 @@ def json_of(path: str, request: Request, reply: HttpResponse) -> dict[str, Any]:
     if reply.error is not None:
         return {"error": reply.error}
     if reply.status >= 400:
-        return error_json(f"status {reply.status}", "server_error" if reply.status >= 500 else "invalid_request_error")
+        return error_json(
+            f"status {reply.status}",
+            "server_error" if reply.status >= 500 else "invalid_request_error",
+        )
     if path == EMBEDDINGS:
         return _embeddings(request, reply)
     if path in {DECISIONS, SYSTEM_ONE}:
@@ -61,7 +73,10 @@ def _embeddings(request: Request, reply: HttpResponse) -> dict[str, Any]:
     """A vector for each text: its words, each counted in one of 64 components."""
     texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
     vectors = enumerate(map(words_vector, texts))
-    data = [{"object": "embedding", "index": position, "embedding": vector} for position, vector in vectors]
+    data = [
+        {"object": "embedding", "index": position, "embedding": vector}
+        for position, vector in vectors
+    ]
     tokens = sum(len(text.split()) for text in texts)
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return {"object": "list", "data": data, "model": _served(request, reply), "usage": usage}
@@ -72,14 +87,24 @@ def _decisions(path: str, request: Request, reply: HttpResponse) -> dict[str, An
     given = json.loads(reply.text or "[]")
     if path == SYSTEM_ONE and isinstance(given, list):
         given = {decision["name"]: _system_one(decision) for decision in given}
-    usage = {name: value for name, value in _response_usage(request, reply).items() if value is not None}
-    return {"id": f"dec_{digest_of(request)[:24]}", "model": _served(request, reply), "answers": given, **usage}
+    usage = {
+        name: value for name, value in _response_usage(request, reply).items() if value is not None
+    }
+    return {
+        "id": f"dec_{digest_of(request)[:24]}",
+        "model": _served(request, reply),
+        "answers": given,
+        **usage,
+    }
 
 
 def _system_one(decision: dict[str, Any]) -> dict[str, Any]:
     if "probabilities" in decision:
         of_values = {each["value"]: each["probability"] for each in decision["probabilities"]}
-        return {**{key: decision[key] for key in ("type", "choice", "confidence")}, "probabilities": of_values}
+        return {
+            **{key: decision[key] for key in ("type", "choice", "confidence")},
+            "probabilities": of_values,
+        }
     return {"type": "noul", "noul": decision.get("probability")}
 
 
@@ -99,7 +124,12 @@ def error_json(message: str, kind: str = "invalid_request_error") -> dict[str, A
 def _head(request: Request, reply: HttpResponse, kind: str) -> dict[str, Any]:
     """Return the first fields of a completion, and of each chunk of one."""
     digest = digest_of(request)[:24]
-    head = {"id": f"chatcmpl-{digest}", "object": kind, "created": _CREATED, "model": _served(request, reply)}
+    head = {
+        "id": f"chatcmpl-{digest}",
+        "object": kind,
+        "created": _CREATED,
+        "model": _served(request, reply),
+    }
     return head if reply.fingerprint is None else {**head, "system_fingerprint": reply.fingerprint}
 
 
@@ -112,18 +142,24 @@ def _chat(request: Request, reply: HttpResponse) -> dict[str, Any]:
     wanted = {"logprobs": _logprobs(reply.text or "", reply)} if request.get("logprobs") else {}
     choice = {"message": message, "finish_reason": reply.finish_reason, **wanted}
     choices = [{"index": index, **choice} for index in range(reply.choices)]
-    return {**_head(request, reply, "chat.completion"), "choices": choices, **_chat_usage(request, reply)}
+    return {
+        **_head(request, reply, "chat.completion"),
+        "choices": choices,
+        **_chat_usage(request, reply),
+    }
 
 
 def _logprobs(text: str, reply: HttpResponse) -> dict[str, Any]:
     """The tokens of a text (words, spaces, marks) with their log-probabilities."""
     tokens = [
         {
-            "token": token, "bytes": list(token.encode()), "top_logprobs": [],
+            "token": token,
+            "bytes": list(token.encode()),
+            "top_logprobs": [],
             "logprob": math.log(reply.certainty if token in {"true", "false"} else 0.99),
         }
         for token in _tokens(text)
-    ]  # fmt: skip
+    ]
     return {"content": tokens, "refusal": None}
 
 
@@ -139,12 +175,26 @@ def _events(request: Request, reply: HttpResponse) -> Iterator[dict[str, Any]]:
         head["usage"] = None
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     wants_logprobs = bool(request.get("logprobs"))
-    deltas += [{"content": each} for each in (_tokens if wants_logprobs else _pieces)(reply.text or "")]
+    deltas += [
+        {"content": each} for each in (_tokens if wants_logprobs else _pieces)(reply.text or "")
+    ]
     deltas += [{"refusal": piece} for piece in _pieces(reply.refusal or "")]
     for delta in deltas if reply.choices else ():
-        logprobs = {"logprobs": _logprobs(delta["content"], reply)} if wants_logprobs and delta.get("content") else {}
-        yield {**head, "choices": [{**_delta(index, delta, None), **logprobs} for index in range(reply.choices)]}
-    yield {**head, "choices": [_delta(index, {}, reply.finish_reason) for index in range(reply.choices)]}
+        logprobs = (
+            {"logprobs": _logprobs(delta["content"], reply)}
+            if wants_logprobs and delta.get("content")
+            else {}
+        )
+        yield {
+            **head,
+            "choices": [
+                {**_delta(index, delta, None), **logprobs} for index in range(reply.choices)
+            ],
+        }
+    yield {
+        **head,
+        "choices": [_delta(index, {}, reply.finish_reason) for index in range(reply.choices)],
+    }
     if wants_usage and (usage := _chat_usage(request, reply)):
         yield {**head, "choices": [], **usage}
 
@@ -170,24 +220,41 @@ def _chat_usage(request: Request, reply: HttpResponse) -> dict[str, Any]:
         return {} if reply.usage is None else {"usage": reply.usage}
     prompt, cached, completion = _counts(request, reply)
     usage = {
-        "prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion,
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
         "prompt_tokens_details": {"cached_tokens": cached},
         "completion_tokens_details": {"reasoning_tokens": reply.reasoning_tokens},
-    }  # fmt: skip
+    }
     return {"usage": usage}
 
 
 def _response(request: Request, reply: HttpResponse) -> dict[str, Any]:
     reason = _INCOMPLETE.get(reply.finish_reason)
-    fixed: dict[str, Any] = {"error": None, "metadata": request.get("metadata") or {}, "parallel_tool_calls": True}
-    requested = {"temperature": 1.0, "top_p": 1.0, "tools": [], "tool_choice": "auto", "instructions": None}
+    fixed: dict[str, Any] = {
+        "error": None,
+        "metadata": request.get("metadata") or {},
+        "parallel_tool_calls": True,
+    }
+    requested = {
+        "temperature": 1.0,
+        "top_p": 1.0,
+        "tools": [],
+        "tool_choice": "auto",
+        "instructions": None,
+    }
     return {
-        "id": f"resp_{digest_of(request)[:24]}", "object": "response", "created_at": _CREATED,
+        "id": f"resp_{digest_of(request)[:24]}",
+        "object": "response",
+        "created_at": _CREATED,
         "status": "incomplete" if reason else "completed",
-        "incomplete_details": {"reason": reason} if reason else None, "model": _served(request, reply),
-        "output": _output(request, reply), **fixed, **_response_usage(request, reply),
+        "incomplete_details": {"reason": reason} if reason else None,
+        "model": _served(request, reply),
+        "output": _output(request, reply),
+        **fixed,
+        **_response_usage(request, reply),
         **{name: request.get(name, default) for name, default in requested.items()},
-    }  # fmt: skip
+    }
 
 
 def _output(request: Request, reply: HttpResponse) -> list[dict[str, Any]]:
@@ -200,7 +267,9 @@ def _output(request: Request, reply: HttpResponse) -> list[dict[str, Any]]:
     if reply.refusal is not None:
         content.append({"type": "refusal", "refusal": reply.refusal})
     message = {"type": "message", "role": "assistant", "status": status, "content": content}
-    messages: list[dict[str, Any]] = [{"id": f"msg_{name}_{index}", **message} for index in range(reply.choices)]
+    messages: list[dict[str, Any]] = [
+        {"id": f"msg_{name}_{index}", **message} for index in range(reply.choices)
+    ]
     thought: list[dict[str, Any]] = [{"type": "reasoning", "id": f"rs_{name}", "summary": []}]
     return thought + messages if reply.reasoning_tokens and messages else messages
 
@@ -210,9 +279,12 @@ def _response_usage(request: Request, reply: HttpResponse) -> dict[str, Any]:
         return {"usage": reply.usage}
     prompt, cached, completion = _counts(request, reply)
     usage = {
-        "input_tokens": prompt, "input_tokens_details": {"cached_tokens": cached}, "output_tokens": completion,
-        "output_tokens_details": {"reasoning_tokens": reply.reasoning_tokens}, "total_tokens": prompt + completion,
-    }  # fmt: skip
+        "input_tokens": prompt,
+        "input_tokens_details": {"cached_tokens": cached},
+        "output_tokens": completion,
+        "output_tokens_details": {"reasoning_tokens": reply.reasoning_tokens},
+        "total_tokens": prompt + completion,
+    }
     return {"usage": usage}
 
 
@@ -223,7 +295,11 @@ _PROMPT = HttpResponse()
 
 
 async def send(
-    http: web.BaseRequest, body: bytes, reply: HttpResponse = _PROMPT, *, content_type: str = "application/json"
+    http: web.BaseRequest,
+    body: bytes,
+    reply: HttpResponse = _PROMPT,
+    *,
+    content_type: str = "application/json",
 ) -> web.StreamResponse:
     """Send a body with a response's status, headers and faults."""
     headers = CIMultiDict({"Content-Type": content_type})
@@ -250,7 +326,9 @@ async def send(
     return response
 
 
-async def send_json(http: web.BaseRequest, content: Mapping[str, Any], status: int = 200) -> web.StreamResponse:
+async def send_json(
+    http: web.BaseRequest, content: Mapping[str, Any], status: int = 200
+) -> web.StreamResponse:
     """Send a JSON object without faults."""
     return await send(http, json.dumps(content).encode(), HttpResponse(status=status))
 
@@ -267,5 +345,7 @@ def reset(http: web.BaseRequest) -> None:
     transport = http.transport
     if transport is None:
         return
-    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+    transport.get_extra_info("socket").setsockopt(
+        socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE
+    )
     transport.abort()

@@ -20,7 +20,9 @@ def why_no_network() -> str:
         return "network namespaces need root"
     if shutil.which("ip") is None:
         return "network namespaces need the command `ip` (iproute2)"
-    tried = subprocess.run(["ip", "netns", "add", _name("try")], capture_output=True, text=True, check=False)
+    tried = subprocess.run(
+        ["ip", "netns", "add", _name("try")], capture_output=True, text=True, check=False
+    )
     if tried.returncode == 0:
         _ip("netns", "delete", _name("try"))
     return tried.stderr.strip()
@@ -120,11 +122,20 @@ class RayNode:
         head = ("--head", f"--port={_PORT}", "--include-dashboard=False")
         purpose_of_node = head if self._is_head else (f"--address={self._cluster.address}",)
         command = self.machine.command(
-            _RAY, "start", *purpose_of_node, f"--node-ip-address={self.machine.address}", f"--node-name={self.name}",
-            f"--temp-dir={self.folder}", "--num-cpus=1", f"--object-store-memory={80 << 20}", "--block",
-        )  # fmt: skip
+            _RAY,
+            "start",
+            *purpose_of_node,
+            f"--node-ip-address={self.machine.address}",
+            f"--node-name={self.name}",
+            f"--temp-dir={self.folder}",
+            "--num-cpus=1",
+            f"--object-store-memory={80 << 20}",
+            "--block",
+        )
         with (self._cluster.folder / f"{self.name}.log").open("ab") as log:
-            return subprocess.Popen(command, env=environment, cwd="/", stdout=log, stderr=log, start_new_session=True)
+            return subprocess.Popen(
+                command, env=environment, cwd="/", stdout=log, stderr=log, start_new_session=True
+            )
 
 
 class RayCluster:
@@ -135,22 +146,30 @@ class RayCluster:
         self.token_file = folder / "token"
         self.token_file.touch(0o600)
         self.token_file.write_text(secrets.token_hex(32), encoding="ascii")
-        self.nodes = [RayNode(self, number, machine) for number, machine in enumerate(machines, start=1)]
+        self.nodes = [
+            RayNode(self, number, machine) for number, machine in enumerate(machines, start=1)
+        ]
         self.address = f"{machines[0].address}:{_PORT}"
 
     def environment(self) -> Mapping[str, str]:
         """The environment of the cluster's processes: with the token's file, without a key."""
         kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
         return {
-            **kept, "RAY_AUTH_TOKEN_PATH": str(self.token_file), "RAY_AUTH_MODE": "token",
-            "RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0", "PYTHONPATH": str(PROJECT),
-        }  # fmt: skip
+            **kept,
+            "RAY_AUTH_TOKEN_PATH": str(self.token_file),
+            "RAY_AUTH_MODE": "token",
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+            "PYTHONPATH": str(PROJECT),
+        }
 
 
 @contextmanager
 def ray_cluster(n_nodes: int) -> Iterator[tuple[str, RayCluster]]:
     """The machines of a cluster, before Ray is started, and the address of this machine for servers."""
-    folder = Path(tempfile.mkdtemp(prefix="rn-", dir="/tmp"))  # the path of a socket has 107 characters at most
+    folder = Path(
+        tempfile.mkdtemp(prefix="rn-", dir="/tmp")
+    )  # the path of a socket has 107 characters at most
     try:
         with network(n_nodes) as (address, machines):
             yield address, RayCluster(folder, machines)

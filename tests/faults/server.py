@@ -16,9 +16,27 @@ from aiohttp.typedefs import Handler
 
 from tests.faults import behaviours, bodies
 from tests.faults.batch import BatchEnd, Batches
-from tests.faults.behaviours import Behaviour, Book, Entry, HttpResponse, Request, is_judge_request, meets, well_behaved
+from tests.faults.behaviours import (
+    Behaviour,
+    Book,
+    Entry,
+    HttpResponse,
+    Request,
+    is_judge_request,
+    meets,
+    well_behaved,
+)
 
-__all__ = ["Behaviour", "Entry", "FaultServer", "HttpResponse", "Request", "is_judge_request", "meets", "well_behaved"]
+__all__ = [
+    "Behaviour",
+    "Entry",
+    "FaultServer",
+    "HttpResponse",
+    "Request",
+    "is_judge_request",
+    "meets",
+    "well_behaved",
+]
 
 _BACKLOG = 4096
 _PATIENCE_S = 0.01
@@ -31,7 +49,9 @@ class FaultServer(Book):
     As a context manager it serves from a thread of its own. The settings may be assigned at any time.
     """
 
-    def __init__(self, behaviour: Behaviour = well_behaved, *, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self, behaviour: Behaviour = well_behaved, *, host: str = "127.0.0.1", port: int = 0
+    ) -> None:
         super().__init__()
         self.behaviour = behaviour
         self.polls_until_done = 0
@@ -78,7 +98,9 @@ class FaultServer(Book):
 
     def __enter__(self) -> Self:
         ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self.serve(ready.set)), name="provider", daemon=True)
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self.serve(ready.set)), name="provider", daemon=True
+        )
         self._thread.start()
         if not ready.wait(_START_S):
             raise TimeoutError("the provider did not start")

@@ -43,9 +43,12 @@ def killed_at_every_step(imports: str, work: str, base: Path, folder: Path) -> l
     """Do some work in a `place` once for each of its steps, killed at that step; the last copy is finished."""
     script = _SCRIPT.format(imports=imports, work=work)
     done = subprocess.run(
-        [sys.executable, "-c", script, base, folder], cwd=Path(__file__).parents[2], capture_output=True, text=True,
+        [sys.executable, "-c", script, base, folder],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
         check=True,
-    )  # fmt: skip
+    )
     codes = [int(line) for line in done.stdout.split()]
     assert [-signal.SIGKILL] * (len(codes) - 1) + [0] == codes, done.stderr
     return [folder / str(step) for step in range(1, len(codes) + 1)]

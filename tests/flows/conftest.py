@@ -32,9 +32,13 @@ def settings(server: FaultServer, **changes: Any) -> dict[str, Any]:
     """A configuration with two models, one judge and two trials on the sample."""
     alpha, beta, judge = (endpoint(label, server.api_base) for label in ("alpha", "beta", "judge"))
     return {
-        "dataset": {"source": "sample"}, "models": [alpha, beta], "judges": [judge],
-        "trials": 2, "limits": {"concurrency": CONCURRENCY, "attempts": 2}, **changes,
-    }  # fmt: skip
+        "dataset": {"source": "sample"},
+        "models": [alpha, beta],
+        "judges": [judge],
+        "trials": 2,
+        "limits": {"concurrency": CONCURRENCY, "attempts": 2},
+        **changes,
+    }
 
 
 def commands_of(group: click.Group = cli, before: str = "") -> Iterator[tuple[str, click.Command]]:

@@ -18,8 +18,14 @@ from warehouse.locks import file_lock
 
 _DATABASE = "prefect.db"
 UNUSED = (
-    "TRIGGERS", "EVENT_PERSISTER", "FOREMAN", "LATE_RUNS", "PAUSE_EXPIRATIONS", "REPOSSESSOR", "CLEANUP_RECONCILER",
-)  # fmt: skip
+    "TRIGGERS",
+    "EVENT_PERSISTER",
+    "FOREMAN",
+    "LATE_RUNS",
+    "PAUSE_EXPIRATIONS",
+    "REPOSSESSOR",
+    "CLEANUP_RECONCILER",
+)
 """Services that poll every few seconds for events that no test causes; they take a fifth of the server's time."""
 
 
@@ -34,19 +40,32 @@ def take_database(shared: Path, home: Path) -> bool:
 @contextmanager
 def serving_prefect(home: Path, shared: Path) -> Iterator[PrefectServer]:
     """A server with its database in the folder `home`, whose process ends with the block."""
-    environment = os.environ | {f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in UNUSED}
+    environment = os.environ | {
+        f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in UNUSED
+    }
     secret, log = f"prbench:{secrets.token_urlsafe(32)}", home / "server.log"
     (home / "secret").write_text(secret)
     (home / ADDRESS).touch()
-    with ExitStack() as making, (home / "secret").open() as file, socket.create_server((HOST, 0)) as listening:
+    with (
+        ExitStack() as making,
+        (home / "secret").open() as file,
+        socket.create_server((HOST, 0)) as listening,
+    ):
         making.enter_context(file_lock(shared / "prefect.lock", wait=True))
         if take_database(shared, home):
             making.close()
         given = (listening.fileno(), file.fileno(), file.fileno())
         command = [sys.executable, "-P", "-m", "flows.server", *map(str, given), str(home), "3600"]
-        with log.open("w") as output, subprocess.Popen(
-            command, env=environment | {"PREFECT_HOME": str(home)}, pass_fds=given, stdout=output, stderr=output
-        ) as process:  # fmt: skip
+        with (
+            log.open("w") as output,
+            subprocess.Popen(
+                command,
+                env=environment | {"PREFECT_HOME": str(home)},
+                pass_fds=given,
+                stdout=output,
+                stderr=output,
+            ) as process,
+        ):
             try:
                 server = PrefectServer(f"http://{HOST}:{listening.getsockname()[1]}/api", secret)
                 assert server.is_ready(180), log.read_text()
@@ -76,6 +95,9 @@ def artifacts_of(url: str, key: str, run_id: str) -> list[str]:
 def _keep_database(home: Path, shared: Path) -> None:
     if not (shared / _DATABASE).exists():
         copy = shared / f".{_DATABASE}"
-        with closing(sqlite3.connect(home / _DATABASE)) as source, closing(sqlite3.connect(copy)) as kept:
+        with (
+            closing(sqlite3.connect(home / _DATABASE)) as source,
+            closing(sqlite3.connect(copy)) as kept,
+        ):
             source.backup(kept)
         copy.rename(shared / _DATABASE)

@@ -18,7 +18,9 @@ from tests.kit import endpoint
 
 pytestmark = pytest.mark.slow
 GUIDE = (PROJECT / "flows" / "operations.md").read_text(encoding="utf-8")
-(WORKFLOW,) = map(yaml.safe_load, re.findall(r"^```yaml\n(name: .*?)```", GUIDE, re.DOTALL | re.MULTILINE))
+(WORKFLOW,) = map(
+    yaml.safe_load, re.findall(r"^```yaml\n(name: .*?)```", GUIDE, re.DOTALL | re.MULTILINE)
+)
 JOB = WORKFLOW["jobs"]["evaluate"]
 STEPS = {step["name"]: step["run"] for step in JOB["steps"] if "run" in step}
 
@@ -40,7 +42,9 @@ def checkout(command: Command, provider: FaultServer) -> Command:
         endpoint(label, provider.api_base, **priced) for label in ("baseline", "candidate", "judge")
     )
     fresh = endpoint("fresh", provider.api_base, resample="nightly", **priced)
-    command.configure(dataset={"source": "sample"}, models=[baseline, candidate, fresh], judges=[judge])
+    command.configure(
+        dataset={"source": "sample"}, models=[baseline, candidate, fresh], judges=[judge]
+    )
     return command
 
 
@@ -57,11 +61,18 @@ def run_step(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
     environment["PATH"] = os.pathsep.join([str(tools), str(PRBENCH.parent), os.environ["PATH"]])
     environment["GITHUB_STEP_SUMMARY"] = str(folder / "summary.md")
     return subprocess.run(
-        [bash, "-e", "-c", STEPS[name]], cwd=folder, env=environment, text=True, capture_output=True, check=False
+        [bash, "-e", "-c", STEPS[name]],
+        cwd=folder,
+        env=environment,
+        text=True,
+        capture_output=True,
+        check=False,
     )
 
 
-def test_a_pull_request_with_a_worse_candidate_fails_and_its_summary_says_why(checkout: Command) -> None:
+def test_a_pull_request_with_a_worse_candidate_fails_and_its_summary_says_why(
+    checkout: Command,
+) -> None:
     evaluated = run_step("Evaluate", checkout.folder)
     compared = run_step("Compare", checkout.folder)
 

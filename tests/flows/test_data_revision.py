@@ -31,7 +31,9 @@ def file(tmp_path: Path) -> Path:
     return write_jsonl(tmp_path / "tasks.jsonl", [good_row("a")])
 
 
-def test_a_revision_is_that_of_its_first_use_for_the_job_and_all_copies_of_it(tmp_path: Path, file: Path) -> None:
+def test_a_revision_is_that_of_its_first_use_for_the_job_and_all_copies_of_it(
+    tmp_path: Path, file: Path
+) -> None:
     job = job_of(tmp_path, f"{{source: {file}}}")
     early = job.model_copy(update={"night": "2026-11-22"})
     write_jsonl(file, [good_row("b")])
@@ -44,7 +46,9 @@ def test_a_revision_is_that_of_its_first_use_for_the_job_and_all_copies_of_it(tm
     assert [at_first_use] * 3 == [each.data.revision for each in (job, early, late)]
 
 
-def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(tmp_path: Path, file: Path) -> None:
+def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(
+    tmp_path: Path, file: Path
+) -> None:
     lookups: list[int] = []
     all_there = Barrier(8)
 
@@ -60,7 +64,9 @@ def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(tmp_path:
     assert all(each is revisions[0] for each in revisions)
 
 
-def test_a_command_without_need_of_data_runs_without(tmp_path: Path, monkeypatch: Patch, run: Run) -> None:
+def test_a_command_without_need_of_data_runs_without(
+    tmp_path: Path, monkeypatch: Patch, run: Run
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     sample = job_of(tmp_path, "{source: sample}")
     ingest(sample)
@@ -70,11 +76,17 @@ def test_a_command_without_need_of_data_runs_without(tmp_path: Path, monkeypatch
     assert "" == run.err
 
 
-def test_a_split_that_the_folder_lacks_is_missed_by_ingest_and_by_nobody_who_reads(tmp_path: Path) -> None:
+def test_a_split_that_the_folder_lacks_is_missed_by_ingest_and_by_nobody_who_reads(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "tasks"
     folder.mkdir()
     write_jsonl(folder / "finance.jsonl", [good_row("a")])
-    whole, lacking = (job_of(tmp_path, f"{{source: {folder}{splits}}}") for splits in ("", ", splits: [legal]"))
+    whole, lacking = (
+        job_of(tmp_path, f"{{source: {folder}{splits}}}") for splits in ("", ", splits: [legal]")
+    )
     assert whole.data.revision == lacking.data.revision
-    with pytest.raises(UsageError, match=f"dataset.splits: {folder} has no split 'legal'; it has finance"):
+    with pytest.raises(
+        UsageError, match=f"dataset.splits: {folder} has no split 'legal'; it has finance"
+    ):
         ingest(lacking)

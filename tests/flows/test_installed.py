@@ -28,11 +28,17 @@ class Installation:
     wheel: Path
     environment: Path
 
-    def run(self, folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, folder: Path, *arguments: str, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [self.environment / "bin" / "prbench", *arguments], cwd=folder, env=os.environ | variables,
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            [self.environment / "bin" / "prbench", *arguments],
+            cwd=folder,
+            env=os.environ | variables,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     def digests(self) -> Mapping[str, str]:
         """Every file of the environment, with a digest of its content."""
@@ -61,14 +67,20 @@ def test_the_wheel_has_every_file_of_the_packages_and_no_data(installed: Install
     contained = set(zipfile.ZipFile(installed.wheel).namelist())
     data = [PROJECT / "warehouse" / name for name in ("data", "embedded")]
     ours = {
-        str(path.relative_to(PROJECT)) for package in PACKAGES for path in (PROJECT / package).rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts and not any(path.is_relative_to(each) for each in data)
-    }  # fmt: skip
+        str(path.relative_to(PROJECT))
+        for package in PACKAGES
+        for path in (PROJECT / package).rglob("*")
+        if path.is_file()
+        and "__pycache__" not in path.parts
+        and not any(path.is_relative_to(each) for each in data)
+    }
     assert set() == ours - contained
     assert set() == {name for name in contained - ours if not name.startswith("prbench_pipeline-")}
 
 
-def test_an_installed_package_stays_as_it_is(installed: Installation, provider: FaultServer, tmp_path: Path) -> None:
+def test_an_installed_package_stays_as_it_is(
+    installed: Installation, provider: FaultServer, tmp_path: Path
+) -> None:
     endpoint = {"name": "hosted_vllm/alpha", "api_base": provider.api_base}
     settings = {"dataset": {"source": "sample"}, "models": [endpoint], "judges": [endpoint]}
     (tmp_path / "prbench.yaml").write_text(yaml.safe_dump(settings))
@@ -81,5 +93,7 @@ def test_an_installed_package_stays_as_it_is(installed: Installation, provider: 
     assert (tmp_path / "warehouse/data/report/prbench/index.html").is_file()
     assert {"prbench.yaml", "warehouse"} == {path.name for path in tmp_path.iterdir()}
     assert before == installed.digests()
-    counted = installed.run(tmp_path, "sql", "select count(*) as n, count(git_commit) as n_commits from runs", "--json")
+    counted = installed.run(
+        tmp_path, "sql", "select count(*) as n, count(git_commit) as n_commits from runs", "--json"
+    )
     assert [{"n": 1, "n_commits": 0}] == yaml.safe_load(counted.stdout)

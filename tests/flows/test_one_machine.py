@@ -33,7 +33,9 @@ COMMAND = f"{FASTER}\nfrom flows.cli.main import entry\nentry()"
 def started(script: str, *arguments: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
     """A piece of Python as a process, which is killed with the block."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", script, *arguments], cwd=folder, text=True, **pipes) as process:  # type: ignore[call-overload]
+    with subprocess.Popen(
+        [sys.executable, "-c", script, *arguments], cwd=folder, text=True, **pipes
+    ) as process:  # type: ignore[call-overload]
         try:
             yield process
         finally:
@@ -46,7 +48,9 @@ def _fast(monkeypatch: Patch) -> None:
         monkeypatch.setattr(Owner, name, value)
 
 
-def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one(command: Command) -> None:
+def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one(
+    command: Command,
+) -> None:
     data = command.folder / "data"
     data.mkdir()
     command.configure(dataset={"source": "sample"}, models=[], judges=[])
@@ -58,7 +62,9 @@ def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one
         assert refused[0].startswith(f"{data}: node7 wrote here last; waiting up to ")
         line = f"prbench: {data}: node7 writes this warehouse, or did so until it failed, and only one machine can at"
         assert [line] == [refused[1][: len(line)]]
-        findings = {row["what"]: row["state"] for row in command.json("doctor", "--warehouse", "data")}
+        findings = {
+            row["what"]: row["state"] for row in command.json("doctor", "--warehouse", "data")
+        }
         assert "unknown" == findings["another machine"]
     taken = command("run", "--warehouse", "data").stderr
 
@@ -67,12 +73,20 @@ def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one
     assert not (data / "machine.lock").exists()
 
 
-def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothing(command: Command) -> None:
+def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothing(
+    command: Command,
+) -> None:
     data = command.folder / "data"
-    with FaultServer(lambda request, number: HttpResponse(well_behaved(request, number).text, delay_s=0.3)) as server:
+    with FaultServer(
+        lambda request, number: HttpResponse(well_behaved(request, number).text, delay_s=0.3)
+    ) as server:
         at = {"api_base": server.api_base, "name": "hosted_vllm/m"}
-        command.configure(dataset={"source": "sample"}, models=[at], judges=[at], limits={"concurrency": 4})
-        with started(COMMAND, "run", "--limit", "3", "--warehouse", "data", folder=command.folder) as run:
+        command.configure(
+            dataset={"source": "sample"}, models=[at], judges=[at], limits={"concurrency": 4}
+        )
+        with started(
+            COMMAND, "run", "--limit", "3", "--warehouse", "data", folder=command.folder
+        ) as run:
             until(lambda: len(server.book) > 12)
             run.send_signal(signal.SIGSTOP)
             node7 = Owner(data, NODE7)
@@ -82,7 +96,10 @@ def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothin
             code, error = run.wait(60), run.stderr.read() if run.stderr else ""
 
     advice = "nothing more is written, run again when no other machine writes"
-    assert (1, f"prbench: {data}: node7 took over this warehouse; {advice}") == (code, error.splitlines()[-1])
+    assert (1, f"prbench: {data}: node7 took over this warehouse; {advice}") == (
+        code,
+        error.splitlines()[-1],
+    )
     assert "Traceback" not in error
     assert node7.why_lost() is None
     node7.end()

@@ -15,7 +15,9 @@ from tests.kit import Patch, until
 pytestmark = pytest.mark.slow
 
 
-def test_every_cell_is_called_once_and_a_second_run_calls_nothing(command: Command, provider: FaultServer) -> None:
+def test_every_cell_is_called_once_and_a_second_run_calls_nothing(
+    command: Command, provider: FaultServer
+) -> None:
     command.configure(**settings(provider))
     first = command.json("run", "--warehouse", "data")
     assert 2 * 2 * N_TASKS == len(provider.samples)
@@ -35,7 +37,11 @@ def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command:
     def faulty(request: Request, number: int) -> HttpResponse:
         # One criterion in seven gets a reply without a verdict, another one a refusal.
         odd = {0: HttpResponse("true"), 1: HttpResponse("no", finish_reason="content_filter")}
-        digit = sum(map(ord, request["messages"][0]["content"])) % 7 if is_judge_request(request) else None
+        digit = (
+            sum(map(ord, request["messages"][0]["content"])) % 7
+            if is_judge_request(request)
+            else None
+        )
         return odd.get(digit, well_behaved(request, number))
 
     with FaultServer(faulty) as server:
@@ -55,7 +61,9 @@ def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command:
         assert {"met", "unmet"} == {row["status"] for row in command.sql(by_status)}
 
 
-def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(command: Command, monkeypatch: Patch) -> None:
+def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(
+    command: Command, monkeypatch: Patch
+) -> None:
     monkeypatch.setenv("HOSTED_VLLM_API_KEY", "a-wrong-key")
     error = {"message": "Who are you?", "type": "auth", "code": None}
     with FaultServer(lambda _request, _number: HttpResponse(status=401, error=error)) as server:
@@ -67,14 +75,21 @@ def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(command: Command, mon
         assert 1 == stderr.count("Who are you?")
         assert 1 == stderr.count("HOSTED_VLLM_API_KEY is set")
         assert stderr.splitlines()[-1].startswith("exit code 1 (no call succeeded): ")
-        assert stderr.endswith("; correct that and run it again; `prbench doctor` tests each model\n")
+        assert stderr.endswith(
+            "; correct that and run it again; `prbench doctor` tests each model\n"
+        )
     assert "leaderboard" not in done.stdout
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
-def test_a_stopped_run_ends_soon_and_goes_on(command: Command, provider: FaultServer, stop: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    "stop", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
+)
+def test_a_stopped_run_ends_soon_and_goes_on(
+    command: Command, provider: FaultServer, stop: signal.Signals
+) -> None:
     provider.behaviour = lambda request, number: HttpResponse(
-        well_behaved(request, number).text, delay_s=600 if len(provider.judge_requests) > 40 else 0.1
+        well_behaved(request, number).text,
+        delay_s=600 if len(provider.judge_requests) > 40 else 0.1,
     )
     command.configure(**settings(provider, trials=1))
     process = command.start("run", "--warehouse", "data")
@@ -83,10 +98,14 @@ def test_a_stopped_run_ends_soon_and_goes_on(command: Command, provider: FaultSe
     _, stderr = process.communicate(timeout=240)
     assert 130 == process.returncode, stderr
     interrupted, spent = stderr.splitlines()[-2:]
-    assert interrupted == "interrupted: finished work is kept; run the same command again to continue"
+    assert (
+        interrupted == "interrupted: finished work is kept; run the same command again to continue"
+    )
     assert spent.startswith("Spent: an unknown sum in ")
 
-    stored = command.sql("select (select count(*) from responses) as r, (select count(*) from verdicts) as v")[0]
+    stored = command.sql(
+        "select (select count(*) from responses) as r, (select count(*) from verdicts) as v"
+    )[0]
     assert 2 * N_TASKS == stored["r"]
     assert 0 < stored["v"] < 2 * N_CRITERIA
     n_calls = len(provider.book)
@@ -96,31 +115,52 @@ def test_a_stopped_run_ends_soon_and_goes_on(command: Command, provider: FaultSe
     missing = 2 * N_CRITERIA - stored["v"]
     assert missing - CONCURRENCY <= len(provider.book) - n_calls <= missing
     runs = command.sql("select outcome, verdicts_made, calls from runs order by started_at")
-    assert [("interrupted", stored["v"]), ("done", missing)] == [(row["outcome"], row["verdicts_made"]) for row in runs]
+    assert [("interrupted", stored["v"]), ("done", missing)] == [
+        (row["outcome"], row["verdicts_made"]) for row in runs
+    ]
     assert runs[0]["calls"] >= stored["r"] + stored["v"]
 
 
-@pytest.mark.parametrize(("limit", "code", "most_in_hand", "line"), [
-    ("-n 256", 0, 64, "at most 64 calls at once instead of 500 (`concurrency`): this process may open only 256 files"),
-    pytest.param(
-        "-n 96", 0, 1, "at most 1 call at once instead of 500 (`concurrency`): this process may open only 96 files",
-        marks=pytest.mark.long,
-    ),
-    ("-n 18", 1, 0, "Too many open files"),
-])  # fmt: skip
-def test_a_run_opens_only_so_many_files(limit: str, code: int, most_in_hand: int, line: str, command: Command) -> None:
+@pytest.mark.parametrize(
+    ("limit", "code", "most_in_hand", "line"),
+    [
+        (
+            "-n 256",
+            0,
+            64,
+            "at most 64 calls at once instead of 500 (`concurrency`): this process may open only 256 files",
+        ),
+        pytest.param(
+            "-n 96",
+            0,
+            1,
+            "at most 1 call at once instead of 500 (`concurrency`): this process may open only 96 files",
+            marks=pytest.mark.long,
+        ),
+        ("-n 18", 1, 0, "Too many open files"),
+    ],
+)
+def test_a_run_opens_only_so_many_files(
+    limit: str, code: int, most_in_hand: int, line: str, command: Command
+) -> None:
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 2_000:
         pytest.skip("no more files may be open here")
-    with FaultServer(lambda request, number: replace(well_behaved(request, number), delay_s=0.5)) as server:
+    with FaultServer(
+        lambda request, number: replace(well_behaved(request, number), delay_s=0.5)
+    ) as server:
         command.configure(**settings(server, trials=1, limits={"concurrency": 500}))
         run = f"ulimit {limit} && exec {PRBENCH} run --limit 5 --warehouse data"
-        done = subprocess.run(["bash", "-c", run], cwd=command.folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["bash", "-c", run], cwd=command.folder, capture_output=True, text=True, check=False
+        )
         assert code == done.returncode, done.stderr
         assert server.most_in_hand <= most_in_hand
     assert line in done.stderr
 
 
-def test_a_command_may_open_more_files_than_its_shell_says_unless_that_is_the_most(monkeypatch: Patch) -> None:
+def test_a_command_may_open_more_files_than_its_shell_says_unless_that_is_the_most(
+    monkeypatch: Patch,
+) -> None:
     raised: list[tuple[int, int]] = []
     monkeypatch.setattr("sys.argv", ["prbench", "--help"])
     monkeypatch.setattr("atexit.register", lambda ended: ended)

@@ -51,7 +51,10 @@ def test_the_example_configuration_is_valid() -> None:
 def test_the_pictures_of_the_report_are_there_and_small() -> None:
     texts = [README, (PROJECT / "tasks" / "report" / "README.md").read_text(encoding="utf-8")]
     shown = {Path(path).name for text in texts for path in re.findall(r'<img src="([^"]+)"', text)}
-    pictures = {path.name: path.stat().st_size for path in (PROJECT / "tasks" / "report" / "pictures").iterdir()}
+    pictures = {
+        path.name: path.stat().st_size
+        for path in (PROJECT / "tasks" / "report" / "pictures").iterdir()
+    }
 
     assert set(pictures) == shown
     assert 2 == len(re.findall("<img", README))
@@ -65,12 +68,21 @@ LINES = [line.removeprefix("$ ") for block in BLOCKS for line in block.splitline
 
 
 @pytest.mark.slow
-def test_every_command_of_the_guide_works_as_it_stands(command: Command, provider: FaultServer) -> None:
+def test_every_command_of_the_guide_works_as_it_stands(
+    command: Command, provider: FaultServer
+) -> None:
     assert len(LINES) > 20
-    pinned, fresh = endpoint("pinned", provider.api_base), endpoint("fresh", provider.api_base, resample="nightly")
+    pinned, fresh = (
+        endpoint("pinned", provider.api_base),
+        endpoint("fresh", provider.api_base, resample="nightly"),
+    )
     judge = endpoint("judge", provider.api_base)
-    command.configure(dataset={"source": "sample"}, models=[pinned, fresh], judges=[judge], drift={"verdicts": 10})
-    for line in (line for line in LINES if "prefect deployment run" not in line):  # tested in `server/test_serve.py`
+    command.configure(
+        dataset={"source": "sample"}, models=[pinned, fresh], judges=[judge], drift={"verdicts": 10}
+    )
+    for line in (
+        line for line in LINES if "prefect deployment run" not in line
+    ):  # tested in `server/test_serve.py`
         arguments = shlex.split(line, comments=True)
         assert ["uv", "run", "prbench"] == arguments[:3], line
         own = [] if "--warehouse" in arguments else ["--warehouse", "data"]

@@ -22,7 +22,9 @@ def filled(sample_job: Job, tmp_path: Path) -> Command:
     return command
 
 
-def test_a_report_that_cannot_be_written_fails_the_run_and_loses_no_results(filled: Command) -> None:
+def test_a_report_that_cannot_be_written_fails_the_run_and_loses_no_results(
+    filled: Command,
+) -> None:
     taken = filled.folder / "pages"
     taken.mkdir()
     (taken / "thesis.tex").write_text("mine")
@@ -30,7 +32,9 @@ def test_a_report_that_cannot_be_written_fails_the_run_and_loses_no_results(fill
 
     done = filled.json("run", "--warehouse", "data", "-q", code=1)
 
-    warning = f"no report: {taken}: has files that are not a report; name an empty folder or a new one"
+    warning = (
+        f"no report: {taken}: has files that are not a report; name an empty folder or a new one"
+    )
     assert [warning] == done["stages"][-1]["warnings"]
     assert ["thesis.tex"] == [path.name for path in taken.iterdir()]
     assert 2 == filled.sql("select count(*) as n from leaderboard where is_primary")[0]["n"]

@@ -29,14 +29,32 @@ TOTAL = 6.3125
 
 def called(job: Job, run_id: str, paid: dict[tuple[str, str], list[float | None]]) -> None:
     """Store what a killed run leaves: calls in the ledger, some of which have become rows."""
-    recorded(job, *(
-        call_entry(f"{run_id} {purpose} {model}", run_id, cost_usd=cost, attempt=number, model=model, purpose=purpose)
-        for (purpose, model), costs in paid.items() for number, cost in enumerate(costs, start=1)
-    ))  # fmt: skip
+    recorded(
+        job,
+        *(
+            call_entry(
+                f"{run_id} {purpose} {model}",
+                run_id,
+                cost_usd=cost,
+                attempt=number,
+                model=model,
+                purpose=purpose,
+            )
+            for (purpose, model), costs in paid.items()
+            for number, cost in enumerate(costs, start=1)
+        ),
+    )
 
 
 def begun(run_id: str, second: float = 1.0) -> dict[str, Any]:
-    return row("runs", run_id=run_id, outcome=RUNNING, started_at=at(second), cost_usd=0.0, night="2026-01-01")
+    return row(
+        "runs",
+        run_id=run_id,
+        outcome=RUNNING,
+        started_at=at(second),
+        cost_usd=0.0,
+        night="2026-01-01",
+    )
 
 
 @pytest.fixture
@@ -52,9 +70,19 @@ def summed(rows: list[dict[str, Any]]) -> float:
     return sum(each["cost_usd"] for each in rows)
 
 
-def test_every_command_page_and_table_shows_the_same_cost_of_a_run_that_was_killed(job: Job) -> None:
-    ids = {"set_id": "s", "judge_vintage": "v", "verdict_id": "v", "response_id": "r", "criterion_id": "c"}
-    control_verdict = row("control_verdicts", **ids, status="met", value=1.0, run_id="killed", cost_usd=2.5)
+def test_every_command_page_and_table_shows_the_same_cost_of_a_run_that_was_killed(
+    job: Job,
+) -> None:
+    ids = {
+        "set_id": "s",
+        "judge_vintage": "v",
+        "verdict_id": "v",
+        "response_id": "r",
+        "criterion_id": "c",
+    }
+    control_verdict = row(
+        "control_verdicts", **ids, status="met", value=1.0, run_id="killed", cost_usd=2.5
+    )
     publish(job, runs=[begun("killed")], control_verdicts=[control_verdict])
     called(job, "killed", PAID)
     costs = {"status --runs": latest_runs(job)[0]["cost_usd"], "status --spend": summed(spent(job))}
@@ -67,15 +95,22 @@ def test_every_command_page_and_table_shows_the_same_cost_of_a_run_that_was_kill
             given = {"benchmark": "prbench", "living": [], "run": "another"}
             costs[f"report {name}"] = summed(reader.rows(filled(name, given)))
         costs["stored"] = reader.value("select cost_usd from runs where run_id = 'killed'")
-        costs["run_costs"] = reader.value("select sum(cost_usd) from run_costs where run_id = 'killed'")
+        costs["run_costs"] = reader.value(
+            "select sum(cost_usd) from run_costs where run_id = 'killed'"
+        )
     costs["status --runs, later"] = latest_runs(job)[0]["cost_usd"]
     assert dict.fromkeys(costs, TOTAL) == costs
 
 
-@pytest.mark.parametrize(("paid", "cost", "unpriced"), [
-    ({("sample", "m"): [None, None]}, None, 2), ({("sample", "m"): [None], ("judge", "j"): [0.5]}, 0.5, 1),
-    ({("sample", "m"): [0.0]}, 0.0, 0), ({("sample", "m"): [None], ("judge", "j"): [0.0]}, None, 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("paid", "cost", "unpriced"),
+    [
+        ({("sample", "m"): [None, None]}, None, 2),
+        ({("sample", "m"): [None], ("judge", "j"): [0.5]}, 0.5, 1),
+        ({("sample", "m"): [0.0]}, 0.0, 0),
+        ({("sample", "m"): [None], ("judge", "j"): [0.0]}, None, 1),
+    ],
+)
 def test_an_unknown_cost_is_never_0(
     paid: dict[tuple[str, str], list[float | None]], cost: float | None, unpriced: int, job: Job
 ) -> None:
@@ -89,7 +124,9 @@ def test_an_unknown_cost_is_never_0(
     assert at(2) == run_row(job, [], at(2), at(1), "done")["ended_at"]  # the clock was set back
     assert len(paid) == store_calls(job)
     Warehouse(job.warehouse).publish()
-    (shown_run,) = rows_in(job, filled("history/runs", {"benchmark": "prbench", "living": [], "run": "another"}))
+    (shown_run,) = rows_in(
+        job, filled("history/runs", {"benchmark": "prbench", "living": [], "run": "another"})
+    )
     assert (cost, unpriced) == (shown_run["cost_usd"], shown_run["unpriced_calls"])
 
 
@@ -123,7 +160,9 @@ def test_a_changed_bit_of_a_sum_is_damage_and_a_cost_that_was_not_published_at_a
     printed = run("aggregate", "--no-prefect", *at_warehouse, code=3)
     assert f"{ledger}: was damaged, and is repaired" in printed
     assert "the cost of run a-run on" in printed
-    (shown,) = rows_in(job, "select cost_usd, calls, unpriced_calls from run_costs where run_id = 'a-run'")
+    (shown,) = rows_in(
+        job, "select cost_usd, calls, unpriced_calls from run_costs where run_id = 'a-run'"
+    )
     assert shown == {"cost_usd": cost, "calls": 2, "unpriced_calls": 0 if cost else 2}
     run("doctor", "--no-call", *at_warehouse)
     run("aggregate", "--no-prefect", *at_warehouse)

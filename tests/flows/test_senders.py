@@ -11,16 +11,28 @@ from pathlib import Path
 import pytest
 
 from tests.faults.server import FaultServer, HttpResponse, Request, well_behaved
-from tests.flows.conftest import CONCURRENCY, N_CRITERIA, N_TASKS, Command, put_packages_of_the_user, settings
+from tests.flows.conftest import (
+    CONCURRENCY,
+    N_CRITERIA,
+    N_TASKS,
+    Command,
+    put_packages_of_the_user,
+    settings,
+)
 from tests.kit import Patch, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_spec("ray") is None, reason="Ray (an extra) is not installed")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("ray") is None, reason="Ray (an extra) is not installed"),
+]
 CALLS = {"where": "ray", "address": "local", "senders": 2}
 
 
 def hanging(request: Request, number: int) -> HttpResponse:
     """Let calls of judges wait for a reply."""
-    return replace(well_behaved(request, number), delay_s=600.0 if request["model"] == "judge" else 0.0)
+    return replace(
+        well_behaved(request, number), delay_s=600.0 if request["model"] == "judge" else 0.0
+    )
 
 
 @pytest.mark.long
@@ -33,7 +45,9 @@ def test_a_run_on_senders_goes_on(command: Command, provider: FaultServer) -> No
     shown = rf"Senders on {os.uname().nodename} \(.+\): 2, {CONCURRENCY} calls in flight"
     until(lambda: re.search(shown, command("status", "--warehouse", "data").stdout), run)
     (states,) = (command.folder / "data/living").glob("*.senders.json")
-    senders = [Path(f"/proc/{sender['pid']}") for sender in json.loads(states.read_text(encoding="utf-8"))]
+    senders = [
+        Path(f"/proc/{sender['pid']}") for sender in json.loads(states.read_text(encoding="utf-8"))
+    ]
     assert [True, True] == [sender.exists() for sender in senders]
     run.send_signal(signal.SIGINT)
     _, complaint = run.communicate(timeout=120)
@@ -46,18 +60,33 @@ def test_a_run_on_senders_goes_on(command: Command, provider: FaultServer) -> No
     n_calls = len(provider.book)
     done = command.json("run", "--warehouse", "data")
     assert 2 * N_CRITERIA == len(provider.book) - n_calls
-    assert 2 * N_CRITERIA == sum(stage["rows"] for stage in done["stages"] if stage["stage"] == "judge")
-    stored = command.sql("select (select count(*) from responses) as r, (select count(value) from verdicts) as v")
+    assert 2 * N_CRITERIA == sum(
+        stage["rows"] for stage in done["stages"] if stage["stage"] == "judge"
+    )
+    stored = command.sql(
+        "select (select count(*) from responses) as r, (select count(value) from verdicts) as v"
+    )
     assert [{"r": 2 * N_TASKS, "v": 2 * N_CRITERIA}] == stored
 
 
 @pytest.mark.long
-def test_doctor_starts_senders_and_names_what_they_lack(command: Command, monkeypatch: Patch) -> None:
+def test_doctor_starts_senders_and_names_what_they_lack(
+    command: Command, monkeypatch: Patch
+) -> None:
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
     models = [{"name": "mistral/mistral-small-latest"}]
     command.configure(dataset={"source": "sample"}, models=models, calls={**CALLS, "senders": 1})
     # Ray's processes would import from this folder first.
     put_packages_of_the_user(command.folder)
-    findings = {each["what"]: each for each in command.json("doctor", "--warehouse", "data", code=1)}
-    (node,) = (each for what, each in findings.items() if what.startswith(f"Ray node {os.uname().nodename} ("))
-    assert ("PROBLEM", "mistral/mistral-small-latest: MISTRAL_API_KEY not set") == (node["state"], node["detail"])
+    findings = {
+        each["what"]: each for each in command.json("doctor", "--warehouse", "data", code=1)
+    }
+    (node,) = (
+        each
+        for what, each in findings.items()
+        if what.startswith(f"Ray node {os.uname().nodename} (")
+    )
+    assert ("PROBLEM", "mistral/mistral-small-latest: MISTRAL_API_KEY not set") == (
+        node["state"],
+        node["detail"],
+    )

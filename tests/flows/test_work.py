@@ -35,7 +35,9 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def test_ingest_has_work_for_data_that_is_not_stored_or_not_checked_and_only_then(data: Path, tmp_path: Path) -> None:
+def test_ingest_has_work_for_data_that_is_not_stored_or_not_checked_and_only_then(
+    data: Path, tmp_path: Path
+) -> None:
     job = job_on(data, tmp_path / "data")
     assert has_work(job, "ingest")
     ingest(job)
@@ -56,14 +58,22 @@ def test_select_hard_has_work_until_what_is_configured_now_is_selected(tmp_path:
     select_hard(job)
     aggregate(job)
     assert not has_work(job, "select_hard")
-    for changed in ({"share": {"Finance": SIZE + 1}}, {"panel": sorted(TENTHS)[:2]}, {"panel": ["unknown"]}):
+    for changed in (
+        {"share": {"Finance": SIZE + 1}},
+        {"panel": sorted(TENTHS)[:2]},
+        {"panel": ["unknown"]},
+    ):
         assert has_work(with_rule(job, **changed), "select_hard"), changed
 
 
 STAGES: list[tuple[str, Callable[[Job], object]]] = [
-    ("ingest", prepared), ("sample", sampled), ("derive", lambda job: asyncio.run(derive(job))), ("judge", judged),
-    ("aggregate", aggregate), ("select_hard", lambda job: (select_hard(job, must_select=False), aggregate(job))),
-]  # fmt: skip
+    ("ingest", prepared),
+    ("sample", sampled),
+    ("derive", lambda job: asyncio.run(derive(job))),
+    ("judge", judged),
+    ("aggregate", aggregate),
+    ("select_hard", lambda job: (select_hard(job, must_select=False), aggregate(job))),
+]
 """The stages of a run in their order, each with a function that does its work."""
 
 
@@ -73,9 +83,12 @@ def test_each_stage_of_a_run_has_work_until_it_was_done_and_so_has_the_run(tmp_p
         at = {"name": "hosted_vllm/m", "api_base": server.api_base}
         judge = {**at, "label": "judge", "rubric": "examples_removed"}
         settings = {
-            "models": [{**at, "label": "a"}], "judges": [judge, {**at, "label": "plain"}], "drift": {"verdicts": 5},
-            "limits": {"attempts": 1}, "report": {"enabled": False},
-        }  # fmt: skip
+            "models": [{**at, "label": "a"}],
+            "judges": [judge, {**at, "label": "plain"}],
+            "drift": {"verdicts": 5},
+            "limits": {"attempts": 1},
+            "report": {"enabled": False},
+        }
         job = job_on("sample", tmp_path / "data", **settings)
         for name, work in STAGES:
             assert has_work(job, name), name
@@ -86,7 +99,11 @@ def test_each_stage_of_a_run_has_work_until_it_was_done_and_so_has_the_run(tmp_p
         for name in ("evaluate", "backfill", "assemble"):
             assert not has_work(job, name), name
         (ingested, covered) = without_work(job, "evaluate")
-        assert ("ingest", "coverage", False) == (ingested.stage, covered.stage, covered.is_below_bar)
+        assert ("ingest", "coverage", False) == (
+            ingested.stage,
+            covered.stage,
+            covered.is_below_bar,
+        )
         assert done == len(server.book)
 
         night = job.model_copy(update={"night": "2026-11-22"})
@@ -97,17 +114,22 @@ def test_each_stage_of_a_run_has_work_until_it_was_done_and_so_has_the_run(tmp_p
         written(job.warehouse, {"runs": [ended]}).publish()
         assert has_work(night, "night")
         choose_control_set(night)
-        for behaviour, is_left in ((lambda _, __: HttpResponse(status=500, error={"message": "x"}), True),
-                                   (well_behaved, False)):  # fmt: skip
+        for behaviour, is_left in (
+            (lambda _, __: HttpResponse(status=500, error={"message": "x"}), True),
+            (well_behaved, False),
+        ):
             server.behaviour = behaviour
             asyncio.run(judge_control_set(night))
             assert is_left == has_work(night, "night")
     changed: dict[str, dict[str, Any]] = {
         "a model": {"models": [*settings["models"], {**at, "label": "b"}]},
-        "a judge": {"judges": [judge, {**at, "label": "j"}]}, "another rubric": {"judges": [{**at, "label": "judge"}]},
-        "a trial": {"trials": 2}, "a majority": {"majorities": {"all": ["a", "b", "c"]}},
-        "the report": {"report": {"enabled": True}}, "a hard subset": {"hard_subset": {"share": 0.25}},
-    }  # fmt: skip
+        "a judge": {"judges": [judge, {**at, "label": "j"}]},
+        "another rubric": {"judges": [{**at, "label": "judge"}]},
+        "a trial": {"trials": 2},
+        "a majority": {"majorities": {"all": ["a", "b", "c"]}},
+        "the report": {"report": {"enabled": True}},
+        "a hard subset": {"hard_subset": {"share": 0.25}},
+    }
     for what, more in changed.items():
         assert has_work(job_on("sample", tmp_path / "data", **(settings | more)), "evaluate"), what
 

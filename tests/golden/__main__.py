@@ -11,9 +11,13 @@ from pathlib import Path
 
 from tests.golden.outputs import collect, differences, keep, kept
 
-parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+)
 parser.add_argument("--keep", action="store_true", help="replace what is kept")
-parser.add_argument("--whole", type=Path, metavar="DIR", help="write all outputs, whole, to this folder")
+parser.add_argument(
+    "--whole", type=Path, metavar="DIR", help="write all outputs, whole, to this folder"
+)
 options = parser.parse_args()
 os.environ["PRBENCH_PREFECT"] = "off"
 with tempfile.TemporaryDirectory() as scratch:

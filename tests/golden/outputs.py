@@ -40,7 +40,9 @@ DIGITS, MOST_LINES = 9, 1500
 _NOT_OF_THE_DATA = {"created_at", "selected_at", "basis"}
 """Columns that differ from build to build."""
 _LEFT_OUT = {"published_parts", "published_from"}
-COMMANDS: dict[str, dict[str, list[str]]] = yaml.safe_load((KEPT / "commands.yaml").read_text(encoding="utf-8"))
+COMMANDS: dict[str, dict[str, list[str]]] = yaml.safe_load(
+    (KEPT / "commands.yaml").read_text(encoding="utf-8")
+)
 """Warehouse -> commands to run in its folder: `commands` with `--json`, `shown` without."""
 FORMS = {"shown": "", "commands": "--json"}
 PARTS = ("world", "research", "stopped", "help")
@@ -60,7 +62,9 @@ def moved(job: Job, folder: Path) -> Job:
     """Copy the warehouse of a job, its data and its report to a folder, and return the job there."""
     before, source = job.warehouse.parent, Path(job.settings.dataset.source)
     shutil.copytree(before, folder, ignore=shutil.ignore_patterns("lock", "living", "drilldown"))
-    dataset = job.settings.dataset.model_copy(update={"source": str(folder / source.relative_to(before))})
+    dataset = job.settings.dataset.model_copy(
+        update={"source": str(folder / source.relative_to(before))}
+    )
     settings = job.settings.model_copy(update={"dataset": dataset})
     return job.model_copy(update={"settings": settings, "warehouse": folder / "warehouse"})
 
@@ -68,20 +72,31 @@ def moved(job: Job, folder: Path) -> Job:
 def outputs_of(part: str, folder: Path, jobs: Mapping[str, Job]) -> Outputs:
     """Return all outputs of a part; the warehouse of a job is in a folder of the part's name."""
     if part == "help":
-        return {f"help/pages/{name}": help_of(name, command) for name, command in (("", cli), *commands_of(cli))}
+        return {
+            f"help/pages/{name}": help_of(name, command)
+            for name, command in (("", cli), *commands_of(cli))
+        }
     outputs: Outputs = {}
     if part in jobs:
         configure(jobs[part], folder / part)
         outputs |= {f"{part}/tables/{table}": lines for table, lines in relations(jobs[part])}
-        outputs |= {f"{part}/figures/{figure}": lines for figure, lines in figures(folder / part / "site")}
+        outputs |= {
+            f"{part}/figures/{figure}": lines for figure, lines in figures(folder / part / "site")
+        }
     else:
         run_until_settled(folder / part)
     for kind, form in FORMS.items():
-        outputs |= {f"{part}/{kind}/{each}": texts(folder / part, each, form) for each in COMMANDS[part][kind]}
+        outputs |= {
+            f"{part}/{kind}/{each}": texts(folder / part, each, form)
+            for each in COMMANDS[part][kind]
+        }
     if part in jobs:
         return outputs
     # The provider's port changes each time, and with it every hash that depends on it.
-    return {name: [re.sub(r"\b[0-9a-f]{16,}\b", "HASH", line) for line in lines] for name, lines in outputs.items()}
+    return {
+        name: [re.sub(r"\b[0-9a-f]{16,}\b", "HASH", line) for line in lines]
+        for name, lines in outputs.items()
+    }
 
 
 def help_of(name: str, command: click.Command) -> list[str]:
@@ -94,10 +109,18 @@ def help_of(name: str, command: click.Command) -> list[str]:
 def run_until_settled(folder: Path) -> None:
     """Run three models in a folder until their comparisons are settled; one of them is stopped early."""
     folder.mkdir()
-    with FaultServer(Script()) as server, contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+    with (
+        FaultServer(Script()) as server,
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(io.StringIO()),
+    ):
         stopping = {"block": BLOCK, "seed": 3}
-        actual = settings(server, write_tasks(Path("tasks.jsonl")), stopping=stopping, report={"enabled": False})
-        Path("prbench.yaml").write_text(yaml.safe_dump({**actual, "warehouse": "data"}), encoding="utf-8")
+        actual = settings(
+            server, write_tasks(Path("tasks.jsonl")), stopping=stopping, report={"enabled": False}
+        )
+        Path("prbench.yaml").write_text(
+            yaml.safe_dump({**actual, "warehouse": "data"}), encoding="utf-8"
+        )
         assert 0 == main(["run", "-q", "--no-prefect"])
 
 
@@ -114,7 +137,9 @@ def shortened(lines: list[str]) -> list[str]:
 def keep(outputs: Outputs) -> None:
     """Replace the kept outputs."""
     for kind in sorted({_kind(name) for name in outputs}):
-        of_kind = {name: shortened(lines) for name, lines in sorted(outputs.items()) if _kind(name) == kind}
+        of_kind = {
+            name: shortened(lines) for name, lines in sorted(outputs.items()) if _kind(name) == kind
+        }
         (KEPT / f"{kind}.json.xz").write_bytes(lzma.compress(json.dumps(of_kind).encode()))
 
 
@@ -129,7 +154,9 @@ def kept() -> Outputs:
 
 def differences(name: str, before: list[str], after: list[str], most: int = 20) -> list[str]:
     """Return the first lines of a diff between a kept output and the actual one; none if they are equal."""
-    lines = difflib.unified_diff(before, shortened(after), f"{name} kept", f"{name} now", lineterm="", n=0)
+    lines = difflib.unified_diff(
+        before, shortened(after), f"{name} kept", f"{name} now", lineterm="", n=0
+    )
     return list(itertools.islice(lines, most))
 
 
@@ -141,8 +168,13 @@ def configure(job: Job, folder: Path) -> None:
     """Write the configuration of a job to a folder, and its report if there is none."""
     settings = job.settings.model_dump(mode="json", exclude_unset=True, exclude_defaults=True)
     settings["dataset"] = {"source": os.path.relpath(job.settings.dataset.source, folder)}
-    settings |= {"benchmark": job.settings.benchmark, "warehouse": os.path.relpath(job.warehouse, folder)}
-    (folder / "prbench.yaml").write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
+    settings |= {
+        "benchmark": job.settings.benchmark,
+        "warehouse": os.path.relpath(job.warehouse, folder),
+    }
+    (folder / "prbench.yaml").write_text(
+        yaml.safe_dump(settings, sort_keys=False), encoding="utf-8"
+    )
     if not (folder / "site").exists():
         write_report(job, folder / "site")
 

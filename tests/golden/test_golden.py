@@ -15,10 +15,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("research_site", "world_
 @pytest.fixture(scope="module")
 def outputs(
     world_job: Job, research_job: Job, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], Outputs]:  # fmt: skip
+) -> Callable[[str], Outputs]:
     """All outputs of a part of the current code, made at the first call."""
     folder = tmp_path_factory.mktemp("golden")
-    jobs = {name: moved(job, folder / name) for name, job in (("world", world_job), ("research", research_job))}
+    jobs = {
+        name: moved(job, folder / name)
+        for name, job in (("world", world_job), ("research", research_job))
+    }
     return cache(lambda part: outputs_of(part, folder, jobs))
 
 

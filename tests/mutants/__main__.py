@@ -28,16 +28,26 @@ _LIVES, _KILLED, _GONE = "lives", "killed", "gone"
 
 def main() -> int:
     """Run all mutants, two at a time, and report."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--draw", action="store_true", help="draw a new set")
     parser.add_argument("--keep", action="store_true", help="keep the set and what this run found")
-    parser.add_argument("--only", default="", metavar="PATH", help="only mutants of files whose path begins so")
+    parser.add_argument(
+        "--only", default="", metavar="PATH", help="only mutants of files whose path begins so"
+    )
     options = parser.parse_args()
-    kept = {} if options.draw else {Mutant(**each["mutant"]): each["outcome"] for each in json.loads(KEPT.read_text())}
+    kept = (
+        {}
+        if options.draw
+        else {Mutant(**each["mutant"]): each["outcome"] for each in json.loads(KEPT.read_text())}
+    )
     mutants = drawn() if options.draw else list(kept)
     chosen = [each for each in mutants if each.file.startswith(options.only)]
     outcomes = _run(chosen)
-    for (part, outcome), n in sorted(Counter((each.part, outcomes[each]) for each in chosen).items()):
+    for (part, outcome), n in sorted(
+        Counter((each.part, outcomes[each]) for each in chosen).items()
+    ):
         print(part, outcome, n)
     worse = [each for each in chosen if kept.get(each) == _KILLED and outcomes[each] != _KILLED]
     for each in chosen:
@@ -46,7 +56,8 @@ def main() -> int:
             print(f"{state}: {each.file}\n  - {each.before}\n  + {each.after}")
     if options.keep:
         actual = [
-            {"mutant": dataclasses.asdict(each), "outcome": outcomes.get(each, kept.get(each))} for each in mutants
+            {"mutant": dataclasses.asdict(each), "outcome": outcomes.get(each, kept.get(each))}
+            for each in mutants
         ]
         KEPT.write_text(json.dumps(actual, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return 1 if worse else 0
@@ -56,7 +67,9 @@ def _run(mutants: list[Mutant]) -> dict[Mutant, str]:
     copies: Queue[Path] = Queue()
     with tempfile.TemporaryDirectory() as scratch:
         worlds = Path(scratch) / "worlds"
-        subprocess.run([sys.executable, "-m", "tests.mutants.marts", "--build", worlds], cwd=ROOT, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "tests.mutants.marts", "--build", worlds], cwd=ROOT, check=True
+        )
         for number in range(os.cpu_count() or 1):
             # With compiled files: copies keep the times of their sources.
             copies.put(Path(shutil.copytree(ROOT, Path(scratch) / str(number), ignore=_ignored)))
@@ -92,7 +105,9 @@ def _outcome(mutant: Mutant, copy: Path, worlds: Path) -> str:
     command = [sys.executable, "-m", *(tests if mutant.tests else ["tests.mutants.marts", worlds])]
     try:
         environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
-        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=_LIMIT_S, check=False)
+        done = subprocess.run(
+            command, cwd=copy, env=environment, capture_output=True, timeout=_LIMIT_S, check=False
+        )
         return _LIVES if done.returncode == 0 else _KILLED
     except subprocess.TimeoutExpired:
         return _KILLED

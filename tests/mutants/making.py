@@ -37,29 +37,63 @@ TESTS = {
     "tasks/llm/reading.py": "tests/tasks/llm/transport",
     "tasks/llm/failures.py": "tests/tasks/llm/limits tests/tasks/llm/test_outcomes.py",
     "tasks/llm/usage.py": "tests/tasks/llm/test_usage.py",
-    "sql/marts/": "", "sql/intermediate/": "",
+    "sql/marts/": "",
+    "sql/intermediate/": "",
     # The rows of `tests/golden` have no probabilities and no neighbours.
     "sql/intermediate/agreement/calibration_bins.sql": "tests/tasks/aggregate/test_calibration.py",
     "sql/intermediate/agreement/calibration_figures.sql": "tests/tasks/aggregate/test_calibration.py",
     "sql/intermediate/agreement/neighbour_changes.sql": "tests/tasks/aggregate/test_neighbours.py",
-}  # fmt: skip
+}
 """Source -> the tests that can detect a change in it; without tests, results of SQL are compared with the rows of
 `tests/golden`."""
 _SHARES = {"tasks/rules/": 110, "tasks/llm/": 40, "sql/": 90}
 """Number of mutants of each part."""
 _SWAPS = {
-    ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==", ast.Add: "-", ast.Sub: "+",
-    ast.Mult: "/", ast.Div: "*", ast.And: "or", ast.Or: "and", ast.Is: "is not", ast.IsNot: "is", ast.In: "not in",
-    ast.NotIn: "in", ast.BitOr: "&", ast.BitAnd: "|",
-}  # fmt: skip
+    ast.Lt: "<=",
+    ast.LtE: "<",
+    ast.Gt: ">=",
+    ast.GtE: ">",
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.Add: "-",
+    ast.Sub: "+",
+    ast.Mult: "/",
+    ast.Div: "*",
+    ast.And: "or",
+    ast.Or: "and",
+    ast.Is: "is not",
+    ast.IsNot: "is",
+    ast.In: "not in",
+    ast.NotIn: "in",
+    ast.BitOr: "&",
+    ast.BitAnd: "|",
+}
 _SQL_SWAPS = (
-    (r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "), (r" = ", " <> "), (r" <> ", " = "),
-    (r" \+ ", " - "), (r" - ", " + "), (r"\band\b", "or"), (r"\bor\b", "and"), (r"\bmin\(", "max("),
-    (r"\bmax\(", "min("), (r"\bavg\(", "max("), (r"\bsum\(", "max("), (r"\binner join\b", "left join"),
-    (r"\bleft join\b", "inner join"), (r"\bnot\b ", ""), (r"\bleast\(", "greatest("), (r"\bgreatest\(", "least("),
-    (r"\b0\b", "1"), (r"\b1\b", "2"), (r"\bnulls last\b", "nulls first"), (r" desc\b", " asc"),
+    (r" < ", " <= "),
+    (r" <= ", " < "),
+    (r" > ", " >= "),
+    (r" >= ", " > "),
+    (r" = ", " <> "),
+    (r" <> ", " = "),
+    (r" \+ ", " - "),
+    (r" - ", " + "),
+    (r"\band\b", "or"),
+    (r"\bor\b", "and"),
+    (r"\bmin\(", "max("),
+    (r"\bmax\(", "min("),
+    (r"\bavg\(", "max("),
+    (r"\bsum\(", "max("),
+    (r"\binner join\b", "left join"),
+    (r"\bleft join\b", "inner join"),
+    (r"\bnot\b ", ""),
+    (r"\bleast\(", "greatest("),
+    (r"\bgreatest\(", "least("),
+    (r"\b0\b", "1"),
+    (r"\b1\b", "2"),
+    (r"\bnulls last\b", "nulls first"),
+    (r" desc\b", " asc"),
     (r"\bis null\b", "is not null"),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -81,7 +115,9 @@ class Mutant:
     def applied(self, root: Path) -> tuple[Path, str] | None:
         """Return the file that has the line now, and its changed text; None if no file has the line."""
         moved = (
-            path for top in ("tasks", "sql", "warehouse") for path in sorted((root / top).rglob("*" + self.suffix))
+            path
+            for top in ("tasks", "sql", "warehouse")
+            for path in sorted((root / top).rglob("*" + self.suffix))
         )
         for path in (root / self.file, *moved):
             lines = path.read_text(encoding="utf-8").split("\n") if path.is_file() else []
@@ -105,7 +141,9 @@ class Mutant:
     @property
     def tests(self) -> list[str]:
         """The tests that can detect it; none for most SQL."""
-        return TESTS[max((source for source in TESTS if self.file.startswith(source)), key=len)].split()
+        return TESTS[
+            max((source for source in TESTS if self.file.startswith(source)), key=len)
+        ].split()
 
 
 def drawn(seed: int = 1) -> list[Mutant]:
@@ -122,7 +160,11 @@ def drawn(seed: int = 1) -> list[Mutant]:
 
 def _files(source: str) -> list[Path]:
     path = ROOT / source
-    return [path] if path.is_file() else sorted(each for each in path.rglob("*.*") if each.suffix in {".py", ".sql"})
+    return (
+        [path]
+        if path.is_file()
+        else sorted(each for each in path.rglob("*.*") if each.suffix in {".py", ".sql"})
+    )
 
 
 def _possible(path: Path) -> Iterator[Mutant]:
@@ -149,14 +191,26 @@ def _python_changes(text: str) -> Iterator[tuple[int, str]]:
         for left, operator, right in _operations(node):
             new = _SWAPS.get(type(operator))
             if new and left.end_lineno == right.lineno:
-                line, start, end = lines[right.lineno - 1], left.end_col_offset or 0, right.col_offset
+                line, start, end = (
+                    lines[right.lineno - 1],
+                    left.end_col_offset or 0,
+                    right.col_offset,
+                )
                 between = re.sub(r"[^\s()]+(\s+(in|not)\b)?", new, line[start:end], count=1)
                 yield right.lineno - 1, line[:start] + between + line[end:]
-        if isinstance(node, ast.Constant) and type(node.value) in {int, float, bool} and node.lineno == node.end_lineno:
+        if (
+            isinstance(node, ast.Constant)
+            and type(node.value) in {int, float, bool}
+            and node.lineno == node.end_lineno
+        ):
             line = lines[node.lineno - 1]
             new = str(not node.value) if isinstance(node.value, bool) else str(node.value + 1)
             yield node.lineno - 1, line[: node.col_offset] + new + line[node.end_col_offset :]
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and node.lineno == node.operand.lineno:
+        if (
+            isinstance(node, ast.UnaryOp)
+            and isinstance(node.op, ast.Not)
+            and node.lineno == node.operand.lineno
+        ):
             line = lines[node.lineno - 1]
             yield node.lineno - 1, line[: node.col_offset] + line[node.operand.col_offset :]
 
@@ -167,4 +221,7 @@ def _operations(node: ast.AST) -> Iterator[tuple[ast.expr, ast.AST, ast.expr]]:
     elif isinstance(node, ast.BinOp):
         yield node.left, node.op, node.right
     elif isinstance(node, ast.BoolOp):
-        yield from ((left, node.op, right) for left, right in zip(node.values, node.values[1:], strict=False))
+        yield from (
+            (left, node.op, right)
+            for left, right in zip(node.values, node.values[1:], strict=False)
+        )

@@ -22,7 +22,9 @@ def build(folder: Path) -> None:
     """Make the warehouses."""
     for name, world in WORLDS.items():
         (folder / name).mkdir(parents=True)
-        (folder / name / "job.json").write_text(world(folder / name).model_dump_json(), encoding="utf-8")
+        (folder / name / "job.json").write_text(
+            world(folder / name).model_dump_json(), encoding="utf-8"
+        )
 
 
 def differing(folder: Path) -> list[str]:

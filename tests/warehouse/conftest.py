@@ -52,7 +52,11 @@ def start() -> Iterator[Start]:
 
     def run(script: str, *arguments: object) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", script, *map(str, arguments)]
-        started.append(subprocess.Popen(command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        started.append(
+            subprocess.Popen(
+                command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+        )
         return started[-1]
 
     yield run

@@ -26,9 +26,11 @@ def flip(path: Path, offset: int | None = None, *, bit: int = 0) -> None:
 
 
 DAMAGES = {
-    "a flipped bit": flip, "cut short": lambda path: path.write_bytes(path.read_bytes()[:-9]),
-    "empty": lambda path: path.write_bytes(b""), "deleted": Path.unlink,
-}  # fmt: skip
+    "a flipped bit": flip,
+    "cut short": lambda path: path.write_bytes(path.read_bytes()[:-9]),
+    "empty": lambda path: path.write_bytes(b""),
+    "deleted": Path.unlink,
+}
 
 
 def rows_of(warehouse: Warehouse) -> dict[str, list[tuple[Any, ...]]]:
@@ -40,7 +42,9 @@ def rows_of(warehouse: Warehouse) -> dict[str, list[tuple[Any, ...]]]:
 def put(root: Path, table_name: str, moment: int, rows: Sequence[Row]) -> str:
     """Write a part with a name from a given moment (in milliseconds), whenever it is really written."""
     begin(root)
-    return put_table(root, table_name, moment, pa.Table.from_pylist(list(rows), schema=TABLES[table_name].schema))
+    return put_table(
+        root, table_name, moment, pa.Table.from_pylist(list(rows), schema=TABLES[table_name].schema)
+    )
 
 
 def put_table(root: Path, table_name: str, moment: int, table: pa.Table) -> str:
@@ -77,7 +81,11 @@ def standing(table_name: str, rows: Iterable[Row], retracted: Iterable[str] = ()
         key = tuple(row[column] for column in table.key)
         if row.get("import_batch") is not None and row["import_batch"] in retracted:
             continue
-        if table.keeps == "decided" and key in by_key and by_key[key]["status"] in {"ok", "met", "unmet", "partial"}:
+        if (
+            table.keeps == "decided"
+            and key in by_key
+            and by_key[key]["status"] in {"ok", "met", "unmet", "partial"}
+        ):
             continue
         by_key[key] = row
     return [by_key[key] for key in sorted(by_key)]
@@ -85,7 +93,9 @@ def standing(table_name: str, rows: Iterable[Row], retracted: Iterable[str] = ()
 
 def published(warehouse: Warehouse, table_name: str) -> list[Row]:
     """The rows of a published table, sorted by key."""
-    return rows_in(warehouse.root, f"from {table_name} order by {', '.join(TABLES[table_name].key)}")
+    return rows_in(
+        warehouse.root, f"from {table_name} order by {', '.join(TABLES[table_name].key)}"
+    )
 
 
 def without_marts(monkeypatch: Patch) -> None:
@@ -99,13 +109,25 @@ def without_marts(monkeypatch: Patch) -> None:
 def without_models(monkeypatch: Patch) -> None:
     """Publish only a few stored tables, which takes a tenth of the time."""
     without_marts(monkeypatch)
-    for name in TABLES.keys() - {"runs", "labels", "retractions", "removals", "responses", "verdicts"}:
+    for name in TABLES.keys() - {
+        "runs",
+        "labels",
+        "retractions",
+        "removals",
+        "responses",
+        "verdicts",
+    }:
         monkeypatch.delitem(TABLES, name)
 
 
 def as_facts(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Rows as text that can be sorted and compared, with one form of UTC."""
     return sorted(
-        repr({name: value.isoformat() if isinstance(value, datetime) else value for name, value in row.items()})
+        repr(
+            {
+                name: value.isoformat() if isinstance(value, datetime) else value
+                for name, value in row.items()
+            }
+        )
         for row in rows
     )

@@ -31,11 +31,16 @@ def write_runs(warehouse: Warehouse, *names: str, command: str = "run") -> None:
 # choosing parts to merge
 
 
-def test_many_small_parts_become_one_with_the_rows_that_stand(warehouse: Warehouse, quick: None) -> None:
+def test_many_small_parts_become_one_with_the_rows_that_stand(
+    warehouse: Warehouse, quick: None
+) -> None:
     write_runs(warehouse, "a", "b", "c")
     write_runs(warehouse, "b", command="again")
     warehouse.write("labels", [row("labels", field="f", kind="k", label="l")])
-    sizes = {name: sum(part.stat().st_size for part in warehouse.store.standing(name)) for name in ("runs", "labels")}
+    sizes = {
+        name: sum(part.stat().st_size for part in warehouse.store.standing(name))
+        for name in ("runs", "labels")
+    }
     before = warehouse.part_sizes()
     warehouse.compact()
     (merged,) = warehouse.store.standing("runs")
@@ -49,7 +54,9 @@ def test_many_small_parts_become_one_with_the_rows_that_stand(warehouse: Warehou
 def test_large_parts_stay_and_what_lies_between_them_does_not_move_across(tmp_path: Path) -> None:
     store = PartStore(tmp_path)
     sizes = enumerate([1, 2, 5, 1, 1, 2, 9, 1], start=1)
-    names = [put(tmp_path, "responses", at, [response(f"{at}-{i}") for i in range(n)]) for at, n in sizes]
+    names = [
+        put(tmp_path, "responses", at, [response(f"{at}-{i}") for i in range(n)]) for at, n in sizes
+    ]
     compact(store, large_rows=5)
     parts = store.standing("responses")
 
@@ -61,10 +68,18 @@ def test_large_parts_stay_and_what_lies_between_them_does_not_move_across(tmp_pa
 def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
     for side in ("a", "b"):
         for moment in range(1, 40):
-            put(tmp_path / side, "responses", moment, [response(f"t{moment * i % 50}") for i in range(moment)])
+            put(
+                tmp_path / side,
+                "responses",
+                moment,
+                [response(f"t{moment * i % 50}") for i in range(moment)],
+            )
         compact(PartStore(tmp_path / side), large_rows=100)
 
-    first, second = ([part.name for part in PartStore(tmp_path / side).standing("responses")] for side in ("a", "b"))
+    first, second = (
+        [part.name for part in PartStore(tmp_path / side).standing("responses")]
+        for side in ("a", "b")
+    )
     assert first == second
     assert 1 < len(first) < 39
 
@@ -73,22 +88,38 @@ def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
 
 BATCHES = [None, "import-1", "import-2"]
 cells = st.tuples(*map(st.sampled_from, ("abc", ["ok", "timeout", "refused"], BATCHES)))
-some_parts = st.lists(st.tuples(st.integers(1, 9), st.lists(cells, min_size=1, max_size=4)), min_size=1, max_size=8)
+some_parts = st.lists(
+    st.tuples(st.integers(1, 9), st.lists(cells, min_size=1, max_size=4)), min_size=1, max_size=8
+)
 
 
-def put_cells(root: Path, number: int, moment: int, rows: list[tuple[str, str, str | None]]) -> None:
+def put_cells(
+    root: Path, number: int, moment: int, rows: list[tuple[str, str, str | None]]
+) -> None:
     """Write a part of responses, and one of runs with the same keys; each row contains the number of its part."""
-    put(root, "responses", moment, [
-        response(key, status=status, import_batch=batch, error=f"{number}.{i}")
-        for i, (key, status, batch) in enumerate(rows)
-    ])  # fmt: skip
-    put(root, "runs", moment, [row("runs", run_id=key, command=str(number)) for key in {key for key, _, _ in rows}])
+    put(
+        root,
+        "responses",
+        moment,
+        [
+            response(key, status=status, import_batch=batch, error=f"{number}.{i}")
+            for i, (key, status, batch) in enumerate(rows)
+        ],
+    )
+    put(
+        root,
+        "runs",
+        moment,
+        [row("runs", run_id=key, command=str(number)) for key in {key for key, _, _ in rows}],
+    )
 
 
 @pytest.mark.slow
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(parts=some_parts, large_rows=st.integers(2, 12), n_before=st.integers(1, 8))
-def test_merging_parts_leaves_what_stands(parts: list[tuple[int, list[Any]]], large_rows: int, n_before: int) -> None:
+def test_merging_parts_leaves_what_stands(
+    parts: list[tuple[int, list[Any]]], large_rows: int, n_before: int
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = PartStore(Path(folder))
         parts = sorted(parts[:n_before], key=lambda part: part[0]) + parts[n_before:]
@@ -96,9 +127,14 @@ def test_merging_parts_leaves_what_stands(parts: list[tuple[int, list[Any]]], la
             put_cells(Path(folder), number, moment, rows)
         for table_name in ("responses", "runs"):
             rows = stored(store, table_name)
-            expected = [standing(table_name, rows, gone) for gone in ([], ["import-1"], BATCHES[1:])]
+            expected = [
+                standing(table_name, rows, gone) for gone in ([], ["import-1"], BATCHES[1:])
+            ]
             compact(store, large_rows=large_rows)
-            actual = [standing(table_name, stored(store, table_name), gone) for gone in ([], ["import-1"], BATCHES[1:])]
+            actual = [
+                standing(table_name, stored(store, table_name), gone)
+                for gone in ([], ["import-1"], BATCHES[1:])
+            ]
             assert expected == actual
         # Again after further parts; some are late, and their order is that of their names.
         for number, (moment, rows) in enumerate(parts[n_before:], start=n_before):
@@ -106,7 +142,9 @@ def test_merging_parts_leaves_what_stands(parts: list[tuple[int, list[Any]]], la
         rows = stored(store, "responses")
         compact(store, large_rows=large_rows)
         for gone in ([], ["import-2"]):
-            assert standing("responses", rows, gone) == standing("responses", stored(store, "responses"), gone)
+            assert standing("responses", rows, gone) == standing(
+                "responses", stored(store, "responses"), gone
+            )
 
 
 # readers, writers and kills
@@ -131,7 +169,9 @@ def test_parts_that_an_earlier_version_merged_into_a_subfolder_count_as_any_othe
     assert 1 == len(files_in(warehouse, "runs")) == len(warehouse.part_sizes())
 
 
-def test_a_part_that_appears_meanwhile_is_kept(warehouse: Warehouse, quick: None, monkeypatch: Patch) -> None:
+def test_a_part_that_appears_meanwhile_is_kept(
+    warehouse: Warehouse, quick: None, monkeypatch: Patch
+) -> None:
     write_runs(warehouse, "a", "b")
     merge = compaction.merge
 
@@ -144,17 +184,26 @@ def test_a_part_that_appears_meanwhile_is_kept(warehouse: Warehouse, quick: None
     warehouse.compact()
     monkeypatch.undo()
 
-    assert ["a", "b", "c", "very late"] == sorted(actual["run_id"] for actual in stored(warehouse.store, "runs"))
+    assert ["a", "b", "c", "very late"] == sorted(
+        actual["run_id"] for actual in stored(warehouse.store, "runs")
+    )
     for _ in range(2):
         warehouse.compact()
-    assert ["very late", "a", "b", "c"] == [actual["run_id"] for actual in stored(warehouse.store, "runs")]
+    assert ["very late", "a", "b", "c"] == [
+        actual["run_id"] for actual in stored(warehouse.store, "runs")
+    ]
 
 
 @pytest.mark.slow
 def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_for_good(tmp_path: Path) -> None:
     base = tmp_path / "base"
     for moment in range(1, 7):
-        put(base, "runs", moment, [row("runs", run_id=name, command=str(moment)) for name in ("a", f"b{moment}")])
+        put(
+            base,
+            "runs",
+            moment,
+            [row("runs", run_id=name, command=str(moment)) for name in ("a", f"b{moment}")],
+        )
     compact(PartStore(base))
     put(base, "runs", 7, [row("runs", run_id="a", command="7")])
     write_list(base / "parts", Listing(frozenset(names_in(PartStore(base).all_standing())), {}))
@@ -171,14 +220,20 @@ def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_for_good(tmp_path: 
         assert expected == standing("runs", stored(store, "runs")), step
         (part,) = store.standing("runs")
         left = {path for path in (store.root / "runs").rglob("*") if path.is_file()}
-        fresh = {path for path in left if path.name.endswith(".tmp") and path.parent == store.root / "runs"}
+        fresh = {
+            path
+            for path in left
+            if path.name.endswith(".tmp") and path.parent == store.root / "runs"
+        }
         assert {part} == left - fresh, step
 
 
 # publishing
 
 
-def test_a_compaction_rebuilds_the_database_and_later_parts_are_added(warehouse: Warehouse, seen: list[bool]) -> None:
+def test_a_compaction_rebuilds_the_database_and_later_parts_are_added(
+    warehouse: Warehouse, seen: list[bool]
+) -> None:
     write_runs(warehouse, "a", "b")
     warehouse.publish()
     for name in ("c", "d"):
@@ -194,7 +249,10 @@ def test_a_compaction_rebuilds_the_database_and_later_parts_are_added(warehouse:
 def test_removed_rows_of_parts_of_one_moment_are_in_no_part(warehouse: Warehouse) -> None:
     for task_id in ("t1", "t2"):
         put(warehouse.root, "responses", 1, [response(task_id)])
-    gone = [{**row("removals"), "response_id": each["response_id"]} for each in stored(warehouse.store, "responses")]
+    gone = [
+        {**row("removals"), "response_id": each["response_id"]}
+        for each in stored(warehouse.store, "responses")
+    ]
     warehouse.write("removals", gone)
     warehouse.clean()
 

@@ -26,7 +26,9 @@ INTERNAL = {"published_parts", "published_from"}
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    with reading(tmp_path_factory.mktemp("warehouse"), {"runs": [row("runs", command="run")]}) as reader:
+    with reading(
+        tmp_path_factory.mktemp("warehouse"), {"runs": [row("runs", command="run")]}
+    ) as reader:
         yield reader
 
 
@@ -39,7 +41,9 @@ def columns(published: Reader) -> dict[str, set[str]]:
 
 def test_the_promised_columns_are_there(columns: dict[str, set[str]]) -> None:
     assert 14 == len(PROMISED)
-    assert [] == [(name, each) for name, of in PROMISED.items() for each in {*of.split()} - columns[name]]
+    assert [] == [
+        (name, each) for name, of in PROMISED.items() for each in {*of.split()} - columns[name]
+    ]
 
 
 def test_every_table_view_and_column_says_in_the_database_what_it_is(published: Reader) -> None:
@@ -52,12 +56,18 @@ def test_every_table_view_and_column_says_in_the_database_what_it_is(published: 
         where database_name = 'published' and schema_name = 'main' and not internal
     """)
 
-    assert [] == [each for each in silent if each[0] not in INTERNAL and not (each[2] or "").strip()]
+    assert [] == [
+        each for each in silent if each[0] not in INTERNAL and not (each[2] or "").strip()
+    ]
 
 
-def test_every_table_and_model_is_in_the_database_and_users_see_tables_and_marts_alone(published: Reader) -> None:
+def test_every_table_and_model_is_in_the_database_and_users_see_tables_and_marts_alone(
+    published: Reader,
+) -> None:
     tables = published.rows("from information_schema.tables where table_catalog = 'published'")
-    present = {f"{each['table_schema']}.{each['table_name']}".removeprefix("main.") for each in tables}
+    present = {
+        f"{each['table_schema']}.{each['table_name']}".removeprefix("main.") for each in tables
+    }
     shown = {each["name"] for each in published.rows("show tables")}
 
     assert {*TABLES, *(model.name for model in KEPT), *INTERNAL} == present
@@ -71,7 +81,9 @@ def test_every_model_that_users_do_not_see_says_what_one_row_is() -> None:
     assert [] == [model.name for model in unseen if not model.meaning.startswith("One row: ")]
 
 
-def test_no_column_has_a_type_that_other_programs_take_for_something_else(published: Reader) -> None:
+def test_no_column_has_a_type_that_other_programs_take_for_something_else(
+    published: Reader,
+) -> None:
     odd = published.rows(
         "select table_name, column_name, data_type from duckdb_columns() where database_name = 'published' "
         "and not internal and regexp_matches(data_type, 'HUGEINT|DECIMAL') and not ends_with(column_name, 'basis')"
@@ -89,14 +101,20 @@ def test_every_column_of_the_contracts_has_a_meaning_and_is_used() -> None:
 
 def test_every_column_that_schema_yml_describes_exists(columns: dict[str, set[str]]) -> None:
     described = {model.name: {*model.columns} for model in KEPT if model.columns}
-    assert [] == [(name, each) for name, of_model in described.items() for each in of_model - columns[name]]
+    assert [] == [
+        (name, each) for name, of_model in described.items() for each in of_model - columns[name]
+    ]
 
 
-def test_no_table_that_holds_a_text_of_a_task_holds_its_canary(columns: dict[str, set[str]]) -> None:
+def test_no_table_that_holds_a_text_of_a_task_holds_its_canary(
+    columns: dict[str, set[str]],
+) -> None:
     texts = {"prompt", "content", "title", "text", "response_text", "scratchpad"}
 
     assert {*TABLES} <= columns.keys()
-    assert [] == [name for name, of_table in columns.items() if "canary" in of_table and of_table & texts]
+    assert [] == [
+        name for name, of_table in columns.items() if "canary" in of_table and of_table & texts
+    ]
 
 
 OLDEST_CLIENT = ["--with", "duckdb==1.2.2", "--with", "pytz"]
@@ -118,10 +136,24 @@ def test_the_oldest_client_reads_every_table_and_view(tmp_path: Path) -> None:
     held = {each["name"] for each in rows_in(warehouse.root, f"{query}current_database()")}
 
     client = subprocess.run(
-        ["uv", "run", "--quiet", "--no-project", "--python", sys.executable, *OLDEST_CLIENT, "python", "-c", READ_ALL,
-         str(warehouse.database)],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [
+            "uv",
+            "run",
+            "--quiet",
+            "--no-project",
+            "--python",
+            sys.executable,
+            *OLDEST_CLIENT,
+            "python",
+            "-c",
+            READ_ALL,
+            str(warehouse.database),
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     assert (0, "") == (client.returncode, client.stderr)
     assert held == set(client.stdout.split())

@@ -38,20 +38,28 @@ def filled(warehouse: Warehouse) -> dict[str, list[tuple[Any, ...]]]:
         of_response = response("t", trial=number + 1)
         warehouse.write("responses", [of_response])
         warehouse.write("verdicts", verdicts_on(of_response, 20))
-        warehouse.write("runs", [row("runs", run_id="r", command=f"{number}"), row("runs", run_id=f"r{number}")])
+        warehouse.write(
+            "runs", [row("runs", run_id="r", command=f"{number}"), row("runs", run_id=f"r{number}")]
+        )
         warehouse.write("labels", [row("labels", field="Law", kind="k", label=f"{number}")])
     warehouse.publish()
     return rows_of(warehouse)
 
 
 @pytest.mark.usefixtures("quick")
-def test_where_too_many_files_are_open_that_is_the_cause_and_nothing_counts_as_damaged(tmp_path: Path) -> None:
+def test_where_too_many_files_are_open_that_is_the_cause_and_nothing_counts_as_damaged(
+    tmp_path: Path,
+) -> None:
     warehouse = Warehouse(tmp_path)
     filled(warehouse)
     part = next((tmp_path / "parts" / "verdicts").glob("*.parquet"))
     is_database_whole(warehouse.database)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    for look, of in ((refuse_other_version, tmp_path), (is_whole, part), (is_database_whole, warehouse.database)):
+    for look, of in (
+        (refuse_other_version, tmp_path),
+        (is_whole, part),
+        (is_database_whole, warehouse.database),
+    ):
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
         try:
             with pytest.raises(OSError, match="Too many open files"):
@@ -78,13 +86,25 @@ def every_table(number: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         rows = []
         for i in range(5):
             values = {name: of_type.get(COLUMNS[name][0]) for name in table.columns}
-            values |= {"created_at": datetime(2026, 1, 1, tzinfo=UTC)} if "created_at" in values else {}
-            values |= {name: f"{number}-{i}" for name in table.key if COLUMNS[name][0] == pa.string()}
-            if table.name != "retractions" and "import_batch" in values:  # of a batch that is not retracted
-                values["import_batch"] = f"kept {number}-{i}" if "import_batch" in table.key else None
+            values |= (
+                {"created_at": datetime(2026, 1, 1, tzinfo=UTC)} if "created_at" in values else {}
+            )
+            values |= {
+                name: f"{number}-{i}" for name in table.key if COLUMNS[name][0] == pa.string()
+            }
+            if (
+                table.name != "retractions" and "import_batch" in values
+            ):  # of a batch that is not retracted
+                values["import_batch"] = (
+                    f"kept {number}-{i}" if "import_batch" in table.key else None
+                )
             values |= {"status": "ok"} if "status" in values else {}
             # Only the last response of each part is removed: the others are newer than their removals.
-            values |= {"created_at": datetime(2025, 1, 1, tzinfo=UTC)} if table.name == "removals" and i < 4 else {}
+            values |= (
+                {"created_at": datetime(2025, 1, 1, tzinfo=UTC)}
+                if table.name == "removals" and i < 4
+                else {}
+            )
             rows.append(values)
         yield table.name, rows
 
@@ -111,9 +131,14 @@ def test_damaged_parts_of_any_table_are_restored(warehouse: Warehouse, monkeypat
         assert warehouse.verify()
         reported = lines()
         assert before == rows_of(warehouse), what
-        assert [] == [path for path in victims.values() if not any(path.name in line for line in reported)]
+        assert [] == [
+            path for path in victims.values() if not any(path.name in line for line in reported)
+        ]
         assert any("restored from the last published database" in line for line in reported)
-        aside = [(warehouse.root / "damaged" / name / path.name).exists() for name, path in victims.items()]
+        aside = [
+            (warehouse.root / "damaged" / name / path.name).exists()
+            for name, path in victims.items()
+        ]
         assert {what != "deleted"} == set(aside)
     assert before == rebuilt(warehouse)
     assert not warehouse.losses()
@@ -121,7 +146,9 @@ def test_damaged_parts_of_any_table_are_restored(warehouse: Warehouse, monkeypat
     assert not lines()
 
 
-def test_rows_that_came_after_a_damaged_part_stand_before_its_restored_ones(warehouse: Warehouse, quick: None) -> None:
+def test_rows_that_came_after_a_damaged_part_stand_before_its_restored_ones(
+    warehouse: Warehouse, quick: None
+) -> None:
     filled(warehouse)
     victim = warehouse.store.standing("runs")[-1]
     flip(victim)
@@ -136,7 +163,9 @@ def test_rows_that_came_after_a_damaged_part_stand_before_its_restored_ones(ware
 def failed_rows(warehouse: Warehouse) -> list[Path]:
     """The parts of a decision and of a later failure with the same key."""
     for status in ("timeout", "ok", "refused"):
-        warehouse.write("responses", [response("t", status=status), response(f"{status}", status="timeout")])
+        warehouse.write(
+            "responses", [response("t", status=status), response(f"{status}", status="timeout")]
+        )
     warehouse.publish()
     return warehouse.store.standing("responses")[1:]
 
@@ -167,7 +196,9 @@ def test_restored_rows_count_as_before(
 
 
 @pytest.mark.parametrize("n_compactions", [0, 2])
-def test_a_part_damaged_before_a_compaction_is_restored(warehouse: Warehouse, quick: None, n_compactions: int) -> None:
+def test_a_part_damaged_before_a_compaction_is_restored(
+    warehouse: Warehouse, quick: None, n_compactions: int
+) -> None:
     before = filled(warehouse)
     for _ in range(n_compactions):
         warehouse.compact()
@@ -211,7 +242,9 @@ def test_a_damaged_list_of_parts_is_written_anew(warehouse: Warehouse, quick: No
 # what cannot be restored
 
 
-def test_rows_that_nothing_restores_are_lost_until_they_come_or_are_accepted(warehouse: Warehouse, quick: None) -> None:
+def test_rows_that_nothing_restores_are_lost_until_they_come_or_are_accepted(
+    warehouse: Warehouse, quick: None
+) -> None:
     filled(warehouse)
     rows = rows_of(warehouse)["verdicts"]
     lost = rows_in(warehouse.root, "from verdicts where trial = 2")
@@ -223,7 +256,9 @@ def test_rows_that_nothing_restores_are_lost_until_they_come_or_are_accepted(war
     kind = "benchmark prbench, model a-model, judge a-judge, vintage base"
     assert f"40 rows of verdicts ({kind}) are lost" == warehouse.losses()[0].line
 
-    warehouse.write("verdicts", [{name: each[name] for name in TABLES["verdicts"].columns} for each in lost])
+    warehouse.write(
+        "verdicts", [{name: each[name] for name in TABLES["verdicts"].columns} for each in lost]
+    )
     warehouse.publish()
     assert [20] == [loss.n_rows for loss in warehouse.losses()]
     assert set(rows_of(warehouse)["verdicts"]) < set(rows)
@@ -257,7 +292,9 @@ def test_a_damaged_database_is_refused_restores_nothing_and_is_built_anew_from_p
     warehouse: Warehouse, quick: None
 ) -> None:
     before = filled(warehouse)
-    assert before == rows_of(warehouse)  # the published state is known, so the file is not read again
+    assert before == rows_of(
+        warehouse
+    )  # the published state is known, so the file is not read again
     for block in range(12_288, warehouse.database.stat().st_size - 64, 262_144):
         flip(warehouse.database, block + 4_000)
     flip(warehouse.store.standing("labels")[0])

@@ -23,10 +23,12 @@ print("free", flush=True)
 A_RUN, ALONE, A_NIGHT, ALIVE = (
     HOLD.format(how=how)
     for how in (
-        "warehouse.writing()", "warehouse.alone()", "warehouse.only_one('night', wait=False)",
+        "warehouse.writing()",
+        "warehouse.alone()",
+        "warehouse.only_one('night', wait=False)",
         "warehouse.living('a run/1')",
     )
-)  # fmt: skip
+)
 Process = subprocess.Popen[str]
 
 
@@ -49,11 +51,15 @@ def refusal(lock: AbstractContextManager[None]) -> str:
     return str(caught.value)
 
 
-def test_several_runs_are_at_work_at_once_and_who_wants_to_be_alone_waits(warehouse: Warehouse, start: Start) -> None:
+def test_several_runs_are_at_work_at_once_and_who_wants_to_be_alone_waits(
+    warehouse: Warehouse, start: Start
+) -> None:
     first, second = (holding(start, A_RUN, warehouse) for _ in range(2))
     with warehouse.writing():
         at_work = ", ".join(map(str, sorted([os.getpid(), first.pid, second.pid])))
-        assert f"processes {at_work} are at work on this warehouse; wait" in refusal(warehouse.alone())
+        assert f"processes {at_work} are at work on this warehouse; wait" in refusal(
+            warehouse.alone()
+        )
     second.communicate("go on\n")
     assert f"process {first.pid} is at work on this warehouse; wait" in refusal(warehouse.alone())
     kill(first)
@@ -64,7 +70,9 @@ def test_several_runs_are_at_work_at_once_and_who_wants_to_be_alone_waits(wareho
         pass
 
 
-def test_a_run_is_refused_in_one_line_while_somebody_is_alone(warehouse: Warehouse, start: Start) -> None:
+def test_a_run_is_refused_in_one_line_while_somebody_is_alone(
+    warehouse: Warehouse, start: Start
+) -> None:
     process = holding(start, ALONE, warehouse)
 
     for lock in (warehouse.writing(), warehouse.alone()):
@@ -74,7 +82,9 @@ def test_a_run_is_refused_in_one_line_while_somebody_is_alone(warehouse: Warehou
         pass
 
 
-def test_there_is_one_night_beside_whom_runs_go_on_and_who_waits_is_next(warehouse: Warehouse, start: Start) -> None:
+def test_there_is_one_night_beside_whom_runs_go_on_and_who_waits_is_next(
+    warehouse: Warehouse, start: Start
+) -> None:
     process = holding(start, A_NIGHT, warehouse)
     waiting = start(A_NIGHT.replace("wait=False", "wait=True"), warehouse.root)
 
@@ -95,7 +105,9 @@ def test_a_killed_run_can_be_told_from_one_that_goes_on(warehouse: Warehouse, st
     assert [] == list((warehouse.root / "living").iterdir())
 
 
-def test_the_runs_that_go_on_are_known_before_anything_of_them_is_stored(warehouse: Warehouse) -> None:
+def test_the_runs_that_go_on_are_known_before_anything_of_them_is_stored(
+    warehouse: Warehouse,
+) -> None:
     assert [] == warehouse.living_runs()
     with warehouse.writing(), warehouse.living("a run/1"), warehouse.living("b"):
         assert ["a run/1", "b"] == warehouse.living_runs()

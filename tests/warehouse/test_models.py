@@ -15,7 +15,9 @@ MODELS = {model.name: model for model in sql.models()}
 
 def tables_in(query: str) -> set[str]:
     """The tables and views that a query reads, without its own CTEs, according to DuckDB's parser."""
-    (text,) = duckdb.execute("select json_serialize_sql($query)", {"query": query}).fetchone() or ("",)
+    (text,) = duckdb.execute("select json_serialize_sql($query)", {"query": query}).fetchone() or (
+        "",
+    )
     tree = json.loads(text)
     assert not tree["error"], tree
     return set(_tables(tree, frozenset()))
@@ -41,18 +43,34 @@ def test_a_model_declares_the_tables_that_it_reads_and_no_others(name: str) -> N
     assert sorted(tables_in(model.query)) == sorted(model.depends_on)
 
 
-PATHS = [path for folder in ("figures", "queries", "report") for path in (sql.FOLDER / folder).glob("*.sql")]
+PATHS = [
+    path
+    for folder in ("figures", "queries", "report")
+    for path in (sql.FOLDER / folder).glob("*.sql")
+]
 FILES = sorted(f"{path.parent.name}/{path.stem}" for path in PATHS)
 QUERIES = [f"{file}/{name}" for file in FILES for name in sql.queries(file)]
 
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_query_reads_tables_models_and_shared_steps_and_nothing_else(name: str) -> None:
-    query = re.sub(r"\b(from|join) \$\w+", r"\1 given", re.sub(r"\{\w+\}", "(given)", sql.read(name)))
+    query = re.sub(
+        r"\b(from|join) \$\w+", r"\1 given", re.sub(r"\{\w+\}", "(given)", sql.read(name))
+    )
     relations = [model.removeprefix("intermediate.") for model in (*MODELS, *TABLES)]
-    of_scope = {f"{kind}_{relation}" for kind in ("revision", "scoped", "presented") for relation in relations}
+    of_scope = {
+        f"{kind}_{relation}"
+        for kind in ("revision", "scoped", "presented")
+        for relation in relations
+    }
 
-    assert set() == tables_in(query) - {*TABLES, *MODELS, *sql.queries("figures/shared"), *of_scope, "given"}
+    assert set() == tables_in(query) - {
+        *TABLES,
+        *MODELS,
+        *sql.queries("figures/shared"),
+        *of_scope,
+        "given",
+    }
 
 
 def test_what_a_model_rests_on_comes_before_it_and_ends_at_what_is_given() -> None:

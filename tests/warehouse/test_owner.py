@@ -28,7 +28,9 @@ class World:
         self.now_s += duration_s
         self.meanwhile()
 
-    def process_on(self, host: str, *, kernel: str | None = None, started_at_s: float = 0.0) -> Owner:
+    def process_on(
+        self, host: str, *, kernel: str | None = None, started_at_s: float = 0.0
+    ) -> Owner:
         owner = Owner(self.root, Machine(kernel or f"kernel of {host}", host, started_at_s))
         owner.sleep, owner.clock = self.sleep, lambda: self.now_s  # type: ignore[method-assign]
         return owner
@@ -62,7 +64,9 @@ def files(world: World) -> set[str]:
     return {path.name for path in world.root.iterdir()}
 
 
-def test_processes_of_one_machine_write_side_by_side_and_the_last_takes_the_heartbeat_away(world: World) -> None:
+def test_processes_of_one_machine_write_side_by_side_and_the_last_takes_the_heartbeat_away(
+    world: World,
+) -> None:
     first, second = world.process_on("a"), world.process_on("a")
     first.begin(world.tell)
     second.begin(world.tell)
@@ -84,32 +88,47 @@ def test_a_machine_is_refused_in_one_line_while_another_one_writes(world: World)
     world.meanwhile = lambda: beat(writing)
     line = world.refused(other)
 
-    assert "node7 writes this warehouse, or did so until it failed, and only one machine can at a time; wait" in line
-    assert [f"{world.root}: node7 wrote here last; waiting up to 120 s to see whether it still does"] == world.lines
+    assert (
+        "node7 writes this warehouse, or did so until it failed, and only one machine can at a time; wait"
+        in line
+    )
+    assert [
+        f"{world.root}: node7 wrote here last; waiting up to 120 s to see whether it still does"
+    ] == world.lines
     assert 10 == world.now_s
     assert writing.why_lost() is None
 
 
-def test_who_does_not_want_to_wait_is_refused_at_once_and_told_how_to_take_over(world: World) -> None:
+def test_who_does_not_want_to_wait_is_refused_at_once_and_told_how_to_take_over(
+    world: World,
+) -> None:
     writing = world.process_on("a")
     writing.begin()
-    with pytest.raises(WarehouseBusy, match=r"or did so until it failed, .* `prbench aggregate` here to take over"):
+    with pytest.raises(
+        WarehouseBusy, match=r"or did so until it failed, .* `prbench aggregate` here to take over"
+    ):
         world.process_on("b").begin()
 
     assert 0 == world.now_s
 
 
-def test_the_heartbeat_of_a_machine_that_failed_is_taken_over_by_the_readers_own_clock(world: World) -> None:
+def test_the_heartbeat_of_a_machine_that_failed_is_taken_over_by_the_readers_own_clock(
+    world: World,
+) -> None:
     failed, other = world.process_on("a"), world.process_on("b", started_at_s=1e12)
     failed.begin()
     other.begin(world.tell)
 
     assert 120 + 70 == world.now_s
-    assert [f"{world.root}: a no longer writes here; this machine takes over in 70 s"] == world.lines[1:]
+    assert [
+        f"{world.root}: a no longer writes here; this machine takes over in 70 s"
+    ] == world.lines[1:]
     assert ("b", None) == (failed.elsewhere(), other.why_lost())
 
 
-def test_who_was_stopped_for_so_long_that_another_machine_took_over_writes_nothing_more(world: World) -> None:
+def test_who_was_stopped_for_so_long_that_another_machine_took_over_writes_nothing_more(
+    world: World,
+) -> None:
     stopped, other = world.process_on("a"), world.process_on("b")
     stopped.begin()
     other.begin(world.tell)
@@ -145,7 +164,9 @@ def test_a_machine_that_was_started_again_does_not_wait_for_itself(world: World)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1, 2]", b'{"host": "newer", "format": 2}'])
-def test_a_heartbeat_that_cannot_be_read_is_another_machines_until_it_expires(world: World, content: bytes) -> None:
+def test_a_heartbeat_that_cannot_be_read_is_another_machines_until_it_expires(
+    world: World, content: bytes
+) -> None:
     (world.root / FILE).write_bytes(content)
     process = world.process_on("a")
     assert process.elsewhere() in {"another machine", "newer"}
@@ -186,7 +207,9 @@ def test_who_only_reads_is_not_refused_and_takes_no_life_sign_away(warehouse: Wa
     assert ["r"] == warehouse.living_runs()
 
 
-def test_a_process_that_lost_its_place_writes_no_part_and_publishes_nothing(warehouse: Warehouse) -> None:
+def test_a_process_that_lost_its_place_writes_no_part_and_publishes_nothing(
+    warehouse: Warehouse,
+) -> None:
     member = row("split_members", split="s", task_id="t", position=1)
     with warehouse.writing():
         warehouse.write("split_members", [member])
@@ -194,7 +217,10 @@ def test_a_process_that_lost_its_place_writes_no_part_and_publishes_nothing(ware
         (warehouse.root / FILE).unlink()
         foreign(warehouse)
         assert "took over" in (why_lost() or "")
-        for write in (lambda: warehouse.write("split_members", [member | {"task_id": "u"}]), warehouse.publish):
+        for write in (
+            lambda: warehouse.write("split_members", [member | {"task_id": "u"}]),
+            warehouse.publish,
+        ):
             with pytest.raises(WarehouseBusy, match="took over"):
                 write()
 

@@ -24,7 +24,9 @@ def write_run(warehouse: Warehouse, run_id: str, command: str = "run") -> None:
 
 def runs(warehouse: Warehouse, column: str = "run_id") -> list[Any]:
     warehouse.publish()
-    return [value for (value,) in values_in(warehouse.root, f"select {column} from runs order by all")]
+    return [
+        value for (value,) in values_in(warehouse.root, f"select {column} from runs order by all")
+    ]
 
 
 def test_content_that_is_written_again_is_the_newest(warehouse: Warehouse) -> None:
@@ -34,12 +36,17 @@ def test_content_that_is_written_again_is_the_newest(warehouse: Warehouse) -> No
     assert ["first"] == runs(warehouse, "command")
 
 
-def test_a_kill_while_publishing_leaves_the_file_and_the_next_one_whole(warehouse: Warehouse, start: Start) -> None:
+def test_a_kill_while_publishing_leaves_the_file_and_the_next_one_whole(
+    warehouse: Warehouse, start: Start
+) -> None:
     write_run(warehouse, "r")
     warehouse.publish()
     before = warehouse.database.read_bytes()
     write_run(warehouse, "s")
-    process = start("import sys; from warehouse import Warehouse; Warehouse(sys.argv[1]).publish()", warehouse.root)
+    process = start(
+        "import sys; from warehouse import Warehouse; Warehouse(sys.argv[1]).publish()",
+        warehouse.root,
+    )
     until(lambda: list(warehouse.root.glob(".*.tmp")), every_s=0.0005)
     process.kill()
     process.wait()
@@ -66,24 +73,32 @@ for i in range(3):
 
 
 @pytest.mark.slow
-def test_two_processes_that_publish_at_once_lose_nothing(warehouse: Warehouse, start: Start) -> None:
+def test_two_processes_that_publish_at_once_lose_nothing(
+    warehouse: Warehouse, start: Start
+) -> None:
     processes = [start(PUBLISH_OWN, warehouse.root, name) for name in ("a", "b")]
 
     assert [0, 0] == [process.wait(120) for process in processes]
     assert [f"{name}-{i}" for name in ("a", "b") for i in range(3)] == runs(warehouse)
 
 
-def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(warehouse: Warehouse, quick: None) -> None:
+def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(
+    warehouse: Warehouse, quick: None
+) -> None:
     warehouse.write("runs", [row("runs", run_id="now", command="judge")])
     put_of_old(warehouse.root)
     for use in (warehouse.publish, warehouse.compact):
         use()
-        stored = values_in(warehouse.root, "select run_id, command, outcome from runs order by run_id")
+        stored = values_in(
+            warehouse.root, "select run_id, command, outcome from runs order by run_id"
+        )
         assert [("now", "judge", None), ("then", "run", None)] == stored
 
 
 @pytest.mark.slow
-def test_models_that_are_built_again_and_others_are_as_from_anew(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_models_that_are_built_again_and_others_are_as_from_anew(
+    warehouse: Warehouse, tmp_path: Path
+) -> None:
     warehouse.write("responses", [response("t1"), response("t2")])
     warehouse.publish()
     warehouse.write("runs", [row("runs", run_id="r")])
@@ -96,7 +111,9 @@ def test_models_that_are_built_again_and_others_are_as_from_anew(warehouse: Ware
     with warehouse.reader() as kept, anew.reader() as rebuilt:
         for model in sql.models():
             if model.kind != "step":
-                assert rebuilt.rows(f"from {model.name} order by all") == kept.rows(f"from {model.name} order by all")
+                assert rebuilt.rows(f"from {model.name} order by all") == kept.rows(
+                    f"from {model.name} order by all"
+                )
 
 
 def test_models_that_read_a_table_in_part_ask_for_that_part() -> None:
@@ -105,4 +122,6 @@ def test_models_that_read_a_table_in_part_ask_for_that_part() -> None:
     assert {"checks"} == parts.keys()
     for model in sql.models():
         n_read = sum(len(re.findall(rf"\b(?:from|join)\s+{name}\b", model.query)) for name in parts)
-        assert n_read == sum(model.query.count(f"where {condition}") for condition in parts.values()), model.name
+        assert n_read == sum(
+            model.query.count(f"where {condition}") for condition in parts.values()
+        ), model.name

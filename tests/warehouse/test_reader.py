@@ -25,7 +25,9 @@ def held_files(folder: Path) -> list[str]:
     return [path for path in actual if path.startswith(str(folder))]
 
 
-def test_readers_beside_each_other_see_the_state_in_which_they_were_opened(warehouse: Warehouse) -> None:
+def test_readers_beside_each_other_see_the_state_in_which_they_were_opened(
+    warehouse: Warehouse,
+) -> None:
     readers = []
     for number in range(4):
         publish(warehouse, f"r{number}")
@@ -61,7 +63,9 @@ def test_a_closed_reader_holds_no_file_and_cannot_be_used(warehouse: Warehouse) 
         reader.value("select count(*) from runs")
 
 
-def test_the_rows_of_a_relation_are_selected_by_the_values_of_their_columns(warehouse: Warehouse) -> None:
+def test_the_rows_of_a_relation_are_selected_by_the_values_of_their_columns(
+    warehouse: Warehouse,
+) -> None:
     warehouse.write("runs", [row("runs", run_id="b", night="2026-11-01"), row("runs", run_id="a")])
     warehouse.publish()
 
@@ -69,4 +73,6 @@ def test_the_rows_of_a_relation_are_selected_by_the_values_of_their_columns(ware
         assert [{"run_id": "a"}, {"run_id": "b"}] == reader.select("runs", "run_id")
         assert [{"run_id": "b"}] == reader.select("runs", "run_id", night="2026-11-01")
         assert [{"run_id": "a"}] == reader.select("runs", "run_id", night=None)
-        assert ["b", "a"] == [each["run_id"] for each in reader.select("runs", order="run_id desc", run_id=["a", "b"])]
+        assert ["b", "a"] == [
+            each["run_id"] for each in reader.select("runs", order="run_id desc", run_id=["a", "b"])
+        ]

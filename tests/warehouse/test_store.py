@@ -14,7 +14,11 @@ from warehouse import Warehouse, WarehouseError
 
 
 def visible(warehouse: Warehouse) -> list[Path]:
-    return sorted(path for path in warehouse.store.root.rglob("*") if path.is_file() and not path.name.startswith("."))
+    return sorted(
+        path
+        for path in warehouse.store.root.rglob("*")
+        if path.is_file() and not path.name.startswith(".")
+    )
 
 
 def test_a_part_is_named_by_its_content(warehouse: Warehouse) -> None:
@@ -28,22 +32,32 @@ def test_a_part_is_named_by_its_content(warehouse: Warehouse) -> None:
 
 
 def test_rows_come_back_as_they_were_written(warehouse: Warehouse) -> None:
-    rows = [response("t", created_at=at(0.25)), response("ü😀\n", error="a\x00b"), response("", cost_usd=1e-300)]
+    rows = [
+        response("t", created_at=at(0.25)),
+        response("ü😀\n", error="a\x00b"),
+        response("", cost_usd=1e-300),
+    ]
     name = warehouse.write("responses", rows)
 
     assert rows == pq.read_table(warehouse.store.root / "responses" / str(name)).to_pylist()
 
 
 MISFITS: dict[str, dict[str, Any]] = {
-    "a text for a number": {"trial": "first"}, "half a whole number": {"trial": 1.5},
-    "a number for a text": {"text": 1}, "a number for a flag": {"degraded": 1},
-    "a text for a time": {"created_at": "today"}, "a number too large": {"trial": 2**70},
-    "a lone surrogate": {"text": "\ud83d"}, "a list for a text": {"text": ["a"]},
-}  # fmt: skip
+    "a text for a number": {"trial": "first"},
+    "half a whole number": {"trial": 1.5},
+    "a number for a text": {"text": 1},
+    "a number for a flag": {"degraded": 1},
+    "a text for a time": {"created_at": "today"},
+    "a number too large": {"trial": 2**70},
+    "a lone surrogate": {"text": "\ud83d"},
+    "a list for a text": {"text": ["a"]},
+}
 
 
 @pytest.mark.parametrize("case", MISFITS)
-def test_a_row_that_does_not_fit_the_contract_is_refused_in_one_line(warehouse: Warehouse, case: str) -> None:
+def test_a_row_that_does_not_fit_the_contract_is_refused_in_one_line(
+    warehouse: Warehouse, case: str
+) -> None:
     with pytest.raises(WarehouseError) as caught:
         warehouse.write("responses", [response("t"), response("u") | MISFITS[case]])
 
@@ -53,9 +67,14 @@ def test_a_row_that_does_not_fit_the_contract_is_refused_in_one_line(warehouse: 
 
 
 @pytest.mark.parametrize("change", ["lacks", "adds"])
-def test_a_row_with_other_columns_is_refused_with_their_names(warehouse: Warehouse, change: str) -> None:
+def test_a_row_with_other_columns_is_refused_with_their_names(
+    warehouse: Warehouse, change: str
+) -> None:
     row = response("t")
-    wrong = {"lacks": {k: v for k, v in row.items() if k != "vintage"}, "adds": row | {"vintage2": 1}}[change]
+    wrong = {
+        "lacks": {k: v for k, v in row.items() if k != "vintage"},
+        "adds": row | {"vintage2": 1},
+    }[change]
 
     with pytest.raises(WarehouseError, match="vintage"):
         warehouse.write("responses", [wrong])
@@ -81,7 +100,9 @@ for i in range(10_000):
 """
 
 
-def test_a_kill_in_the_midst_of_a_write_leaves_whole_parts_and_nothing_half(warehouse: Warehouse, start: Start) -> None:
+def test_a_kill_in_the_midst_of_a_write_leaves_whole_parts_and_nothing_half(
+    warehouse: Warehouse, start: Start
+) -> None:
     folder = warehouse.root / "parts" / "responses"
     for _ in range(5):
         process = start(WRITE_FOR_EVER, warehouse.root)
@@ -93,5 +114,7 @@ def test_a_kill_in_the_midst_of_a_write_leaves_whole_parts_and_nothing_half(ware
 
     # The write was interrupted: it left a temporary file, but no visible part.
     assert [] != list(folder.glob(".*.tmp"))
-    assert [200] * len(visible(warehouse)) == [pq.read_table(path).num_rows for path in visible(warehouse)]
+    assert [200] * len(visible(warehouse)) == [
+        pq.read_table(path).num_rows for path in visible(warehouse)
+    ]
     assert visible(warehouse) == warehouse.store.standing("responses")

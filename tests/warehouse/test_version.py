@@ -9,7 +9,9 @@ from warehouse import Warehouse, WarehouseError, WarehouseOutdated, refuse_other
 from warehouse.files import read_sealed, write_sealed
 
 
-def test_a_new_warehouse_has_the_current_version_when_it_is_first_written(warehouse: Warehouse) -> None:
+def test_a_new_warehouse_has_the_current_version_when_it_is_first_written(
+    warehouse: Warehouse,
+) -> None:
     assert refuse_other_version(warehouse.root) is None
     warehouse.write("runs", [row("runs")])
 
@@ -32,14 +34,18 @@ def test_a_warehouse_of_november_is_opened_as_it_is(warehouse: Warehouse) -> Non
 
 REFUSED = {
     "writing": lambda warehouse: warehouse.writing().__enter__(),
-    "write": lambda warehouse: warehouse.write("runs", [row("runs")]), "publish": lambda warehouse: warehouse.publish(),
-    "reader": lambda warehouse: warehouse.reader(), "compact": lambda warehouse: warehouse.compact(),
-}  # fmt: skip
+    "write": lambda warehouse: warehouse.write("runs", [row("runs")]),
+    "publish": lambda warehouse: warehouse.publish(),
+    "reader": lambda warehouse: warehouse.reader(),
+    "compact": lambda warehouse: warehouse.compact(),
+}
 
 
 @pytest.mark.parametrize("what", REFUSED)
 @pytest.mark.parametrize("version", [9, 3, None])
-def test_another_version_is_refused_in_one_line(warehouse: Warehouse, what: str, version: int | None) -> None:
+def test_another_version_is_refused_in_one_line(
+    warehouse: Warehouse, what: str, version: int | None
+) -> None:
     put(warehouse.root, "runs", 1, [row("runs")])
     if version is None:
         (warehouse.root / "warehouse.json").unlink()
@@ -47,26 +53,37 @@ def test_another_version_is_refused_in_one_line(warehouse: Warehouse, what: str,
         write_sealed(warehouse.root / "warehouse.json", {"version": version})
     before = sorted(warehouse.root.rglob("*"))
 
-    with pytest.raises(WarehouseError, match=one_line(f"version {version or 'unknown'}, this one reads 4")):
+    with pytest.raises(
+        WarehouseError, match=one_line(f"version {version or 'unknown'}, this one reads 4")
+    ):
         REFUSED[what](warehouse)
 
     assert before == sorted(warehouse.root.rglob("*"))
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"version": 2}', "[2]"])
-def test_a_version_that_cannot_be_told_is_told_in_one_line(warehouse: Warehouse, content: str) -> None:
+def test_a_version_that_cannot_be_told_is_told_in_one_line(
+    warehouse: Warehouse, content: str
+) -> None:
     warehouse.root.mkdir()
     (warehouse.root / "warehouse.json").write_text(content, encoding="utf-8")
 
-    with pytest.raises(WarehouseError, match=one_line("warehouse.json: is damaged")), warehouse.writing():
+    with (
+        pytest.raises(WarehouseError, match=one_line("warehouse.json: is damaged")),
+        warehouse.writing(),
+    ):
         pass
 
 
 # databases that another version of the code published
 
 
-@pytest.mark.parametrize("change", ["update published_from set stamp = 'other'", "drop table published_from"])
-def test_another_code_s_database_is_told_in_a_line_and_renewed_by_publishing(warehouse: Warehouse, change: str) -> None:
+@pytest.mark.parametrize(
+    "change", ["update published_from set stamp = 'other'", "drop table published_from"]
+)
+def test_another_code_s_database_is_told_in_a_line_and_renewed_by_publishing(
+    warehouse: Warehouse, change: str
+) -> None:
     warehouse.write("runs", [row("runs", run_id="r")])
     warehouse.publish()
     with duckdb.connect(str(warehouse.database)) as connection:

@@ -6,18 +6,41 @@ from typing import Any
 import yaml
 
 from tasks.figures.figure import Figure, Page
-from tasks.figures.shown import categories, comparisons, corrections, data, judges, lengths, operations, overview
+from tasks.figures.shown import (
+    categories,
+    comparisons,
+    corrections,
+    data,
+    judges,
+    lengths,
+    operations,
+    overview,
+)
 from tasks.rules.errors import UsageError
 from tasks.rules.text.characters import did_you_mean
 
 PAGES: Sequence[Page] = (
-    overview.OVERVIEW, categories.CATEGORIES, categories.CAPABILITIES, lengths.LENGTHS, comparisons.CONDITIONS,
-    comparisons.STOPPING, data.DATA, data.ANNOTATIONS, judges.JUDGES, corrections.DEBIASED, corrections.CASCADES,
-    data.REVIEWS, operations.HISTORY, overview.HARD,
-)  # fmt: skip
+    overview.OVERVIEW,
+    categories.CATEGORIES,
+    categories.CAPABILITIES,
+    lengths.LENGTHS,
+    comparisons.CONDITIONS,
+    comparisons.STOPPING,
+    data.DATA,
+    data.ANNOTATIONS,
+    judges.JUDGES,
+    corrections.DEBIASED,
+    corrections.CASCADES,
+    data.REVIEWS,
+    operations.HISTORY,
+    overview.HARD,
+)
 COMPARE = comparisons.COMPARE
 LIVE = Page(
-    "live", "Live", "Runs in progress: coverage, calls, cost, failures, and the ranking so far.", template="live.html"
+    "live",
+    "Live",
+    "Runs in progress: coverage, calls, cost, failures, and the ranking so far.",
+    template="live.html",
 )
 
 
@@ -25,10 +48,18 @@ FIGURES: Mapping[str, Figure] = {
     figure.name: figure
     for figure in (
         *(figure for page in PAGES for figure in page.figures),
-        *COMPARE.figures, *operations.FIGURES, judges.PEOPLE, judges.CRITERIA, lengths.LENGTHS_AND_SCORES,
-        data.REVIEW_FAILURES, corrections.DIFFERENCES, corrections.CASCADE, categories.CANDIDATES, categories.EXAMPLES,
+        *COMPARE.figures,
+        *operations.FIGURES,
+        judges.PEOPLE,
+        judges.CRITERIA,
+        lengths.LENGTHS_AND_SCORES,
+        data.REVIEW_FAILURES,
+        corrections.DIFFERENCES,
+        corrections.CASCADE,
+        categories.CANDIDATES,
+        categories.EXAMPLES,
     )
-}  # fmt: skip
+}
 
 
 def figure_of(name: str) -> Figure:
@@ -38,7 +69,9 @@ def figure_of(name: str) -> Figure:
         UsageError: there is none.
     """
     if name not in FIGURES:
-        raise UsageError(f"there is no figure {name}{did_you_mean(name, list(FIGURES))}; `prbench figures` lists all")
+        raise UsageError(
+            f"there is no figure {name}{did_you_mean(name, list(FIGURES))}; `prbench figures` lists all"
+        )
     return FIGURES[name]
 
 
@@ -52,7 +85,9 @@ def parsed(figure: Figure, given: Iterable[str]) -> dict[str, Any]:
     for each in given:
         name, _, text = each.partition("=")
         if name not in figure.given:
-            hint = did_you_mean(name, figure.given) or f"; it has {', '.join(figure.given) or 'none'}"
+            hint = (
+                did_you_mean(name, figure.given) or f"; it has {', '.join(figure.given) or 'none'}"
+            )
             raise UsageError(f"{each}: {figure.name} has no parameter {name}{hint}")
         usual = figure.given[name]
         if isinstance(usual, list | tuple):

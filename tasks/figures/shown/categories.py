@@ -5,16 +5,34 @@ level by level, with scores and criteria.
 """
 
 from tasks.figures import charts
-from tasks.figures.figure import Breakdown, Chart, Charts, Figure, Page, Row, Rows, columns, grouped, pooled
+from tasks.figures.figure import (
+    Breakdown,
+    Chart,
+    Charts,
+    Figure,
+    Page,
+    Row,
+    Rows,
+    columns,
+    grouped,
+    pooled,
+)
 from tasks.figures.scope import Scope, task_address
 
 
 def _met(what: str, *, is_detrimental: bool) -> Charts:
     """Declare charts of the share of criteria that are met, for each split: of desired or of undesired criteria."""
     return charts.intervals(
-        "split", what, rows=lambda rows: [row for row in rows if row["is_detrimental"] is is_detrimental],
-        label="severity", name="model", value="met_share", ends="met_ci", hollow="is_met_small", from_zero=True,
-    )  # fmt: skip
+        "split",
+        what,
+        rows=lambda rows: [row for row in rows if row["is_detrimental"] is is_detrimental],
+        label="severity",
+        name="model",
+        value="met_share",
+        ends="met_ci",
+        hollow="is_met_small",
+        from_zero=True,
+    )
 
 
 CRITICAL = Figure(
@@ -26,7 +44,9 @@ CRITICAL = Figure(
     "critical_coverage mistake_share is_mistake_small mistake_ci_low mistake_ci_high n_mistakes_possible "
     "mistake_coverage responses_with_mistake_share n_responses_at_risk",
     tuple(
-        charts.intervals("split", what, value=f"{side}_share", ends=f"{side}_ci", from_zero=True, hollow=few)
+        charts.intervals(
+            "split", what, value=f"{side}_share", ends=f"{side}_ci", from_zero=True, hollow=few
+        )
         for what, side, few in (
             ("Critical criteria missed", "missed", "is_critical_small"),
             ("Critical mistakes made", "mistake", "is_mistake_small"),
@@ -34,7 +54,7 @@ CRITICAL = Figure(
     ),
     breakdown="severity",
     essential="model missed_share mistake_share responses_with_mistake_share",
-)  # fmt: skip
+)
 SEVERITIES = Figure(
     "severities",
     "All severities",
@@ -53,7 +73,14 @@ SEVERITIES = Figure(
 _MOST_DOTS = 12
 """Largest number of labels that are drawn as dots with intervals; more are drawn as a map."""
 
-_MAP = charts.heat("split", x="model", y="label", value="mean_score", marked="is_small", tips="ci_low ci_high n_tasks")
+_MAP = charts.heat(
+    "split",
+    x="model",
+    y="label",
+    value="mean_score",
+    marked="is_small",
+    tips="ci_low ci_high n_tasks",
+)
 """A line for each label, a column for each model."""
 _DOTS = charts.intervals("split", label="label", name="model", hollow="is_small")
 """Under each label a dot with its interval for each model."""
@@ -66,7 +93,11 @@ def _fitting(rows: Rows) -> list[Chart]:
 
 def own_breakdown(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
     """Return a figure of the tasks or criteria under each label of a breakdown."""
-    over = "$criteria_score ($criteria_formula) over the criteria" if breakdown.of_criteria else "$score on the tasks"
+    over = (
+        "$criteria_score ($criteria_formula) over the criteria"
+        if breakdown.of_criteria
+        else "$score on the tasks"
+    )
     return Figure(
         name or f"breakdown_{breakdown.kind}",
         breakdown.title,
@@ -93,14 +124,25 @@ FAILURES = Figure(
     "category's share of all such criteria of the model.",
     "judge_config split label model failure_rate failure_share; Criteria: n_failed n_decided",
     tuple(
-        charts.heat("split", what, x="model", y="label", value=value, least=(0, 0), tips="n_failed n_decided")
-        for value, what in (("failure_rate", "Criteria not met"), ("failure_share", "Share of all that are not met"))
+        charts.heat(
+            "split",
+            what,
+            x="model",
+            y="label",
+            value=value,
+            least=(0, 0),
+            tips="n_failed n_decided",
+        )
+        for value, what in (
+            ("failure_rate", "Criteria not met"),
+            ("failure_share", "Share of all that are not met"),
+        )
     ),
     headings={"label": "Category", "n_failed": "Not met"},
     breakdown="category",
     essential="model failure_rate failure_share n_failed n_decided",
     boards="judge_config split label",
-)  # fmt: skip
+)
 
 
 _OF_TASKS = (
@@ -119,7 +161,9 @@ CATEGORIES = Page(
     "Categories",
     "Where the models are strong and weak: by category of the criteria, by severity, and by kind of task.",
     (
-        own_breakdown(Breakdown("category", "Rubric categories", of_criteria=True), "categories", "Category"),
+        own_breakdown(
+            Breakdown("category", "Rubric categories", of_criteria=True), "categories", "Category"
+        ),
         FAILURES,
         CRITICAL,
         SEVERITIES,
@@ -127,7 +171,7 @@ CATEGORIES = Page(
     ),
     n_chosen=6,
     own=own_breakdown,
-)  # fmt: skip
+)
 
 
 _SCORE = "value is_small ci_low ci_high n_tasks n_criteria n_decided"
@@ -143,7 +187,7 @@ _WEAKNESSES = Figure(
     given={"model": None, "than": None},
     empty="No weakness is confirmed.",
     essential="model capability value compared_value gap p_confirmed",
-)  # fmt: skip
+)
 _SCORES = Figure(
     "capability_scores",
     "All scores",
@@ -153,7 +197,7 @@ _SCORES = Figure(
     listed=lambda rows: [row for row in rows if row["level"] <= 1],
     essential="level capability model value ci_low n_tasks",
     boards="judge_config field",
-)  # fmt: skip
+)
 CANDIDATES = Figure(
     "weakness_candidates",
     "Candidates for weaknesses",
@@ -193,7 +237,9 @@ def trees(scope: Scope) -> dict[str, dict[str, list[Row]]]:
     for row in listed:
         row["address"] = task_address(row["task_id"], criterion_id=row["criterion_id"])
     return {
-        "nodes": grouped([] if scope.narrowed_to else scope.rows("capabilities/nodes"), "parent_id"),
+        "nodes": grouped(
+            [] if scope.narrowed_to else scope.rows("capabilities/nodes"), "parent_id"
+        ),
         "scores": grouped(scope.rows_of(_SCORES), "node_id"),
         "criteria": grouped(listed, "node_id"),
     }

@@ -30,7 +30,9 @@ def _compared(scope: Scope, given: Mapping[str, Any]) -> Parts:
     """
     if len(given["names"]) < 2:
         raise UsageError("give at least two names to compare, such as two models")
-    comparison = Comparison(scope.job, given["names"], given["of"], scope.score, scope.is_hard, scope.vintage)
+    comparison = Comparison(
+        scope.job, given["names"], given["of"], scope.score, scope.is_hard, scope.vintage
+    )
     result = compare(scope.reader, comparison)
     parts = apart(scope.reader, result, result.differences, given.get("n_flips"))
     return {**parts, "differences": [*map(with_verdicts, rows_of(result), parts["verdicts"])]}
@@ -52,16 +54,22 @@ def _sentences(rows: Rows) -> list[str]:
     """Return a sentence for each difference, and the notes on it."""
     sentences = [
         f"{row['sentence']}; {row['n_flips']} of {counted(row['n_compared'], 'criterion', 'criteria')} flipped, "
-        f"{row['n_flips_lost']} of them lower the score" if "n_flips" in row else f"{row['sentence']}."
+        f"{row['n_flips_lost']} of them lower the score"
+        if "n_flips" in row
+        else f"{row['sentence']}."
         for row in rows
-    ]  # fmt: skip
+    ]
     splits = {row["split"] for row in rows}
     notes = [
-        note if splits == {other["split"] for other in rows if note in other["notes"]} else f"{row['split']}: {note}"
+        note
+        if splits == {other["split"] for other in rows if note in other["notes"]}
+        else f"{row['split']}: {note}"
         for row in rows
         for note in row["notes"]
     ]
-    return [true_minus(note) for note in dict.fromkeys([*sentences, *rows[0]["notes_on_all"], *notes])]
+    return [
+        true_minus(note) for note in dict.fromkeys([*sentences, *rows[0]["notes_on_all"], *notes])
+    ]
 
 
 def _detailed(rows: Rows) -> list[Row]:
@@ -72,13 +80,18 @@ def _detailed(rows: Rows) -> list[Row]:
 
 def _worst(rows: Rows) -> list[Row]:
     """Return the tasks that lose most in each detailed comparison."""
-    comparisons = grouped((row for row in _detailed(rows) if row["difference"]), *_SIDES.split()).values()
+    comparisons = grouped(
+        (row for row in _detailed(rows) if row["difference"]), *_SIDES.split()
+    ).values()
     return [row for of_one in comparisons for row in of_one[:_WORST_TASKS]]
 
 
 _FLIPS = "Flips: n_gained n_lost"
 _GAINS = {"n_gained": "raise the score", "n_lost": "lower the score"}
-_COMMON: dict[str, Any] = {"given": {"names": (), "of": None, "n_flips": 10}, "empty": "No criterion flipped."}
+_COMMON: dict[str, Any] = {
+    "given": {"names": (), "of": None, "n_flips": 10},
+    "empty": "No criterion flipped.",
+}
 DIFF = Figure(
     "diff",
     "Differences",
@@ -94,7 +107,7 @@ DIFF = Figure(
     essential="first second difference ci_low p_adjusted",
     boards="where split",
     **_COMMON,
-)  # fmt: skip
+)
 CATEGORIES = Figure(
     "diff_categories",
     "Contribution of each category to the difference",
@@ -155,7 +168,10 @@ _OF_CONDITION = "Mean score: condition"
 
 def _both(name: str, kind: Kind, title: str, ratio: str = "") -> tuple[Column, ...]:
     """Return the columns of a value under the baseline and under the condition, and of the ratio of the two."""
-    pair = (Column(f"baseline_{name}", "baseline", kind, title), Column(name, "condition", kind, title))
+    pair = (
+        Column(f"baseline_{name}", "baseline", kind, title),
+        Column(name, "condition", kind, title),
+    )
     return (*pair, Column(ratio, "factor", "number", title)) if ratio else pair
 
 
@@ -170,7 +186,9 @@ CONDITIONS = Page(
             "Mean $score under a condition minus that under the baseline, on the tasks with a complete trial on both "
             f"sides, before any clipping. To the right the condition is better. {_TRUST}",
             f"{_COMPARISON} {_DIFFERENCE}",
-            charts.intervals("split", value="difference", label="name", zero=True, hollow="is_small"),
+            charts.intervals(
+                "split", value="difference", label="name", zero=True, hollow="is_small"
+            ),
             headings={"mean_score": _OF_CONDITION},
             query="condition_differences",
             given={"breakdown": "all"},
@@ -182,7 +200,13 @@ CONDITIONS = Page(
             f"The same over the criteria of one category ($criteria_score: $criteria_formula). {_TRUST}",
             f"{_COMPARISON} label {_DIFFERENCE}",
             charts.intervals(
-                "split", label="label", value="difference", hollow="is_small", name="name", is_sorted=True, zero=True
+                "split",
+                label="label",
+                value="difference",
+                hollow="is_small",
+                name="name",
+                is_sorted=True,
+                zero=True,
             ),
             headings={"label": "Category", "mean_score": _OF_CONDITION},
             query="condition_differences",
@@ -215,7 +239,11 @@ CONDITIONS = Page(
             "Criteria that both sides decided, and whose verdict, or mean over the trials, differs. Points are a "
             "criterion's weight times the change.",
             f"{_COMPARISON} label n_compared n_changed n_gained points_gained n_lost points_lost points_net",
-            headings={"label": "Category", "n_compared": "Criteria: compared", "n_lost": "Loss: criteria"},
+            headings={
+                "label": "Category",
+                "n_compared": "Criteria: compared",
+                "n_lost": "Loss: criteria",
+            },
             essential="shared_model condition n_compared n_changed points_gained points_lost points_net",
             boards="judge_config split label",
         ),
@@ -227,14 +255,15 @@ CONDITIONS = Page(
             headings={"label": "Category", "value": ("number", "Met: condition")},
             given={"n_criteria": 10},
             listed=side_by_side(
-                ("baseline_model", "baseline_config_hash", "vintage"), ("model_label", "model_config_hash", "vintage")
+                ("baseline_model", "baseline_config_hash", "vintage"),
+                ("model_label", "model_config_hash", "vintage"),
             ),
             essential="points criterion label task_id",
             boards="judge_config shared_model condition",
         ),
     ),
     needs="condition_differences",
-)  # fmt: skip
+)
 
 
 STOPPING = Page(
@@ -252,11 +281,13 @@ STOPPING = Page(
             "ended its own evaluation is too large on average; the unbiased difference is not.",
             "model compared_with judge decision difference ci~ unbiased_difference n_tasks n_tasks_evaluated "
             "n_tasks_planned least_difference comparison_alpha looked_at",
-            charts.intervals("judge", known="difference", value="difference", label="comparison", zero=True),
+            charts.intervals(
+                "judge", known="difference", value="difference", label="comparison", zero=True
+            ),
             headings={"ci": "Interval at every look", "n_tasks": "Tasks: With both"},
             essential="model compared_with decision difference ci_low",
         ),
     ),
     needs="stopping_looks",
     has_judge=False,
-)  # fmt: skip
+)

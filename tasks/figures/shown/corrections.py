@@ -57,7 +57,9 @@ CASCADES = Page(
             "models: 1 is the same ranking as the strong judge's.",
             f"cascade {_RULES}",
             (
-                charts.scatter("cascade", "Cost", rows=_priced, x="thousand_usd", usd=True, **_AGREEMENT),
+                charts.scatter(
+                    "cascade", "Cost", rows=_priced, x="thousand_usd", usd=True, **_AGREEMENT
+                ),
                 charts.scatter("cascade", "Calls", rows=_on_front, x="strong_calls", **_AGREEMENT),
             ),
             headings={"agreement": "Agreement"},
@@ -69,7 +71,7 @@ CASCADES = Page(
     has_judge=False,
     needs="cascade_rules",
     group="Judges",
-)  # fmt: skip
+)
 
 
 def evaluated_rules(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -86,16 +88,25 @@ def evaluated_rules(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, An
     bound = bound_of(given["bound"]) if given["bound"] else None
     own = next((judge for judge in scope.job.settings.judges if judge.label == cheap), None)
     settings = {"label": cheap} if own is None else own.model_dump(mode="json", exclude_unset=True)
-    parameters = {**scope.job.key, "cheap": cheap, "strong": strong, "splits": list(given["splits"])}
+    parameters = {
+        **scope.job.key,
+        "cheap": cheap,
+        "strong": strong,
+        "splits": list(given["splits"]),
+    }
     configured = {each.judge_config_hash for each in judge_configs(scope.job, scope.benchmark)}
     result = evaluated(scope.reader, parameters, bound, configured=configured)
     notes = _notes_on(result, cheap, strong)
     return [
-        {**row, "is_within_bound": bound.is_kept(each) if bound else None, "notes": notes,
-         "configuration": _as_configured(each, settings, strong),
-         **{f"chosen_{name}": value for name, value in figures_of(each.chosen_on).items()}}
+        {
+            **row,
+            "is_within_bound": bound.is_kept(each) if bound else None,
+            "notes": notes,
+            "configuration": _as_configured(each, settings, strong),
+            **{f"chosen_{name}": value for name, value in figures_of(each.chosen_on).items()},
+        }
         for row, each in zip(rows_of(parameters, result), result.evaluations, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _as_configured(evaluation: Evaluation, settings: Mapping[str, Any], strong: str) -> str | None:
@@ -105,14 +116,27 @@ def _as_configured(evaluation: Evaluation, settings: Mapping[str, Any], strong: 
     """
     cheap, when = settings.get("label") or settings["name"], evaluation.candidate.when or When()
     if (threshold := evaluation.candidate.threshold) is not None:
-        return str(yaml.safe_dump([{**settings, "label": cheap, "threshold": threshold}], sort_keys=False))
+        return str(
+            yaml.safe_dump([{**settings, "label": cheap, "threshold": threshold}], sort_keys=False)
+        )
     if not when.given:
         return None
-    given = {name: list(value) if isinstance(value, tuple) else value for name, value in when.given.items()}
-    entry = {"label": f"{cheap}-then-{strong}", "cascade": {"first": cheap, "then": strong, "when": given}}
+    given = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in when.given.items()
+    }
+    entry = {
+        "label": f"{cheap}-then-{strong}",
+        "cascade": {"first": cheap, "then": strong, "when": given},
+    }
     is_chat = settings.get("kind") != "decisions"
-    needed = {"trials: 2": when.disagreement, "logprobs: true": when.confidence_below is not None and is_chat}
-    needs = "".join(f"# {cheap} needs `{setting}`\n" for setting, is_needed in needed.items() if is_needed)
+    needed = {
+        "trials: 2": when.disagreement,
+        "logprobs: true": when.confidence_below is not None and is_chat,
+    }
+    needs = "".join(
+        f"# {cheap} needs `{setting}`\n" for setting, is_needed in needed.items() if is_needed
+    )
     return needs + str(yaml.safe_dump([entry], sort_keys=False, allow_unicode=True, width=100))
 
 
@@ -123,17 +147,19 @@ def _notes_on(result: CascadeResult, cheap: str, strong: str) -> list[str]:
         f"{cheap} first, then {strong}; figures are against {strong} alone.": True,
         f"{halves.chosen_on['n_tasks']} tasks to choose rules on, {halves.held_out['n_tasks']} held out; "
         f"{len(stored.paired.strong)} criteria that {strong} decided.": True,
-        f"Warning: rules made from {n_chosen} tasks are unreliable; below {SMALL} so are their intervals.":
-            n_chosen < SMALL,
+        f"Warning: rules made from {n_chosen} tasks are unreliable; below {SMALL} so are their intervals.": n_chosen
+        < SMALL,
         f"{cheap} failed on {stored.n_first_failed} of them: each rule escalates these; for {cheap} alone they count "
         "as not agreeing.": stored.n_first_failed,
         f"Left out: {stored.n_strong_failed} criteria that {strong} failed on.": stored.n_strong_failed,
         f"Left out: {stored.n_without_second} criteria without a second verdict of {cheap}, from rules with "
         "disagreement.": stored.n_without_second,
-        f"{cheap} has no stored confidence (`logprobs: true` asks for it), so that is not tried.":
-            not stored.has_confidence,
-    }  # fmt: skip
-    return [*(sentence for sentence, applies in sentences.items() if applies), *(f"{note}." for note in stored.notes)]
+        f"{cheap} has no stored confidence (`logprobs: true` asks for it), so that is not tried.": not stored.has_confidence,
+    }
+    return [
+        *(sentence for sentence, applies in sentences.items() if applies),
+        *(f"{note}." for note in stored.notes),
+    ]
 
 
 CASCADE = Figure(
@@ -154,9 +180,7 @@ CASCADE = Figure(
 
 _ESTIMATES = {"judge": "judge's own", "labels_alone": "labels alone", "debiased": "debiased"}
 """The values of each model in charts: prefixes of column names."""
-_EMPTY = (
-    "No verdict of a judge has a label of known probability. prbench export labelling --for leaderboard writes a sheet."
-)
+_EMPTY = "No verdict of a judge has a label of known probability. prbench export labelling --for leaderboard writes a sheet."
 _COLUMNS = (
     "judge_score judge_ci~ labels_alone± debiased± expected_score± expected_difference no_figure judge_power n_labels "
     "n_tasks_labelled n_people n_tasks n_unsampled_labels unsampled_mean_error"
@@ -166,12 +190,17 @@ _COLUMNS = (
 def _estimates(rows: Rows) -> list[dict[str, Any]]:
     """Return a row for each estimate of a model's score: the judge's own, from labels alone, and debiased."""
     return [
-        {**row, "estimate": name, "mean": row["judge_score" if column == "judge" else column],
-         "ci_low": row[f"{column}_ci_low"], "ci_high": row[f"{column}_ci_high"]}
+        {
+            **row,
+            "estimate": name,
+            "mean": row["judge_score" if column == "judge" else column],
+            "ci_low": row[f"{column}_ci_low"],
+            "ci_high": row[f"{column}_ci_high"],
+        }
         for row in rows
         if row["debiased"] is not None
         for column, name in _ESTIMATES.items()
-    ]  # fmt: skip
+    ]
 
 
 _TRUST = (
@@ -196,7 +225,7 @@ DIFFERENCES = Figure(
     given={"first": "", "others": []},
     empty=_EMPTY,
     essential="first_model second_model debiased_difference no_figure",
-)  # fmt: skip
+)
 """The figures of `prbench diff --debiased`."""
 
 DEBIASED = Page(
@@ -210,7 +239,12 @@ DEBIASED = Page(
             f"Mean $score of each model. {_TRUST}",
             f"judge_config split model {_COLUMNS}",
             charts.intervals(
-                "split", rows=_estimates, label="model", value="mean", name="estimate", title="Mean, before clipping"
+                "split",
+                rows=_estimates,
+                label="model",
+                value="mean",
+                name="estimate",
+                title="Mean, before clipping",
             ),
             headings={"judge_ci": ("score", "Judge's own")},
             empty=_EMPTY,
@@ -233,4 +267,4 @@ DEBIASED = Page(
     ),
     needs="debiased_scores",
     group="Judges",
-)  # fmt: skip
+)

@@ -10,9 +10,16 @@ from tasks.rules.text.numbers import counted
 def _summary(rows: Rows) -> list[str]:
     n_failed = sum(row["outcome"] == "failed" for row in rows)
     all_passed = f"All {counted(len(rows), 'check')} passed."
-    summary = f"{n_failed} of {counted(len(rows), 'check')} failed; they come first." if n_failed else all_passed
+    summary = (
+        f"{n_failed} of {counted(len(rows), 'check')} failed; they come first."
+        if n_failed
+        else all_passed
+    )
     last = {row["suite"]: row["created_at"].astimezone(UTC) for row in rows}
-    return [summary, f"Checked: {', '.join(f'{suite} {at:%Y-%m-%d %H:%M} UTC' for suite, at in last.items())}."]
+    return [
+        summary,
+        f"Checked: {', '.join(f'{suite} {at:%Y-%m-%d %H:%M} UTC' for suite, at in last.items())}.",
+    ]
 
 
 QUALITY = Figure(
@@ -46,7 +53,10 @@ def own_counts(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
         f"The share of each split's {what} with each label; those with several labels count under each.",
         f"split label n_{what} share",
         charts.bars(
-            "split", name="label", value="share", name_title=heading,
+            "split",
+            name="label",
+            value="share",
+            name_title=heading,
             is_upright=breakdown.kind in {"turns", *_COUNTED},
         ),
         headings={"label": heading},
@@ -54,7 +64,7 @@ def own_counts(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
         query="data/label_counts",
         given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
         breakdown="" if breakdown.kind in _COUNTED else breakdown.kind,
-    )  # fmt: skip
+    )
 
 
 _COUNTED = {"n_criteria", "weight"}
@@ -62,13 +72,21 @@ _COUNTED = {"n_criteria", "weight"}
 _DISTRIBUTIONS = (
     (Breakdown("topic", "Topics"), "task_topics", "Topic"),
     (Breakdown("decision_type", "Decision types"), "task_decision_types", "Decision type"),
-    (Breakdown("economic_pathway", "Economic pathways"), "task_economic_pathways", "Economic pathway"),
+    (
+        Breakdown("economic_pathway", "Economic pathways"),
+        "task_economic_pathways",
+        "Economic pathway",
+    ),
     (Breakdown("expert", "Who asks"), "task_experts", "Who asks"),
     (Breakdown("turns", "User turns"), "task_turns", "User turns"),
     (Breakdown("n_criteria", "Criteria per task"), "task_criteria", "Criteria"),
     (Breakdown("weight", "Weights", of_criteria=True), "weights", "Weight"),
     (Breakdown("severity", "Severities", of_criteria=True), "criterion_severities", "Severity"),
-    (Breakdown("category", "Rubric categories", of_criteria=True), "criterion_categories", "Category"),
+    (
+        Breakdown("category", "Rubric categories", of_criteria=True),
+        "criterion_categories",
+        "Category",
+    ),
 )
 """The distributions over labels: the kind, the figure's name, the heading of the labels."""
 
@@ -95,7 +113,7 @@ DATA = Page(
     ),
     own=own_counts,
     group="Data",
-)  # fmt: skip
+)
 
 
 _PAIR = "kind annotator compared_with label"
@@ -109,7 +127,9 @@ _FEW_TASKS = "A hollow dot rests on fewer than 50 tasks."
 _MEASURES = "precision± recall± f1± jaccard± n_annotated n_compared_with n_both n_tasks"
 
 
-_BY_KIND = charts.intervals("kind", label="label", value="f1", hollow="is_small", name="comparison", least=(0, 1))
+_BY_KIND = charts.intervals(
+    "kind", label="label", value="f1", hollow="is_small", name="comparison", least=(0, 1)
+)
 """Under each label or average, a dot with its interval for each comparison."""
 
 
@@ -167,8 +187,12 @@ _AGREEMENT = Figure(
     "with several reviewers by the share of them who agree.",
     "breakdown label agreeing_share is_small ci~ unweighted_share n_criteria n_reviews n_tasks n_population",
     charts.intervals(
-        "breakdown", rows=lambda rows: [row for row in rows if row["population_id"] == rows[0]["population_id"]],
-        label="label", value="agreeing_share", hollow="is_small", least=(0.8, 1),
+        "breakdown",
+        rows=lambda rows: [row for row in rows if row["population_id"] == rows[0]["population_id"]],
+        label="label",
+        value="agreeing_share",
+        hollow="is_small",
+        least=(0.8, 1),
     ),
     headings={"ci": ("share", "95 % interval")},
     empty="No person has reviewed a sampled criterion. prbench export review writes a sheet.",
@@ -176,7 +200,7 @@ _AGREEMENT = Figure(
     measured=("is_small",),
     essential="label agreeing_share ci_low n_criteria n_reviews n_tasks",
     boards="breakdown",
-)  # fmt: skip
+)
 _REVIEWERS = Figure(
     "reviewer_agreement",
     "Agreement of reviewers",
@@ -187,7 +211,7 @@ _REVIEWERS = Figure(
     "order by review_check <> 'agree', review_check, reviewer_b is not null, reviewer_a, reviewer_b",
     essential="reviewer_a reviewer_b agreement n n_tasks",
     boards="review_check",
-)  # fmt: skip
+)
 _CHECKS = Figure(
     "review_checks",
     "Criteria that pass",
@@ -195,12 +219,18 @@ _CHECKS = Figure(
     "(asks for one thing), objective, self-contained, consistent with its rubric, and not given away by the request.",
     "reviewer kind review_check pass_share n_criteria n_tasks n_trials",
     charts.heat(
-        what="Checks by models", rows=lambda rows: [row for row in rows if row["kind"] == "model"], x="review_check",
-        y="reviewer", value="pass_share", domain=(0, 1), across=True, tips="n_criteria",
+        what="Checks by models",
+        rows=lambda rows: [row for row in rows if row["kind"] == "model"],
+        x="review_check",
+        y="reviewer",
+        value="pass_share",
+        domain=(0, 1),
+        across=True,
+        tips="n_criteria",
     ),
     headings={"n_trials": "Repetitions"},
     essential="reviewer kind review_check pass_share n_criteria n_tasks",
-)  # fmt: skip
+)
 _PREDICTIONS = Figure(
     "review_predictions",
     "What checks predict",
@@ -210,8 +240,14 @@ _PREDICTIONS = Figure(
     "outcome reviewer review_check failing_rate passing_rate difference is_small difference_ci~ odds_ratio± auc± "
     "n_criteria n_failing n_tasks",
     charts.intervals(
-        "outcome", known="difference", label="review_check", value="difference", name="reviewer", hollow="is_small",
-        is_sorted=True, least=(0, 0),
+        "outcome",
+        known="difference",
+        label="review_check",
+        value="difference",
+        name="reviewer",
+        hollow="is_small",
+        is_sorted=True,
+        least=(0, 0),
     ),
     headings={"outcome": "Disagreement of"},
     mark_note="A hollow dot is based on few tasks or few criteria.",
@@ -219,7 +255,7 @@ _PREDICTIONS = Figure(
     measured=("is_small",),
     essential="reviewer review_check failing_rate passing_rate difference difference_ci_low",
     boards="outcome",
-)  # fmt: skip
+)
 _OBJECTIONS = Figure(
     "review_objections",
     "Criteria with objections",

@@ -31,7 +31,10 @@ def against_people(counts: Rows) -> list[dict[str, Any]]:
         {"grader": grader, "label": label} | _figures(rows)
         for (grader, label), rows in grouped(counts, "grader", "label").items()
     ]
-    return sorted(measured, key=lambda row: (row["label"], row["kappa"] is None, -(row["kappa"] or 0.0), row["grader"]))
+    return sorted(
+        measured,
+        key=lambda row: (row["label"], row["kappa"] is None, -(row["kappa"] or 0.0), row["grader"]),
+    )
 
 
 def _figures(counts: Rows) -> dict[str, Any]:
@@ -44,18 +47,30 @@ def _figures(counts: Rows) -> dict[str, Any]:
     intervals = agreement_intervals(tasks[:, None], *_OF_PEOPLE.values())
     measured: dict[str, Any] = {}
     for (name, measure), ((low, high),) in zip(_OF_PEOPLE.items(), intervals, strict=True):
-        measured |= {name: known(measure(pooled)), f"{name}_ci_low": known(low), f"{name}_ci_high": known(high)}
+        measured |= {
+            name: known(measure(pooled)),
+            f"{name}_ci_low": known(low),
+            f"{name}_ci_high": known(high),
+        }
     people = {row["person"] for row in counts}
     people |= {row["pair_grader"] for row in counts if row["pair_grader"] != row["grader"]}
     of_tasks = macro_f1(tasks)
     n_used = ((tasks.sum(axis=1) + tasks.sum(axis=2)) > 0).sum(axis=1)
     return measured | {
         "macro_f1_task_mean": float(of_tasks.mean()),
-        "macro_f1_task_mean_absent_as_0": float((of_tasks * n_used / counts[0]["n_classes"]).mean()),
-        **{f"{name}_pair_mean": known(means(measure(pairs))) for name, measure in _OF_PEOPLE.items()},
-        "n_people": len(people), "n_pairs": len(pairs), "n_tasks": len(tasks), "n": int(pooled.sum()),
+        "macro_f1_task_mean_absent_as_0": float(
+            (of_tasks * n_used / counts[0]["n_classes"]).mean()
+        ),
+        **{
+            f"{name}_pair_mean": known(means(measure(pairs)))
+            for name, measure in _OF_PEOPLE.items()
+        },
+        "n_people": len(people),
+        "n_pairs": len(pairs),
+        "n_tasks": len(tasks),
+        "n": int(pooled.sum()),
         "is_small": bool(few_to_rest_on(raw_agreement(tasks)[:, None])[0]),
-    }  # fmt: skip
+    }
 
 
 def _tables(counts: Rows, *names: str) -> NDArray[np.float64]:
@@ -93,18 +108,27 @@ _AGREEMENT = Figure(
     f"{_PAIR} label {_MEASURES} is_member",
     (
         charts.heat(
-            what="Kappa of each pair", rows=_paired, x="grader_a", y="grader_b", value="kappa", domain=(0, 1),
-            across=True, down=True, tips="n",
+            what="Kappa of each pair",
+            rows=_paired,
+            x="grader_a",
+            y="grader_b",
+            value="kappa",
+            domain=(0, 1),
+            across=True,
+            down=True,
+            tips="n",
         ),
         charts.intervals(what="Kappa", rows=_paired, label="pair", value="kappa", least=(0, 1)),
-        charts.intervals(what="Macro-F1", rows=_paired, label="pair", value="macro_f1", least=(0, 1)),
+        charts.intervals(
+            what="Macro-F1", rows=_paired, label="pair", value="macro_f1", least=(0, 1)
+        ),
     ),
     given={"breakdown": "all"},
     empty="No two graders have decided the same criteria. Configure a second judge, or import human labels.",
     measured=("agreement",),
     essential="grader_a grader_b kappa n n_tasks",
     boards="label",
-)  # fmt: skip
+)
 _VARIANTS = Figure(
     "variant_agreement",
     "Agreement with people, by rubric and grading",
@@ -117,32 +141,45 @@ _VARIANTS = Figure(
     headings={"macro_f1": "Macro-F1, all criteria"},
     essential="grader reference macro_f1 kappa n",
     boards="rubric grading",
-)  # fmt: skip
+)
 _CONFUSION = Figure(
     "judge_confusion",
     "Verdicts of two graders compared",
     "The verdicts of two graders on the same criteria. On the diagonal they agree; a high share off it is a bias.",
     f"{_PAIR} says_a says_b n share",
     charts.heat(
-        "pair", rows=_first_pairs, x="says_b", y="says_a", value="share", domain=(0, 1), across=_DECISIONS,
-        down=_DECISIONS, tips="n",
+        "pair",
+        rows=_first_pairs,
+        x="says_b",
+        y="says_a",
+        value="share",
+        domain=(0, 1),
+        across=_DECISIONS,
+        down=_DECISIONS,
+        tips="n",
     ),
     essential="says_a says_b n share",
     boards="grader_a grader_b",
-)  # fmt: skip
+)
 _BREAKDOWNS = Figure(
     "judge_breakdowns",
     "Agreement by label",
     "Kappa of the same graders for one label at a time.",
     f"{_PAIR} breakdown label {_MEASURES}",
     charts.intervals(
-        "breakdown", rows=_first_pairs, label="label", value="kappa", is_sorted=True, name="pair", hollow="is_few",
+        "breakdown",
+        rows=_first_pairs,
+        label="label",
+        value="kappa",
+        is_sorted=True,
+        name="pair",
+        hollow="is_few",
         least=(0, 1),
     ),
     mark_note="A hollow dot is based on fewer than 50 criteria.",
     essential="label kappa n n_tasks",
     boards="grader_a grader_b breakdown",
-)  # fmt: skip
+)
 _RELIABILITY = Figure(
     "judge_reliability",
     "Reliability",
@@ -154,7 +191,7 @@ _RELIABILITY = Figure(
     given={"breakdown": "all"},
     essential="grader_set n_graders alpha unanimous_share n n_tasks",
     boards="label",
-)  # fmt: skip
+)
 _CALIBRATION = Figure(
     "calibration",
     "Calibration of probabilities",
@@ -176,13 +213,18 @@ _DIAGRAM = Figure(
     "too often. The table also has the diagrams for each label.",
     "judge reference breakdown label bin mean_probability met_share n",
     charts.dots(
-        "reference", rows=lambda rows: [row for row in rows if row["breakdown"] == "all"], x="mean_probability",
-        y="met_share", n="n", colour="judge", tips="judge mean_probability met_share n",
+        "reference",
+        rows=lambda rows: [row for row in rows if row["breakdown"] == "all"],
+        x="mean_probability",
+        y="met_share",
+        n="n",
+        colour="judge",
+        tips="judge mean_probability met_share n",
     ),
     query="from presented_calibration_curve order by judge, reference, breakdown, label, bin",
     essential="bin mean_probability met_share n",
     boards="judge reference breakdown label",
-)  # fmt: skip
+)
 _NEIGHBOURS = Figure(
     "neighbour_effects",
     "Effect of neighbours in a call",
@@ -211,11 +253,18 @@ _FAVOURS = Figure(
     "A grader's score of a model's responses minus the others' score of them, compared with the grader's average.",
     "grader model favour is_small difference; Mean score: own_mean others_mean; n_tasks n_responses",
     charts.heat(
-        known="favour", x="grader", y="model", value="favour", diverging=True, across=True, down=True,
-        marked="is_small", tips="difference n_tasks",
+        known="favour",
+        x="grader",
+        y="model",
+        value="favour",
+        diverging=True,
+        across=True,
+        down=True,
+        marked="is_small",
+        tips="difference n_tasks",
     ),
     essential="grader model favour difference n_tasks n_responses",
-)  # fmt: skip
+)
 _DRIFT = Figure(
     "judge_drift",
     "Drift over nights",
@@ -225,7 +274,11 @@ _DRIFT = Figure(
     "grader night agreement centre lower_limit min_agreement cause kappa; Called met: first_met_share met_share; "
     "n_members n_decided n_failed n_lost",
     charts.control(
-        "grader", x="night", value="agreement", title="Agreement", marked="is_out_of_control",
+        "grader",
+        x="night",
+        value="agreement",
+        title="Agreement",
+        marked="is_out_of_control",
         lines=["centre", "lower_limit", "min_agreement"],
         tips="night agreement centre lower_limit min_agreement cause",
     ),
@@ -233,19 +286,23 @@ _DRIFT = Figure(
     reach="warehouse",
     essential="night agreement lower_limit cause kappa n_decided n_failed n_lost",
     boards="grader",
-)  # fmt: skip
+)
 _FAILURES = Figure(
     "judge_failures",
     "Failures by cause",
     "Failed verdicts on the responses of this report. They are never counted as not met; the response has no score.",
     "grader status is_failure n share n_verdicts attempts",
     charts.bars(
-        rows=lambda rows: [row for row in rows if row["is_failure"]], name="grader", value="n", colour="status",
-        whole=True, title="Failed verdicts",
+        rows=lambda rows: [row for row in rows if row["is_failure"]],
+        name="grader",
+        value="n",
+        colour="status",
+        whole=True,
+        title="Failed verdicts",
     ),
     headings={"n": "Verdicts", "n_verdicts": "of", "attempts": ("count", "Calls")},
     essential="grader status n share",
-)  # fmt: skip
+)
 
 PEOPLE = Figure(
     "people_agreement",
@@ -260,7 +317,7 @@ PEOPLE = Figure(
     empty="No criterion has been decided by one of these people and by another grader.",
     essential="grader kappa agreement n",
     boards="label",
-)  # fmt: skip
+)
 """The figures of `prbench judges --people`."""
 CRITERIA = Figure(
     "criteria",
@@ -278,8 +335,23 @@ JUDGES = Page(
     "judges",
     "Judges",
     "The reliability of the judges: agreement with people, each other and themselves, bias, failures and drift.",
-    (*pooled(_AGREEMENT, _VARIANTS, _CONFUSION, _BREAKDOWNS, _RELIABILITY, _CALIBRATION, _DIAGRAM, _NEIGHBOURS,
-             _LENIENCY), _FAVOURS, DECISIONS, _DRIFT, _FAILURES),
+    (
+        *pooled(
+            _AGREEMENT,
+            _VARIANTS,
+            _CONFUSION,
+            _BREAKDOWNS,
+            _RELIABILITY,
+            _CALIBRATION,
+            _DIAGRAM,
+            _NEIGHBOURS,
+            _LENIENCY,
+        ),
+        _FAVOURS,
+        DECISIONS,
+        _DRIFT,
+        _FAILURES,
+    ),
     has_judge=False,
     group="Judges",
-)  # fmt: skip
+)

@@ -27,15 +27,26 @@ COSTS = Figure(
     "n_unpriced_responses all_responses_usd",
     (
         charts.scatter(
-            "split", "Score", rows=lambda rows: [row for row in rows if row["response_usd"]], known="mean_score",
-            x="response_usd", y="mean_score", usd=True,
+            "split",
+            "Score",
+            rows=lambda rows: [row for row in rows if row["response_usd"]],
+            known="mean_score",
+            x="response_usd",
+            y="mean_score",
+            usd=True,
         ),
         charts.bars(
-            "split", "Cost", rows=_parts, name="model", value="usd", title="US dollars per task", colour="part"
+            "split",
+            "Cost",
+            rows=_parts,
+            name="model",
+            value="usd",
+            title="US dollars per task",
+            colour="part",
         ),
     ),
     essential="model mean_score ci_low coverage response_usd verdicts_usd task_usd",
-)  # fmt: skip
+)
 TOKENS = Figure(
     "response_tokens",
     "Tokens per response",
@@ -44,7 +55,7 @@ TOKENS = Figure(
     "n_responses n_failed",
     charts.bars("split", known="completion_tokens", name="model", value="completion_tokens"),
     essential="model prompt_tokens completion_tokens reasoning_tokens latency_s n_responses n_failed",
-)  # fmt: skip
+)
 JUDGE_COSTS = Figure(
     "judge_costs",
     "Cost of judging",
@@ -52,12 +63,16 @@ JUDGE_COSTS = Figure(
     "judged_by n_verdicts n_failed n_responses attempts; Tokens of a verdict: prompt_tokens cached_share "
     "completion_tokens; Cost: thousand_usd cost_usd n_unpriced",
     (
-        charts.bars(what="1,000 verdicts", known="thousand_usd", name="judged_by", value="thousand_usd"),
-        charts.bars(what="Cached prompts", known="cached_share", name="judged_by", value="cached_share"),
+        charts.bars(
+            what="1,000 verdicts", known="thousand_usd", name="judged_by", value="thousand_usd"
+        ),
+        charts.bars(
+            what="Cached prompts", known="cached_share", name="judged_by", value="cached_share"
+        ),
     ),
     headings={"cost_usd": "All"},
     essential="judged_by n_verdicts n_failed attempts thousand_usd cost_usd",
-)  # fmt: skip
+)
 SPEND = Figure(
     "spend",
     "Cost of all calls",
@@ -65,12 +80,14 @@ SPEND = Figure(
     "purpose called_model calls failed_calls; Tokens: prompt_tokens cached_share completion_tokens; cost_usd "
     "unpriced_calls n_runs first_day last_day",
     charts.bars(
-        rows=lambda rows: [row for row in rows if row["cost_usd"]], name="called_model", value="cost_usd",
+        rows=lambda rows: [row for row in rows if row["cost_usd"]],
+        name="called_model",
+        value="cost_usd",
         colour="purpose",
     ),
     reach="warehouse",
     essential="purpose called_model calls failed_calls cost_usd unpriced_calls",
-)  # fmt: skip
+)
 
 
 _SCORE = (
@@ -104,7 +121,9 @@ LENGTHS = Page(
             _SCORE,
             query="leaderboard",
             given=WHOLE,
-            charts=charts.scatter("split", known="mean_score", x="mean_chars_alnum", y="mean_score"),
+            charts=charts.scatter(
+                "split", known="mean_score", x="mean_chars_alnum", y="mean_score"
+            ),
             listed=lambda rows: on_full_splits([row for row in rows if row["is_judged"]]),
             essential="model mean_chars_alnum mean_score ci_low n_tasks coverage",
         ),
@@ -126,8 +145,11 @@ LENGTHS = Page(
             "needs a long response may be easier or harder than others.",
             f"judge_config split model {_CORRELATIONS} n",
             charts.bars(
-                "split", rows=lambda rows: [row for row in rows if row["measure"] == "chars_alnum"],
-                known="rank_correlation", name="model", value="rank_correlation",
+                "split",
+                rows=lambda rows: [row for row in rows if row["measure"] == "chars_alnum"],
+                known="rank_correlation",
+                name="model",
+                value="rank_correlation",
             ),
             headings={"n": "Tasks"},
             query="length_correlations",
@@ -142,8 +164,14 @@ LENGTHS = Page(
             "judge_config split model fifth min_chars_alnum max_chars_alnum mean_value own_mean difference "
             "n_responses n_tasks",
             charts.heat(
-                "split", x="fifth", y="model", value="difference", diverging=True, marked="is_small",
-                across=True, tips="mean_value n_responses max_chars_alnum",
+                "split",
+                x="fifth",
+                y="model",
+                value="difference",
+                diverging=True,
+                marked="is_small",
+                across=True,
+                tips="mean_value n_responses max_chars_alnum",
             ),
             headings={"own_mean": "Model's mean"},
             mark_note="An asterisk marks a part with responses to fewer than 50 tasks.",
@@ -154,4 +182,4 @@ LENGTHS = Page(
         JUDGE_COSTS,
         SPEND,
     ),
-)  # fmt: skip
+)

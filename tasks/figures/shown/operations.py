@@ -20,7 +20,11 @@ from tasks.run.coverage import CoverageCell, coverage
 
 def latest_points(rows: Rows) -> Rows:
     """Return the ten latest vintages of each model on each split under each judge, for the table; the CSV has all."""
-    return [row for of_line in grouped(rows, "split", "judged_by", "label").values() for row in of_line[-10:]]
+    return [
+        row
+        for of_line in grouped(rows, "split", "judged_by", "label").values()
+        for row in of_line[-10:]
+    ]
 
 
 _HISTORY = Figure(
@@ -34,26 +38,34 @@ _HISTORY = Figure(
     "change changed is_drifted n_tasks n_tasks_wanted coverage revision configuration judge_configuration template "
     "grading",
     charts.over_time(
-        "split", rows=lambda rows: [row for row in rows if row["n_points"] > 1], x="first_response_at",
-        value="mean_score", colour="label", line="line", changed="changed", marked="is_drifted",
+        "split",
+        rows=lambda rows: [row for row in rows if row["n_points"] > 1],
+        x="first_response_at",
+        value="mean_score",
+        colour="label",
+        line="line",
+        changed="changed",
+        marked="is_drifted",
         tips="label vintage mean_score ci_low ci_high n_tasks changed",
     ),
     headings={"judged_by": "Judge", "label": "Model"},
     listed=latest_points,
     essential="label vintage mean_score ci_low change n_tasks coverage",
     boards="judged_by split",
-)  # fmt: skip
+)
 _COSTS = Figure(
     "night_costs",
     "Cost of each night",
     "Cost of each night's calls by purpose, with discarded attempts, without calls of unknown price.",
     "night purpose cost_usd calls failed_calls unpriced_calls; Tokens: prompt_tokens cached_tokens completion_tokens",
-    charts.bars(known="cost_usd", name="night", value="cost_usd", colour="purpose", is_upright=True),
+    charts.bars(
+        known="cost_usd", name="night", value="cost_usd", colour="purpose", is_upright=True
+    ),
     headings={"prompt_tokens": "in", "completion_tokens": "out"},
     empty="No night has made a call yet; prbench nightly and prbench serve run nights.",
     reach="warehouse",
     essential="night purpose cost_usd calls failed_calls unpriced_calls",
-)  # fmt: skip
+)
 _RUNS = Figure(
     "runs",
     "Runs",
@@ -85,10 +97,19 @@ def coverage_row(cell: CoverageCell) -> dict[str, Any]:
     """Return a row of the coverage matrix."""
     causes = ", ".join(f"{number} {cause}" for cause, number in sorted(cell.failures.items()))
     return {
-        "model": cell.model, "vintage": cell.vintage, "trial": cell.trial, "judge": cell.judge or "(responses)",
-        "judge_trial": cell.judge_trial, "wanted": cell.wanted, "done": cell.done, "missing": cell.missing,
-        "skipped": cell.skipped, "failed": cell.failures.total(), "share": cell.share, "causes": causes,
-    }  # fmt: skip
+        "model": cell.model,
+        "vintage": cell.vintage,
+        "trial": cell.trial,
+        "judge": cell.judge or "(responses)",
+        "judge_trial": cell.judge_trial,
+        "wanted": cell.wanted,
+        "done": cell.done,
+        "missing": cell.missing,
+        "skipped": cell.skipped,
+        "failed": cell.failures.total(),
+        "share": cell.share,
+        "causes": causes,
+    }
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -112,12 +133,17 @@ def declared(_: Any, __: Any) -> Records:
     """Return a row for each benchmark."""
     return [
         {
-            "benchmark": each.name, "title": each.title, "gradings": list(each.gradings),
-            "scores": [score.score_name for score in each.scores], "ranks": each.primary_score.score_name,
-            "checks": len(each.invariants), "hub": each.default_dataset_id, "sample": sample_of(each.name) is not None,
+            "benchmark": each.name,
+            "title": each.title,
+            "gradings": list(each.gradings),
+            "scores": [score.score_name for score in each.scores],
+            "ranks": each.primary_score.score_name,
+            "checks": len(each.invariants),
+            "hub": each.default_dataset_id,
+            "sample": sample_of(each.name) is not None,
         }
         for each in map(load_benchmark, benchmark_names())
-    ]  # fmt: skip
+    ]
 
 
 STATUS = Figure(

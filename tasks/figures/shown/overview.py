@@ -21,7 +21,9 @@ def judged_in_groups(rows: Rows) -> list[str]:
             ends = "" if low is None else f" ({100 * low:+.1f} to {100 * high:+.1f})"
             measured = f"compared with one by one, this changes the share met by {100 * effect:+.1f} points{ends}"
         judge = row["judge_config"]
-        notes[judge] = f"{judge} decides up to {row['criteria_per_call']} criteria in one call; {measured}."
+        notes[judge] = (
+            f"{judge} decides up to {row['criteria_per_call']} criteria in one call; {measured}."
+        )
     return list(notes.values())
 
 
@@ -74,7 +76,9 @@ OVERVIEW = Page(
             "Where it changed",
             "The tasks behind each significant change: for each model the ten that changed most in the same direction.",
             "judge_config model task_id difference topic earlier later earlier_score later_score",
-            listed=side_by_side(*(("model_label", "model_config_hash", which) for which in ("earlier", "later"))),
+            listed=side_by_side(
+                *(("model_label", "model_config_hash", which) for which in ("earlier", "later"))
+            ),
             essential="model task_id difference earlier_score later_score",
         ),
     ),
@@ -109,9 +113,11 @@ _SELECTIONS = Figure(
     "mean_inclusion n_models selected_at",
     headings={"n_tasks": "admitted"},
     empty="No hard subset of all these tasks has been selected; prbench select-hard selects one.",
-    notes=lambda rows: [f"{row['field']} was chosen with the panel {', '.join(row['panel'])}." for row in rows],
+    notes=lambda rows: [
+        f"{row['field']} was chosen with the panel {', '.join(row['panel'])}." for row in rows
+    ],
     essential="field n_selected n_chosen_from gap n_border n_models",
-)  # fmt: skip
+)
 _LEADERBOARD = Figure(
     "hard_leaderboard",
     "Leaderboard on the hard subset",
@@ -131,27 +137,40 @@ _TASKS = Figure(
     "that select it. Between the dashed lines, other models might have selected otherwise.",
     _TASK,
     charts.dots(
-        "field", known="inclusion_probability", x="mean_score", y="inclusion_probability",
-        colour="side", names=_SIDES, bounds=(0.05, 0.95), tips="task_id topic rank mean_score inclusion_probability",
+        "field",
+        known="inclusion_probability",
+        x="mean_score",
+        y="inclusion_probability",
+        colour="side",
+        names=_SIDES,
+        bounds=(0.05, 0.95),
+        tips="task_id topic rank mean_score inclusion_probability",
     ),
     headings=_OF_TASK,
     listed=lambda rows: [row for row in rows if row["is_selected"] or row["is_border"]],
     query="hard/tasks",
     essential="rank task_id topic mean_score inclusion_probability is_selected",
     boards="field",
-)  # fmt: skip
+)
 _BORDER = Figure(
     "hard_border",
     "The border",
     "The selected tasks next to the border and the next ones outside. Where bars are short, their order means little.",
     _TASK,
-    charts.bars("field", rows=around_border, known="from_border", name="task_id", value="from_border", colour="side"),
+    charts.bars(
+        "field",
+        rows=around_border,
+        known="from_border",
+        name="task_id",
+        value="from_border",
+        colour="side",
+    ),
     headings=_OF_TASK,
     query="hard/tasks",
     listed=around_border,
     essential="rank task_id topic mean_score inclusion_probability is_selected",
     boards="field",
-)  # fmt: skip
+)
 _TOPICS = Figure(
     "hard_topics",
     "Which topics are hard",
@@ -162,7 +181,7 @@ _TOPICS = Figure(
     breakdown="topic",
     essential="topic selected_share n_selected n_chosen_from mean_score",
     boards="field",
-)  # fmt: skip
+)
 _OVERLAPS = Figure(
     "hard_overlaps",
     "Overlap with other selections",
@@ -173,7 +192,7 @@ _OVERLAPS = Figure(
     headings={"n_selected": "here"},
     essential="kind compared_with shared_share n_shared jaccard",
     boards="field",
-)  # fmt: skip
+)
 
 HARD = Page(
     "hard",

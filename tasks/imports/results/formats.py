@@ -27,7 +27,15 @@ from tasks.dataset.source import json_rows
 from tasks.imports.files import ImportRefused, number_of
 from tasks.imports.results import records
 from tasks.imports.results.inspect_log import Row, is_inspect, read_inspect
-from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Decision, Grading, Log, LoggedResponse, LogSource
+from tasks.imports.results.records import (
+    MIN_NORMALIZED,
+    PRIMARY,
+    Decision,
+    Grading,
+    Log,
+    LoggedResponse,
+    LogSource,
+)
 from tasks.llm.replies import PROVIDER_ERROR
 from tasks.rules.errors import UsageError
 from tasks.rules.verdict import PARSE_ERROR
@@ -47,14 +55,22 @@ def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> Iterator[Log
         """Return the number of a content: the stated one, or the next free one if that is taken."""
         seen[of, part, content] += 1
         known, key = numbers[of], (content, seen[of, part, content])
-        return known.setdefault(key, max(known.values()) + 1 if stated in known.values() else stated)
+        return known.setdefault(
+            key, max(known.values()) + 1 if stated in known.values() else stated
+        )
 
     for run, response in responses:
-        task, part = (run, response.model, response.task_id, tuple(response.messages or ())), response.group
+        task, part = (
+            (run, response.model, response.task_id, tuple(response.messages or ())),
+            response.group,
+        )
         trial = number(task, part, (response.text, response.status), response.trial or 1)
         gradings = []
         for each in response.gradings:
-            decisions = tuple((decision.criterion, decision.position, decision.value) for decision in each.decisions)
+            decisions = tuple(
+                (decision.criterion, decision.position, decision.value)
+                for decision in each.decisions
+            )
             again = number((task, trial, each.judge), part, decisions, each.judge_trial)
             gradings.append(each._replace(judge_trial=again))
         yield response._replace(trial=trial, gradings=gradings)
@@ -75,17 +91,31 @@ def read_evalscope(source: LogSource) -> Log:
             run, folder, model, part = key
             for row in json_rows(source.path / name, content.decode("utf-8-sig").split("\n")):
                 rows[run, model, part, as_whole_number(row.get("index")) or 0][folder] = row
-    responses = list(with_trials(
-        (run, _response(f"{source.path / run}: {model}, {part}, index {index}", model, part, of.get("predictions", {}),
-                      of.get("reviews", {})))
-        for (run, model, part, index), of in sorted(rows.items(), key=lambda item: item[0])
-    ))  # fmt: skip
+    responses = list(
+        with_trials(
+            (
+                run,
+                _response(
+                    f"{source.path / run}: {model}, {part}, index {index}",
+                    model,
+                    part,
+                    of.get("predictions", {}),
+                    of.get("reviews", {}),
+                ),
+            )
+            for (run, model, part, index), of in sorted(rows.items(), key=lambda item: item[0])
+        )
+    )
     # If a model lacks a task that another model has, its prediction failed, which leaves no row.
     tasks: dict[str | None, set[str]] = defaultdict(set)
     for response in responses:
         tasks[response.model].add(response.task_id or "")
     every = set().union(*tasks.values())
-    notes = [f"{m} has no prediction on {', '.join(sorted(every - of))}" for m, of in tasks.items() if every - of]
+    notes = [
+        f"{m} has no prediction on {', '.join(sorted(every - of))}"
+        for m, of in tasks.items()
+        if every - of
+    ]
     return Log("EvalScope", responses, notes)
 
 
@@ -102,7 +132,10 @@ def _file_key(name: str) -> tuple[str, str, str, str] | None:
 def _response(where: str, model: str, part: str, prediction: Row, review: Row) -> LoggedResponse:
     scored = as_mapping(review.get("sample_score"))
     score = as_mapping(scored.get("score"))
-    metadata = {**as_mapping(prediction.get("metadata")), **as_mapping(scored.get("sample_metadata"))}
+    metadata = {
+        **as_mapping(prediction.get("metadata")),
+        **as_mapping(scored.get("sample_metadata")),
+    }
     output = as_mapping(prediction.get("model_output"))
     messages = records.messages_of(prediction.get("messages") or review.get("messages"))
     # One adapter shows the judge the response without its thinking, the other shows it all.
@@ -111,31 +144,60 @@ def _response(where: str, model: str, part: str, prediction: Row, review: Row) -
     status, error = records.finished(output, text)
     gradings, combined = _gradings(where, score, as_list(metadata.get("rubrics")))
     # The conversation that was sent ends with the last user turn.
-    n_sent = max((index for index, (role, _) in enumerate(messages, start=1) if role == "user"), default=0)
+    n_sent = max(
+        (index for index, (role, _) in enumerate(messages, start=1) if role == "user"), default=0
+    )
     return LoggedResponse(
-        where, cell_label(prediction, "model") or model, as_text(metadata.get("task") or metadata.get("prompt_id")),
-        text, status=status, error=error, trial=number_of(where, scored, "generation_index", first=0),
-        messages=[message for message in messages if message[0] != "tool"][:n_sent], group=part,
-        usage=records.usage_of(output), gradings=gradings, combined_scores=combined,
-    )  # fmt: skip
+        where,
+        cell_label(prediction, "model") or model,
+        as_text(metadata.get("task") or metadata.get("prompt_id")),
+        text,
+        status=status,
+        error=error,
+        trial=number_of(where, scored, "generation_index", first=0),
+        messages=[message for message in messages if message[0] != "tool"][:n_sent],
+        group=part,
+        usage=records.usage_of(output),
+        gradings=gradings,
+        combined_scores=combined,
+    )
 
 
-def _gradings(where: str, score: Row, rubric: Sequence[Any]) -> tuple[Sequence[Grading], Mapping[str, float]]:
+def _gradings(
+    where: str, score: Row, rubric: Sequence[Any]
+) -> tuple[Sequence[Grading], Mapping[str, float]]:
     """Return the decisions of each judge and repetition, and the combined scores if there are several judges."""
     by_judge: dict[tuple[str, int], dict[int, Decision]] = defaultdict(dict)
-    for attempt in map(as_mapping, as_list(as_mapping(score.get("metadata")).get("judge_attempts"))):
-        if not (case := (text_or_none(attempt.get("case_id")) or "").removeprefix("rubric_")).isdecimal():
+    for attempt in map(
+        as_mapping, as_list(as_mapping(score.get("metadata")).get("judge_attempts"))
+    ):
+        if not (
+            case := (text_or_none(attempt.get("case_id")) or "").removeprefix("rubric_")
+        ).isdecimal():
             continue
         position = int(case)
-        judge = (text_or_none(attempt.get("judge_id")) or "", number_of(where, attempt, "repeat_id", first=0))
+        judge = (
+            text_or_none(attempt.get("judge_id")) or "",
+            number_of(where, attempt, "repeat_id", first=0),
+        )
         item = as_mapping(rubric[position]) if position < len(rubric) else {}
         by_judge[judge][position] = _decision(attempt, position, item)
     # The scores of EvalScope combine all judges and repetitions.
     stated = as_mapping(score.get("value"))
-    scores = {_SCORES[name]: value for name in _SCORES if (value := as_number(stated.get(name))) is not None}
+    scores = {
+        _SCORES[name]: value
+        for name in _SCORES
+        if (value := as_number(stated.get(name))) is not None
+    }
     own, combined = (scores, {}) if len(by_judge) == 1 else ({}, scores)
     return [
-        Grading(judge or None, list(decisions.values()), judge_trial, may_hide_failures=False, own_scores=own)
+        Grading(
+            judge or None,
+            list(decisions.values()),
+            judge_trial,
+            may_hide_failures=False,
+            own_scores=own,
+        )
         for (judge, judge_trial), decisions in by_judge.items()
     ], combined
 
@@ -148,12 +210,15 @@ def _decision(attempt: Row, position: int, item: Row) -> Decision:
     cause = records.cause_of(attempt.get("error")) or text_or_none(attempt.get("status"))
     return Decision(
         cell_label(item, "id") or as_text(item.get("title") or item.get("criterion")),
-        value, position, status=PARSE_ERROR if output else records.call_failure(cause) or PROVIDER_ERROR,
+        value,
+        position,
+        status=PARSE_ERROR if output else records.call_failure(cause) or PROVIDER_ERROR,
         explanation=None if value is None else cell_text(parsed, "explanation"),
-        error=cause if value is None else None, weight=as_number(item.get("weight", item.get("points"))),
+        error=cause if value is None else None,
+        weight=as_number(item.get("weight", item.get("points"))),
         usage={**records.usage_of(output), "latency_s": as_number(attempt.get("latency"))},
         text=as_text(item.get("title") or item.get("criterion")),
-    )  # fmt: skip
+    )
 
 
 def read_published(source: LogSource) -> Log:
@@ -167,22 +232,33 @@ def read_published(source: LogSource) -> Log:
     path, document = source.path, source.document
     config = as_mapping(document["config"])
     named = re.search(r"_trial_(\d+)_", path.name) if config.get("trial_number") is None else None
-    trial = number_of(str(path), {"trial_number": named[1]} if named else config, "trial_number", first=0)
+    trial = number_of(
+        str(path), {"trial_number": named[1]} if named else config, "trial_number", first=0
+    )
     responses = []
     for model, outputs in as_mapping(document["outputs"]).items():
         # Data points are in the order of outputs; a task that the data set has twice is one output.
         points = {
             name: of
             for kind, name in (("clipped", PRIMARY), ("normalized", MIN_NORMALIZED))
-            if len(of := as_list(as_mapping(document.get(f"points_{kind}")).get(model))) == len(as_mapping(outputs))
+            if len(of := as_list(as_mapping(document.get(f"points_{kind}")).get(model)))
+            == len(as_mapping(outputs))
         }
         for index, (task, output) in enumerate(as_mapping(outputs).items()):
             where, given = f"{path}: {model}, task {task}", as_mapping(output)
-            own = {name: value for name, of in points.items() if (value := as_number(of[index])) is not None}
+            own = {
+                name: value
+                for name, of in points.items()
+                if (value := as_number(of[index])) is not None
+            }
             judge = text_or_none(config.get("judge_model_name"))
             response = _of_published(where, model, task, given, judge, own)
             responses.append(response._replace(trial=trial))
-    notes = ["the models had web search; --as gives them labels of their own"] if config.get("web_search") else []
+    notes = (
+        ["the models had web search; --as gives them labels of their own"]
+        if config.get("web_search")
+        else []
+    )
     return Log("published PRBench harness", responses, notes)
 
 
@@ -190,7 +266,9 @@ def read_published(source: LogSource) -> Log:
 def _of_published(
     where: str, model: str, task: str, output: Row, judge: str | None, scores: Mapping[str, float]
 ) -> LoggedResponse:
-    grading = Grading(judge, list(_grades(where, output)), own_scores=scores, may_hide_failures=True)
+    grading = Grading(
+        judge, list(_grades(where, output)), own_scores=scores, may_hide_failures=True
+    )
     return LoggedResponse(
         where,
         model,
@@ -206,7 +284,9 @@ def _grades(where: str, output: Mapping[str, Any]) -> Iterator[Decision]:
     texts, grades = as_list(output.get("rubric_texts")), as_list(output.get("grades"))
     weights = as_list(output.get("weights")) or [None] * len(texts)
     if not len(texts) == len(grades) == len(weights):
-        raise ImportRefused(f"{where}: has {len(texts)} rubric_texts, {len(grades)} grades and {len(weights)} weights")
+        raise ImportRefused(
+            f"{where}: has {len(texts)} rubric_texts, {len(grades)} grades and {len(weights)} weights"
+        )
     for text, grade, weight in zip(texts, grades, weights, strict=True):
         if (value := {"true": 1.0, "false": 0.0}.get(str(grade).strip().lower())) is None:
             raise ImportRefused(f"{where}: a grade is {grade!r}; it is true or false")
@@ -214,10 +294,18 @@ def _grades(where: str, output: Mapping[str, Any]) -> Iterator[Decision]:
 
 
 _UNANSWERED = {"No response (bad request).": PROVIDER_ERROR}
-_USAGE = {"prompt_tokens": "input_tokens", "cached_tokens": "input_cached_tokens", "completion_tokens": "output_tokens",
-          "reasoning_tokens": "output_reasoning_tokens"}  # fmt: skip
+_USAGE = {
+    "prompt_tokens": "input_tokens",
+    "cached_tokens": "input_cached_tokens",
+    "completion_tokens": "output_tokens",
+    "reasoning_tokens": "output_reasoning_tokens",
+}
 _SECTION = "<h3>Prompt conversation</h3>"
-_RESPONSE, _RESULTS, _GRADES = "<h3>Sampled message</h3>", "<h3>Results</h3>", "<p>Rubrics with grades: "
+_RESPONSE, _RESULTS, _GRADES = (
+    "<h3>Sampled message</h3>",
+    "<h3>Results</h3>",
+    "<p>Rubrics with grades: ",
+)
 _SCORE = re.compile(r"<p>Score: (-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)</p>")
 
 
@@ -240,10 +328,18 @@ def read_simple(source: LogSource) -> Log:
     The harness repeats a judge's call until it can read the reply, so no failure is hidden. If the provider refused a
     call, the harness stores a text of its own as the response.
     """
-    if examples := as_list(as_mapping(source.document.get("metadata")).get("example_level_metadata")):
-        responses = [_of_example(f"{source.path}: example {n}", as_mapping(e)) for n, e in enumerate(examples, 1)]
+    if examples := as_list(
+        as_mapping(source.document.get("metadata")).get("example_level_metadata")
+    ):
+        responses = [
+            _of_example(f"{source.path}: example {n}", as_mapping(e))
+            for n, e in enumerate(examples, 1)
+        ]
     elif source.rows:
-        responses = [_of_example(f"{source.path}: row {n}", row) for n, row in enumerate(source.rows, start=1)]
+        responses = [
+            _of_example(f"{source.path}: row {n}", row)
+            for n, row in enumerate(source.rows, start=1)
+        ]
     else:
         responses = list(_of_report(source.path, source.text))
     return Log("simple-evals", list(with_trials(("", each) for each in responses)))
@@ -258,17 +354,25 @@ def _of_example(where: str, example: Mapping[str, Any]) -> LoggedResponse:
         text = cell_text(example, "completion")
     usage, score = as_mapping(example.get("usage")), as_number(example.get("score"))
     decisions = [
-        Decision(cell_text(item, "criterion"), records.decided(item.get("criteria_met")),
-                 explanation=cell_text(item, "explanation"), weight=as_number(item.get("points")),
-                 error=records.cause_of(item.get("error")))
+        Decision(
+            cell_text(item, "criterion"),
+            records.decided(item.get("criteria_met")),
+            explanation=cell_text(item, "explanation"),
+            weight=as_number(item.get("points")),
+            error=records.cause_of(item.get("error")),
+        )
         for item in map(as_mapping, as_list(example.get("rubric_items")))
-    ]  # fmt: skip
+    ]
     return LoggedResponse(
-        where, None, cell_label(example, "prompt_id"), text, failure_texts=_UNANSWERED,
+        where,
+        None,
+        cell_label(example, "prompt_id"),
+        text,
+        failure_texts=_UNANSWERED,
         messages=records.messages_of(example.get("prompt")) or None,
         usage={column: as_whole_number(usage.get(name)) for column, name in _USAGE.items()},
         gradings=(_grading(decisions, score),) if decisions or score is not None else (),
-    )  # fmt: skip
+    )
 
 
 def _of_report(path: Path, text: str) -> Iterator[LoggedResponse]:
@@ -280,12 +384,19 @@ def _of_report(path: Path, text: str) -> Iterator[LoggedResponse]:
         conversation, _, rest = section.partition(_RESPONSE)
         sampled, _, results = rest.partition(_RESULTS)
         message, score = next(_messages(sampled), None), _SCORE.search(results)
-        grades = results.partition(_GRADES)[2].rpartition("</p>")[0].replace("<br>", "\n").strip("\n")
+        grades = (
+            results.partition(_GRADES)[2].rpartition("</p>")[0].replace("<br>", "\n").strip("\n")
+        )
         decisions = records.marked(grades, {"True": 1.0, "False": 0.0}, "\n\tExplanation: ")
         yield LoggedResponse(
-            f"{path}: example {number}", None, None, message and message[1], messages=list(_messages(conversation)),
-            failure_texts=_UNANSWERED, gradings=(_grading(decisions, float(score[1]) if score else None),),
-        )  # fmt: skip
+            f"{path}: example {number}",
+            None,
+            None,
+            message and message[1],
+            messages=list(_messages(conversation)),
+            failure_texts=_UNANSWERED,
+            gradings=(_grading(decisions, float(score[1]) if score else None),),
+        )
 
 
 def _messages(part: str) -> Iterator[tuple[str, str]]:
@@ -298,7 +409,12 @@ def _messages(part: str) -> Iterator[tuple[str, str]]:
 
 
 def _grading(decisions: Sequence[Decision], score: float | None) -> Grading:
-    return Grading(None, decisions, may_hide_failures=False, own_scores={} if score is None else {PRIMARY: score})
+    return Grading(
+        None,
+        decisions,
+        may_hide_failures=False,
+        own_scores={} if score is None else {PRIMARY: score},
+    )
 
 
 def read_m42(source: LogSource) -> Log:
@@ -310,7 +426,9 @@ def read_m42(source: LogSource) -> Log:
     Raises:
         ImportRefused: the judge's decisions do not match the rubric, or are not the text of a Python list.
     """
-    responses = [_of_row(f"{source.path}: row {n}", row) for n, row in enumerate(source.rows, start=1)]
+    responses = [
+        _of_row(f"{source.path}: row {n}", row) for n, row in enumerate(source.rows, start=1)
+    ]
     return Log("m42", list(with_trials(("", each) for each in responses)))
 
 
@@ -318,12 +436,16 @@ def _of_row(where: str, row: Mapping[str, Any]) -> LoggedResponse:
     rubric, stated = as_list(row.get("rubrics")), row.get("responses")
     graded = as_list(ast.literal_eval(stated) if isinstance(stated, str) else stated)
     if graded and len(graded) != len(rubric):
-        raise ImportRefused(f"{where}: has {len(graded)} `responses` on {len(rubric)} `rubrics`; correct the row")
+        raise ImportRefused(
+            f"{where}: has {len(graded)} `responses` on {len(rubric)} `rubrics`; correct the row"
+        )
     replies = [as_mapping(as_mapping(each).get("response_dict")) for each in graded]
     guess = {"error": "the harness guessed from a reply that it could not read"}
     known = [guess if reply.get("explanation") == "None" else reply for reply in replies]
     items = [{**reply, **as_mapping(item)} for item, reply in zip(rubric, known, strict=False)]
-    return _of_example(where, {**row, "completion": row.get("prompt_response"), "rubric_items": items})
+    return _of_example(
+        where, {**row, "completion": row.get("prompt_response"), "rubric_items": items}
+    )
 
 
 AUTO = "auto"
@@ -339,14 +461,22 @@ class Format(NamedTuple):
 
 
 FORMATS: Mapping[str, Format] = {
-    "prbench": Format("a result of the published PRBench harness",
-                      lambda source: {"outputs", "config", "points_clipped"} <= source.document.keys(), read_published),
+    "prbench": Format(
+        "a result of the published PRBench harness",
+        lambda source: {"outputs", "config", "points_clipped"} <= source.document.keys(),
+        read_published,
+    ),
     "inspect": Format("a log of Inspect AI", is_inspect, read_inspect),
-    "evalscope": Format("an output folder of EvalScope", lambda log: any(map(_file_key, log.files)), read_evalscope),
+    "evalscope": Format(
+        "an output folder of EvalScope", lambda log: any(map(_file_key, log.files)), read_evalscope
+    ),
     "simple-evals": Format("a result of simple-evals", is_simple, read_simple),
-    "m42": Format("a result file of m42's code", lambda source: any(row.keys() >= _M42 for row in source.rows[:1]),
-                  read_m42),
-}  # fmt: skip
+    "m42": Format(
+        "a result file of m42's code",
+        lambda source: any(row.keys() >= _M42 for row in source.rows[:1]),
+        read_m42,
+    ),
+}
 """Name -> format; the first format that recognises a file is used."""
 
 
@@ -360,4 +490,6 @@ def format_of(source: LogSource, name: str = AUTO) -> Format:
     if known_format := next((each for each in tried if each.is_of(source)), None):
         return known_format
     known = ("one of: " if len(tried) > 1 else "") + ", ".join(each.title for each in tried)
-    raise UsageError(f"{source.path}: is not {known}; `prbench import responses` and `import verdicts` read tables")
+    raise UsageError(
+        f"{source.path}: is not {known}; `prbench import responses` and `import verdicts` read tables"
+    )

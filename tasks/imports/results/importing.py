@@ -16,10 +16,26 @@ from typing import Any, NamedTuple
 from tasks.assemble import conversations_of_turns
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
-from tasks.imports.files import CONTENT, Cells, ImportRefused, NotHere, Row, refuse_nothing, store, stored_cells
+from tasks.imports.files import (
+    CONTENT,
+    Cells,
+    ImportRefused,
+    NotHere,
+    Row,
+    refuse_nothing,
+    store,
+    stored_cells,
+)
 from tasks.imports.responses import content_columns, response_cell
 from tasks.imports.results.formats import AUTO, format_of
-from tasks.imports.results.records import UNREADABLE, Decision, Grading, Log, LoggedResponse, LogSource
+from tasks.imports.results.records import (
+    UNREADABLE,
+    Decision,
+    Grading,
+    Log,
+    LoggedResponse,
+    LogSource,
+)
 from tasks.imports.verdicts import STATUS, Criteria, Wording, verdict_cell
 from tasks.llm.replies import EMPTY, PROVIDER_ERROR
 from tasks.rules.conversation import Message
@@ -45,9 +61,14 @@ class Compared(NamedTuple):
 
 
 def import_results(
-    job: Job, files: Sequence[Path], *, format_name: str = AUTO, model: str | None = None, judge: str | None = None,
+    job: Job,
+    files: Sequence[Path],
+    *,
+    format_name: str = AUTO,
+    model: str | None = None,
+    judge: str | None = None,
     skip_unknown: bool = False,
-) -> list[StageReport]:  # fmt: skip
+) -> list[StageReport]:
     """Import the responses and verdicts of other harnesses' logs, and compare the means in the logs with those here.
 
     `model` and `judge` replace the names in the logs; `{model}` and `{judge}` in them stand for these names. All logs
@@ -67,8 +88,12 @@ def import_results(
             log = format_of(source, format_name).read(source)
         except UNREADABLE as error:
             cause = f"{type(error).__name__}: {one_line(str(error))}"
-            raise ImportRefused(f"{source.path}: cannot be read ({cause}); copy it again") from error
-        judged_by = {each.judge for logged in log.responses for each in logged.gradings if each.decisions}
+            raise ImportRefused(
+                f"{source.path}: cannot be read ({cause}); copy it again"
+            ) from error
+        judged_by = {
+            each.judge for logged in log.responses for each in logged.gradings if each.decisions
+        }
         models = labels_of(source.path, {logged.model for logged in log.responses}, model, "--as")
         judges = labels_of(source.path, judged_by, judge, "--by")
         batch = source.batch_with(model, judge)
@@ -106,7 +131,12 @@ class LogImport:
     @cached_property
     def grading(self) -> str:
         """The grading of the log: ternary if any decision is 0.5."""
-        given = (each for logged in self.log.responses for grading in logged.gradings for each in grading.decisions)
+        given = (
+            each
+            for logged in self.log.responses
+            for grading in logged.gradings
+            for each in grading.decisions
+        )
         return TERNARY if any(each.value == VALUES["partial"] for each in given) else BINARY
 
     def add_rows(self) -> None:
@@ -117,14 +147,30 @@ class LogImport:
             except NotHere as error:
                 self.unfit.append(str(error))
                 continue
-            label, conversation = self.models[logged.model], self.tasks.conversations[task_id].conversation_id
+            label, conversation = (
+                self.models[logged.model],
+                self.tasks.conversations[task_id].conversation_id,
+            )
             key, vintage = self.job.key, self.job.vintage
-            cell = response_cell(self.job, key, task_id, conversation, label, logged.trial or 1, vintage)
-            response = cell | _present(logged.usage, cell) | _content_of(logged, text) | {"import_batch": self.batch}
+            cell = response_cell(
+                self.job, key, task_id, conversation, label, logged.trial or 1, vintage
+            )
+            response = (
+                cell
+                | _present(logged.usage, cell)
+                | _content_of(logged, text)
+                | {"import_batch": self.batch}
+            )
             self.cells["responses"].put(logged.where, response)
-            compared = [each for grading in logged.gradings for each in self._graded(logged.where, grading, response)]
+            compared = [
+                each
+                for grading in logged.gradings
+                for each in self._graded(logged.where, grading, response)
+            ]
             # Scores that name no criterion are not about a rubric.
-            self.counts["no criteria"] += bool(logged.gradings) and not compared and response["text"] is not None
+            self.counts["no criteria"] += (
+                bool(logged.gradings) and not compared and response["text"] is not None
+            )
             if compared and logged.combined_scores:
                 judges = tuple(each.judges[0] for each in compared)
                 n_other = max(each.n_other_weights for each in compared)
@@ -137,19 +183,25 @@ class LogImport:
         self.unfit += [str(each) for each in matches if isinstance(each, NotHere)]
         fitting = [each for each in matches if not isinstance(each, NotHere)]
         judge = self.judges.get(grading.judge) or IMPORTED
-        n_other = sum(decision.weight not in {None, wording.weight} for decision, wording in fitting)
+        n_other = sum(
+            decision.weight not in {None, wording.weight} for decision, wording in fitting
+        )
         self.counts["other weight"] += n_other
         graded = [] if response["text"] is None else fitting
         self.counts["on no response"] += len(fitting) - len(graded)
         for decision, wording in graded:
             value = decision.value
-            cell = verdict_cell(self.job, response, wording, judge, grading.judge_trial, self.grading)
+            cell = verdict_cell(
+                self.job, response, wording, judge, grading.judge_trial, self.grading
+            )
             row = cell | {
-                "may_hide_failures": grading.may_hide_failures, "import_batch": self.batch, "value": value,
+                "may_hide_failures": grading.may_hide_failures,
+                "import_batch": self.batch,
+                "value": value,
                 "status": decision.status if value is None else STATUS[value],
                 "explanation": decision.explanation,
                 "error": one_line(decision.error) if value is None and decision.error else None,
-            }  # fmt: skip
+            }
             stored = self.cells["verdicts"].put(where, row | _present(decision.usage, cell))
             self.counts["may hide failures"] += bool(stored["may_hide_failures"])
         if matches:
@@ -160,7 +212,9 @@ class LogImport:
         report = store(self.job, self.batch, self.cells)
         report.notes[0] = f"{report.notes[0]}, from {self.log.title}"
         for kind, cells in self.cells.items():
-            if failed := Counter(row["status"] for row in cells.new.values() if row[CONTENT[kind][0]] is None):
+            if failed := Counter(
+                row["status"] for row in cells.new.values() if row[CONTENT[kind][0]] is None
+            ):
                 listed = ", ".join(f"{n} {status}" for status, n in sorted(failed.items()))
                 report.notes.append(f"failed {kind}: {listed}")
         yield report
@@ -171,12 +225,14 @@ class LogImport:
         if self.counts["may hide failures"]:
             yield f"{self.log.title} may store a failed judge call as a decision, so its verdicts are marked"
         for n, text in (
-            (self.cells["verdicts"].n_hidden,
-             "decisions left out, because a failure of the call is stored and the tool may hide failures"),
+            (
+                self.cells["verdicts"].n_hidden,
+                "decisions left out, because a failure of the call is stored and the tool may hide failures",
+            ),
             (self.counts["on no response"], "grades of failed responses left out"),
             (self.counts["other weight"], "weights in the log differ from those of this revision"),
             (self.counts["no criteria"], "responses have scores but no criteria that can be read"),
-        ):  # fmt: skip
+        ):
             if n:
                 yield f"{n} {text}"
         yield from self.log.notes
@@ -186,18 +242,31 @@ class LogImport:
     def _comparison(self) -> Iterator[str]:
         """Yield a line for each model, judge and score: the mean in the log, the mean here, and what differs."""
         response_ids = sorted({each.response["response_id"] for each in self.compared})
-        key: dict[str, Any] = {"judge_config_hash": IMPORTED, "grading": self.grading, "response_id": response_ids}
+        key: dict[str, Any] = {
+            "judge_config_hash": IMPORTED,
+            "grading": self.grading,
+            "response_id": response_ids,
+        }
         with Warehouse(self.job.warehouse).reader() as reader:
             rows = reader.select("scores", **key)
-        ours = {(r["response_id"], r["score_name"], r["judge"], r["judge_trial"]): r["value"] for r in rows}
+        ours = {
+            (r["response_id"], r["score_name"], r["judge"], r["judge_trial"]): r["value"]
+            for r in rows
+        }
         by_owner: dict[str, list[Compared]] = defaultdict(list)
         # A line names the judge if scores of several are compared, unless the harness combined them.
         has_several = len({each.judges for each in self.compared}) > 1
         for each in self.compared:
             (judge, n), *others = each.judges
-            named = f" by {judge}{f', judged {n}' if n > 1 else ''}" if has_several and not others else ""
+            named = (
+                f" by {judge}{f', judged {n}' if n > 1 else ''}"
+                if has_several and not others
+                else ""
+            )
             by_owner[f"{each.response['model']}{named}"].append(each)
-        for (owner, of_owner), score in product(by_owner.items(), load_benchmark(self.job.settings.benchmark).scores):
+        for (owner, of_owner), score in product(
+            by_owner.items(), load_benchmark(self.job.settings.benchmark).scores
+        ):
             pairs = [_pair(each, score.score_name, ours) for each in of_owner]
             if any(theirs is not None for _, theirs, _, _ in pairs):
                 yield f"{owner}: mean {score.score_name} {_outcome(pairs, is_clipped=score.clips_mean)}"
@@ -207,7 +276,9 @@ ScorePair = tuple[str, float | None, float | None, str | None]
 """The task of a response, its score in the log and here (None without a score), and a text if they differ."""
 
 
-def _pair(compared: Compared, name: str, scores: Mapping[tuple[str, str, str, int], float | None]) -> ScorePair:
+def _pair(
+    compared: Compared, name: str, scores: Mapping[tuple[str, str, str, int], float | None]
+) -> ScorePair:
     response, theirs = compared.response, compared.scores.get(name)
     keys = [(response["response_id"], name, *judge) for judge in compared.judges]
     values = [value for key in keys if (value := scores.get(key)) is not None]
@@ -278,10 +349,14 @@ class Tasks:
             is_other = named is not None and named not in candidates
             named = named or (candidates[0] if len(candidates) == 1 else None)
         if named is None:
-            subject = f"task {logged.task_id!r}" if logged.task_id else "a task with this conversation"
+            subject = (
+                f"task {logged.task_id!r}" if logged.task_id else "a task with this conversation"
+            )
             raise NotHere(f"{logged.where}: {subject} is not in revision {self._revision[:12]}")
         if is_other:
-            raise NotHere(f"{logged.where}: task {named} has another conversation in this data set than in the log")
+            raise NotHere(
+                f"{logged.where}: task {named} has another conversation in this data set than in the log"
+            )
         return named, text
 
 
@@ -311,41 +386,59 @@ def matched(
 
 
 def _wording(
-    criteria: Criteria, where: str, task_id: str, decision: Decision, decisions: Sequence[Decision],
+    criteria: Criteria,
+    where: str,
+    task_id: str,
+    decision: Decision,
+    decisions: Sequence[Decision],
     seen: Mapping[str | None, int],
-) -> Wording:  # fmt: skip
+) -> Wording:
     """Return the criterion of a decision; `seen` has the number of decisions so far with each name."""
     if not (names := [name for name in (decision.criterion, decision.text) if name]):
         rubric = criteria.in_order[task_id]
         if len(rubric) != len(decisions) or decision.position is None:
-            raise NotHere(f"{where}: the log has {len(decisions)} grades, and the rubric {len(rubric)} criteria")
+            raise NotHere(
+                f"{where}: the log has {len(decisions)} grades, and the rubric {len(rubric)} criteria"
+            )
         return rubric[decision.position]
     name = next((name for name in names if criteria.called(task_id, name)), names[0])
     alike = criteria.called(task_id, name)
     if len(alike) > 1:
         n = seen[name]
-        alike = [_of_equal(where, decision, decisions, alike)] if decision.is_reordered else alike[n - 1 : n]
+        alike = (
+            [_of_equal(where, decision, decisions, alike)]
+            if decision.is_reordered
+            else alike[n - 1 : n]
+        )
     if not alike:
         raise NotHere(f"{where}: task {task_id} has no criterion {name[:80]!r}")
     if decision.text is not None and criterion_hash(decision.text) != alike[0].content_hash:
-        raise NotHere(f"{where}: criterion {name!r} of task {task_id} has other words in this data set")
+        raise NotHere(
+            f"{where}: criterion {name!r} of task {task_id} has other words in this data set"
+        )
     return alike[0]
 
 
-def _of_equal(where: str, decision: Decision, decisions: Sequence[Decision], alike: Sequence[Wording]) -> Wording:
+def _of_equal(
+    where: str, decision: Decision, decisions: Sequence[Decision], alike: Sequence[Wording]
+) -> Wording:
     """Return the criterion of a decision whose text several criteria share, if decisions are not in the rubric's order.
 
     The weight tells the criteria apart. If several have the same weight too, their decisions must be equal.
     """
     wordings = [wording for wording in alike if wording.weight == decision.weight]
-    same = [e for e in decisions if (e.criterion, e.weight) == (decision.criterion, decision.weight)]
+    same = [
+        e for e in decisions if (e.criterion, e.weight) == (decision.criterion, decision.weight)
+    ]
     if len(same) != len(wordings) or len({each.value for each in same}) > 1:
         problem = f"{where}: task {alike[0].task_id} has the criterion {alike[0].title[:80]!r} several times"
         raise NotHere(f"{problem}, and the log does not say which decision is on which")
     return next(wording for each, wording in zip(same, wordings, strict=True) if each is decision)
 
 
-def labels_of(path: Path, names: Set[str | None], given: str | None, option: str) -> Mapping[str | None, str]:
+def labels_of(
+    path: Path, names: Set[str | None], given: str | None, option: str
+) -> Mapping[str | None, str]:
     """Return a label for each model or judge of a log; `{model}` or `{judge}` in `given` stands for its name.
 
     Raises:
@@ -355,12 +448,19 @@ def labels_of(path: Path, names: Set[str | None], given: str | None, option: str
     placeholder = f"{{{what}}}"
     is_name_used = what == "model" if given is None else placeholder in given
     if (given is not None and is_blank(given)) or (is_name_used and any(map(is_blank, names))):
-        how = f"give its label, which is not blank, with {option} LABEL, without {placeholder} in it"
+        how = (
+            f"give its label, which is not blank, with {option} LABEL, without {placeholder} in it"
+        )
         raise UsageError(f"{path}: names no {what}; {how}")
     if given is not None and placeholder not in given and len(names) > 1:
         listed = ", ".join(sorted(map(str, names)))
-        raise UsageError(f"{option} {given}: {path} has {listed}; write {placeholder} where its name belongs")
-    return {name: name or "" if given is None else given.replace(placeholder, name or "") for name in names}
+        raise UsageError(
+            f"{option} {given}: {path} has {listed}; write {placeholder} where its name belongs"
+        )
+    return {
+        name: name or "" if given is None else given.replace(placeholder, name or "")
+        for name in names
+    }
 
 
 def _present(usage: Mapping[str, Any], row: Mapping[str, Any]) -> Row:

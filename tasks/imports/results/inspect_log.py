@@ -16,7 +16,18 @@ from tasks.rules.verdict import PARSE_ERROR
 
 _TEXTS = ("criterion", "title", "rubric_item", "rubric", "text")
 _NAMES = ("criterion_id", "id", *_TEXTS)
-_DECISIONS = ("criteria_met", "met", "is_met", "satisfied", "passed", "value", "verdict", "grade", "status", "score")
+_DECISIONS = (
+    "criteria_met",
+    "met",
+    "is_met",
+    "satisfied",
+    "passed",
+    "value",
+    "verdict",
+    "grade",
+    "status",
+    "score",
+)
 _DECIDED_BY = {*_DECISIONS, "error"}
 _EXPLANATIONS = ("explanation", "reason", "rationale")
 _FAILURES = records.FAILURES - {EMPTY} | {PARSE_ERROR}
@@ -25,7 +36,11 @@ _OPEN = {"not_judged", "no_response"}
 _DONE = {"ok", "success", "completed", "complete", "done", "scored", "graded", "judged"}
 """Words for a status that only says that there is a decision."""
 _HIDES = "may_hide_failures"
-_UNREADABLE = ("Invalid grading response format", "Could not parse grading response", "Failed to parse judge response")
+_UNREADABLE = (
+    "Invalid grading response format",
+    "Could not parse grading response",
+    "Failed to parse judge response",
+)
 _BY_CRITERION = ("criteria", "verdicts", "decisions", "grades", "results", "met", "criteria_met")
 """If there are several mappings of booleans, the one with such a name has the decisions."""
 Row = Mapping[str, Any]
@@ -49,12 +64,21 @@ def decisions_of(score: Row) -> tuple[list[Decision], bool | None] | None:
     if isinstance(grades, list) and grades:
         known = weights if len(weights) == len(grades) else [None] * len(grades)
         pairs = enumerate(zip(grades, known, strict=True))
-        return [Decision(None, records.decided(grade), n, weight=as_number(each)) for n, (grade, each) in pairs], True
+        return [
+            Decision(None, records.decided(grade), n, weight=as_number(each))
+            for n, (grade, each) in pairs
+        ], True
     explanation = text_or_none(score.get("explanation")) or ""
     if marked := records.marked(explanation, {"✓": 1.0, "✗": 0.0}, "\n  ", _UNREADABLE):
         return marked, True
-    items = [{"criterion_id": name, **item} for name, item in _by_criterion(score, metadata).items()]
-    return ([_decision(item)._replace(is_guess=True) for item in items], _may_hide(items)) if items else None
+    items = [
+        {"criterion_id": name, **item} for name, item in _by_criterion(score, metadata).items()
+    ]
+    return (
+        ([_decision(item)._replace(is_guess=True) for item in items], _may_hide(items))
+        if items
+        else None
+    )
 
 
 def _by_criterion(score: Row, metadata: Row) -> Mapping[str, Row]:
@@ -63,10 +87,22 @@ def _by_criterion(score: Row, metadata: Row) -> Mapping[str, Row]:
     if value and all(records.decided(each) is not None for each in value.values()):
         return {name: {"met": each} for name, each in value.items()}
     objects = {name: as_mapping(each) for name, each in metadata.items()}
-    with_decisions = {n for n, of in objects.items() if all(_DECIDED_BY & as_mapping(e).keys() for e in of.values())}
-    stated = {n: flags for n, of in objects.items() if (flags := _flags(of) or (of if n in with_decisions else {}))}
+    with_decisions = {
+        n
+        for n, of in objects.items()
+        if all(_DECIDED_BY & as_mapping(e).keys() for e in of.values())
+    }
+    stated = {
+        n: flags
+        for n, of in objects.items()
+        if (flags := _flags(of) or (of if n in with_decisions else {}))
+    }
     named = [flags for name, flags in stated.items() if len(stated) == 1 or name in _BY_CRITERION]
-    return named[0] if len(named) == 1 else _flags({k: v for k, v in metadata.items() if isinstance(v, bool)})
+    return (
+        named[0]
+        if len(named) == 1
+        else _flags({k: v for k, v in metadata.items() if isinstance(v, bool)})
+    )
 
 
 def _flags(stated: Any) -> Mapping[str, Row]:
@@ -76,7 +112,12 @@ def _flags(stated: Any) -> Mapping[str, Row]:
     """
     flags = {name: {"met": each} for name, each in as_mapping(stated).items()}
     known = [each["met"] for each in flags.values() if each["met"] is not None]
-    return flags if known and all(isinstance(e, bool | str) and records.decided(e) is not None for e in known) else {}
+    return (
+        flags
+        if known
+        and all(isinstance(e, bool | str) and records.decided(e) is not None for e in known)
+        else {}
+    )
 
 
 def _items(stated: Any) -> Sequence[Row]:
@@ -99,14 +140,19 @@ def _may_hide(items: Sequence[Row]) -> bool | None:
         return None
     if any(_is_unreadable(item) and records.decided(_stated(item)) is not None for item in items):
         return True
-    fails = (_failure(item) is not None or (item.keys() & _DECISIONS and _stated(item) is None) for item in items)
+    fails = (
+        _failure(item) is not None or (item.keys() & _DECISIONS and _stated(item) is None)
+        for item in items
+    )
     return False if any(fails) else None
 
 
 def _stated(item: Row) -> Any:
     """Return the value of the first key for decisions; a status that only says that there is one is skipped."""
     names = (name for name in _DECISIONS if name in item)
-    return next((item[name] for name in names if name != "status" or not _is_done(item[name])), None)
+    return next(
+        (item[name] for name in names if name != "status" or not _is_done(item[name])), None
+    )
 
 
 def _is_done(status: Any) -> bool:
@@ -115,18 +161,25 @@ def _is_done(status: Any) -> bool:
 
 def _is_unreadable(item: Row) -> bool:
     explanation = _explanation(item) or ""
-    is_unexplained = explanation == "No explanation provided" and records.decided(_stated(item)) == 0.0
+    is_unexplained = (
+        explanation == "No explanation provided" and records.decided(_stated(item)) == 0.0
+    )
     return is_unexplained or explanation.startswith(_UNREADABLE)
 
 
 def _explanation(item: Row) -> str | None:
-    return next((as_text(item[name], f"`{name}`") for name in _EXPLANATIONS if item.get(name) is not None), None)
+    return next(
+        (as_text(item[name], f"`{name}`") for name in _EXPLANATIONS if item.get(name) is not None),
+        None,
+    )
 
 
 def _failure(item: Row) -> tuple[str, str] | None:
     """Return the failure that an item states by an error or by a status, with its cause; None if it states none."""
     status, error = text_or_none(item.get("status")), records.cause_of(item.get("error"))
-    is_other = not (is_blank(status) or _is_done(status) or records.decided(item.get("status")) is not None)
+    is_other = not (
+        is_blank(status) or _is_done(status) or records.decided(item.get("status")) is not None
+    )
     if is_blank(error) and not is_other:
         return None
     cause = (error or "") if not is_blank(error) else f"the log's status is {status}"
@@ -139,16 +192,23 @@ def _decision(item: Row) -> Decision:
     stated, explanation = _stated(item), _explanation(item)
     value, failure, stated_of = records.decided(stated), _failure(item), {**criterion, **item}
     if failure is None and _is_unreadable(item):
-        failure, explanation = (records.call_failure(explanation) or PARSE_ERROR, explanation or ""), None
+        failure, explanation = (
+            (records.call_failure(explanation) or PARSE_ERROR, explanation or ""),
+            None,
+        )
     if failure is None and value is None:
         cause = f"the log has {one_line(str(stated))[:80]!r}, which is neither met, partly met nor unmet"
         failure = PARSE_ERROR, "the log has no decision" if stated is None else cause
     return Decision(
-        records.first_text(criterion, _NAMES), value if failure is None else None, explanation=explanation,
-        status=failure[0] if failure else PARSE_ERROR, error=failure[1] if failure else None,
-        weight=as_number(stated_of.get("weight", stated_of.get("points"))), text=records.first_text(criterion, _TEXTS),
+        records.first_text(criterion, _NAMES),
+        value if failure is None else None,
+        explanation=explanation,
+        status=failure[0] if failure else PARSE_ERROR,
+        error=failure[1] if failure else None,
+        weight=as_number(stated_of.get("weight", stated_of.get("points"))),
+        text=records.first_text(criterion, _TEXTS),
         usage={_HIDES: item[_HIDES]} if isinstance(item.get(_HIDES), bool) else {},
-    )  # fmt: skip
+    )
 
 
 _HEADER, _START, _SAMPLES = "header.json", "_journal/start.json", "samples/"
@@ -166,7 +226,9 @@ def is_inspect(source: LogSource) -> bool:
     """Return whether a file is a log of Inspect."""
     if source.is_zip:
         return bool({_HEADER, _START} & set(Archive(source.path, source.content).names))
-    return {"version", "eval", "status"} <= source.document.keys() and "model" in as_mapping(source.document["eval"])
+    return {"version", "eval", "status"} <= source.document.keys() and "model" in as_mapping(
+        source.document["eval"]
+    )
 
 
 def read_inspect(source: LogSource) -> Log:
@@ -178,19 +240,27 @@ def read_inspect(source: LogSource) -> Log:
     if source.is_zip:
         archive = Archive(source.path, source.content)
         header = as_mapping(archive.json(_HEADER if _HEADER in archive.names else _START))
-        samples = [as_mapping(archive.json(name)) for name in archive.names if name.startswith(_SAMPLES)]
+        samples = [
+            as_mapping(archive.json(name)) for name in archive.names if name.startswith(_SAMPLES)
+        ]
     else:
         header = source.document
         samples = [as_mapping(sample) for sample in as_list(header.get("samples"))]
     if not samples:
-        raise ImportRefused(f"{source.path}: the log has no samples; log them (`log_samples`) and evaluate again")
+        raise ImportRefused(
+            f"{source.path}: the log has no samples; log them (`log_samples`) and evaluate again"
+        )
     spec = as_mapping(header.get("eval"))
     valid_samples = [sample for sample in samples if not sample.get("invalidation")]
     n_invalid = len(samples) - len(valid_samples)
     if header.get("invalidated") is True and not n_invalid:
-        raise ImportRefused(f"{source.path}: the log is invalidated, and no sample says that it is; evaluate again")
+        raise ImportRefused(
+            f"{source.path}: the log is invalidated, and no sample says that it is; evaluate again"
+        )
     responses = [
-        _response(f"{source.path}: sample {sample.get('id')}, epoch {sample.get('epoch')}", spec, sample)
+        _response(
+            f"{source.path}: sample {sample.get('id')}, epoch {sample.get('epoch')}", spec, sample
+        )
         for sample in map(partial(_with_scores, header), valid_samples)
     ]
     notes = [f"{counted(n_invalid, 'invalidated sample')} left out"] if n_invalid else []
@@ -220,16 +290,26 @@ def _response(where: str, spec: Row, sample: Row) -> LoggedResponse:
     status, cause = records.finished(output, text, error)
     if (kind := text_or_none((limit := as_mapping(sample.get("limit"))).get("type"))) is not None:
         reason = text_or_none(limit.get("reason")) or f"limit of {limit.get('limit')}"
-        status, cause = _LIMITS.get(kind, PROVIDER_ERROR), one_line(f"stopped at the {kind} limit: {reason}")
+        status, cause = (
+            _LIMITS.get(kind, PROVIDER_ERROR),
+            one_line(f"stopped at the {kind} limit: {reason}"),
+        )
     messages = records.messages_of(sample.get("input"))
     conversation = [(role, _with_attached(content, attached) or "") for role, content in messages]
     names = {**as_mapping(sample.get("metadata")), "sample_id": sample.get("id")}
     label = text_or_none(as_mapping(spec.get("metadata")).get(_LABEL)) or cell_label(spec, "model")
     return LoggedResponse(
-        where, label, records.first_text(names, _TASK_NAMES), text, status=status, error=cause,
-        trial=number_of(where, sample, "epoch"), messages=conversation,
-        usage=records.usage_of(output, prompt_lacks_cached=True), gradings=list(_gradings(spec, sample)),
-    )  # fmt: skip
+        where,
+        label,
+        records.first_text(names, _TASK_NAMES),
+        text,
+        status=status,
+        error=cause,
+        trial=number_of(where, sample, "epoch"),
+        messages=conversation,
+        usage=records.usage_of(output, prompt_lacks_cached=True),
+        gradings=list(_gradings(spec, sample)),
+    )
 
 
 def _with_attached(text: str | None, attached: Row) -> str | None:
@@ -244,20 +324,32 @@ def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
     scores = {name: as_mapping(score) for name, score in as_mapping(sample.get("scores")).items()}
     by_scorer = {name: decisions_of(score) for name, score in scores.items()}
     with_decisions = {name: of for name, of in by_scorer.items() if of is not None}
-    certain = {name for name, (decisions, _) in with_decisions.items() if not any(each.is_guess for each in decisions)}
+    certain = {
+        name
+        for name, (decisions, _) in with_decisions.items()
+        if not any(each.is_guess for each in decisions)
+    }
     for name, (decisions, may_hide) in with_decisions.items():
         value = scores[name].get("value")
-        judge = text_or_none(as_mapping(scores[name].get("metadata")).get("judge")) or _judge_of(spec, sample, name)
+        judge = text_or_none(as_mapping(scores[name].get("metadata")).get("judge")) or _judge_of(
+            spec, sample, name
+        )
         # Two scorers with the same judge count as two judges, because their prompts may differ.
         is_only = len(with_decisions) == 1 or certain == {name}
         label = judge if is_only else f"{judge} ({name})" if judge else name
-        stated = {records.PRIMARY: value} | {other: scores[other].get("value") for other in _OURS if other in scores}
+        stated = {records.PRIMARY: value} | {
+            other: scores[other].get("value") for other in _OURS if other in scores
+        }
         # Of several values, use those with the names of our scores, else the only one whose name ends with `_score`.
         inner = as_mapping(value)
         called = [each for known, each in inner.items() if known.endswith("_score")]
         ours = {known: inner[known] for known in _OURS if known in inner}
         stated |= ours or ({records.PRIMARY: called[0]} if len(called) == 1 else {})
-        own = {known: number for known, each in stated.items() if (number := as_number(each)) is not None}
+        own = {
+            known: number
+            for known, each in stated.items()
+            if (number := as_number(each)) is not None
+        }
         yield Grading(label, decisions, may_hide_failures=may_hide, own_scores=own)
     if scores and not with_decisions:
         yield Grading(None, ())

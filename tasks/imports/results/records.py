@@ -112,13 +112,32 @@ class Log(NamedTuple):
 FAILURES = {REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY, TIMEOUT, PROVIDER_ERROR}
 _STOPPED = {"max_tokens": TRUNCATED, "content_filter": REFUSED, "model_length": CONTEXT_LENGTH}
 """Why a model stopped -> the failure that this is."""
-_HTTP = re.compile(r"\b(?:HTTP|status|code)\w*\W{0,4}([45]\d\d)\b|\b([45]\d\d) (?:Client|Server) Error", re.IGNORECASE)
+_HTTP = re.compile(
+    r"\b(?:HTTP|status|code)\w*\W{0,4}([45]\d\d)\b|\b([45]\d\d) (?:Client|Server) Error",
+    re.IGNORECASE,
+)
 _NO_REPLY = re.compile(
     r"(?i)connection|overloaded|unavailable|rate[ _-]?limit|quota|too many requests|bad ?gateway|(server|api)[ _]?error"
 )
-_WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "c": 1.0, "i": 0.0, "p": 0.5, "correct": 1.0,
-          "incorrect": 0.0, "pass": 1.0, "fail": 0.0, "✓": 1.0, "✗": 0.0,
-          "not met": 0.0, "partially met": 0.5, "partly met": 0.5, **VALUES}  # fmt: skip
+_WORDS = {
+    "true": 1.0,
+    "false": 0.0,
+    "yes": 1.0,
+    "no": 0.0,
+    "c": 1.0,
+    "i": 0.0,
+    "p": 0.5,
+    "correct": 1.0,
+    "incorrect": 0.0,
+    "pass": 1.0,
+    "fail": 0.0,
+    "✓": 1.0,
+    "✗": 0.0,
+    "not met": 0.0,
+    "partially met": 0.5,
+    "partly met": 0.5,
+    **VALUES,
+}
 
 
 def messages_of(given: Any) -> list[Message]:
@@ -155,7 +174,9 @@ def judged_text(message: Mapping[str, Any]) -> str:
     return message_text({"content": content}) or ""
 
 
-def finished(output: Mapping[str, Any], text: str | None, error: Any = None) -> tuple[str | None, str | None]:
+def finished(
+    output: Mapping[str, Any], text: str | None, error: Any = None
+) -> tuple[str | None, str | None]:
     """Return the failure of an output with its cause, if it failed: an error, no text, or a text that was cut off."""
     choice = as_mapping(next(iter(as_list(output.get("choices"))), None))
     if (reason := text_or_none(choice.get("stop_reason"))) in _STOPPED:
@@ -181,23 +202,37 @@ def call_failure(cause: str | None) -> str | None:
 def usage_of(output: Mapping[str, Any], *, prompt_lacks_cached: bool = False) -> dict[str, Any]:
     """Return the columns that describe a call: the model that served it, tokens, cost and seconds."""
     usage = as_mapping(output.get("usage"))
-    names = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write", "output_tokens", "reasoning_tokens")
-    prompt, cached, written, completion, thought = (as_whole_number(usage.get(name)) for name in names)
+    names = (
+        "input_tokens",
+        "input_tokens_cache_read",
+        "input_tokens_cache_write",
+        "output_tokens",
+        "reasoning_tokens",
+    )
+    prompt, cached, written, completion, thought = (
+        as_whole_number(usage.get(name)) for name in names
+    )
     if prompt_lacks_cached and prompt is not None:
         prompt += (cached or 0) + (written or 0)
     choice = as_mapping(next(iter(as_list(output.get("choices"))), None))
     return {
         "served_model": text_or_none(output.get("model")) if choice else None,
-        "prompt_tokens": prompt, "cached_tokens": cached, "completion_tokens": completion, "reasoning_tokens": thought,
-        "cost_usd": as_number(usage.get("total_cost")), "latency_s": as_number(output.get("time")),
+        "prompt_tokens": prompt,
+        "cached_tokens": cached,
+        "completion_tokens": completion,
+        "reasoning_tokens": thought,
+        "cost_usd": as_number(usage.get("total_cost")),
+        "latency_s": as_number(output.get("time")),
         "finish_reason": text_or_none(choice.get("stop_reason")),
-    }  # fmt: skip
+    }
 
 
 decided = partial(as_value, words=_WORDS)
 
 
-def marked(text: str, marks: Mapping[str, float], before_reason: str, unreadable: Sequence[str] = ()) -> list[Decision]:
+def marked(
+    text: str, marks: Mapping[str, float], before_reason: str, unreadable: Sequence[str] = ()
+) -> list[Decision]:
     """Return the decisions in a text that lists criteria with marks, separated by blank lines.
 
     `before_reason` precedes an explanation. Such texts list unmet criteria first, so the order of criteria with the
@@ -211,11 +246,16 @@ def marked(text: str, marks: Mapping[str, float], before_reason: str, unreadable
         item = text[head.end() : following.start() if following else len(text)]
         title, _, reason = item.rpartition(before_reason)
         is_lost = any(reason.startswith(start) for start in unreadable)
-        decisions.append(Decision(
-            title or item, None if is_lost else marks[head[1]], weight=float(head[2]) if head[2] else None,
-            explanation=reason.strip() or None if not is_lost else None, error=reason.strip() if is_lost else None,
-            is_reordered=True,
-        ))  # fmt: skip
+        decisions.append(
+            Decision(
+                title or item,
+                None if is_lost else marks[head[1]],
+                weight=float(head[2]) if head[2] else None,
+                explanation=reason.strip() or None if not is_lost else None,
+                error=reason.strip() if is_lost else None,
+                is_reordered=True,
+            )
+        )
     return decisions
 
 
@@ -227,10 +267,16 @@ def first_text(item: Mapping[str, Any], names: Sequence[str]) -> str | None:
 
 def cause_of(error: Any) -> str | None:
     """Return an error in a log as text; an object or a list is JSON."""
-    return json.dumps(error, ensure_ascii=False) if isinstance(error, Mapping | list) else text_or_none(error)
+    return (
+        json.dumps(error, ensure_ascii=False)
+        if isinstance(error, Mapping | list)
+        else text_or_none(error)
+    )
 
 
-def located(read: Callable[Concatenate[str, P], LoggedResponse]) -> Callable[Concatenate[str, P], LoggedResponse]:
+def located(
+    read: Callable[Concatenate[str, P], LoggedResponse],
+) -> Callable[Concatenate[str, P], LoggedResponse]:
     """Return a reader of responses that names the location, its first argument, of what is not a text."""
 
     @wraps(read)
@@ -277,7 +323,10 @@ class LogSource:
 
     def batch_with(self, *options: str | None) -> str:
         """Return the hash of all content and of the given options."""
-        listed = (f"\n{name}\n{hashlib.sha256(content).hexdigest()}" for name, content in self.files.items())
+        listed = (
+            f"\n{name}\n{hashlib.sha256(content).hexdigest()}"
+            for name, content in self.files.items()
+        )
         return batch_of(self.content + "".join(listed).encode(errors="surrogateescape"), *options)
 
 
@@ -286,16 +335,26 @@ def _results_in(folder: Path) -> Mapping[str, bytes]:
     for file in foreign_files.files_inside(folder):
         name = file.relative_to(folder).as_posix()
         # EvalScope keeps results in these folders.
-        if name.endswith((".json", ".jsonl")) and {"predictions", "reviews", "reports"} & set(file.parts):
+        if name.endswith((".json", ".jsonl")) and {"predictions", "reviews", "reports"} & set(
+            file.parts
+        ):
             with foreign_files.bounded(foreign_files.open_inside(folder, name), file) as opened:
                 contents[name] = opened.read()
             if (n_bytes := n_bytes + len(contents[name])) > foreign_files.MOST_BYTES:
                 most_gb = foreign_files.MOST_BYTES / 1e9
-                raise foreign_files.FileTooLarge(f"{folder}: holds more than {most_gb:.1f} GB of results; split it")
+                raise foreign_files.FileTooLarge(
+                    f"{folder}: holds more than {most_gb:.1f} GB of results; split it"
+                )
     return contents
 
 
-UNREADABLE = (*foreign_files.ZIP_ERRORS, pa.ArrowException, SyntaxError, MemoryError, RecursionError)
+UNREADABLE = (
+    *foreign_files.ZIP_ERRORS,
+    pa.ArrowException,
+    SyntaxError,
+    MemoryError,
+    RecursionError,
+)
 """The errors of reading a log that is damaged or was made by hand."""
 
 
@@ -311,7 +370,9 @@ class Archive:
         """
         self._content = content
         self._opened = zipfile.ZipFile(pa.BufferReader(content))
-        foreign_files.refuse_bomb(path, len(content), (member.file_size for member in self._opened.infolist()))
+        foreign_files.refuse_bomb(
+            path, len(content), (member.file_size for member in self._opened.infolist())
+        )
         self.names = list(dict.fromkeys(self._opened.namelist()))
 
     def json(self, name: str) -> Any:
@@ -326,7 +387,9 @@ class Archive:
         # The compression method for Zstandard (APPNOTE 4.4.5), which Python reads from 3.14 on.
         if member.compress_type != 93:
             return read_json(b"".join(foreign_files.member_chunks(self._opened, member)))
-        start = member.header_offset + 30  # the last 4 bytes of this header are the lengths of name and extra field
+        start = (
+            member.header_offset + 30
+        )  # the last 4 bytes of this header are the lengths of name and extra field
         start += sum(struct.unpack("<HH", self._content[start - 4 : start]))
         packed = pa.BufferReader(self._content[start : start + member.compress_size])
         with pa.input_stream(packed, compression="zstd") as opened:

@@ -58,9 +58,13 @@ class BatchApi:
     def line(self, custom_id: str, messages: Messages, parameters: Mapping[str, Any]) -> str:
         """Return a request as a line of a batch's file, with the parameters as they are sent."""
         beside = {"extra_headers", "api_key"}
-        arguments = {name: value for name, value in chat_arguments(parameters).items() if name not in beside}
+        arguments = {
+            name: value for name, value in chat_arguments(parameters).items() if name not in beside
+        }
         extra = arguments.pop("extra_body", {})
-        wire = litellm().get_optional_params(model=self._model, custom_llm_provider=self._provider, **arguments)
+        wire = litellm().get_optional_params(
+            model=self._model, custom_llm_provider=self._provider, **arguments
+        )
         wire.pop("stream", None)
         own = wire.pop("extra_body", {})
         body = {"model": self._model, "messages": list(messages), **wire, **own, **extra}
@@ -69,11 +73,16 @@ class BatchApi:
     async def submit(self, submission: str, lines: Iterable[str]) -> str:
         """Upload the requests, start the batch, and return its id."""
         content = ("\n".join(lines) + "\n").encode()
-        file = await self._request("acreate_file", file=(f"{submission}.jsonl", content), purpose="batch")
+        file = await self._request(
+            "acreate_file", file=(f"{submission}.jsonl", content), purpose="batch"
+        )
         batch = await self._request(
-            "acreate_batch", completion_window="24h", endpoint=_URL, input_file_id=file.id,
+            "acreate_batch",
+            completion_window="24h",
+            endpoint=_URL,
+            input_file_id=file.id,
             metadata={_SUBMISSION: submission},
-        )  # fmt: skip
+        )
         return str(batch.id)
 
     async def find(self, submission: str) -> str | None:
@@ -91,9 +100,15 @@ class BatchApi:
     async def ended(self, batch_id: str) -> Any:
         """Return a batch that has ended, as LiteLLM returns it; None while it is running."""
         batch = await self._request("aretrieve_batch", batch_id=batch_id)
-        return None if batch.status in {"validating", "in_progress", "finalizing", "cancelling"} else batch
+        return (
+            None
+            if batch.status in {"validating", "in_progress", "finalizing", "cancelling"}
+            else batch
+        )
 
-    async def replies(self, batch_id: str, file_id: str, custom_ids: Iterable[str]) -> list[tuple[str, Reply]]:
+    async def replies(
+        self, batch_id: str, file_id: str, custom_ids: Iterable[str]
+    ) -> list[tuple[str, Reply]]:
         """Return the replies in one of a batch's files, for requests with these ids.
 
         The id is empty if a line does not show it. A reply beyond the size limit, and all replies after it, count as
@@ -110,7 +125,13 @@ class BatchApi:
             elif line.strip():
                 try:
                     custom_id, reply = self._read(json.loads(line))
-                except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+                except (
+                    ValueError,
+                    TypeError,
+                    LookupError,
+                    AttributeError,
+                    RecursionError,
+                ) as error:
                     what = f"batch {batch_id}, {file_id}, line {number}: cannot be read ({type(error).__name__})"
                     custom_id, reply = _id_in(line), failure_of(ValueError(what)).reply
             else:
@@ -118,7 +139,10 @@ class BatchApi:
             left.discard(custom_id)
             if reply is not None:
                 replies.append((custom_id, reply))
-        return [*replies, *((custom_id, too_large) for custom_id in (sorted(left) if is_cut else ()))]
+        return [
+            *replies,
+            *((custom_id, too_large) for custom_id in (sorted(left) if is_cut else ())),
+        ]
 
     def _read(self, line: Mapping[str, Any]) -> tuple[str, Reply | None]:
         """Return a request's id and its reply, with the prices of a batch; None if the batch ended before its turn.
@@ -128,13 +152,19 @@ class BatchApi:
         response = line.get("response") or {}
         body = response.get("body") or {"error": line.get("error")}
         body = body if isinstance(body, Mapping) else {"error": body}
-        custom_id, status, fault = str(line["custom_id"]), int(response.get("status_code") or 500), body.get("error")
+        custom_id, status, fault = (
+            str(line["custom_id"]),
+            int(response.get("status_code") or 500),
+            body.get("error"),
+        )
         if isinstance(fault, Mapping) and fault.get("code") in {"batch_expired", "batch_cancelled"}:
             return custom_id, None
         if status == 200 and fault and not body.get("choices"):
             status = status_of_error(fault)
         if status != 200:
-            return custom_id, with_hints(failure_of_status(status, as_text(body)), self._target).reply
+            return custom_id, with_hints(
+                failure_of_status(status, as_text(body)), self._target
+            ).reply
         try:
             received = Body(0)
             received.look_at(body)
@@ -151,7 +181,9 @@ class BatchApi:
             try:
                 return await request
             except Exception as error:
-                failure = failure_of(under_way.fault or error)  # libraries may hide the original error
+                failure = failure_of(
+                    under_way.fault or error
+                )  # libraries may hide the original error
                 kind = NotNow if failure.passes else PipelineError
                 raise kind(f"{self._target.endpoint_name}: batches: {failure.error}") from error
 
@@ -165,9 +197,13 @@ class BatchApi:
         elif self._provider == "openai":
             key = {}
         return {
-            "custom_llm_provider": "openai", "timeout": self._target.timeout_s, "max_retries": 0,
-            **address, **key, **chat_arguments(self._target.sent_along),
-        }  # fmt: skip
+            "custom_llm_provider": "openai",
+            "timeout": self._target.timeout_s,
+            "max_retries": 0,
+            **address,
+            **key,
+            **chat_arguments(self._target.sent_along),
+        }
 
 
 def _id_in(line: bytes) -> str:
@@ -219,7 +255,9 @@ class Submissions:
         """Return the calls of a batch; a damaged one is left out, and made again."""
         query = "select * from submitted_calls where submission = ? order by rowid"
         rows = self._ledger.rows(query, submission)
-        return tuple(SubmittedCall(*row[1:-1]) for row in rows if row[0] == submission and is_as_written(row))
+        return tuple(
+            SubmittedCall(*row[1:-1]) for row in rows if row[0] == submission and is_as_written(row)
+        )
 
     def has_ended(self, submission: Submission) -> bool:
         """Return whether any process has recorded the end of a batch."""
@@ -233,7 +271,7 @@ class Submissions:
             ("insert into submissions values (?, ?)", [(name, self._endpoint)]),
             (inserting("submitted_calls"), [(name, *call) for call in calls]),
             _state(name, SUBMITTING, None),
-        )  # fmt: skip
+        )
         return Submission(name, None, tuple(calls))
 
     async def submitted(self, submission: Submission, batch_id: str) -> None:
@@ -242,11 +280,17 @@ class Submissions:
 
     async def ended(self, submission: Submission, results: Sequence[Entry] = ()) -> None:
         """Record the results and the end of a batch in one transaction, so that no result is stored twice."""
-        await self._ledger.write(*recorded(results), _state(submission.name, ENDED, submission.batch_id))
+        await self._ledger.write(
+            *recorded(results), _state(submission.name, ENDED, submission.batch_id)
+        )
 
 
-def _state(name: str, state: str, batch_id: str | None) -> tuple[str, list[tuple[str, str, str | None, float]]]:
-    return "insert into submission_states values (?, ?, ?, ?)", [(name, state, batch_id, time.time())]
+def _state(
+    name: str, state: str, batch_id: str | None
+) -> tuple[str, list[tuple[str, str, str | None, float]]]:
+    return "insert into submission_states values (?, ?, ?, ?)", [
+        (name, state, batch_id, time.time())
+    ]
 
 
 @dataclass
@@ -284,11 +328,15 @@ class Batching:
         except PipelineError:
             raise
         except Exception as error:
-            raise PipelineError(f"{self.target.endpoint_name}: batches: {failure_of(error).error}") from error
+            raise PipelineError(
+                f"{self.target.endpoint_name}: batches: {failure_of(error).error}"
+            ) from error
         finally:
             self._reservations.count_as_used()
         if held_back:
-            self.notes.append(f"{len(held_back)} calls were not submitted, because they could exceed the budget")
+            self.notes.append(
+                f"{len(held_back)} calls were not submitted, because they could exceed the budget"
+            )
             with suppress(BudgetSpent):  # marks the budget as spent if one could never fit
                 for most in (most_of(call, call.parameters()) for call in held_back):
                     if self.limiter.budget.reserve(most):
@@ -303,7 +351,9 @@ class Batching:
         until_s, poll_s = time.monotonic() + self._left_s(wait_s), _FIRST_POLL_S
         while True:
             n_before, calls = self.n_submitted, await self._submit_alone(calls)
-            running = list(filter(None, [await self._poll(each) for each in self._submissions.open()]))
+            running = list(
+                filter(None, [await self._poll(each) for each in self._submissions.open()])
+            )
             if not running:
                 self._reservations.count_as_used()  # of calls without a result, or collected elsewhere
             left_s = until_s - time.monotonic()
@@ -374,7 +424,9 @@ class Batching:
 
     async def _poll(self, submission: Submission) -> str | None:
         """Record the results of a batch if it has ended; return a note if it is still running."""
-        goes_on = f"batch {submission.batch_id} is still running, with {len(submission.calls)} calls"
+        goes_on = (
+            f"batch {submission.batch_id} is still running, with {len(submission.calls)} calls"
+        )
         try:
             if (batch := await self._api.ended(str(submission.batch_id))) is None:
                 return goes_on
@@ -392,12 +444,21 @@ class Batching:
         by_key = {call.call_key: call for call in submission.calls}
         batch_id, has_all = str(submission.batch_id), batch.status == "completed"
         files = [str(file) for file in (batch.output_file_id, batch.error_file_id) if file]
-        replies = [each for file in files for each in await self._api.replies(batch_id, file, by_key)]
+        replies = [
+            each for file in files for each in await self._api.replies(batch_id, file, by_key)
+        ]
         # Only the first reply to each call.
-        taken = [self._entry(by_key.pop(custom_id), reply) for custom_id, reply in replies if custom_id in by_key]
+        taken = [
+            self._entry(by_key.pop(custom_id), reply)
+            for custom_id, reply in replies
+            if custom_id in by_key
+        ]
         if has_all:  # lines without an id belong to the calls without a line
             unnamed = [reply for custom_id, reply in replies if not custom_id]
-            taken += [self._entry(by_key.pop(key), reply) for key, reply in zip(list(by_key), unnamed, strict=False)]
+            taken += [
+                self._entry(by_key.pop(key), reply)
+                for key, reply in zip(list(by_key), unnamed, strict=False)
+            ]
         await self._submissions.ended(submission, taken)
         for entry in taken:
             self._reservations.release(entry.call_key, usage_of(entry.reply))
@@ -414,9 +475,17 @@ class Batching:
     def _entry(self, call: SubmittedCall, reply: Reply) -> Entry:
         """Return the ledger entry of a reply."""
         return Entry(
-            call.call_key, self.ledger.history(call.call_key).next_attempt, call.cell, self.run_id,
-            self.target.name, self.target.endpoint, call.parameters, reply, reply.is_final, purpose=self.purpose,
-        )  # fmt: skip
+            call.call_key,
+            self.ledger.history(call.call_key).next_attempt,
+            call.cell,
+            self.run_id,
+            self.target.name,
+            self.target.endpoint,
+            call.parameters,
+            reply,
+            reply.is_final,
+            purpose=self.purpose,
+        )
 
     def _left_s(self, wait_s: float) -> float:
         return min(wait_s, self.limiter.left_s)
@@ -426,7 +495,9 @@ def _chunks(lines: Iterable[tuple[SubmittedCall, str]]) -> list[list[tuple[Submi
     """Return the calls in groups that fit into one batch."""
     chunks, size = list[list[tuple[SubmittedCall, str]]](), 0
     for call, line in lines:
-        if not chunks or len(chunks[-1]) >= 20_000 or size >= 100 << 20:  # half of OpenAI's limits for one batch
+        if (
+            not chunks or len(chunks[-1]) >= 20_000 or size >= 100 << 20
+        ):  # half of OpenAI's limits for one batch
             chunks.append([])
             size = 0
         chunks[-1].append((call, line))

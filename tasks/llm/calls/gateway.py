@@ -16,13 +16,30 @@ from typing import Any
 from tasks.llm import embedded
 from tasks.llm.environment import filled_in, filled_in_secrets
 from tasks.llm.failures import failure_of, with_hints
-from tasks.llm.ledger.entries import ADD_SPEND, Entry, History, as_text, replaced, spend_of, total_usd
+from tasks.llm.ledger.entries import (
+    ADD_SPEND,
+    Entry,
+    History,
+    as_text,
+    replaced,
+    spend_of,
+    total_usd,
+)
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Admission, EndpointHealth, Limiter, NotCalled
 from tasks.llm.litellm_setup import litellm, make_known, spare_work
 from tasks.llm.reading import from_result, logprobs_in
 from tasks.llm.replies import REFUSED, Failure, Kind, Reply
-from tasks.llm.request import DECISIONS, EMBEDDING, RESPONSES, Call, Target, most_of, most_prompt_tokens, prices_of
+from tasks.llm.request import (
+    DECISIONS,
+    EMBEDDING,
+    RESPONSES,
+    Call,
+    Target,
+    most_of,
+    most_prompt_tokens,
+    prices_of,
+)
 from tasks.llm.transport import watched
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.numbers import counted
@@ -54,14 +71,23 @@ def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
         tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
     if tools:
         more["tools"] = tools
-    return arguments_of(parameters, more, {"max_tokens", "reasoning_effort", "response_format", "tools"})
+    return arguments_of(
+        parameters, more, {"max_tokens", "reasoning_effort", "response_format", "tools"}
+    )
 
 
-def arguments_of(parameters: Mapping[str, Any], more: Mapping[str, Any], moved: Collection[str] = ()) -> dict[str, Any]:
+def arguments_of(
+    parameters: Mapping[str, Any], more: Mapping[str, Any], moved: Collection[str] = ()
+) -> dict[str, Any]:
     """Return LiteLLM's arguments: our parameters without the `moved` ones, plus `more`, with secrets filled in."""
-    sent = {name: value for name, value in parameters.items() if name not in _OWN and name not in moved}
+    sent = {
+        name: value for name, value in parameters.items() if name not in _OWN and name not in moved
+    }
     headers = {name: filled_in(value) for name, value in (parameters.get("headers") or {}).items()}
-    return {**filled_in_secrets({**sent, **more}), **({"extra_headers": headers} if headers else {})}
+    return {
+        **filled_in_secrets({**sent, **more}),
+        **({"extra_headers": headers} if headers else {}),
+    }
 
 
 Sender = Callable[[Call, Mapping[str, Any]], Awaitable[Reply]]
@@ -84,7 +110,9 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
     with watched() as exchange:
         try:
             async with asyncio.timeout(target.timeout_s):
-                completion = await _ask(target, [dict(message) for message in call.messages], parameters)
+                completion = await _ask(
+                    target, [dict(message) for message in call.messages], parameters
+                )
             if exchange.fault is not None:
                 raise exchange.fault  # noqa: TRY301 - a library swallowed it as the end of a reply
             reply = from_result(parameters.get("api"), completion, exchange.body).priced(prices)
@@ -93,14 +121,20 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
                 reply = reply if stated is None else replace(reply, cost_usd=float(stated))
         except Exception as error:  # noqa: BLE001 - every failure of a call becomes a reply with the cause
             failure = with_hints(failure_of(exchange.fault or error, exchange), target)
-            if call.questions or parameters.get("api") == EMBEDDING:  # these have no call of one token
+            if (
+                call.questions or parameters.get("api") == EMBEDDING
+            ):  # these have no call of one token
                 failure = failure._replace(alone=None)
-            cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
+            cause = (
+                failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
+            )
             return replace(failure.reply, latency_s=time.monotonic() - started_s, error=cause)
     return replace(reply.accepted(target.ends_ok), latency_s=time.monotonic() - started_s)
 
 
-async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mapping[str, Any]) -> Any:
+async def _ask(
+    target: Target, messages: list[dict[str, str]], parameters: Mapping[str, Any]
+) -> Any:
     library, address = litellm(), _address(target)
     make_known(address["model"])
     # `send` limits the time of the whole reply; LiteLLM's own limit must only not be shorter. Only the gateway retries;
@@ -114,12 +148,16 @@ async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mappi
     if parameters.get("api") == DECISIONS:
         if target.is_embedded:
             return await embedded.decisions(messages[0]["content"], parameters["questions"])
-        return await library.adecisions(input=messages[0]["content"], **common, **arguments_of(parameters, {}))
+        return await library.adecisions(
+            input=messages[0]["content"], **common, **arguments_of(parameters, {})
+        )
     logprobs = {"logprobs": True} if target.wants_logprobs else {}
     arguments = {"messages": messages, **common, **chat_arguments(parameters), **logprobs}
     if not target.is_streamed:
         return await library.acompletion(**arguments)
-    stream = await library.acompletion(**arguments, stream=True, stream_options={"include_usage": True})
+    stream = await library.acompletion(
+        **arguments, stream=True, stream_options={"include_usage": True}
+    )
     pieces = [piece async for piece in stream]
     has_usage = any(getattr(chunk, "usage", None) for chunk in stream.chunks)
     whole = _joined_stream(pieces, messages, has_usage=has_usage)
@@ -136,11 +174,15 @@ def _joined_stream(pieces: list[Any], messages: list[dict[str, str]], *, has_usa
     if whole is None:
         raise ConnectionError("the stream ended before the reply did")
     # LiteLLM puts the requested name in every piece; the model that replied is in the hidden parameters.
-    names = [getattr(piece, "_hidden_params", {}).get("provider_response_model") for piece in pieces]
+    names = [
+        getattr(piece, "_hidden_params", {}).get("provider_response_model") for piece in pieces
+    ]
     whole.model = next((name for name in names if name), None)
     # LiteLLM leaves the log-probabilities out of the completion that it builds.
     choices = [piece.choices[0] for piece in pieces if piece.choices]
-    content = [{"token": token, "logprob": logprob} for token, logprob in logprobs_in(choices) or ()]
+    content = [
+        {"token": token, "logprob": logprob} for token, logprob in logprobs_in(choices) or ()
+    ]
     if content and whole.choices:
         whole.choices[0].logprobs = {"content": content}
     if not has_usage:
@@ -151,14 +193,26 @@ def _joined_stream(pieces: list[Any], messages: list[dict[str, str]], *, has_usa
 def _address(target: Target) -> dict[str, Any]:
     if target.is_embedded:
         name = target.name.removeprefix(embedded.PREFIX)
-        return {"model": f"hosted_vllm/{name}", "api_base": embedded.api_base(), "api_key": embedded.API_KEY}
-    return {"model": target.name} | ({"api_base": filled_in(target.api_base)} if target.api_base else {})
+        return {
+            "model": f"hosted_vllm/{name}",
+            "api_base": embedded.api_base(),
+            "api_key": embedded.API_KEY,
+        }
+    return {"model": target.name} | (
+        {"api_base": filled_in(target.api_base)} if target.api_base else {}
+    )
 
 
-_COSTLY = frozenset({
-    "reasoning_effort",
-    "thinking_budget_tokens", "web_search", "code_interpreter", "max_completion_tokens", "max_output_tokens",
-})  # fmt: skip
+_COSTLY = frozenset(
+    {
+        "reasoning_effort",
+        "thinking_budget_tokens",
+        "web_search",
+        "code_interpreter",
+        "max_completion_tokens",
+        "max_output_tokens",
+    }
+)
 """Parameters that could make the reply long or expensive, or that a limit of one token contradicts."""
 FIRST_BACKOFF_S = 0.5
 
@@ -192,9 +246,13 @@ class Gateway:
         if stored is not None:
             return stored
         if self.is_only_ledger:
-            raise NotCalled(f"{call.target.endpoint_name}: the call may have been made before, and its row was lost")
+            raise NotCalled(
+                f"{call.target.endpoint_name}: the call may have been made before, and its row was lost"
+            )
         if call.is_batched and not failed:
-            raise NotCalled(f"{call.target.endpoint_name}: the call is in a batch that has not ended yet")
+            raise NotCalled(
+                f"{call.target.endpoint_name}: the call is in a batch that has not ended yet"
+            )
         if call.is_batched and not call.allows_live:
             return _summed_up(failed, len(failed))
         tried = min(len(failed), self.attempts - 1)
@@ -225,7 +283,9 @@ class Gateway:
 
     def history(self, call: Call, parameters: Mapping[str, Any] | None = None) -> History:
         """Return the attempts of a call that the ledger holds, with its usual parameters or others."""
-        history = self.ledger.history_of(call, call.parameters() if parameters is None else parameters)
+        history = self.ledger.history_of(
+            call, call.parameters() if parameters is None else parameters
+        )
         return history.after(call.after_attempt, call.not_before_s).accepting(call.target.ends_ok)
 
     def _before(self, call: Call) -> tuple[Reply | None, list[Reply]]:
@@ -240,7 +300,9 @@ class Gateway:
             is_own = any(entry.cell == call.cell for entry in resort.open)
             if is_own and (last := resort.reply_for(call.cell)) is not None:
                 n_attempts = len(failed) + last.attempts
-                stored = replace(last, degraded=True, cost_usd=total_usd([*failed, last]), attempts=n_attempts)
+                stored = replace(
+                    last, degraded=True, cost_usd=total_usd([*failed, last]), attempts=n_attempts
+                )
         return stored, failed
 
     async def _attempt(self, call: Call, *, is_last: bool) -> list[Reply]:
@@ -260,7 +322,9 @@ class Gateway:
             replies = await self._settled(call, parameters, reply, failure)
         return [replace(reply, degraded=last_resort is not None) for reply in replies]
 
-    async def _settled(self, call: Call, parameters: Mapping[str, Any], reply: Reply, failure: Failure) -> list[Reply]:
+    async def _settled(
+        self, call: Call, parameters: Mapping[str, Any], reply: Reply, failure: Failure
+    ) -> list[Reply]:
         """Return a refused reply when it is known whether the endpoint refuses a harmless request too.
 
         If it does, the endpoint is stopped. If it does not, the request is repeated, and its second refusal is its own.
@@ -284,7 +348,9 @@ class Gateway:
             return [await self._replaced(call, parameters, reply, own_failure)]
         repeated: Reply | None = None
         with suppress(NotCalled):
-            repeated = await self._locked_attempt(call, parameters, call.key(parameters), goes_first=True)
+            repeated = await self._locked_attempt(
+                call, parameters, call.key(parameters), goes_first=True
+            )
         if repeated is None:
             return [reply]
         if repeated.failure is not None and repeated.failure.kind is Kind.FATAL:
@@ -292,7 +358,9 @@ class Gateway:
             repeated = await self._replaced(call, parameters, repeated, own_failure)
         return [reply, repeated]
 
-    async def _replaced(self, call: Call, parameters: Mapping[str, Any], reply: Reply, failure: Failure) -> Reply:
+    async def _replaced(
+        self, call: Call, parameters: Mapping[str, Any], reply: Reply, failure: Failure
+    ) -> Reply:
         """Return a reply with another failure, also in the ledger."""
         other_reply = replace(reply, status=failure.status, failure=failure)
         (key, number), *_ = reply.paid
@@ -300,7 +368,11 @@ class Gateway:
         return other_reply
 
     async def _ask_harmless(
-        self, refused: Call, parameters: Mapping[str, Any], endpoint: EndpointHealth, failure: Failure
+        self,
+        refused: Call,
+        parameters: Mapping[str, Any],
+        endpoint: EndpointHealth,
+        failure: Failure,
     ) -> None:
         """Make a harmless request like a refused one; if it is refused too, stop the endpoint."""
         target = refused.target
@@ -360,14 +432,18 @@ class Gateway:
         finally:
             self.limiter.release(admission, reply, is_lost=is_lost)
 
-    async def _send_and_record(self, call: Call, parameters: Mapping[str, Any], key: str, number: int) -> Reply:
+    async def _send_and_record(
+        self, call: Call, parameters: Mapping[str, Any], key: str, number: int
+    ) -> Reply:
         """Send the request and record the reply."""
         reply = await self.sender(call, parameters)
         self.limiter.n_instead_of_batch += call.allows_live
         await self.ledger.record(self._entry(call, parameters, key, number, reply))
         return replace(reply, paid=((key, number),))
 
-    def _entry(self, call: Call, parameters: Mapping[str, Any], key: str, number: int, reply: Reply) -> Entry:
+    def _entry(
+        self, call: Call, parameters: Mapping[str, Any], key: str, number: int, reply: Reply
+    ) -> Entry:
         """Return the ledger's entry of an attempt."""
         return Entry(
             call_key=key,
@@ -436,7 +512,9 @@ def _harmless_tokens(target: Target) -> int:
 
 def spend_of_harmless(target: Target, reply: Reply, run_id: str, purpose: str) -> tuple[Any, ...]:
     """Return the spend of a harmless call, which has no entry in the ledger: it is not for any row."""
-    entry = Entry("", 1, "", run_id, target.name, target.endpoint, "", reply, is_final=False, purpose=purpose)
+    entry = Entry(
+        "", 1, "", run_id, target.name, target.endpoint, "", reply, is_final=False, purpose=purpose
+    )
     return spend_of(entry)
 
 
@@ -448,5 +526,11 @@ def _probed(target: Target, reply: Reply) -> Probed:
     if failure.kind is Kind.BUSY:
         return None, f"{probe_call}: the key was not tried: {reply.error}"
     # If LiteLLM refuses a parameter, every call fails; if the server refuses the request, it has accepted the key.
-    is_accepted = failure.kind in {Kind.BAD_REQUEST, Kind.DECLINED} and "UnsupportedParams" not in failure.error
-    return is_accepted, f"{probe_call}: {'the key is accepted' if is_accepted else 'failed'}: {reply.error}"
+    is_accepted = (
+        failure.kind in {Kind.BAD_REQUEST, Kind.DECLINED}
+        and "UnsupportedParams" not in failure.error
+    )
+    return (
+        is_accepted,
+        f"{probe_call}: {'the key is accepted' if is_accepted else 'failed'}: {reply.error}",
+    )

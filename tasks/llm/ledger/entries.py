@@ -17,13 +17,29 @@ from tasks.llm.request import Prices
 from tasks.rules.identity import digest
 
 _REPLY = (
-    "text", "finish_reason", "served_model", "served_fingerprint", "prompt_tokens", "cached_tokens",
-    "completion_tokens", "reasoning_tokens", "cost_usd", "latency_s", "error",
-)  # fmt: skip
+    "text",
+    "finish_reason",
+    "served_model",
+    "served_fingerprint",
+    "prompt_tokens",
+    "cached_tokens",
+    "completion_tokens",
+    "reasoning_tokens",
+    "cost_usd",
+    "latency_s",
+    "error",
+)
 _OWN = ("call_key", "attempt", "cell", "run_id", "finished_at_s", "model", "endpoint", "parameters")
 COLUMNS = (*_OWN, "status", "is_final", *_REPLY, *Prices._fields)
 SPEND_KEY = ("run_id", "day", "purpose", "called_model")
-_COUNTS = ("calls", "failed_calls", "unpriced_calls", "prompt_tokens", "cached_tokens", "completion_tokens")
+_COUNTS = (
+    "calls",
+    "failed_calls",
+    "unpriced_calls",
+    "prompt_tokens",
+    "cached_tokens",
+    "completion_tokens",
+)
 SPEND_COLUMNS = (*SPEND_KEY, *_COUNTS, "cost_usd")
 ATTEMPT_COLUMNS = (
     "attempt_id",
@@ -91,7 +107,9 @@ def _updating(table: str, changes: Mapping[str, str]) -> str:
 SPENT = inserting("spent") + _updating("spent", {"attempt": "max(attempt, excluded.attempt)"})
 """Its values: a call key, and the number of the last attempt that is spent."""
 _SUMS = (*_COUNTS, "cost_usd")
-ADD_SPEND = inserting("spend") + _updating("spend", {name: f"{name} + excluded.{name}" for name in _SUMS})
+ADD_SPEND = inserting("spend") + _updating(
+    "spend", {name: f"{name} + excluded.{name}" for name in _SUMS}
+)
 """Its values: those of `spend_of`."""
 LOST_SPEND = f"""
     insert into spend
@@ -144,11 +162,18 @@ class Entry:
     @property
     def values(self) -> tuple[Any, ...]:
         """The entry's values in the order of `COLUMNS`."""
-        reply = self.reply if self.reply.text is not None else replace(self.reply, text=self.reply.unaccepted_text)
+        reply = (
+            self.reply
+            if self.reply.text is not None
+            else replace(self.reply, text=self.reply.unaccepted_text)
+        )
         return (
-            *(getattr(self, name) for name in _OWN), reply.status, int(self.is_final),
-            *(getattr(reply, name) for name in _REPLY), *reply.prices,
-        )  # fmt: skip
+            *(getattr(self, name) for name in _OWN),
+            reply.status,
+            int(self.is_final),
+            *(getattr(reply, name) for name in _REPLY),
+            *reply.prices,
+        )
 
     @classmethod
     def of(cls, row: Sequence[Any], logprobs: Any, is_late: bool) -> "Entry | None":
@@ -189,7 +214,11 @@ def _logprobs_row(entry: Entry) -> tuple[Any, ...]:
 def _logprobs_of(text: Any) -> Logprobs | None:
     """Return the log-probabilities that `recorded` wrote; None if there are none, or they are damaged."""
     try:
-        return tuple((str(token), float(logprob)) for token, logprob in json.loads(text)) if text else None
+        return (
+            tuple((str(token), float(logprob)) for token, logprob in json.loads(text))
+            if text
+            else None
+        )
     except (ValueError, TypeError):
         return None
 
@@ -216,9 +245,15 @@ class History(NamedTuple):
 
     def after(self, attempt: int, moment_s: float | None = None) -> "History":
         """Return the history after an attempt and a moment; of earlier entries it keeps only the last number."""
-        before = (each.attempt for each in self.entries if moment_s is not None and each.finished_at_s <= moment_s)
+        before = (
+            each.attempt
+            for each in self.entries
+            if moment_s is not None and each.finished_at_s <= moment_s
+        )
         last = max([attempt, *before])
-        return History(tuple(entry for entry in self.entries if entry.attempt > last), max(self.spent, last))
+        return History(
+            tuple(entry for entry in self.entries if entry.attempt > last), max(self.spent, last)
+        )
 
     def accepting(self, ends_ok: Collection[str]) -> "History":
         """Return the history in which replies that ended with one of these words are complete.
@@ -231,7 +266,9 @@ class History(NamedTuple):
         for entry in self.entries:
             reply = entry.reply.accepted(ends_ok)
             is_new = reply is not entry.reply
-            entries.append(replace(entry, reply=reply, is_final=True, is_late=True) if is_new else entry)
+            entries.append(
+                replace(entry, reply=reply, is_final=True, is_late=True) if is_new else entry
+            )
         return self._replace(entries=tuple(entries))
 
     @property
@@ -254,9 +291,19 @@ class History(NamedTuple):
         best = max(final, key=lambda entry: (entry.reply.status == OK, entry.attempt))
         reply = replace(best.reply, attempts=len(self.open), paid=((best.call_key, best.attempt),))
         if best.cell == cell:
-            return replace(reply, cost_usd=total_usd([entry.reply for entry in self.open if entry.cell == cell]))
+            return replace(
+                reply,
+                cost_usd=total_usd([entry.reply for entry in self.open if entry.cell == cell]),
+            )
         free = None if reply.cost_usd is None else 0.0
-        return replace(reply, prompt_tokens=0, cached_tokens=0, completion_tokens=0, reasoning_tokens=0, cost_usd=free)
+        return replace(
+            reply,
+            prompt_tokens=0,
+            cached_tokens=0,
+            completion_tokens=0,
+            reasoning_tokens=0,
+            cost_usd=free,
+        )
 
 
 def total_usd(replies: Sequence[Reply]) -> float | None:
@@ -271,13 +318,24 @@ def spend_of(entry: Entry) -> tuple[Any, ...]:
     An attempt is failed unless it returned a text, and unpriced if its cost is unknown: without a price, or without a
     report of its usage. An attempt that the server rejected before any work cost nothing.
     """
-    reply, is_unpaid = entry.reply, entry.reply.failure is not None and entry.reply.failure.is_unpaid
+    reply, is_unpaid = (
+        entry.reply,
+        entry.reply.failure is not None and entry.reply.failure.is_unpaid,
+    )
     day = datetime.fromtimestamp(entry.finished_at_s, UTC).date().isoformat()
     return (
-        entry.run_id, day, entry.purpose, entry.model, 1, int(reply.status != OK),
+        entry.run_id,
+        day,
+        entry.purpose,
+        entry.model,
+        1,
+        int(reply.status != OK),
         int(reply.cost_usd is None and not is_unpaid),
-        reply.prompt_tokens or 0, reply.cached_tokens or 0, reply.completion_tokens or 0, reply.cost_usd or 0.0,
-    )  # fmt: skip
+        reply.prompt_tokens or 0,
+        reply.cached_tokens or 0,
+        reply.completion_tokens or 0,
+        reply.cost_usd or 0.0,
+    )
 
 
 def attempt_of(entry: Entry) -> tuple[Any, ...]:

@@ -31,10 +31,17 @@ UNSEALED = 3
 """The version of November 2026; such a file gets its checksums when it is opened."""
 DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 """Errors of SQLite's module on a damaged file; the second one if SQLite's message is itself damaged text."""
-_NOT_OF_THE_FILE = frozenset({
-    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM,
-})  # fmt: skip
+_NOT_OF_THE_FILE = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_NOMEM,
+    }
+)
 """Codes of errors that say nothing about a file's content."""
 _FILE_PARTS = ("", "-wal", "-shm")
 """Suffixes that SQLite adds to the name of a file for its companions."""
@@ -165,7 +172,9 @@ def read_only(path: Path) -> Iterator[sqlite3.Connection]:
     how = "mode=rw" if os.access(path.parent, os.W_OK) else "mode=ro"
     if how == "mode=ro" and not beside(path, "-wal").exists():
         how += "&immutable=1"
-    with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, timeout=30)) as connection:
+    with contextlib.closing(
+        sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, timeout=30)
+    ) as connection:
         connection.execute("pragma query_only = on")
         yield connection
 
@@ -216,7 +225,9 @@ def connected(path: Path, *, may_lack_checksums: bool = False) -> sqlite3.Connec
         PipelineError: the file is of another version.
     """
     with contextlib.ExitStack() as stack:
-        connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30)
+        connection = sqlite3.connect(
+            path, check_same_thread=False, isolation_level=None, timeout=30
+        )
         stack.callback(connection.close)
         # Works only on a new file: it lets the space of removed replies be freed step by step.
         connection.execute("pragma auto_vacuum = incremental")
@@ -226,7 +237,9 @@ def connected(path: Path, *, may_lack_checksums: bool = False) -> sqlite3.Connec
         if version_of(connection) or connection.execute("select 1 from sqlite_master").fetchone():
             refuse_other_version(connection, path)
         if version_of(connection) == UNSEALED and not may_lack_checksums:
-            raise PipelineError(f"{path}: an older prbench has it open; wait until that has ended, and run again")
+            raise PipelineError(
+                f"{path}: an older prbench has it open; wait until that has ended, and run again"
+            )
         if version_of(connection):  # files of earlier programs have no such table
             connection.execute(TABLES["attempts"])
         stack.pop_all()
@@ -242,7 +255,9 @@ def refuse_other_version(connection: sqlite3.Connection, path: Path) -> None:
     version = version_of(connection)
     if version not in {VERSION, UNSEALED}:
         remedy = "use the prbench that wrote it, or upgrade an older file as CHANGELOG.md says (0.2.0, Upgrade)"
-        raise PipelineError(f"{path}: is of version {version}, and this program reads {VERSION}; {remedy}")
+        raise PipelineError(
+            f"{path}: is of version {version}, and this program reads {VERSION}; {remedy}"
+        )
 
 
 @contextlib.contextmanager
@@ -261,7 +276,11 @@ def is_damage(error: Exception, path: Path) -> bool:
     """
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     # A damaged header may forbid writing.
-    is_so = os.access(path, os.W_OK) if code == sqlite3.SQLITE_READONLY else code not in _NOT_OF_THE_FILE
+    is_so = (
+        os.access(path, os.W_OK)
+        if code == sqlite3.SQLITE_READONLY
+        else code not in _NOT_OF_THE_FILE
+    )
     if is_so:
         _suspect(path)
     return is_so
@@ -286,7 +305,9 @@ def _suspected(path: Path) -> Path:
 
 
 def _suspect(path: Path) -> None:
-    with contextlib.suppress(OSError):  # the folder cannot be written: the next opening reports that
+    with contextlib.suppress(
+        OSError
+    ):  # the folder cannot be written: the next opening reports that
         _suspected(path).touch()
 
 
@@ -308,7 +329,9 @@ def _new_file(path: Path, as_: Path) -> Iterator[sqlite3.Connection]:
     for part in _FILE_PARTS:
         beside(new, part).unlink(missing_ok=True)
     with contextlib.closing(connected(new)) as connection:
-        connection.executescript(";".join(["begin", *TABLES.values(), f"pragma user_version = {VERSION}", "commit"]))
+        connection.executescript(
+            ";".join(["begin", *TABLES.values(), f"pragma user_version = {VERSION}", "commit"])
+        )
         yield connection
         # Closing does so too, but reports no error such as a full disk; content that stays in the log would be lost.
         if connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]:
@@ -348,13 +371,17 @@ def _seal(path: Path) -> None:
         with connection:
             for table, columns in SEALED.items():
                 connection.execute(f"alter table {table} add column checksum")
-                connection.execute(f"update {table} set checksum = checksum_of({', '.join(columns)})")
+                connection.execute(
+                    f"update {table} set checksum = checksum_of({', '.join(columns)})"
+                )
             connection.execute(f"pragma user_version = {VERSION}")
 
 
 def _damage_in(path: Path) -> str | None:
     """Return the damage of a file's structure, of its indexes, or of its sealed tables; None if there is none."""
-    if not path.exists() or path.stat().st_size == 0:  # SQLite would create a new file, and remove the log
+    if (
+        not path.exists() or path.stat().st_size == 0
+    ):  # SQLite would create a new file, and remove the log
         return "it is empty"
     n_logged = _n_logged(beside(path, "-wal"))
     try:
@@ -365,13 +392,17 @@ def _damage_in(path: Path) -> str | None:
                 shutil.copy(beside(path, "-wal"), aside)
                 lost = "what came later is lost, and its calls are made again"
                 damage = f"its log of commits can be read up to {n_read} of {n_logged}"
-                notice(f"{path}: is damaged ({damage}); {lost}; the damaged log is kept as {aside.name}")
+                notice(
+                    f"{path}: is damaged ({damage}); {lost}; the damaged log is kept as {aside.name}"
+                )
             flaw = flaw_in(connection, _checked_tables(path))
             if flaw is None and _is_checked_whole(path):
                 verdict: str = connection.execute("pragma integrity_check(1)").fetchone()[0]
                 if verdict != "ok":
                     return one_line(verdict)
-                for name in TABLES.keys() - SEALED.keys() - {"calls"}:  # SQLite does not validate texts
+                for name in (
+                    TABLES.keys() - SEALED.keys() - {"calls"}
+                ):  # SQLite does not validate texts
                     connection.execute(f"select * from {name}").fetchall()
                 _suspected(path).unlink(missing_ok=True)
             return flaw
@@ -384,9 +415,15 @@ def _damage_in(path: Path) -> str | None:
 def _n_logged(log: Path) -> int:
     """Return the number of pages in a log up to its last commit, according to its headers."""
     data = log.read_bytes() if log.exists() else b""
-    heads = [data[offset : offset + 24] for offset in range(32, len(data) - _PAGE_BYTES, 24 + _PAGE_BYTES)]
+    heads = [
+        data[offset : offset + 24]
+        for offset in range(32, len(data) - _PAGE_BYTES, 24 + _PAGE_BYTES)
+    ]
     # Frames with another salt are from before the log restarted; only a commit frame states the size of the file.
-    return max((n for n, head in enumerate(heads, 1) if head[8:16] == data[16:24] and any(head[4:8])), default=0)
+    return max(
+        (n for n, head in enumerate(heads, 1) if head[8:16] == data[16:24] and any(head[4:8])),
+        default=0,
+    )
 
 
 def _aside(path: Path) -> Path:
@@ -413,7 +450,10 @@ def _repair(path: Path, damage: str) -> None:
     The new file is complete before the old one is moved; by its name the next opening can finish the repair.
     """
     address = f"{path.absolute().as_uri()}?mode=ro"
-    with _new_file(path, _repaired(path)) as new, contextlib.closing(sqlite3.connect(address, uri=True)) as damaged:
+    with (
+        _new_file(path, _repaired(path)) as new,
+        contextlib.closing(sqlite3.connect(address, uri=True)) as damaged,
+    ):
         with contextlib.suppress(*DAMAGE):
             damaged.execute("pragma writable_schema = 1")  # also reads a truncated file
         is_sealed = True
@@ -426,21 +466,30 @@ def _repair(path: Path, damage: str) -> None:
                     if name in SEALED and not is_sealed:
                         row.append(checksum_of(row))
                     if name not in {"calls", *SEALED} or is_as_written(row):
-                        new.execute(f"insert or ignore into {name} values ({', '.join('?' * len(row))})", row)
+                        new.execute(
+                            f"insert or ignore into {name} values ({', '.join('?' * len(row))})",
+                            row,
+                        )
             n_calls: int = new.execute("select count(*) from calls").fetchone()[0]
             lost = _lost_spend(damaged, new, path)
             new.executemany(LOST_SPEND, lost)
-            n_ever: int = new.execute("select max(coalesce(sum(calls), 0), ?) from spend", (n_calls,)).fetchone()[0]
+            n_ever: int = new.execute(
+                "select max(coalesce(sum(calls), 0), ?) from spend", (n_calls,)
+            ).fetchone()[0]
     aside = _finish_repair(path)
     notice(
         f"{path}: is damaged ({damage}); {n_calls} of {n_ever} calls ever recorded were recovered; the damaged file is "
         f"kept as {aside}; calls that are neither recovered nor in a table are made again"
     )
     for run_id, day, purpose, model in lost:
-        notice(f"{path}: the cost of run {run_id} on {day} ({purpose}, {model}) is lost, and unknown if not published")
+        notice(
+            f"{path}: the cost of run {run_id} on {day} ({purpose}, {model}) is lost, and unknown if not published"
+        )
 
 
-def _lost_spend(damaged: sqlite3.Connection, new: sqlite3.Connection, file: Path) -> list[tuple[Any, ...]]:
+def _lost_spend(
+    damaged: sqlite3.Connection, new: sqlite3.Connection, file: Path
+) -> list[tuple[Any, ...]]:
     """Return the keys of the sums that a damaged file holds and a new one lacks; if all keys are lost, those of calls.
 
     The index has a second copy of each key, which counts where the row itself is damaged or missing.
@@ -453,7 +502,9 @@ def _lost_spend(damaged: sqlite3.Connection, new: sqlite3.Connection, file: Path
         else:
             keys[row_id] = tuple(map(str, row[: len(SPEND_KEY)]))
     with contextlib.suppress(*DAMAGE):
-        index = f"select rowid, {', '.join(SPEND_KEY)} from spend indexed by sqlite_autoindex_spend_1"
+        index = (
+            f"select rowid, {', '.join(SPEND_KEY)} from spend indexed by sqlite_autoindex_spend_1"
+        )
         for row_id, *key in damaged.execute(index):
             if row_id not in intact:
                 keys[row_id] = tuple(map(str, key))
@@ -463,7 +514,9 @@ def _lost_spend(damaged: sqlite3.Connection, new: sqlite3.Connection, file: Path
     return sorted(set(keys.values()) - kept)
 
 
-def _readable_rows(damaged: sqlite3.Connection, table: str, file: Path) -> Iterator[tuple[Any, ...]]:
+def _readable_rows(
+    damaged: sqlite3.Connection, table: str, file: Path
+) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a table after their rowids; around unreadable ones, each position is tried by itself.
 
     So is each that a range lacks: a damaged rowid that is too large ends the range there, without an error.
@@ -475,7 +528,9 @@ def _readable_rows(damaged: sqlite3.Connection, table: str, file: Path) -> Itera
     n_expected = file.stat().st_size // _ENTRY_BYTES
     last, most, n_at_once = 0, n_expected, _AT_ONCE
     with contextlib.suppress(*DAMAGE, TypeError):  # after damage this may be any number
-        most = min(100 * most, int(damaged.execute(f"select max(rowid) from {table}").fetchone()[0] or 0))
+        most = min(
+            100 * most, int(damaged.execute(f"select max(rowid) from {table}").fetchone()[0] or 0)
+        )
     query = f"select rowid, * from {table} where rowid between ? and ?"
     while last < most:
         try:

@@ -168,7 +168,9 @@ class Ledger:
     async def settled(self) -> None:
         """Wait until the replies of all attempts are recorded, unless nothing can be recorded any more."""
         if self._in_flight and self._broken is None:
-            notice(f"waiting for {len(self._in_flight)} calls under way, so that their replies are not paid for again")
+            notice(
+                f"waiting for {len(self._in_flight)} calls under way, so that their replies are not paid for again"
+            )
         while self._in_flight and self._broken is None:
             await asyncio.wait(self._in_flight)
 
@@ -243,7 +245,9 @@ class LedgerReader:
         self._noticed: set[str] = set()
         self._last_row = 0
         with contextlib.suppress(*files.DAMAGE):  # reported when a call is looked up
-            self._last_row = self._connection.execute("select coalesce(max(rowid), 0) from calls").fetchone()[0]
+            self._last_row = self._connection.execute(
+                "select coalesce(max(rowid), 0) from calls"
+            ).fetchone()[0]
 
     def history(self, key: str) -> History:
         """Return all attempts of a call.
@@ -258,7 +262,9 @@ class LedgerReader:
         for _, _, tokens, checksum, is_late, *row in rows:
             if is_late is None:  # the call was never made
                 continue
-            logprobs = self._as_written(checksum, (key, row[1], tokens), "reply's log-probabilities")
+            logprobs = self._as_written(
+                checksum, (key, row[1], tokens), "reply's log-probabilities"
+            )
             entry = Entry.of(row, logprobs, is_late)
             # A damaged index may find the row of another call.
             if entry is not None and entry.call_key == key:
@@ -317,7 +323,10 @@ class KeptReply(NamedTuple):
 @contextlib.contextmanager
 def kept_replies(folder: Path) -> Iterator[LedgerReader]:
     """Yield a reader of the ledger in a folder, which counts as in use until the block ends."""
-    with files.in_use(folder), contextlib.closing(LedgerReader(files.ledger_path(folder))) as reader:
+    with (
+        files.in_use(folder),
+        contextlib.closing(LedgerReader(files.ledger_path(folder))) as reader,
+    ):
         yield reader
 
 
@@ -410,7 +419,9 @@ def unfinished_replies(folder: Path, ended_runs: Collection[str]) -> dict[str, s
         while True:
             values = (json.dumps(sorted(ended_runs)), first_row, ROWS_AT_ONCE)
             n_before = len(replies)
-            for row, cell, model, is_unfinished in connection.execute(_LATEST_CALLS, values).fetchall():
+            for row, cell, model, is_unfinished in connection.execute(
+                _LATEST_CALLS, values
+            ).fetchall():
                 first_row = row
                 if is_unfinished:
                     replies[cell] = model
@@ -456,7 +467,11 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
         last = n_removed = 0
         while entries := connection.execute(query, (last, before_s, ROWS_AT_ONCE)).fetchall():
             rows = stored(sorted({cell for _, _, cell in entries}))
-            gone = [(row_id,) for row_id, is_spent, cell in entries if cell in rows and (rows[cell] or is_spent)]
+            gone = [
+                (row_id,)
+                for row_id, is_spent, cell in entries
+                if cell in rows and (rows[cell] or is_spent)
+            ]
             n_removed += _delete(folder, connection, "delete from calls where rowid = ?", gone)
             last = entries[-1][0]
         connection.execute(
@@ -479,7 +494,9 @@ def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
         PipelineError: the ledger cannot be opened, read or written.
     """
     query = "delete from calls where cell = ? and finished_at_s <= ?"
-    return _shrunk(folder, lambda connection: _delete(folder, connection, query, list(removed.items())))
+    return _shrunk(
+        folder, lambda connection: _delete(folder, connection, query, list(removed.items()))
+    )
 
 
 def adopt(folder: Path, model: str, address: str, cells: Mapping[str, str]) -> Pruned:
@@ -519,7 +536,9 @@ def adopt(folder: Path, model: str, address: str, cells: Mapping[str, str]) -> P
                 connection.executemany(*logprobs)
                 gone = [(key, entry.attempt) for entry in adopted]
                 connection.executemany("delete from calls where call_key = ? and attempt = ?", gone)
-                connection.executemany("delete from logprobs where call_key = ? and attempt = ?", gone)
+                connection.executemany(
+                    "delete from logprobs where call_key = ? and attempt = ?", gone
+                )
                 n_adopted += len(adopted)
             if n_adopted:
                 files.change_mark(folder)  # the report's copies of replies belong to other rows now
@@ -536,7 +555,10 @@ def _shrunk(folder: Path, work: Callable[[sqlite3.Connection], int]) -> Pruned:
         if path is None:
             return Pruned(is_in_use=True)
         before_bytes = path.stat().st_size
-        with files.refusing(path, "pruned"), contextlib.closing(files.connected(path)) as connection:
+        with (
+            files.refusing(path, "pruned"),
+            contextlib.closing(files.connected(path)) as connection,
+        ):
             n_removed = work(connection)
             # `execute` would free one page: it stops at the first step of a statement without columns.
             connection.executescript("pragma incremental_vacuum")
@@ -544,7 +566,9 @@ def _shrunk(folder: Path, work: Callable[[sqlite3.Connection], int]) -> Pruned:
         return Pruned(n_removed, before_bytes - path.stat().st_size)
 
 
-def _delete(folder: Path, connection: sqlite3.Connection, query: str, values: Sequence[tuple[Any, ...]]) -> int:
+def _delete(
+    folder: Path, connection: sqlite3.Connection, query: str, values: Sequence[tuple[Any, ...]]
+) -> int:
     """Delete replies with their log-probabilities, change the mark of deletions, and return the number of replies."""
     connection.execute("begin immediate")
     with connection:

@@ -61,7 +61,11 @@ def ray() -> Any:
     """Return the module `ray`; its import takes a second."""
     # By default Ray starts each process through `uv run` and uploads the current folder, it sends statistics of usage,
     # and each process warns about a future change of Ray.
-    for name in ("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):
+    for name in (
+        "RAY_ENABLE_UV_RUN_RUNTIME_ENV",
+        "RAY_USAGE_STATS_ENABLED",
+        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO",
+    ):
         os.environ.setdefault(name, "0")
     import ray as library
 
@@ -85,8 +89,17 @@ class Cluster:
             # The number of attempts to connect to a listening server: Ray prints a line for each refused token.
             os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "3")
         self._folder = ExitStack()
-        options = self._folder.enter_context(_local_ray(n_cores)) if address == LOCAL else {"address": address}
-        options = {**options, "log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
+        options = (
+            self._folder.enter_context(_local_ray(n_cores))
+            if address == LOCAL
+            else {"address": address}
+        )
+        options = {
+            **options,
+            "log_to_driver": False,
+            "logging_level": "ERROR",
+            "configure_logging": False,
+        }
         # As for a remote client: else processes import from this process's current folder first.
         job = ray().job_config.JobConfig(_client_job=True)
         try:
@@ -95,14 +108,22 @@ class Cluster:
             self.close()
             cause = f"{type(error).__name__}: {' '.join(str(error).split())}"
             if address == LOCAL:
-                what_to_do = "run again when the machine is less busy, or without `calls.where: ray`"
-                raise PipelineError(f"Ray did not start on this machine ({cause}); {what_to_do}") from error
+                what_to_do = (
+                    "run again when the machine is less busy, or without `calls.where: ray`"
+                )
+                raise PipelineError(
+                    f"Ray did not start on this machine ({cause}); {what_to_do}"
+                ) from error
             hint = "is the token of RAY_AUTH_TOKEN_PATH the cluster's, and RAY_AUTH_MODE set?"
-            raise UsageError(f"calls.address: {address}: Ray is not there ({cause}); {hint}") from error
+            raise UsageError(
+                f"calls.address: {address}: Ray is not there ({cause}); {hint}"
+            ) from error
 
     def nodes(self) -> list[Node]:
         """Return the nodes that are alive and have cores."""
-        nodes = [node for node in ray().nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
+        nodes = [
+            node for node in ray().nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
+        ]
         name = "{NodeManagerHostname} ({NodeManagerAddress})".format_map
         return [Node(node["NodeID"], name(node), int(node["Resources"]["CPU"])) for node in nodes]
 
@@ -111,7 +132,12 @@ class Cluster:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         strategy = NodeAffinitySchedulingStrategy(node.node_id, soft=False)
-        options = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": strategy}
+        options = {
+            "num_cpus": 1,
+            "max_restarts": 0,
+            "max_task_retries": 0,
+            "scheduling_strategy": strategy,
+        }
         return ray().remote(**options)(process).remote()
 
     def end(self, started: Any) -> None:
@@ -144,14 +170,19 @@ def _local_ray(n_cores: int | None) -> Iterator[Mapping[str, Any]]:
         # Ray would store its own token in the home folder, readable for everybody. The setting with WINDOWS in its name
         # and the loopback address bind every port to the loopback interface.
         os.environ.update(
-            RAY_AUTH_TOKEN_PATH=str(folder / _TOKEN), RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0",
-            RAY_raylet_start_wait_time_s=str(START_S), RAY_gcs_server_port_wait_time_s=str(START_S),
-        )  # fmt: skip
+            RAY_AUTH_TOKEN_PATH=str(folder / _TOKEN),
+            RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0",
+            RAY_raylet_start_wait_time_s=str(START_S),
+            RAY_gcs_server_port_wait_time_s=str(START_S),
+        )
         # By default Ray takes a third of the memory for messages above 100 kB.
         yield {
-            "num_cpus": n_cores, "include_dashboard": False, "object_store_memory": 128 << 20,
-            "_temp_dir": str(folder / "s"), "_node_ip_address": "127.0.0.1",
-        }  # fmt: skip
+            "num_cpus": n_cores,
+            "include_dashboard": False,
+            "object_store_memory": 128 << 20,
+            "_temp_dir": str(folder / "s"),
+            "_node_ip_address": "127.0.0.1",
+        }
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -160,7 +191,9 @@ def _clear_abandoned() -> None:
     for token in Path(gettempdir()).glob(f"{_PREFIX}*/{_TOKEN}"):
         with suppress(OSError), token.open() as file:
             if token.parent.lstat().st_uid == os.getuid():
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while the driver is running
+                fcntl.flock(
+                    file, fcntl.LOCK_EX | fcntl.LOCK_NB
+                )  # fails while the driver is running
                 for process in Path("/proc").glob("[0-9]*"):
                     with suppress(OSError):
                         command = (process / "cmdline").read_text(errors="replace")
@@ -175,7 +208,9 @@ def _refuse_where_nothing_listens(address: str) -> None:
     try:
         url = urlsplit(named if "://" in named else f"//{named}")
         port = url.port or (10001 if url.scheme else None)  # Ray's default for `ray://HOST`
-        if port is not None:  # other addresses start Ray here, or look for a cluster of this machine
+        if (
+            port is not None
+        ):  # other addresses start Ray here, or look for a cluster of this machine
             socket.create_connection((url.hostname or "", port), 10.0).close()
     except (OSError, ValueError) as error:
         raise UsageError(f"calls.address: {address}: Ray is not there: {named}: {error}") from error
@@ -190,7 +225,9 @@ def versions() -> Mapping[str, str]:
     digest = hashlib.sha256()
     for path in sorted(_CODE.rglob("*.py")):
         digest.update(f"{path.relative_to(_CODE)}\0".encode() + path.read_bytes() + b"\0")
-    libraries = {name: version(name) for name in ("litellm", "openai", "httpx", "aiohttp", "pydantic", "ray")}
+    libraries = {
+        name: version(name) for name in ("litellm", "openai", "httpx", "aiohttp", "pydantic", "ray")
+    }
     return {"Python": platform.python_version(), **libraries, "prbench": digest.hexdigest()[:12]}
 
 
@@ -215,7 +252,9 @@ class Equipment(NamedTuple):
         """The versions that differ here, such as `litellm 1.106.2 there, 1.106.0 here`; empty if none differ."""
         own, other = versions(), self.versions
         differing = sorted(dict(own.items() ^ other.items()))
-        return "; ".join(f"{n} {other.get(n, 'missing')} there, {own.get(n, 'missing')} here" for n in differing)
+        return "; ".join(
+            f"{n} {other.get(n, 'missing')} there, {own.get(n, 'missing')} here" for n in differing
+        )
 
 
 class SenderProcess:
@@ -230,10 +269,14 @@ class SenderProcess:
         guard_logs()
         collect_seldom()
         await asyncio.to_thread(warm_up)
-        lacking = {each.endpoint_name: missing for each in targets if (missing := missing_variables(each))}
+        lacking = {
+            each.endpoint_name: missing for each in targets if (missing := missing_variables(each))
+        }
         return Equipment(os.getpid(), versions(), lacking, time.monotonic())
 
-    async def start(self, attempts: Sequence[tuple[int, Call, Mapping[str, Any]]], heard_at_s: float) -> None:
+    async def start(
+        self, attempts: Sequence[tuple[int, Call, Mapping[str, Any]]], heard_at_s: float
+    ) -> None:
         """Begin these attempts (number, call, parameters).
 
         `heard_at_s` is when the driver had last heard from this process, by this process's clock. If it is too long

@@ -57,7 +57,9 @@ class RemoteSender:
         while True:
             # Waited for twice: the first wait may have passed while this process was stopped. Ray's
             # future is never cancelled: Ray's client (`ray://`) would then print a traceback.
-            sent: asyncio.Future[Any] = asyncio.wrap_future(self._process.outcomes.remote().future())
+            sent: asyncio.Future[Any] = asyncio.wrap_future(
+                self._process.outcomes.remote().future()
+            )
             # The error is read even if nobody waits for it.
             sent.add_done_callback(lambda each: each.cancelled() or each.exception())
             for _ in range(2):
@@ -73,7 +75,9 @@ class RemoteSender:
 
     def lost(self, why: str) -> Reply:
         """Return the reply to an attempt whose sender is gone; its outcome is unknown."""
-        return Failure(PROVIDER_ERROR, Kind.LOST, f"the sender on {self.node.name} is gone: {why}").reply
+        return Failure(
+            PROVIDER_ERROR, Kind.LOST, f"the sender on {self.node.name} is gone: {why}"
+        ).reply
 
     def _send(self) -> None:
         # If the message is lost, `receive` fails; if the sender cannot read it, its attempts end at their time limit.
@@ -121,7 +125,9 @@ class SenderPool:
     def start(self) -> None:
         """Begin to connect to Ray and to start senders, without waiting."""
         if self._opening is None and not all(target.is_embedded for target in self._targets):
-            self._opening = asyncio.ensure_future(asyncio.to_thread(Cluster, self._address, self._n_senders))
+            self._opening = asyncio.ensure_future(
+                asyncio.to_thread(Cluster, self._address, self._n_senders)
+            )
             self._run(self._keep_senders(self._opening))
 
     async def ready(self) -> None:
@@ -153,7 +159,9 @@ class SenderPool:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._error = error if isinstance(error, PipelineError) else NoSender(f"Ray: {safe(str(error))}")
+            self._error = (
+                error if isinstance(error, PipelineError) else NoSender(f"Ray: {safe(str(error))}")
+            )
             self._changed.set()
 
     async def _free_for(self, target: Target) -> RemoteSender:
@@ -192,7 +200,8 @@ class SenderPool:
                     self._n_on[node.node_id] += 1
                     self._run(self._have_sender(cluster, node))
             states = [
-                {"node": each.node.name, "pid": each.pid, "n_in_hand": len(each.in_hand)} for each in self.senders
+                {"node": each.node.name, "pid": each.pid, "n_in_hand": len(each.in_hand)}
+                for each in self.senders
             ]
             self.on_look(states)
             await asyncio.sleep(LOOK_AT_NODES_EVERY_S)
@@ -202,10 +211,14 @@ class SenderPool:
         if self._address == on_ray.LOCAL:
             raise NoSender("Ray on this machine has ended; run again")
         if known_s is None:
-            notice(f"Ray at {self._address} has no node with a core; calls wait up to {WITHOUT_NODES_S:g} s for one")
+            notice(
+                f"Ray at {self._address} has no node with a core; calls wait up to {WITHOUT_NODES_S:g} s for one"
+            )
             return time.monotonic()
         if time.monotonic() - known_s > WITHOUT_NODES_S:
-            raise NoSender(f"Ray at {self._address} has had no node with a core for {WITHOUT_NODES_S:g} s")
+            raise NoSender(
+                f"Ray at {self._address} has had no node with a core for {WITHOUT_NODES_S:g} s"
+            )
         return known_s
 
     async def _have_sender(self, cluster: Cluster, node: Node) -> None:
@@ -233,7 +246,10 @@ class SenderPool:
         if self._deaths_on[node.node_id] == 1:  # all senders of a lost node are gone
             notice(f"a sender on {node.name} is gone: {cause}; its calls in flight are made again")
         if self._deaths_on[node.node_id] >= _MOST_DEATHS:
-            self._refuse(node, f"{_MOST_DEATHS} senders died there without a reply in between, the last one: {cause}")
+            self._refuse(
+                node,
+                f"{_MOST_DEATHS} senders died there without a reply in between, the last one: {cause}",
+            )
         if sender is not None:
             for outcome in sender.in_hand.values():
                 if not outcome.done():
@@ -250,7 +266,9 @@ def wanted(nodes: Sequence[Node], n_senders: int | None) -> dict[Node, int]:
     """Return the wanted number of senders of each node: one a core, or `n_senders` spread evenly over the nodes."""
     if n_senders is None:
         return {node: node.n_cores for node in nodes}
-    positions = sorted((position, node.node_id, node) for node in nodes for position in range(node.n_cores))
+    positions = sorted(
+        (position, node.node_id, node) for node in nodes for position in range(node.n_cores)
+    )
     return dict(Counter(node for _, _, node in positions[:n_senders]))
 
 
@@ -263,11 +281,17 @@ async def _equipment_of(process: Any, targets: Sequence[Target]) -> Equipment:
 def cause_of(error: Exception, *, has_started: bool) -> str:
     """Return the reason why a sender is gone, or did not start, in one line."""
     if isinstance(error, TimeoutError):
-        return "it gives no sign of life" if has_started else f"it did not start within {on_ray.START_S:g} s"
+        return (
+            "it gives no sign of life"
+            if has_started
+            else f"it did not start within {on_ray.START_S:g} s"
+        )
     return safe(f"{type(error).__name__}: {unstyle(str(error)).strip().splitlines()[0]}")
 
 
-async def inspect(address: str, n_senders: int | None, targets: Sequence[Target]) -> list[tuple[Node, str]]:
+async def inspect(
+    address: str, n_senders: int | None, targets: Sequence[Target]
+) -> list[tuple[Node, str]]:
     """Start a sender on each node, and return by node the reason why it cannot make calls; empty: none.
 
     Raises:
@@ -285,8 +309,17 @@ async def inspect(address: str, n_senders: int | None, targets: Sequence[Target]
             cluster.end(process)
         if equipment.other_versions:
             return f"other versions: {equipment.other_versions}"
-        return "; ".join(f"{name}: {', '.join(names)} not set" for name, names in sorted(equipment.lacking.items()))
+        return "; ".join(
+            f"{name}: {', '.join(names)} not set"
+            for name, names in sorted(equipment.lacking.items())
+        )
 
     with closing(Cluster(address, n_senders)) as cluster:
         nodes = cluster.nodes()
-        return list(zip(nodes, await asyncio.gather(*(problem_of(cluster, node) for node in nodes)), strict=True))
+        return list(
+            zip(
+                nodes,
+                await asyncio.gather(*(problem_of(cluster, node) for node in nodes)),
+                strict=True,
+            )
+        )

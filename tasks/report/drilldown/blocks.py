@@ -42,11 +42,22 @@ from tasks.run.run_context import LEDGER
 
 Row = Mapping[str, Any]
 STATUSES = {
-    "met": "m", "partial": "p", "unmet": "u", "parse_error": "e", "refused": "r", "truncated": "t",
-    "context_length": "c", "timeout": "o", "provider_error": "v", "redirected": "d", "too_large": "l",
+    "met": "m",
+    "partial": "p",
+    "unmet": "u",
+    "parse_error": "e",
+    "refused": "r",
+    "truncated": "t",
+    "context_length": "c",
+    "timeout": "o",
+    "provider_error": "v",
+    "redirected": "d",
+    "too_large": "l",
     "unclear": "k",
-    "no_response": "n", "not_judged": "-", "unknown": "?",
-}  # fmt: skip
+    "no_response": "n",
+    "not_judged": "-",
+    "unknown": "?",
+}
 """Every status of a verdict, and its letter in the list of all verdicts; `unknown` stands for any other."""
 
 
@@ -66,7 +77,9 @@ class Subjects:
     entries: Sequence[Row]
     judge_configs: Sequence[Row]
 
-    def rows(self, name: str, blocks: Sequence[Block] | None = None, **given: Any) -> list[tuple[Any, ...]]:
+    def rows(
+        self, name: str, blocks: Sequence[Block] | None = None, **given: Any
+    ) -> list[tuple[Any, ...]]:
         """Return the rows of a query, of all entries or of those of some blocks, which are `wanted`."""
         keys = {block.entry for block in blocks or ()}
         entries = [entry for entry in self.entries if blocks is None or entry["key"] in keys]
@@ -91,13 +104,22 @@ def subjects_of(scope: Scope, also: Sequence[Row] = ()) -> Subjects:
     for key, entry in entries.items():
         # The label of an earlier vintage includes the vintage if several entries have the same label.
         has_vintage = entry["is_also"] and labels[entry["entry"]] > 1
-        entry |= {"key": key, "entry": f"{entry['entry']} {entry['vintage']}" if has_vintage else entry["entry"]}
+        entry |= {
+            "key": key,
+            "entry": f"{entry['entry']} {entry['vintage']}" if has_vintage else entry["entry"],
+        }
     # `scale` is the number of values of a decision; `reads` is the key of the ternary judge that is read as binary.
     judge_configs = [
-        {**each, "key": judge_config_key(each), "scale": 3 if each["grading"] == TERNARY else 2,
-         "reads": judge_config_key({**each, "grading": TERNARY}) if each["grading"] == TERNARY_AS_BINARY else None}
+        {
+            **each,
+            "key": judge_config_key(each),
+            "scale": 3 if each["grading"] == TERNARY else 2,
+            "reads": judge_config_key({**each, "grading": TERNARY})
+            if each["grading"] == TERNARY_AS_BINARY
+            else None,
+        }
         for each in scope.judge_configs
-    ]  # fmt: skip
+    ]
     return Subjects(scope, [*entries.values()], judge_configs)
 
 
@@ -119,7 +141,9 @@ def write_packed(site: Site, name: str, content: bytes) -> None:
 
 def write_data(site: Site, value: Any, name: str | None = None) -> str:
     """Write a value into a data file and return its name: the given one, or a hash of the content."""
-    content = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    content = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(
+        "utf-8", "surrogatepass"
+    )
     hashed = hashlib.blake2b(content, digest_size=_HEX // 2).hexdigest()
     if name or not site.keep(data_file(hashed)):
         write_packed(site, name or hashed, content)
@@ -142,10 +166,15 @@ def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
     """Write the files that do not exist yet, and return all blocks."""
     # What decides which replies a report has, as query parameters; read before the replies.
     is_all = subjects.scope.reader.value("select count(*) from verdicts") <= _MOST_VERDICTS
-    state = {"is_all": is_all, "replies": f"{is_all} {deletion_mark(subjects.scope.job.warehouse / LEDGER)}"}
+    state = {
+        "is_all": is_all,
+        "replies": f"{is_all} {deletion_mark(subjects.scope.job.warehouse / LEDGER)}",
+    }
     blocks = _blocks(subjects, state)
     replies = read_replies(subjects, _missing(blocks, site), state)
-    if replies is None:  # other names, so that the next report writes these files again, with the replies
+    if (
+        replies is None
+    ):  # other names, so that the next report writes these files again, with the replies
         blocks, replies = _blocks(subjects, {**state, "replies": "not read"}), {}
     missing = _missing(blocks, site)
     is_quiet = subjects.scope.job.is_quiet
@@ -162,20 +191,30 @@ def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
 
 
 def _blocks(subjects: Subjects, state: Mapping[str, Any]) -> list[Block]:
-    return [Block(*row) for row in subjects.rows("drilldown/blocks", program=hash_of_program(), **state)]
+    return [
+        Block(*row) for row in subjects.rows("drilldown/blocks", program=hash_of_program(), **state)
+    ]
 
 
 def _missing(blocks: Iterable[Block], site: Site) -> list[Block]:
     return [block for block in blocks if not site.keep(data_file(block.name))]
 
 
-def _sections(subjects: Subjects, blocks: Sequence[Block], replies: Replies) -> dict[tuple[str, int], list[list[str]]]:
+def _sections(
+    subjects: Subjects, blocks: Sequence[Block], replies: Replies
+) -> dict[tuple[str, int], list[list[str]]]:
     """Return the rows of some blocks: for each task its key, further members as JSON, and its responses as JSON."""
     sections: dict[tuple[str, int], list[list[str]]] = defaultdict(list)
-    for entry, number, task_id, responses, verdicts, points in subjects.rows("drilldown/sections", blocks):
+    for entry, number, task_id, responses, verdicts, points in subjects.rows(
+        "drilldown/sections", blocks
+    ):
         more = f'"verdicts":{verdicts},"points":{points}'
-        of_task = json.dumps(dict(sorted(replies.get((entry, task_id), {}).items())), ensure_ascii=False)
-        sections[entry, number].append([task_key(task_id), f'{more},"replies":{of_task}', *responses])
+        of_task = json.dumps(
+            dict(sorted(replies.get((entry, task_id), {}).items())), ensure_ascii=False
+        )
+        sections[entry, number].append(
+            [task_key(task_id), f'{more},"replies":{of_task}', *responses]
+        )
     return sections
 
 
@@ -184,14 +223,22 @@ def _write(site: Site, sections: dict[tuple[str, int], list[list[str]]], block: 
     # `pop`, so that the rows of a block are freed as soon as they are written.
     for key, more, *responses in sections.pop((block.entry, block.number), ()):
         texts = (json.loads(response)["text"] for response in responses)
-        html = (json.dumps(None if text is None else as_html(text), ensure_ascii=False) for text in texts)
+        html = (
+            json.dumps(None if text is None else as_html(text), ensure_ascii=False)
+            for text in texts
+        )
         # A response's HTML directly follows its text, because similar texts compress better side by side.
-        joined = ",".join(f'{response[:-1]},"html":{each}}}' for response, each in zip(responses, html, strict=True))
+        joined = ",".join(
+            f'{response[:-1]},"html":{each}}}'
+            for response, each in zip(responses, html, strict=True)
+        )
         tasks.append(f'"{key}":{{"responses":[{joined}],{more}}}')
     write_packed(site, block.name, f"{{{','.join(tasks)}}}".encode("utf-8", "surrogatepass"))
 
 
-def read_replies(subjects: Subjects, blocks: Sequence[Block], state: Mapping[str, Any]) -> Replies | None:
+def read_replies(
+    subjects: Subjects, blocks: Sequence[Block], state: Mapping[str, Any]
+) -> Replies | None:
     """Return the judges' replies on the responses of some blocks; None if the ledger cannot be read."""
     folder = subjects.scope.job.warehouse / LEDGER
     if not blocks or not folder.is_dir():
@@ -207,7 +254,9 @@ def read_replies(subjects: Subjects, blocks: Sequence[Block], state: Mapping[str
         return None
     exchanges: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
     for entry, task_id, *key, is_older, is_in_chunks, own, verdict_ids in rows:
-        if replies := [reply for verdict_id in verdict_ids for reply in by_verdict.get(verdict_id, ())]:
+        if replies := [
+            reply for verdict_id in verdict_ids for reply in by_verdict.get(verdict_id, ())
+        ]:
             name = " ".join(map(str, (*key, *(["older"] if is_older else []))))
             exchanges[entry, task_id][name] = _exchange(replies, own, is_in_chunks=is_in_chunks)
     return exchanges

@@ -27,7 +27,11 @@ def facts(scope: Scope) -> list[tuple[str, str, str]]:
         ("Judges", f"{len(judges):,}", ways),
         ("Responses", f"{row['n_responses']:,}", f"{row['n_responses_failed']:,} failed"),
         ("Verdicts", f"{row['n_verdicts']:,}", f"{row['n_failed']:,} failed"),
-        ("Cost", f"${sum(usd):,.2f}" if usd else "unknown", f"{unpriced:,} of unknown price" if unpriced else ""),
+        (
+            "Cost",
+            f"${sum(usd):,.2f}" if usd else "unknown",
+            f"{unpriced:,} of unknown price" if unpriced else "",
+        ),
     ]
 
 
@@ -74,7 +78,10 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
     embedded = {
         judge.label
         for judge in job.settings.judges
-        if any(is_embedded(called.name) for called in (judge.cascade.members if judge.cascade else (judge,)))
+        if any(
+            is_embedded(called.name)
+            for called in (judge.cascade.members if judge.cascade else (judge,))
+        )
     }
     if judges := sorted(embedded & {row["judge"] for row in rows}):
         text = f"The embedded model ({some(judges)}) is far too small to judge: scores show only that all stages work."
@@ -82,15 +89,15 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
     judged = [row for row in rows if row.get("is_judged") is not False]
     # The bar applies only to judges that are called on all criteria, not to people or to imported verdicts.
     configured = {judge.label for judge in job.settings.judges}
-    called = [row for row in judged if row["judge"] in configured and row["grading"] != TERNARY_AS_BINARY] or judged
+    called = [
+        row for row in judged if row["judge"] in configured and row["grading"] != TERNARY_AS_BINARY
+    ] or judged
     if low := [row for row in called if row.get("is_below_bar")]:
         text = f"Below the coverage bar of {job.settings.coverage.min:.0%}, so based on only part of the split"
         yield Notice("warn", f"{text}: {_models(low, rows)}", "#leaderboard")
     yield from _vintage_notices(called, rows)
     if parts := [row for row in rows if row.get("n_tasks_skipped")]:
-        text = (
-            "On a random part of the tasks, since all comparisons of the model are settled; the interval allows for it"
-        )
+        text = "On a random part of the tasks, since all comparisons of the model are settled; the interval allows for it"
         yield Notice("warn", f"{text}: {_models(parts, rows)}", "#leaderboard")
         if any(row["ci_low"] is None for row in parts):
             text = "Some of these have no interval: too few tasks differ, or all tasks must be evaluated first."
@@ -99,12 +106,16 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
         if hiding := [row for row in judged if row.get("may_hide_failures", False) is may_hide]:
             yield Notice("warn", f"{meaning}: {_models(hiding, rows)}", "judges.html")
     if any(row.get("n_tasks", 0) > 1 and row["is_small"] is None for row in rows):
-        yield Notice("warn", "Some intervals are missing; `prbench aggregate` computes them.", "#leaderboard")
+        yield Notice(
+            "warn", "Some intervals are missing; `prbench aggregate` computes them.", "#leaderboard"
+        )
 
 
 def _vintage_notices(called: Rows, rows: Rows) -> Iterator[Notice]:
     """Yield notices on vintages and trials that a leaderboard leaves out because they cover too little."""
-    if chosen := [row for row in called if row.get("is_below_bar") and row.get("n_vintages", 1) > 1]:
+    if chosen := [
+        row for row in called if row.get("is_below_bar") and row.get("n_vintages", 1) > 1
+    ]:
         text = "No vintage reaches the bar, so the one with most coverage is shown"
         yield Notice("warn", f"{text}: {_models(chosen, rows)}", "#leaderboard")
     if passed_over := [row for row in rows if row.get("newer_vintage")]:
@@ -112,7 +123,9 @@ def _vintage_notices(called: Rows, rows: Rows) -> Iterator[Notice]:
             f"{row['model_label']} {row['newer_vintage']} ({coverage_text(row['newer_coverage'])} of {row['split']})"
             for row in passed_over
         )
-        yield Notice("warn", f"A newer vintage covers too little to be shown: {names}", "#leaderboard")
+        yield Notice(
+            "warn", f"A newer vintage covers too little to be shown: {names}", "#leaderboard"
+        )
     if further := [row for row in rows if row.get("uncounted_trials")]:
         names = some(f"{row['model']} trial {_numbers(row['uncounted_trials'])}" for row in further)
         text = "Begun beyond the configured trials, so not counted until as complete as these"
@@ -126,10 +139,17 @@ def _numbers(numbers: Iterable[int]) -> str:
 def _models(some_rows: Rows, rows: Rows) -> str:
     """Return the names of the models in some rows, with the judge if the whole leaderboard has several judges."""
     is_one_judge = len({row["judge_config"] for row in rows}) == 1
-    return some(row["model"] if is_one_judge else f"{row['model']} ({row['judge_config']})" for row in some_rows)
+    return some(
+        row["model"] if is_one_judge else f"{row['model']} ({row['judge_config']})"
+        for row in some_rows
+    )
 
 
-_SMALL_MARKS = {"is_small": "ci_low", "is_critical_small": "critical_met_ci_low", "is_mistake_small": "mistake_ci_low"}
+_SMALL_MARKS = {
+    "is_small": "ci_low",
+    "is_critical_small": "critical_met_ci_low",
+    "is_mistake_small": "mistake_ci_low",
+}
 _SUBSETS = {
     "full": "full: all tasks of the split",
     "official hard": "official hard: all tasks of a split that the data set itself calls hard",
@@ -141,7 +161,9 @@ _SUBSETS = {
 def terminal_notes(job: Job, rows: Rows) -> list[str]:
     """Return the lines below a leaderboard in a terminal: notices, and facts that a report shows elsewhere."""
     lines = [notice.text for notice in board_notices(job, rows)]
-    if unbiased := {row["model"]: row["unbiased_mean_score"] for row in rows if row.get("unbiased_mean_score")}:
+    if unbiased := {
+        row["model"]: row["unbiased_mean_score"] for row in rows if row.get("unbiased_mean_score")
+    }:
         lines.append(
             f"Without the bias of stopping: {', '.join(f'{key} {mean:.3f}' for key, mean in unbiased.items())}"
         )
@@ -150,28 +172,49 @@ def terminal_notes(job: Job, rows: Rows) -> list[str]:
     labels = {row.get("label") for row in rows} & _SUBSETS.keys()
     lines += [meaning for label, meaning in _SUBSETS.items() if label in labels]
     if labels and "hard" not in labels:
-        lines.append("No hard subset of your own is selected yet; `prbench select-hard` selects one.")
+        lines.append(
+            "No hard subset of your own is selected yet; `prbench select-hard` selects one."
+        )
     if any(row.get("n_tasks_annotated") for row in rows):
-        which = "All" if all(row["n_tasks_annotated"] == row["n_tasks_wanted"] for row in rows) else "Some"
+        which = (
+            "All"
+            if all(row["n_tasks_annotated"] == row["n_tasks_wanted"] for row in rows)
+            else "Some"
+        )
         how = "from a model (`prbench annotate`), because the data set gives none"
         lines.append(f"{which} labels come {how}: see the table labelled_tasks.")
     if "n_tasks_ranked" in rows[0]:
         lines += rank_notes(rows)
     ends = ("mean_score", "ci_low", "ci_high")
-    known = [(row[f"raw_{end}"], row[end]) for row in rows for end in ends if row.get(f"raw_{end}") is not None]
+    known = [
+        (row[f"raw_{end}"], row[end])
+        for row in rows
+        for end in ends
+        if row.get(f"raw_{end}") is not None
+    ]
     if any(raw < shown for raw, shown in known):
-        lines.append("A mean below 0 is shown as 0; ranks and `prbench diff` compare the unclipped means.")
-    if any(row.get(mark) and row[low] is None for row in rows for mark, low in _SMALL_MARKS.items()):
-        lines.append(f"No interval: fewer than {FEWEST_OTHERS} tasks differ from the most common value.")
+        lines.append(
+            "A mean below 0 is shown as 0; ranks and `prbench diff` compare the unclipped means."
+        )
+    if any(
+        row.get(mark) and row[low] is None for row in rows for mark, low in _SMALL_MARKS.items()
+    ):
+        lines.append(
+            f"No interval: fewer than {FEWEST_OTHERS} tasks differ from the most common value."
+        )
     return lines
 
 
 def _responses(scope: Scope) -> Iterator[Notice]:
     """Yield notices on models with many failed responses or without scores, or if there is no response."""
     rows = scope.rows("overview/response_counts")
-    unjudged = [row["model"] for row in rows if not row["n_judged"] and row["n_failed"] < row["n_responses"]]
+    unjudged = [
+        row["model"] for row in rows if not row["n_judged"] and row["n_failed"] < row["n_responses"]
+    ]
     if not rows:
-        yield Notice("warn", "There are no responses yet, so there is nothing to rank.", "data.html")
+        yield Notice(
+            "warn", "There are no responses yet, so there is nothing to rank.", "data.html"
+        )
     elif unjudged and not any(row["n_judged"] for row in rows):
         text = "No response has been judged yet, so there are no scores; run `prbench judge`."
         yield Notice("bad", text, "tasks.html")
@@ -180,7 +223,9 @@ def _responses(scope: Scope) -> Iterator[Notice]:
     for row in rows:
         if row["n_failed"] > _GRAVE_SHARE * row["n_responses"]:
             lost = f"{row['n_failed']:,} of {counted(row['n_responses'], 'response')} of {row['model']} failed"
-            yield Notice("bad", f"{lost} ({_words(row['causes'])}).", "length-and-cost.html#response_tokens")
+            yield Notice(
+                "bad", f"{lost} ({_words(row['causes'])}).", "length-and-cost.html#response_tokens"
+            )
 
 
 def _verdicts(scope: Scope) -> Iterator[Notice]:
@@ -190,7 +235,11 @@ def _verdicts(scope: Scope) -> Iterator[Notice]:
         n_failed, n_verdicts = sum(row["n"] for row in failures), of_grader[0]["n_verdicts"]
         if n_failed > _GRAVE_SHARE * n_verdicts:
             lost = f"{n_failed:,} of {counted(n_verdicts, 'verdict')} of {grader} failed"
-            rest = "there are no scores" if n_failed == n_verdicts else "its scores are based on the rest"
+            rest = (
+                "there are no scores"
+                if n_failed == n_verdicts
+                else "its scores are based on the rest"
+            )
             text = f"{lost} ({_words(row['status'] for row in failures)}): {rest}."
             yield Notice("bad", text, "judges.html#judge_failures")
 
@@ -219,12 +268,21 @@ def _changes(scope: Scope) -> Iterator[Notice]:
 def _quality(scope: Scope) -> Iterator[Notice]:
     (facts,) = scope.rows("overview/facts")
     if facts["n_refused"]:
-        yield Notice("warn", f"{counted(facts['n_refused'], 'task')} refused and left out of all scores.", "data.html")
+        yield Notice(
+            "warn",
+            f"{counted(facts['n_refused'], 'task')} refused and left out of all scores.",
+            "data.html",
+        )
     failed = scope.rows("overview/last_checks")
-    kinds: tuple[tuple[Level, str], ...] = (("bad", "policy fail or quarantine"), ("warn", "warnings"))
+    kinds: tuple[tuple[Level, str], ...] = (
+        ("bad", "policy fail or quarantine"),
+        ("warn", "warnings"),
+    )
     for level, policy in kinds:
         rows = [row for row in failed if (row["severity"] == "warn") == (level == "warn")]
-        if names := [f"{row['check_name']} ({row['n_failed']} of {row['n_evaluated']})" for row in rows]:
+        if names := [
+            f"{row['check_name']} ({row['n_failed']} of {row['n_evaluated']})" for row in rows
+        ]:
             text = f"Failed data checks ({policy}), {counted(len(names), 'check')}: {some(names)}."
             yield Notice(level, text, "data.html")
 

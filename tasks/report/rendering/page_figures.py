@@ -42,16 +42,26 @@ def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
     for number, (group, members) in enumerate(groupby(shown, key=lambda column: column.group)):
         mine, group_id = list(members), f"{name}-group-{number}"
         if group:
-            upper.append(_HEADING.format(group_id, "center", "colgroup", 1, len(mine), visible(group)))
+            upper.append(
+                _HEADING.format(group_id, "center", "colgroup", 1, len(mine), visible(group))
+            )
         for column in mine:
-            own_id, alignment = f"{name}-{column.name}", "right" if is_number(column, rows) else "left"
-            heading = _HEADING.format(own_id, alignment, "col", 1 if group else n_headings, 1, dated(column.title))
+            own_id, alignment = (
+                f"{name}-{column.name}",
+                "right" if is_number(column, rows) else "left",
+            )
+            heading = _HEADING.format(
+                own_id, alignment, "col", 1 if group else n_headings, 1, dated(column.title)
+            )
             (lower if group else upper).append(heading)
             headings = escape(f"{group_id} {own_id}" if group else own_id)
             begun.append((column, f'<td headers="{headings}" class="{alignment}">'))
     head = [_ROW.format(Markup("").join(row)) for row in (upper, lower) if row]
     # `Markup.format` would take several times as long, which matters with so many cells.
-    cells = ("".join(f"{begin}{dated(_shown(column, row))}</td>" for column, begin in begun) for row in rows)
+    cells = (
+        "".join(f"{begin}{dated(_shown(column, row))}</td>" for column, begin in begun)
+        for row in rows
+    )
     body = "".join(f"<tr>{each}</tr>\n" for each in cells)
     return _TABLE.format(Markup("").join(head), Markup(body))
 
@@ -68,7 +78,9 @@ def _shown(column: Column, row: Row) -> str:
         return value
     if column.kind != "task" or value is None:
         return cell(column, row)
-    return Markup('<a href="{}">{}</a>').format(row.get("address") or task_address(value), visible(value))
+    return Markup('<a href="{}">{}</a>').format(
+        row.get("address") or task_address(value), visible(value)
+    )
 
 
 @dataclass(frozen=True)
@@ -93,7 +105,9 @@ def figures_of(page: Page, scope: Scope, site: Site) -> list[PageFigure]:
     """Return the drawn figures of a page, without those that are left out in this scope."""
     title = scope.category_title  # the benchmark's name for its categories
     figures = [
-        replace(figure, title=f"{figure.title} ({title})") if title and figure.breakdown == "category" else figure
+        replace(figure, title=f"{figure.title} ({title})")
+        if title and figure.breakdown == "category"
+        else figure
         for figure in page.figures
         if not figure.breakdown or figure.breakdown in scope.kinds
     ]
@@ -120,7 +134,10 @@ def page_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
     shown = served(figure, rows, scope.benchmark)
     drawn = figure.drawn(rows)
     blank = [chart.title or figure.title for chart in drawn if chart.is_blank]
-    notes = [*shown.notes, *([f"Not drawn, because no value is known: {', '.join(blank)}."] if blank else [])]
+    notes = [
+        *shown.notes,
+        *([f"Not drawn, because no value is known: {', '.join(blank)}."] if blank else []),
+    ]
     if figure.mark_note and any(chart.has_marks for chart in drawn):
         notes.append(figure.mark_note)
     if rows and figure.breakdown in scope.annotated:
@@ -128,7 +145,11 @@ def page_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
     if scope.narrowed_to and figure.reach == "warehouse":
         notes.append(f"This covers the whole warehouse, not only {scope.narrowed_to}.")
     return replace(
-        shown, query=query, n_rows=len(rows), plots=[chart for chart in drawn if not chart.is_blank], notes=notes
+        shown,
+        query=query,
+        n_rows=len(rows),
+        plots=[chart for chart in drawn if not chart.is_blank],
+        notes=notes,
     )
 
 

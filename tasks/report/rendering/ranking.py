@@ -53,26 +53,43 @@ def rankings(scope: Scope) -> list[Ranking]:
     # If only some models are shown, or several vintages of one, the ranks are not those of a whole ranking.
     configured = {(entry["model"], entry["model_config_hash"]) for entry in scope.entries}
     n_shown = len(labels) if scope.vintage == EVERY_VINTAGE else len(configured)
-    is_part = bool(scope.job.named_models) or len({entry["model"] for entry in scope.entries}) < n_shown
+    is_part = (
+        bool(scope.job.named_models) or len({entry["model"] for entry in scope.entries}) < n_shown
+    )
     ranked = []
     for label, rows in grouped(scope.rows_of(LEADERBOARD), "judge_config").items():
         # The paper's scores apply only to its own judge, in the first trial with the benchmark's default grading.
         own = judges[label]
         is_usual = (own["grading"], own["judge_trial"]) == (scope.benchmark.grading, 1)
-        called = called_names(own["judge_config_hash"], scope.job.settings.judges) if is_usual else set()
+        called = (
+            called_names(own["judge_config_hash"], scope.job.settings.judges) if is_usual else set()
+        )
         references = [each for each in scope.benchmark.references if each.judge in called]
-        ranked.append(ranking_of(rows, references, leaders(rows, hard, label, is_part=is_part), labels))
+        ranked.append(
+            ranking_of(rows, references, leaders(rows, hard, label, is_part=is_part), labels)
+        )
     return ranked
 
 
-def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, labels: Iterable[str]) -> Ranking:
+def ranking_of(
+    rows: Rows, references: Sequence[Reference], sentence: str, labels: Iterable[str]
+) -> Ranking:
     """Return the ranking of leaderboard rows under one judge, with the paper's scores by that judge."""
     splits = [
-        (split, of_split, [each for each in references if not is_own and is_of(each, split, of_split)])
+        (
+            split,
+            of_split,
+            [each for each in references if not is_own and is_of(each, split, of_split)],
+        )
         for (split, is_own), of_split in grouped(rows, "split", "is_own_hard").items()
     ]
     quoted = [each for _, _, of_split in splits for each in of_split]
-    known = [row[name] for row in rows for name in ("ci_low", "ci_high", "mean_score") if row[name] is not None]
+    known = [
+        row[name]
+        for row in rows
+        for name in ("ci_low", "ci_high", "mean_score")
+        if row[name] is not None
+    ]
     values = [*known, *(each.value for each in quoted)] or [0.0, 1.0]
     margin = 0.04 * ((max(values) - min(values)) or 1.0)  # on both sides of the axis
     low, high = min(values) - margin, max(values) + margin
@@ -87,12 +104,19 @@ def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, label
         return f"{100 * (value - low) / (high - low):.2f}%"
 
     axis = ticks(low, high)
-    heading = _svg("", 14, [_LABEL.format(at(value), number(value, "z.6g")) for value in axis], "Drawn interval")
+    heading = _svg(
+        "",
+        14,
+        [_LABEL.format(at(value), number(value, "z.6g")) for value in axis],
+        "Drawn interval",
+    )
     boards = [(split, _lines(of_split, beside, at, axis)) for split, of_split, beside in splits]
     columns = [*_COLUMNS[:3], Column("drawn", heading), *_COLUMNS[3:]]
     if not any(row["is_below_bar"] for row in rows):
         del columns[-1]
-    return Ranking(rows[0]["judge_config"], sentence, columns, boards, notes, order_of(rows, labels))
+    return Ranking(
+        rows[0]["judge_config"], sentence, columns, boards, notes, order_of(rows, labels)
+    )
 
 
 def is_of(reference: Reference, split: str, rows: Rows) -> bool:
@@ -109,8 +133,13 @@ def order_of(rows: Rows, labels: Iterable[str]) -> list[str]:
 
     Models without a rank come last, in the given order.
     """
-    ranked = grouped((row for row in rows if row["rank"] is not None and not row["is_own_hard"]), "model")
-    return sorted(labels, key=lambda name: fmean(row["rank"] for row in ranked[name]) if name in ranked else math.inf)
+    ranked = grouped(
+        (row for row in rows if row["rank"] is not None and not row["is_own_hard"]), "model"
+    )
+    return sorted(
+        labels,
+        key=lambda name: fmean(row["rank"] for row in ranked[name]) if name in ranked else math.inf,
+    )
 
 
 def leaders(rows: Rows, hard: set[str], judge_config: str, *, is_part: bool = False) -> str:
@@ -127,7 +156,9 @@ def leaders(rows: Rows, hard: set[str], judge_config: str, *, is_part: bool = Fa
     ranked = [row for row in rows if row["rank"] is not None and not row["is_own_hard"]]
     shown = [row for row in ranked if row["split"] not in hard] or ranked
     splits = grouped(shown, "split")  # own hard selections are left out, so a name is one split
-    clauses = [(_highest if is_part else _leader)(split, of_split) for split, of_split in splits.items()]
+    clauses = [
+        (_highest if is_part else _leader)(split, of_split) for split, of_split in splits.items()
+    ]
     if not clauses:
         return f"No model has a score by {judge_config} yet."
     return f"Judged by {judge_config}, {'; '.join(clauses)}."
@@ -143,8 +174,17 @@ def _leader(split: str, rows: Rows) -> str:
     best = min(row["rank"] for row in rows)
     first = [row for row in rows if row["rank"] == best]
     tied = [row["model"] for row in rows if row["rank"] != best and row["may_be_first"]]
-    ties = f"tied with {some(tied, _NAMED)}" if tied else "no other model is tied" if rows[1:] else "the only model"
-    names, verb = some((row["model"] for row in first), _NAMED), "leads" if len(first) == 1 else "lead"
+    ties = (
+        f"tied with {some(tied, _NAMED)}"
+        if tied
+        else "no other model is tied"
+        if rows[1:]
+        else "the only model"
+    )
+    names, verb = (
+        some((row["model"] for row in first), _NAMED),
+        "leads" if len(first) == 1 else "lead",
+    )
     # Ranks may compare fewer tasks than scores, so the leader's score is not always the highest.
     next_score = max((row["mean_score"] for row in rows if row["rank"] != best), default=math.inf)
     ahead = round(first[0]["mean_score"] - next_score, 3)
@@ -180,9 +220,13 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 _COLUMNS = (
-    Column("rank", "Rank", "count"), Column("model", "Model"), Column("mean_score", "Score", "score"),
-    Column("interval", "95 % interval"), Column("ranks", "Possible ranks"), Column("coverage", "Coverage", "coverage"),
-)  # fmt: skip
+    Column("rank", "Rank", "count"),
+    Column("model", "Model"),
+    Column("mean_score", "Score", "score"),
+    Column("interval", "95 % interval"),
+    Column("ranks", "Possible ranks"),
+    Column("coverage", "Coverage", "coverage"),
+)
 """The columns of a board; coverage is shown only if that of a model is below the bar."""
 _LABEL = Markup('<text x="{}" y="12">{}</text>')
 _GRID = Markup('<line class="grid" x1="{0}" x2="{0}" y2="20"/>')
@@ -195,19 +239,29 @@ def _svg(kind: str, height: int, parts: Iterable[Markup], name: str) -> Markup:
     return drawing.format(kind, name, height, Markup("").join(parts))
 
 
-def _lines(rows: Rows, references: Sequence[Reference], at: Callable[[float], str], axis: Iterable[float]) -> Rows:
+def _lines(
+    rows: Rows, references: Sequence[Reference], at: Callable[[float], str], axis: Iterable[float]
+) -> Rows:
     """Return the lines of a split: its models in their order, with scores of the paper among them."""
     nothing = dict.fromkeys(rows[0])
     name = Markup("{} <small>paper</small>")
-    quoted = [nothing | {"model": name.format(each.model), "mean_score": each.value} for each in references]
-    ranked = sorted([*rows, *quoted], key=lambda row: -math.inf if row["mean_score"] is None else row["mean_score"])
+    quoted = [
+        nothing | {"model": name.format(each.model), "mean_score": each.value}
+        for each in references
+    ]
+    ranked = sorted(
+        [*rows, *quoted],
+        key=lambda row: -math.inf if row["mean_score"] is None else row["mean_score"],
+    )
     return [{**row, **_drawn(row, at, axis)} for row in (ranked[::-1] if quoted else rows)]
 
 
 def _drawn(row: Row, at: Callable[[float], str], axis: Iterable[float]) -> Row:
     """Return the columns of a line that are made of others."""
     kind = "quoted" if isinstance(row["model"], Markup) else "tied" if row["may_be_first"] else ""
-    low, high, mean, best, worst = (row[name] for name in ("ci_low", "ci_high", "mean_score", "rank_low", "rank_high"))
+    low, high, mean, best, worst = (
+        row[name] for name in ("ci_low", "ci_high", "mean_score", "rank_low", "rank_high")
+    )
     interval = None if low is None or mean is None else f"{number(low)} to {number(high)}"
     parts = [_GRID.format(at(value)) for value in axis]
     parts += [_INTERVAL.format(at(low), at(high))] if interval else []

@@ -90,7 +90,9 @@ class Site:
         paths = (*self.folder.glob("*/*"), *self.folder.iterdir())
         there = (path.relative_to(self.folder).as_posix() for path in paths)
         left = {name for name in there if _OURS.fullmatch(name)} | self._earlier.keys()
-        for name in sorted(left - sizes.keys() - {name for name in self._earlier if _DATA.fullmatch(name)}):
+        for name in sorted(
+            left - sizes.keys() - {name for name in self._earlier if _DATA.fullmatch(name)}
+        ):
             path = self.folder / name
             # No file is removed through a link to another folder; a folder is removed with its last file.
             if path.parent.resolve().is_relative_to(self.folder.resolve()):
@@ -166,7 +168,9 @@ def refuse_other(folder: Path) -> None:
     mark = _mark_of(folder)
     if mark:
         if mark["version"] not in range(1, _VERSION + 1):
-            raise UsageError(f"{folder}: is a report of another version of prbench; name a new folder")
+            raise UsageError(
+                f"{folder}: is a report of another version of prbench; name a new folder"
+            )
         return
     is_file = folder.exists() and not folder.is_dir()
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
@@ -174,7 +178,9 @@ def refuse_other(folder: Path) -> None:
     # A damaged mark is written again.
     has_styles = _MARK in names and (folder / "assets/report.css").is_file()
     if is_file or not (is_empty or has_styles):
-        raise UsageError(f"{folder}: has files that are not a report; name an empty folder or a new one")
+        raise UsageError(
+            f"{folder}: has files that are not a report; name an empty folder or a new one"
+        )
 
 
 LIBRARIES = {"vega.js", "tabulator.js", "tabulator.css"}
@@ -257,4 +263,8 @@ def dated(text: str) -> Markup:
 
 def render(page: Page, report: Mapping[str, Any], *, policy: str = POLICY, **values: Any) -> str:
     """Return a page as HTML; `report` are the values that every page shows."""
-    return templates().get_template(page.template).render(page=page, report=report, policy=policy, **values)
+    return (
+        templates()
+        .get_template(page.template)
+        .render(page=page, report=report, policy=policy, **values)
+    )

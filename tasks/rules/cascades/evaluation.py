@@ -12,7 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from tasks.rules.cascades.rules import CandidateRule, Flags, Floats, Indices, PairedVerdicts, escalations
+from tasks.rules.cascades.rules import (
+    CandidateRule,
+    Flags,
+    Floats,
+    Indices,
+    PairedVerdicts,
+    escalations,
+)
 from tasks.rules.identity import digest
 from tasks.rules.statistics import intervals
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
@@ -30,13 +37,23 @@ a verdict on each criterion under both. `is_small`: too few tasks, or too few th
 """
 
 
-_FIRST = ("n_paired", "n_tasks", "strong_calls", "cheap_calls", "changed_model", "n_ranked_responses", "is_small")
+_FIRST = (
+    "n_paired",
+    "n_tasks",
+    "strong_calls",
+    "cheap_calls",
+    "changed_model",
+    "n_ranked_responses",
+    "is_small",
+)
 """The columns before those with intervals."""
 
 
 def _estimate(name: str, value: Any = np.nan, ends: Any = (np.nan, np.nan)) -> Figures:
     """Return the columns of a figure and of its 95 % interval over tasks, from numbers that may be NaN."""
-    return dict(zip((name, f"{name}_ci_low", f"{name}_ci_high"), map(known, (value, *ends)), strict=True))
+    return dict(
+        zip((name, f"{name}_ci_low", f"{name}_ci_high"), map(known, (value, *ends)), strict=True)
+    )
 
 
 _SAME = 1e-9
@@ -56,7 +73,10 @@ def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indic
     strong = _means_by_task(paired, np.where(np.isnan(values), np.nan, paired.strong), here)
     known, scores = ~np.isnan(strong), _means_by_task(paired, values, here)
     counts = weights @ known
-    sampled_means = (intervals.quotient(weights @ np.where(known, each, 0.0), counts) for each in (scores, strong))
+    sampled_means = (
+        intervals.quotient(weights @ np.where(known, each, 0.0), counts)
+        for each in (scores, strong)
+    )
     tau = kendall_tau(intervals.means(scores), intervals.means(strong))
     taus = kendall_tau(*sampled_means)
     taus = taus[~np.isnan(taus)]
@@ -69,7 +89,11 @@ def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indic
     if np.isnan(means).all():
         return {**ranking, **_estimate("score_change"), "changed_model": None}
     most = int(np.nanargmax(np.abs(means)))
-    change = _estimate("score_change", means[most], intervals.mean_intervals(changes[:, [most]], sampled=sampled)[0])
+    change = _estimate(
+        "score_change",
+        means[most],
+        intervals.mean_intervals(changes[:, [most]], sampled=sampled)[0],
+    )
     return {**ranking, **change, "changed_model": paired.models[most]}
 
 
@@ -114,7 +138,9 @@ class Costs:
     strong_usd: float | None
 
 
-def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Costs, resamples: int) -> list[Figures]:
+def figures_of(
+    paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Costs, resamples: int
+) -> list[Figures]:
     """Return the figures of some rules on the criteria of some tasks.
 
     Args:
@@ -123,14 +149,20 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Co
     here = np.unique(paired.task)
     # Two calls of the cheap judge for a verdict if repetitions are compared.
     n_cheap = [0 if each.when is None else each.when.n_repetitions(2) for each in tried]
-    cheap_usd, strong_usd = 1_000 * np.array([costs.cheap_usd, costs.strong_usd], dtype=np.float64)  # NaN for None
+    cheap_usd, strong_usd = 1_000 * np.array(
+        [costs.cheap_usd, costs.strong_usd], dtype=np.float64
+    )  # NaN for None
     fixed = [n * cheap_usd if n else 0.0 for n in n_cheap]
-    counted, escalated, values = map(np.stack, zip(*(_replayed(each, paired) for each in tried), strict=True))
+    counted, escalated, values = map(
+        np.stack, zip(*(_replayed(each, paired) for each in tried), strict=True)
+    )
     task_index = np.searchsorted(here, paired.task)
     sampled = intervals.draws(len(here), resamples)
     values = np.where(counted, values, np.nan)
     of_rules = zip(counted, values, strict=True)
-    tables = np.stack([_tables(task_index, len(here), *each, paired.strong) for each in of_rules], axis=1)
+    tables = np.stack(
+        [_tables(task_index, len(here), *each, paired.strong) for each in of_rules], axis=1
+    )
     counts, agreed = tables.sum(axis=(2, 3)), _agreement(tables, tried, sampled)
     by_rule = [np.bincount(task_index, each, minlength=len(here)) for each in counted & escalated]
     sums = np.stack(by_rule, axis=1).astype(np.float64)
@@ -138,13 +170,19 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Co
     shares = intervals.quotient(sums.sum(axis=0), n_paired)
     return [
         {
-            **dict.fromkeys(_FIRST), "n_paired": int(n_paired[i]), "strong_calls": known(1_000 * shares[i]),
-            "cheap_calls": 1_000.0 * n_cheap[i], **_estimate("escalated_share", shares[i], ends[i]),
-            **_estimate("thousand_usd", shares[i] * strong_usd + fixed[i], ends[i] * strong_usd + fixed[i]),
-            **agreed[i], **_ranking(paired, values[i], sampled[:2_000], here),
+            **dict.fromkeys(_FIRST),
+            "n_paired": int(n_paired[i]),
+            "strong_calls": known(1_000 * shares[i]),
+            "cheap_calls": 1_000.0 * n_cheap[i],
+            **_estimate("escalated_share", shares[i], ends[i]),
+            **_estimate(
+                "thousand_usd", shares[i] * strong_usd + fixed[i], ends[i] * strong_usd + fixed[i]
+            ),
+            **agreed[i],
+            **_ranking(paired, values[i], sampled[:2_000], here),
         }
         for i in range(len(tried))
-    ]  # fmt: skip
+    ]
 
 
 def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> tuple[Flags, Flags, Floats]:
@@ -158,7 +196,9 @@ def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> tuple[Flags, 
     first = paired.facts.first[:, 0]
     if candidate.threshold is not None:
         is_known = ~np.isnan(paired.facts.probability)
-        first = np.where(is_known, (paired.facts.probability >= candidate.threshold).astype(np.float64), first)
+        first = np.where(
+            is_known, (paired.facts.probability >= candidate.threshold).astype(np.float64), first
+        )
     if when is None:
         return everything, everything, paired.strong
     if not when.given:
@@ -177,30 +217,46 @@ def _agreement(tables: Floats, tried: Sequence[CandidateRule], sampled: Draws) -
     alike, counts = np.trace(tables, axis1=2, axis2=3), tables.sum(axis=(2, 3))
     ends = [intervals.ratio_intervals(alike, counts, sampled=sampled)]
     ends += agreement_intervals(tables, kappa, _verdicts_f1, sampled=sampled)
-    agreed, kappas, f1s = (measure(tables.sum(axis=0)) for measure in (raw_agreement, kappa, _verdicts_f1))
+    agreed, kappas, f1s = (
+        measure(tables.sum(axis=0)) for measure in (raw_agreement, kappa, _verdicts_f1)
+    )
     figures = []
-    for i, (candidate, has_cases, differs) in enumerate(zip(tried, (counts > 0).T, (alike < counts).T, strict=True)):
+    for i, (candidate, has_cases, differs) in enumerate(
+        zip(tried, (counts > 0).T, (alike < counts).T, strict=True)
+    ):
         n, n_differing = int(has_cases.sum()), int(differs.sum())
         if candidate.when is None:
             ends[0][i] = 1.0
         elif n and n_differing < intervals.FEWEST_OTHERS:
             # So few tasks do not show their spread. The low end then assumes that a task that differs does so in all
             # its criteria. The exact interval of a share (Clopper and Pearson, 1934).
-            low = 0.0 if n_differing >= n else 1.0 - float(betaincinv(n_differing + 1, n - n_differing, 0.975))
+            low = (
+                0.0
+                if n_differing >= n
+                else 1.0 - float(betaincinv(n_differing + 1, n - n_differing, 0.975))
+            )
             ends[0][i] = low, 1.0
-        figures.append({
-            "n_tasks": n, "n_differing": n_differing,
-            "is_small": n < intervals.SMALL or n_differing < intervals.FEW_OTHERS,
-            **_estimate("agreement", agreed[i], ends[0][i]), **_estimate("kappa", kappas[i], ends[1][i]),
-            **_estimate("macro_f1", f1s[i], ends[2][i]),
-        })  # fmt: skip
+        figures.append(
+            {
+                "n_tasks": n,
+                "n_differing": n_differing,
+                "is_small": n < intervals.SMALL or n_differing < intervals.FEW_OTHERS,
+                **_estimate("agreement", agreed[i], ends[0][i]),
+                **_estimate("kappa", kappas[i], ends[1][i]),
+                **_estimate("macro_f1", f1s[i], ends[2][i]),
+            }
+        )
     return figures
 
 
-def _tables(task_index: Indices, n_tasks: int, counted: Flags, values: Floats, strong: Floats) -> Floats:
+def _tables(
+    task_index: Indices, n_tasks: int, counted: Flags, values: Floats, strong: Floats
+) -> Floats:
     """Return counts of (cascade, strong) by task, shape (n_tasks, 4, 4): not met, met in part, met, no verdict."""
     tables = np.zeros((n_tasks, _NO_VERDICT + 1, _NO_VERDICT + 1))
-    decided, by_strong = (np.nan_to_num(2 * each, nan=_NO_VERDICT).astype(np.int64) for each in (values, strong))
+    decided, by_strong = (
+        np.nan_to_num(2 * each, nan=_NO_VERDICT).astype(np.int64) for each in (values, strong)
+    )
     np.add.at(tables, (task_index[counted], decided[counted], by_strong[counted]), 1.0)
     return tables
 
@@ -270,7 +326,10 @@ def for_choosing(tasks: Sequence[str]) -> Flags:
     They are the half with the lower hashes of ids, so that the order of tasks does not matter; the other half is larger
     if the number is odd.
     """
-    order = sorted(range(len(tasks)), key=lambda task_index: digest("cascade", intervals.SEED, tasks[task_index]))
+    order = sorted(
+        range(len(tasks)),
+        key=lambda task_index: digest("cascade", intervals.SEED, tasks[task_index]),
+    )
     chosen = np.zeros(len(tasks), dtype=np.bool_)
     chosen[order[: len(tasks) // 2]] = True
     return chosen
@@ -286,7 +345,9 @@ def evaluate(
         resamples: of the tasks, for intervals.
     """
     choosing = for_choosing(paired.tasks)
-    halves = [figures_of(paired.of_tasks(half), tried, costs, resamples) for half in (choosing, ~choosing)]
+    halves = [
+        figures_of(paired.of_tasks(half), tried, costs, resamples) for half in (choosing, ~choosing)
+    ]
     return [Evaluation(*each) for each in zip(tried, *halves, strict=True)]
 
 
@@ -301,7 +362,9 @@ def picked(evaluations: Sequence[Evaluation], bound: Bound) -> Evaluation:
 def front(evaluations: Sequence[Evaluation], measure: str) -> list[Evaluation]:
     """Return the rules that no other rule beats in both expense and a measure, on the tasks for choosing rules."""
     best, kept = -np.inf, []
-    for each in sorted(evaluations, key=lambda each: (each.expense[:2], -each.value(measure), each.expense[2])):
+    for each in sorted(
+        evaluations, key=lambda each: (each.expense[:2], -each.value(measure), each.expense[2])
+    ):
         if each.value(measure) > best:
             best = each.value(measure)
             kept.append(each)

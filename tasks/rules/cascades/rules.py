@@ -38,7 +38,11 @@ class When:
     @property
     def given(self) -> dict[str, Any]:
         """The conditions, without the unused ones."""
-        return {each.name: value for each in fields(self) if (value := getattr(self, each.name)) != each.default}
+        return {
+            each.name: value
+            for each in fields(self)
+            if (value := getattr(self, each.name)) != each.default
+        }
 
     def __or__(self, other: "When") -> "When":
         """Return the conditions of both."""
@@ -88,10 +92,19 @@ def escalations(when: When, facts: Facts) -> dict[str, Flags]:
         reasons["disagreement"] = ~failed & np.asarray((counted != counted[:, :1]).any(axis=1))
     if when.weight_above is not None:
         reasons["weight"] = np.abs(facts.weights) > when.weight_above
-    named = {"category": (facts.categories, when.categories), "severity": (facts.severities, when.severities)}
-    reasons |= {reason: np.isin(values, np.asarray(names)) for reason, (values, names) in named.items() if names}
+    named = {
+        "category": (facts.categories, when.categories),
+        "severity": (facts.severities, when.severities),
+    }
+    reasons |= {
+        reason: np.isin(values, np.asarray(names))
+        for reason, (values, names) in named.items()
+        if names
+    }
     if when.kinds:
-        reasons["kind"] = np.array([not set(when.kinds).isdisjoint(kinds.split()) for kinds in facts.kinds], np.bool_)
+        reasons["kind"] = np.array(
+            [not set(when.kinds).isdisjoint(kinds.split()) for kinds in facts.kinds], np.bool_
+        )
     if when.confidence_below is not None:
         unknown = np.isnan(facts.confidence)
         reasons["confidence"] = ~failed & ~unknown & (facts.confidence < when.confidence_below)
@@ -100,7 +113,10 @@ def escalations(when: When, facts: Facts) -> dict[str, Flags]:
 
 
 def reasons_to_escalate(
-    when: When, first: Sequence[float | None], confidence: float | None, criterion: Mapping[str, Any]
+    when: When,
+    first: Sequence[float | None],
+    confidence: float | None,
+    criterion: Mapping[str, Any],
 ) -> list[str]:
     """Return the reasons to escalate one criterion; none: the first judge has decided.
 
@@ -108,12 +124,17 @@ def reasons_to_escalate(
         first: the values of the first judge's repetitions, None for a failure.
         criterion: its `weight`, `category`, `severity` and `kinds`.
     """
-    category, severity = (np.array([criterion[name] or "(none)"]) for name in ("category", "severity"))
+    category, severity = (
+        np.array([criterion[name] or "(none)"]) for name in ("category", "severity")
+    )
     # NumPy makes NaN of None.
     values, weight, known, unknown = (
-        np.array([each], dtype=np.float64) for each in (first, criterion["weight"], confidence, None)
+        np.array([each], dtype=np.float64)
+        for each in (first, criterion["weight"], confidence, None)
     )
-    facts = Facts(values, weight, category, known, unknown, severity, np.array([" ".join(criterion["kinds"])]))
+    facts = Facts(
+        values, weight, category, known, unknown, severity, np.array([" ".join(criterion["kinds"])])
+    )
     return [reason for reason, which in escalations(when, facts).items() if which[0]]
 
 
@@ -158,13 +179,20 @@ class PairedVerdicts:
         here = chosen[self.task]
         denominator = np.where(chosen[self.task_of_response], self.denominator, np.nan)
         return replace(
-            self, facts=self.facts.of(here), strong=self.strong[here], task=self.task[here],
-            response=self.response[here], denominator=denominator, has_second=self.has_second[here],
-        )  # fmt: skip
+            self,
+            facts=self.facts.of(here),
+            strong=self.strong[here],
+            task=self.task[here],
+            response=self.response[here],
+            denominator=denominator,
+            has_second=self.has_second[here],
+        )
 
     def scores(self, values: NDArray[Any]) -> Floats:
         """Return the scores of responses, shape (n_responses,), for values of criteria; NaN if one is missing."""
-        points = np.bincount(self.response, values * self.facts.weights, minlength=len(self.denominator))
+        points = np.bincount(
+            self.response, values * self.facts.weights, minlength=len(self.denominator)
+        )
         return np.asarray((points + self.offset) / self.denominator)
 
 
@@ -192,28 +220,48 @@ def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[Candida
     Weights and confidences are those at which the escalated criteria change; sets of categories grow in the order of
     the cheap judge's number of errors. Call it with the tasks for choosing rules.
     """
-    distinct = np.unique(np.abs(paired.facts.weights))[:-1]  # sizes of weights, with criteria on both sides
+    distinct = np.unique(np.abs(paired.facts.weights))[
+        :-1
+    ]  # sizes of weights, with criteria on both sides
     if len(distinct) > _MOST_WEIGHTS:
-        distinct = distinct[np.unique(np.linspace(0, len(distinct) - 1, _MOST_WEIGHTS).round().astype(int))]
+        distinct = distinct[
+            np.unique(np.linspace(0, len(distinct) - 1, _MOST_WEIGHTS).round().astype(int))
+        ]
     sets = _category_sets(paired)
-    single = [(name,) for name in sorted(set(paired.facts.categories.tolist()))] if len(sets) else []
+    single = (
+        [(name,) for name in sorted(set(paired.facts.categories.tolist()))] if len(sets) else []
+    )
     # Thresholds and levels with criteria on both sides.
     thresholds, levels = (
         [each for each in tried if 0 < (values < each).sum() < (~np.isnan(values)).sum()]
-        for tried, values in ((THRESHOLDS, paired.facts.probability), (CONFIDENCES, paired.facts.confidence))
+        for tried, values in (
+            (THRESHOLDS, paired.facts.probability),
+            (CONFIDENCES, paired.facts.confidence),
+        )
     )
     of_weight = [When(weight_above=float(weight)) for weight in distinct]
     of_categories = [When(categories=names) for names in sets]
     of_names = [When(severities=(name,)) for name in _some(paired.facts.severities)]
-    of_names += [When(kinds=(name,)) for name in _some(np.array(" ".join(paired.facts.kinds).split()))]
+    of_names += [
+        When(kinds=(name,)) for name in _some(np.array(" ".join(paired.facts.kinds).split()))
+    ]
     unsure = [When(confidence_below=level) for level in levels]
-    whens = [*of_weight, *(When(categories=names) for names in dict.fromkeys([*single, *sets])), *unsure, *of_names]
+    whens = [
+        *of_weight,
+        *(When(categories=names) for names in dict.fromkeys([*single, *sets])),
+        *unsure,
+        *of_names,
+    ]
     for ones, others in ((of_names, unsure), (of_weight, of_categories), (of_weight, unsure)):
         whens += [one | other for one in ones for other in others]
     if has_repetitions:
-        whens += [When(disagreement=True) | each for each in (When(), *of_weight, *of_categories, *unsure)]
+        whens += [
+            When(disagreement=True) | each for each in (When(), *of_weight, *of_categories, *unsure)
+        ]
     alone = [CandidateRule("cheap alone", When()), CandidateRule("strong alone", None)]
-    alone += [CandidateRule(f"cheap alone, threshold {each:g}", When(), each) for each in thresholds]
+    alone += [
+        CandidateRule(f"cheap alone, threshold {each:g}", When(), each) for each in thresholds
+    ]
     return alone + [CandidateRule(_name_of(when), when) for when in whens]
 
 
@@ -228,7 +276,9 @@ def _name_of(when: When) -> str:
     conditions: tuple[str, ...] = (
         "disagreement" if when.disagreement else "",
         "" if when.weight_above is None else f"weight above {when.weight_above:g}",
-        f"{n_categories} categories ({listed})" if n_categories > 1 else listed and f"category {listed}",
+        f"{n_categories} categories ({listed})"
+        if n_categories > 1
+        else listed and f"category {listed}",
         *(f"severity {name}" for name in when.severities),
         *(f"kind {name}" for name in when.kinds),
         "" if when.confidence_below is None else f"confidence below {when.confidence_below:g}",

@@ -70,7 +70,9 @@ def macro_f1(tables: Counts) -> Floats:
     table = np.asarray(tables, dtype=np.float64)
     _, rows, columns = _sums(table)
     used = rows + columns
-    each = np.where(used > 0, quotient(2.0 * np.diagonal(table, axis1=-2, axis2=-1), used, _NOTHING), 0.0)
+    each = np.where(
+        used > 0, quotient(2.0 * np.diagonal(table, axis1=-2, axis2=-1), used, _NOTHING), 0.0
+    )
     return quotient(each.sum(axis=-1), (used > 0).sum(axis=-1))
 
 
@@ -111,7 +113,9 @@ def effective_votes(moments: NDArray[Any], *, n_voters: int) -> Floats:
     return np.asarray(n_voters / (1.0 + (n_voters - 1) * np.clip(mean, 0.0, 1.0)))
 
 
-def agreement_intervals(task_tables: Counts, *measures: Measure, sampled: Draws | None = None) -> list[Floats]:
+def agreement_intervals(
+    task_tables: Counts, *measures: Measure, sampled: Draws | None = None
+) -> list[Floats]:
     """Return 95 % intervals of measures of agreement pooled over tasks, whose cases depend on each other.
 
     Whole tasks are drawn with replacement, once for all measures. The interval is percentiles of the resampled measure,
@@ -130,11 +134,15 @@ def agreement_intervals(task_tables: Counts, *measures: Measure, sampled: Draws 
     weights = (draws(n_tasks) if sampled is None else sampled).astype(np.float64)
     with_counts = (tables.sum(axis=(2, 3)) > 0).sum(axis=0)
     ends = [np.full((n_figures, 2), np.nan) for _ in measures]
-    at_a_time = max(1, 400 // math.prod(shape))  # columns of a matrix product, each a cell of a figure's table
+    at_a_time = max(
+        1, 400 // math.prod(shape)
+    )  # columns of a matrix product, each a cell of a figure's table
     for start in range(0, n_figures, at_a_time):
         chosen = start + np.flatnonzero(with_counts[start : start + at_a_time] >= 2)
         if len(chosen):
-            sums = (weights @ tables[:, chosen].reshape(n_tasks, -1)).reshape(len(weights), len(chosen), *shape)
+            sums = (weights @ tables[:, chosen].reshape(n_tasks, -1)).reshape(
+                len(weights), len(chosen), *shape
+            )
             tails = intervals.expanded_tails(with_counts[chosen].astype(np.float64))
             for measure, of_measure in zip(measures, ends, strict=True):
                 of_measure[chosen] = quantile_pairs(np.ascontiguousarray(measure(sums).T), tails)
@@ -205,16 +213,26 @@ def label_agreement(
     # The last column: all labels.
     both, ours, theirs = np.concatenate([counts, counts.sum(axis=2, keepdims=True)], axis=2)
     parts = {
-        "precision": (both, ours, ours), "recall": (both, theirs, theirs), "f1": (2.0 * both, ours + theirs, both),
+        "precision": (both, ours, ours),
+        "recall": (both, theirs, theirs),
+        "f1": (2.0 * both, ours + theirs, both),
         "jaccard": (both, ours + theirs - both, both),
-    }  # fmt: skip
+    }
     agreement: dict[str, dict[str, tuple[float, float, float, int]]]
-    agreement = {name: {} for name in (*(labels[column] for column in used.tolist()), MICRO, MACRO, TASKS)}
+    agreement = {
+        name: {} for name in (*(labels[column] for column in used.tolist()), MICRO, MACRO, TASKS)
+    }
     sampled = draws(len(given))
     for measure, (over, under, counted) in parts.items():
         values, ends = _measured(over, under, sampled)
         n = counted.sum(axis=0).astype(int)
-        rows = zip(agreement.values(), values.tolist(), ends.tolist(), [*n.tolist(), n[-1], n[-1]], strict=True)
+        rows = zip(
+            agreement.values(),
+            values.tolist(),
+            ends.tolist(),
+            [*n.tolist(), n[-1], n[-1]],
+            strict=True,
+        )
         for of_name, value, (low, high), n_labels in rows:
             of_name[measure] = (value, low, high, int(n_labels))
     return agreement
@@ -232,7 +250,10 @@ def _measured(over: Floats, under: Floats, sampled: Draws) -> tuple[Floats, Floa
     ends = intervals.ratio_intervals(over, under, sampled=sampled)
     of_mean = intervals.mean_intervals(of_tasks, sampled=sampled)
     values = np.array([*pooled, np.nanmean(pooled[:-1]), np.nanmean(of_tasks)])
-    weights, tails = sampled.astype(np.float64), intervals.expanded_tails(np.array([max(2.0, len(over))]))
+    weights, tails = (
+        sampled.astype(np.float64),
+        intervals.expanded_tails(np.array([max(2.0, len(over))])),
+    )
     resampled = intervals.means(quotient(weights @ over[:, :-1], weights @ under[:, :-1]), axis=1)
     # As few tasks as are too few for the mean are too few for the macro average.
     of_macro = np.where(np.isnan(of_mean), np.nan, quantile_pairs(resampled[None], tails))

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.statistics.intervals import Draws, Floats, expanded_tails, quotient, ratio_intervals
+from tasks.rules.statistics.intervals import (
+    Draws,
+    Floats,
+    expanded_tails,
+    quotient,
+    ratio_intervals,
+)
 
 BINS = 10
 """Bins of equal width, as scikit-learn's `calibration_curve` has them with `strategy="uniform"`."""

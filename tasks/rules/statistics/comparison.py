@@ -41,7 +41,11 @@ class PairedDifference:
 
 
 def paired_difference(
-    first: Floats, second: Floats, *, level: float = intervals.LEVEL, resamples: int = intervals.RESAMPLES
+    first: Floats,
+    second: Floats,
+    *,
+    level: float = intervals.LEVEL,
+    resamples: int = intervals.RESAMPLES,
 ) -> PairedDifference:
     """Return the mean over tasks of second minus first, with its interval and p-value.
 
@@ -66,7 +70,9 @@ def paired_difference(
     low, high = (low, high) if turn > 0 else (-high, -low)
     p_value = max(float(resampled.p_values()[0]), 1.0 / (1 + resamples))
     smallest = _smallest_detectable(values[:, 0], differing, 1.0 - level)
-    return PairedDifference(n, mean, low, high, p_value, smallest, differing, bool(intervals.few_to_rest_on(values)[0]))
+    return PairedDifference(
+        n, mean, low, high, p_value, smallest, differing, bool(intervals.few_to_rest_on(values)[0])
+    )
 
 
 def task_differences(first: Floats, second: Floats) -> Floats:
@@ -92,7 +98,9 @@ def _smallest_detectable(differences: Floats, differing: int, alpha: float) -> f
     the degrees of freedom of the tasks that differ.
     """
     degrees = np.asarray(differing - 1.0)
-    quantiles = intervals.student_quantile(1.0 - alpha / 2.0, degrees) + intervals.student_quantile(0.8, degrees)
+    quantiles = intervals.student_quantile(1.0 - alpha / 2.0, degrees) + intervals.student_quantile(
+        0.8, degrees
+    )
     return float(quantiles) * float(differences.std(ddof=1)) / math.sqrt(len(differences))
 
 

@@ -44,7 +44,11 @@ def limits(nights: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
             centre = (n_pooled_agreeing + _PRIOR) / (n_pooled + 2 * _PRIOR)
             lower_limit = least_agreeing(n_pooled, n_pooled_agreeing, n) / n if n else None
         bounds = {"limit": lower_limit, "bar": night["min_agreement"]}
-        below = [name for name, bound in bounds.items() if n and bound is not None and n_agreeing / n < bound]
+        below = [
+            name
+            for name, bound in bounds.items()
+            if n and bound is not None and n_agreeing / n < bound
+        ]
         cause = " and ".join(below) or None
         charted.append({**night, "centre": centre, "lower_limit": lower_limit, "cause": cause})
         if cause is None:
@@ -58,17 +62,27 @@ def least_agreeing(n_pooled: int, n_pooled_agreeing: int, n: int) -> int:
 
     It is the lowest number with a predicted probability of at least `FALSE_ALARMS` at or below it.
     """
-    agreeing, differing, k = n_pooled_agreeing + _PRIOR, n_pooled - n_pooled_agreeing + _PRIOR, np.arange(n)
+    agreeing, differing, k = (
+        n_pooled_agreeing + _PRIOR,
+        n_pooled - n_pooled_agreeing + _PRIOR,
+        np.arange(n),
+    )
     log_beta = scipy.special.betaln
     # C(n, k) B(k + agreeing, n - k + differing) / B(agreeing, differing)
     choices = -log_beta(k + 1, n - k + 1) - np.log(n + 1)
-    chances = np.exp(log_beta(k + agreeing, n - k + differing) - log_beta(agreeing, differing) + choices)
+    chances = np.exp(
+        log_beta(k + agreeing, n - k + differing) - log_beta(agreeing, differing) + choices
+    )
     return int((chances.cumsum() < FALSE_ALARMS).sum())
 
 
 def drift_line(row: Mapping[str, Any]) -> str:
     """Return a row of the view `judge_drift`, of a night out of control, as a sentence."""
-    bounds = (("usual", row["centre"]), ("limit", row["lower_limit"]), ("bar", row["min_agreement"]))
+    bounds = (
+        ("usual", row["centre"]),
+        ("limit", row["lower_limit"]),
+        ("bar", row["min_agreement"]),
+    )
     beside = ", ".join(f"{name} {value:.1%}" for name, value in bounds if value is not None)
     change = row["met_share"] - row["first_met_share"]
     return (

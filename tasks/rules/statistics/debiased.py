@@ -121,16 +121,25 @@ def corrected(known: KnownTasks, labels: Labels, *, uses_judge: bool = True) -> 
     design = np.column_stack([signs, labels.judge]) if power > 0.0 else signs
     careful = residual / np.sqrt(1.0 - _leverages(design, importance))
     judged = power * (known.judged - known.offset)
-    predicted = known.offset + constants[0] * known.positive + constants[-1] * known.negative + judged
+    predicted = (
+        known.offset + constants[0] * known.positive + constants[-1] * known.negative + judged
+    )
     values, spread = (
-        predicted + np.bincount(labels.task, labels.factor * labels.contribution * each, len(predicted))
+        predicted
+        + np.bincount(labels.task, labels.factor * labels.contribution * each, len(predicted))
         for each in (residual, careful)
     )
-    degrees = max(1.0, _effective(np.bincount(labels.task, importance).astype(np.float64)) - design.shape[1])
-    return Corrected(values, spread, _extra_variance(careful, importance), _effective(importance), degrees, power)
+    degrees = max(
+        1.0, _effective(np.bincount(labels.task, importance).astype(np.float64)) - design.shape[1]
+    )
+    return Corrected(
+        values, spread, _extra_variance(careful, importance), _effective(importance), degrees, power
+    )
 
 
-def too_few_labels(*, n_tasks: int, n_tasks_uncovered: int, n_labels: int, n_tasks_labelled: int) -> str | None:
+def too_few_labels(
+    *, n_tasks: int, n_tasks_uncovered: int, n_labels: int, n_tasks_labelled: int
+) -> str | None:
     """Return the reason why the numbers of labels and tasks give no figure; None if they suffice.
 
     Args:
@@ -166,7 +175,9 @@ def estimate(estimated: Corrected) -> DebiasedEstimate:
     On each side the interval is the wider of Student's t and the studentised bootstrap over tasks, as for the judge's
     own interval, because tasks' values may be skewed.
     """
-    variance = len(estimated.values) * float(estimated.spread.var(ddof=1)) + estimated.extra_variance
+    variance = (
+        len(estimated.values) * float(estimated.spread.var(ddof=1)) + estimated.extra_variance
+    )
     return _estimate(estimated.values, variance, estimated.degrees, _reach(estimated.spread))
 
 
@@ -184,17 +195,23 @@ def estimated_difference(
     """
     a, b = indices
     spread = second.spread[b] - first.spread[a]
-    variance = len(spread) * float(spread.var(ddof=1)) + first.extra_variance + second.extra_variance
+    variance = (
+        len(spread) * float(spread.var(ddof=1)) + first.extra_variance + second.extra_variance
+    )
     return _estimate(second.values[b] - first.values[a], variance, _degrees(first, second))
 
 
 def _degrees(first: Corrected, second: Corrected) -> float:
     """Return the parts' degrees of freedom by their shares of the variance (Welch and Satterthwaite)."""
     both = (first, second)
-    parts = [len(each.spread) * float(each.spread.var(ddof=1)) + each.extra_variance for each in both]
+    parts = [
+        len(each.spread) * float(each.spread.var(ddof=1)) + each.extra_variance for each in both
+    ]
     if sum(parts) == 0.0:
         return min(each.degrees for each in both)
-    return 1.0 / sum((part / sum(parts)) ** 2 / each.degrees for part, each in zip(parts, both, strict=True))
+    return 1.0 / sum(
+        (part / sum(parts)) ** 2 / each.degrees for part, each in zip(parts, both, strict=True)
+    )
 
 
 def _estimate(
@@ -217,7 +234,9 @@ def _reach(spread: Floats) -> tuple[float, float]:
     differing = intervals.n_differing(values)
     if differing[0] < intervals.FEWEST_OTHERS:
         return 0.0, 0.0
-    resampled = intervals.studentised(values, np.ones_like(values), differing, intervals.draws(n, _RESAMPLES))
+    resampled = intervals.studentised(
+        values, np.ones_like(values), differing, intervals.draws(n, _RESAMPLES)
+    )
     below, above = intervals.quantile_pairs(resampled.steps, np.array([_TAIL]))[0].tolist()
     widest = intervals.WIDEST * float(intervals.student_quantile(_UPPER, np.asarray(n - 1.0)))
     # Steps are in standard errors with the number of tasks as the divisor, which are slightly smaller.
@@ -239,11 +258,15 @@ def _importance(contribution: Floats, factor: Floats) -> Floats:
     return np.asarray(contribution**2 * factor * beyond)
 
 
-def _prediction(signs: Floats, labels: Labels, importance: Floats, *, uses_judge: bool) -> tuple[Floats, float]:
+def _prediction(
+    signs: Floats, labels: Labels, importance: Floats, *, uses_judge: bool
+) -> tuple[Floats, float]:
     """Return constants and power that minimise the estimated variance: weighted least squares, power from 0 to 1."""
     root = np.sqrt(importance)[:, None]
     if uses_judge:
-        *constants, power = _least_squares(root * np.column_stack([signs, labels.judge]), root[:, 0] * labels.label)
+        *constants, power = _least_squares(
+            root * np.column_stack([signs, labels.judge]), root[:, 0] * labels.label
+        )
         if 0.0 <= power <= 1.0:
             return np.asarray(constants), float(power)
     power = min(max(float(power), 0.0), 1.0) if uses_judge else 0.0

@@ -61,7 +61,9 @@ def expanded_tails(n_tasks: Floats, level: float = LEVEL) -> Floats:
     Phi(-sqrt(n / (n - 1)) * t), with t the upper quantile with n - 1 degrees of freedom (Hesterberg, "What Teachers
     Should Know About the Bootstrap", 2015). The number of tasks must be at least two.
     """
-    wider = np.sqrt(n_tasks / (n_tasks - 1.0)) * student_quantile((1.0 + level) / 2.0, n_tasks - 1.0)
+    wider = np.sqrt(n_tasks / (n_tasks - 1.0)) * student_quantile(
+        (1.0 + level) / 2.0, n_tasks - 1.0
+    )
     return np.asarray(scipy.special.ndtr(-wider), dtype=np.float64)
 
 
@@ -107,10 +109,12 @@ class Studentised:
         An interval that ends within `TOUCHES` of the figure's distance from 0 does not exclude 0.
         """
         off = (1.0 - TOUCHES) * np.abs(self.ratio) / self.error
-        by_bootstrap = np.array([
-            _two_sided(steps if ratio > 0 else -steps[::-1], each)
-            for steps, ratio, each in zip(self.steps, self.ratio, off, strict=True)
-        ])  # fmt: skip
+        by_bootstrap = np.array(
+            [
+                _two_sided(steps if ratio > 0 else -steps[::-1], each)
+                for steps, ratio, each in zip(self.steps, self.ratio, off, strict=True)
+            ]
+        )
         by_widest = 2.0 * scipy.special.stdtr(self.n_counted - 1.0, -off / WIDEST)
         by_student = 2.0 * scipy.special.stdtr(self.n_differing - 1.0, -off / self._unbiased)
         return np.asarray(np.maximum(by_student, np.minimum(by_bootstrap, by_widest)))
@@ -172,7 +176,9 @@ def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
         off = moved / total  # NaN if the resample has none of the figure's tasks; so is all below
         # The spread around the resample's own ratio, expanded.
         squares += off * (off * squared - 2 * crossed)
-        np.maximum(squares, 1e-6, out=squares)  # a smaller share of the sample's squared spread is a rounding error
+        np.maximum(
+            squares, 1e-6, out=squares
+        )  # a smaller share of the sample's squared spread is a rounding error
         steps = np.divide(moved, np.sqrt(squares), dtype=np.float32)
     steps[(excess == 0.0).all(axis=0)] = 0.0
     return steps
@@ -223,10 +229,14 @@ def mean_intervals(values: Floats, *, sampled: Draws | None = None) -> Floats:
         Shape (n_figures, 2): low and high in the unit of the values, NaN for a figure with too few tasks that differ.
     """
     counted = ~np.isnan(values)
-    return ratio_intervals(np.where(counted, values, 0.0), counted.astype(np.float64), sampled=sampled)
+    return ratio_intervals(
+        np.where(counted, values, 0.0), counted.astype(np.float64), sampled=sampled
+    )
 
 
-def ratio_intervals(numerators: Floats, denominators: Floats, *, sampled: Draws | None = None) -> Floats:
+def ratio_intervals(
+    numerators: Floats, denominators: Floats, *, sampled: Draws | None = None
+) -> Floats:
     """Return 95 % intervals of pooled shares: the sum of numerators / the sum of denominators over tasks.
 
     The standard error is that of a ratio of sums (Cochran, "Sampling Techniques", 1977, chapter 6).
@@ -239,7 +249,9 @@ def ratio_intervals(numerators: Floats, denominators: Floats, *, sampled: Draws 
     Returns:
         Shape (n_figures, 2), NaN for a figure with too few tasks that differ (`FEWEST_OTHERS`).
     """
-    weights = (draws(len(numerators)) if sampled is None else sampled).astype(np.float32, copy=False)
+    weights = (draws(len(numerators)) if sampled is None else sampled).astype(
+        np.float32, copy=False
+    )
     each = quotient(numerators, denominators)  # each task's own share, NaN without cases
     differing = n_differing(each)
     enough = np.flatnonzero(differing >= FEWEST_OTHERS)
@@ -247,7 +259,9 @@ def ratio_intervals(numerators: Floats, denominators: Floats, *, sampled: Draws 
     for start in range(0, len(enough), _FIGURES_AT_A_TIME):
         chosen = enough[start : start + _FIGURES_AT_A_TIME]
         chosen_each = each[:, chosen]
-        low, high = studentised(numerators[:, chosen], denominators[:, chosen], differing[chosen], weights).ends(LEVEL)
+        low, high = studentised(
+            numerators[:, chosen], denominators[:, chosen], differing[chosen], weights
+        ).ends(LEVEL)
         # The interval stays within the range of the tasks' values.
         ends[chosen, 0] = np.maximum(low, np.nanmin(chosen_each, axis=0))
         ends[chosen, 1] = np.minimum(high, np.nanmax(chosen_each, axis=0))
@@ -313,5 +327,9 @@ def repeated_interval(scores: Sequence[float]) -> tuple[float, float, float] | N
     if n < 2:
         return None
     mean = sum(scores) / n
-    half = float(student_quantile(0.975, np.asarray(n - 1.0))) * float(np.std(scores, ddof=1)) / math.sqrt(n)
+    half = (
+        float(student_quantile(0.975, np.asarray(n - 1.0)))
+        * float(np.std(scores, ddof=1))
+        / math.sqrt(n)
+    )
     return mean, mean - half, mean + half

@@ -34,7 +34,9 @@ class SampledUnit(NamedTuple):
     probability: float
 
 
-def stratified_sample(keys: Sequence[str], strata: Sequence[str], n_wanted: int, seed: int) -> list[SampledUnit]:
+def stratified_sample(
+    keys: Sequence[str], strata: Sequence[str], n_wanted: int, seed: int
+) -> list[SampledUnit]:
     """Return a sample of `n_wanted` units, or all if there are fewer, as evenly from the strata as their sizes allow.
 
     Args:
@@ -49,11 +51,15 @@ def stratified_sample(keys: Sequence[str], strata: Sequence[str], n_wanted: int,
     members: dict[str, list[int]] = defaultdict(list)
     for index, stratum in enumerate(strata):
         members[stratum].append(index)
-    n_sampled = even_allocation({stratum: len(indices) for stratum, indices in members.items()}, n_wanted)
+    n_sampled = even_allocation(
+        {stratum: len(indices) for stratum, indices in members.items()}, n_wanted
+    )
     sampled = [
         SampledUnit(index, stratum, n_sampled[stratum] / len(indices))
         for stratum, indices in members.items()
-        for index in sorted(indices, key=lambda index: digest("sample", seed, keys[index]))[: n_sampled[stratum]]
+        for index in sorted(indices, key=lambda index: digest("sample", seed, keys[index]))[
+            : n_sampled[stratum]
+        ]
     ]
     return sorted(sampled)
 
@@ -84,7 +90,9 @@ _PRIOR_VERDICTS = 2.0
 _HEX = 13
 
 
-def group_errors(groups: NDArray[np.int64], squared_errors: Floats, wanted: NDArray[np.int64]) -> Floats:
+def group_errors(
+    groups: NDArray[np.int64], squared_errors: Floats, wanted: NDArray[np.int64]
+) -> Floats:
     """Return the expected squared error of verdicts of some groups, from labels of such verdicts.
 
     A group's rate is shrunk towards the rate of all labels, and the latter towards `PRIOR_ERROR`, as if there were ten
@@ -95,9 +103,14 @@ def group_errors(groups: NDArray[np.int64], squared_errors: Floats, wanted: NDAr
         squared_errors: label minus judge, squared.
         wanted: the group of each verdict.
     """
-    of_all = (float(squared_errors.sum()) + _PRIOR_LABELS * PRIOR_ERROR) / (len(squared_errors) + _PRIOR_LABELS)
+    of_all = (float(squared_errors.sum()) + _PRIOR_LABELS * PRIOR_ERROR) / (
+        len(squared_errors) + _PRIOR_LABELS
+    )
     n_groups = int(wanted.max()) + 1
-    n, total = np.bincount(groups, minlength=n_groups), np.bincount(groups, squared_errors, n_groups)
+    n, total = (
+        np.bincount(groups, minlength=n_groups),
+        np.bincount(groups, squared_errors, n_groups),
+    )
     rates = (total + _PRIOR_LABELS * of_all) / (n + _PRIOR_LABELS)
     return np.asarray(rates[wanted])
 
@@ -168,9 +181,15 @@ def systematic_sample(
 
 
 @lru_cache(maxsize=1)
-def _random_line(keys: tuple[str, ...], seed: int, groups: tuple[str, ...]) -> tuple[NDArray[np.int64], float]:
+def _random_line(
+    keys: tuple[str, ...], seed: int, groups: tuple[str, ...]
+) -> tuple[NDArray[np.int64], float]:
     """Return the random order of units, group by group, and the random start; kept for samples of other sizes."""
-    order = np.array(sorted(range(len(keys)), key=lambda index: (groups[index], digest("draw", seed, keys[index]))))
+    order = np.array(
+        sorted(
+            range(len(keys)), key=lambda index: (groups[index], digest("draw", seed, keys[index]))
+        )
+    )
     start = int(digest("start", seed, *sorted(keys))[:_HEX], 16) / 16**_HEX
     return order, start
 

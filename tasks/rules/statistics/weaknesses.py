@@ -23,7 +23,13 @@ from numpy.typing import NDArray
 
 from tasks.rules.identity import digest
 from tasks.rules.statistics import intervals
-from tasks.rules.statistics.comparison import ALPHA, PairedDifference, holm, is_significant, paired_difference
+from tasks.rules.statistics.comparison import (
+    ALPHA,
+    PairedDifference,
+    holm,
+    is_significant,
+    paired_difference,
+)
 from tasks.rules.statistics.intervals import Floats
 
 METHOD = "split-sample-1"
@@ -86,14 +92,21 @@ class TaskSums:
         For the difference of two task values over disjoint sets it is the sum of both.
         """
         decided, squares = self.decided @ leaves, self.squares @ leaves
-        return np.asarray(self.spread * np.divide(squares, decided**2, out=np.zeros(decided.shape), where=decided > 0))
+        return np.asarray(
+            self.spread
+            * np.divide(squares, decided**2, out=np.zeros(decided.shape), where=decided > 0)
+        )
 
     def of_tasks(self, chosen: Flags) -> "TaskSums":
         """Return the sums of the chosen tasks."""
-        return TaskSums(self.right[chosen], self.decided[chosen], self.squares[chosen], self.spread[chosen])
+        return TaskSums(
+            self.right[chosen], self.decided[chosen], self.squares[chosen], self.spread[chosen]
+        )
 
 
-def task_sums(right: Floats, weights: Floats, tasks: Ints, leaves: Ints, shape: tuple[int, int]) -> TaskSums:
+def task_sums(
+    right: Floats, weights: Floats, tasks: Ints, leaves: Ints, shape: tuple[int, int]
+) -> TaskSums:
     """Return a model's criteria summed by task and leaf.
 
     Args:
@@ -107,11 +120,17 @@ def task_sums(right: Floats, weights: Floats, tasks: Ints, leaves: Ints, shape: 
     cells = tasks * shape[1] + leaves
 
     def summed(each: Floats) -> Floats:
-        return np.bincount(cells, each, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+        return (
+            np.bincount(cells, each, minlength=shape[0] * shape[1])
+            .reshape(shape)
+            .astype(np.float64)
+        )
 
     counts = np.bincount(tasks, is_decided, minlength=shape[0])
     means = np.bincount(tasks, known, minlength=shape[0]) / np.maximum(counts, 1)
-    squared = np.bincount(tasks, np.where(is_decided, (known - means[tasks]) ** 2, 0.0), minlength=shape[0])
+    squared = np.bincount(
+        tasks, np.where(is_decided, (known - means[tasks]) ** 2, 0.0), minlength=shape[0]
+    )
     spread = squared / np.maximum(counts - 1, 1)
     return TaskSums(summed(sizes * known), summed(sizes), summed(sizes**2), spread[:, None])
 
@@ -134,7 +153,9 @@ class Contrast:
 
     def of_tasks(self, chosen: Flags) -> "Contrast":
         """Return the contrast on the chosen tasks."""
-        return Contrast(self.model.of_tasks(chosen), None if self.other is None else self.other.of_tasks(chosen))
+        return Contrast(
+            self.model.of_tasks(chosen), None if self.other is None else self.other.of_tasks(chosen)
+        )
 
     def chance_p_values(self, differences: Floats, inside: Floats, outside: Floats) -> Floats:
         """Return one-sided p-values of the hypothesis that rightness falls on each task's criteria by chance.
@@ -186,7 +207,9 @@ def leaves_under(parents: Sequence[int]) -> Floats:
     return np.delete(under, [node for node in parents if node >= 0], axis=0)
 
 
-def candidates(contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA) -> list[TestedNode]:
+def candidates(
+    contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA
+) -> list[TestedNode]:
     """Return the nodes of a tree in which a model is significantly weaker; of nested nodes only the best fitting ones.
 
     Args:
@@ -201,7 +224,9 @@ def candidates(contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA)
     return [selected[node] for node in _aptest(contrast, under, sorted(selected), alpha)]
 
 
-def confirmed(searched: Sequence[tuple[Contrast, Sequence[int], Sequence[TestedNode]]]) -> list[list[TestedNode]]:
+def confirmed(
+    searched: Sequence[tuple[Contrast, Sequence[int], Sequence[TestedNode]]],
+) -> list[list[TestedNode]]:
     """Return all candidates of a model on the tasks for confirming.
 
     Args:
@@ -257,7 +282,9 @@ def _below(node: int, first: Floats, second: Floats, by_chance: float) -> Tested
     if measured.p_value is None or measured.difference is None:
         return TestedNode(node, measured, None)
     half = measured.p_value / 2.0
-    return TestedNode(node, measured, max(half if measured.difference < 0 else 1.0 - half, by_chance))
+    return TestedNode(
+        node, measured, max(half if measured.difference < 0 else 1.0 - half, by_chance)
+    )
 
 
 def _least_p_values(differences: Floats) -> Floats:
@@ -270,7 +297,9 @@ def _least_p_values(differences: Floats) -> Floats:
     n = there.sum(axis=0)
     means = intervals.means(differences)
     squares = np.where(there, differences - means, 0.0) ** 2
-    steps = intervals.quotient(means, np.sqrt(squares.sum(axis=0) / np.maximum(n - 1, 1) / np.maximum(n, 1)))
+    steps = intervals.quotient(
+        means, np.sqrt(squares.sum(axis=0) / np.maximum(n - 1, 1) / np.maximum(n, 1))
+    )
     below = scipy.special.stdtr(differing - 1.0, steps)
     return np.where(differing >= intervals.FEWEST_OTHERS, below, np.nan)
 
@@ -290,14 +319,22 @@ def _aptest(contrast: Contrast, under: Floats, selected: Sequence[int], alpha: f
     return sorted(chosen)
 
 
-def _is_weak_beside(contrast: Contrast, under: Floats, node: int, within: Sequence[int], alpha: float) -> bool:
+def _is_weak_beside(
+    contrast: Contrast, under: Floats, node: int, within: Sequence[int], alpha: float
+) -> bool:
     parts = under[:, within].max(axis=1)
     remainder = under[:, node] - parts
     if not remainder.any():
         return True
     outside = 1.0 - under[:, [node]]
     sides = (each[:, None] for each in (parts, remainder))
-    of_parts, of_remainder = (_tested(contrast, [node], inside, outside, alpha)[0] for inside in sides)
-    parts_below, remainder_below = (each.measured.difference or 0.0 for each in (of_parts, of_remainder))
+    of_parts, of_remainder = (
+        _tested(contrast, [node], inside, outside, alpha)[0] for inside in sides
+    )
+    parts_below, remainder_below = (
+        each.measured.difference or 0.0 for each in (of_parts, of_remainder)
+    )
     # A node is weak as a whole if its remainder is at least half as weak as its weak parts.
-    return bool(is_significant(of_remainder.p_value, alpha)) and remainder_below <= 0.5 * parts_below
+    return (
+        bool(is_significant(of_remainder.p_value, alpha)) and remainder_below <= 0.5 * parts_below
+    )

@@ -33,7 +33,9 @@ def csv_text(rows: Iterable[Iterable[Any]], *, must_quote: bool = False) -> str:
     quotes a cell with either only if records end in both.
     """
     lines = _Lines()
-    writer = csv.writer(lines, lineterminator="\r\n", quoting=csv.QUOTE_ALL if must_quote else csv.QUOTE_MINIMAL)
+    writer = csv.writer(
+        lines, lineterminator="\r\n", quoting=csv.QUOTE_ALL if must_quote else csv.QUOTE_MINIMAL
+    )
     writer.writerows(rows)
     return "".join(lines)
 
@@ -73,7 +75,9 @@ def sheet_cell(value: Any) -> Any:
     return value if isinstance(value, int | float | Decimal | None) else not_run(str(value))
 
 
-_MARKDOWN = re.compile(r"[`*\]|~$]|(?<=!)\[|(?<=\])\(|(?<![^\W_])_|_(?![^\W_])|\\(?=[!-/:-@\[-`{-~]|\Z)")
+_MARKDOWN = re.compile(
+    r"[`*\]|~$]|(?<=!)\[|(?<=\])\(|(?<![^\W_])_|_(?![^\W_])|\\(?=[!-/:-@\[-`{-~]|\Z)"
+)
 """Characters that mean something in a table of Markdown. Links and images need `](` or `]`; an underscore within a word
 and a backslash before a letter mean nothing."""
 _HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})

@@ -10,9 +10,19 @@ from typing import Any
 from tasks.rules.text.numbers import some
 
 _BLANK_RANGES = (
-    (0x34F, 0x34F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065), (0x2800, 0x2800),
-    (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1D159, 0x1D159), (0xE0000, 0xE0FFF),
-)  # fmt: skip
+    (0x34F, 0x34F),
+    (0x115F, 0x1160),
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180F),
+    (0x2065, 0x2065),
+    (0x2800, 0x2800),
+    (0x3164, 0x3164),
+    (0xFE00, 0xFE0F),
+    (0xFFA0, 0xFFA0),
+    (0xFFF0, 0xFFF8),
+    (0x1D159, 0x1D159),
+    (0xE0000, 0xE0FFF),
+)
 """Invisible characters whose category is neither space nor format: Hangul fillers, the blank Braille pattern, variation
 selectors, and others that Unicode marks as ignorable."""
 
@@ -57,11 +67,26 @@ def one_line(text: str, most_chars: int = 300) -> str:
 
 
 _HIDING = (
-    (0x00, 0x08), (0x0B, 0x0C), (0x0E, 0x1F), (0x7F, 0x9F),  # controls, many of which a terminal obeys
-    (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x17B4, 0x17B5), (0x180E, 0x180E), (0x200B, 0x200B),
-    (0x200E, 0x200F), (0x2028, 0x202E), (0x2060, 0x206F), (0xD800, 0xDFFF), (0xFEFF, 0xFEFF), (0xFFF9, 0xFFFB),
-    (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
-)  # fmt: skip
+    (0x00, 0x08),
+    (0x0B, 0x0C),
+    (0x0E, 0x1F),
+    (0x7F, 0x9F),  # controls, many of which a terminal obeys
+    (0xAD, 0xAD),
+    (0x34F, 0x34F),
+    (0x61C, 0x61C),
+    (0x17B4, 0x17B5),
+    (0x180E, 0x180E),
+    (0x200B, 0x200B),
+    (0x200E, 0x200F),
+    (0x2028, 0x202E),
+    (0x2060, 0x206F),
+    (0xD800, 0xDFFF),
+    (0xFEFF, 0xFEFF),
+    (0xFFF9, 0xFFFB),
+    (0x1BCA0, 0x1BCA3),
+    (0x1D173, 0x1D17A),
+    (0xE0000, 0xE0FFF),
+)
 """First and last of the code points that are commands, reorder text, end lines, have no width, or are no characters."""
 _JOINERS, _VARIANTS = "\u200c\u200d", "\ufe00-\ufe0f"
 """Words of some scripts, and emoji, need these; anywhere else they only hide text."""
@@ -98,7 +123,9 @@ def with_visible_texts(value: Any) -> Any:
         return visible(value)
     if isinstance(value, Mapping):
         return {with_visible_texts(key): with_visible_texts(item) for key, item in value.items()}
-    return [with_visible_texts(item) for item in value] if isinstance(value, list | tuple) else value
+    return (
+        [with_visible_texts(item) for item in value] if isinstance(value, list | tuple) else value
+    )
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

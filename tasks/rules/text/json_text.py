@@ -34,7 +34,13 @@ def refuse_deep(value: Any, most_values: int | None = None) -> None:
         n_seen += 1
         if depth > _DEEPEST or (most_values is not None and n_seen > most_values):
             raise RecursionError("nested too deeply")
-        inner = nested.values() if isinstance(nested, dict) else nested if isinstance(nested, list) else ()
+        inner = (
+            nested.values()
+            if isinstance(nested, dict)
+            else nested
+            if isinstance(nested, list)
+            else ()
+        )
         waiting += [(each, depth + 1) for each in inner]
 
 

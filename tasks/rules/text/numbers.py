@@ -53,7 +53,11 @@ _NAMED = 4
 def rank_notes(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield notes on ranks; rows have `split`, `model`, `rank`, `mean_score`, `n_tasks` and `n_tasks_ranked`."""
     ranked = [row for row in rows if row["rank"] is not None]
-    compared = [f"{row['split']} {row['n_tasks_ranked']}" for row in ranked if row["n_tasks_ranked"] < row["n_tasks"]]
+    compared = [
+        f"{row['split']} {row['n_tasks_ranked']}"
+        for row in ranked
+        if row["n_tasks_ranked"] < row["n_tasks"]
+    ]
     unranked = [
         f"{row['model']} on {row['split']} ({counted(row['n_tasks'], 'task')})"
         for row in rows

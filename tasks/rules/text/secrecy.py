@@ -12,7 +12,9 @@ _NAME = re.compile(
     r"|(?-i:(?<=[a-z])(?:Key|Token|Auth)$)",
     re.IGNORECASE,
 )
-_NO_SECRET = re.compile(r"(?:bos|eos|pad|stop|unk|end|mask|cls|sep)_token|(?:prompt_)?cache_key", re.IGNORECASE)
+_NO_SECRET = re.compile(
+    r"(?:bos|eos|pad|stop|unk|end|mask|cls|sep)_token|(?:prompt_)?cache_key", re.IGNORECASE
+)
 """Parameters of models whose names only look like secrets."""
 _SCHEME = re.compile(r"[A-Za-z]{0,12}")
 
@@ -34,7 +36,9 @@ def secrets_in(value: Any, path: str = "", *, is_secret: bool = False) -> Iterat
         for name, inner in value.items():
             if name != "properties":  # in a JSON schema it has the names of an object's fields
                 below = f"{path}.{name}" if path else str(name)
-                yield from secrets_in(inner, below, is_secret=is_secret or is_secret_name(str(name)))
+                yield from secrets_in(
+                    inner, below, is_secret=is_secret or is_secret_name(str(name))
+                )
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from secrets_in(inner, path, is_secret=is_secret)
@@ -44,5 +48,9 @@ def secrets_in(value: Any, path: str = "", *, is_secret: bool = False) -> Iterat
 
 def literal_secret(value: Any, path: str) -> str | None:
     """Return the path of the first literal secret in a nested mapping."""
-    paths = (where for where, leaf in secrets_in(value, path) if not (isinstance(leaf, str) and is_reference(leaf)))
+    paths = (
+        where
+        for where, leaf in secrets_in(value, path)
+        if not (isinstance(leaf, str) and is_reference(leaf))
+    )
     return next(paths, None)

@@ -67,7 +67,15 @@ def _be_a_run(order: dict[str, Any]) -> None:
         os.dup2(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644), descriptor)
     _shift_clock(order.get("clock_s", 0.0))
     flows.execution.execute_flow = without_prefect
-    sys.argv = ["prbench", "run", "--config", order["config"], "--warehouse", order["warehouse"], "-q"]
+    sys.argv = [
+        "prbench",
+        "run",
+        "--config",
+        order["config"],
+        "--warehouse",
+        order["warehouse"],
+        "-q",
+    ]
     flows.cli.main.entry()
 
 

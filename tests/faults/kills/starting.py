@@ -49,7 +49,9 @@ class Run:
         members = []
         for path in Path("/proc").glob("[0-9]*/stat"):
             with contextlib.suppress(OSError):
-                state, _parent, group = path.read_text(errors="replace").rpartition(")")[2].split()[:3]
+                state, _parent, group = (
+                    path.read_text(errors="replace").rpartition(")")[2].split()[:3]
+                )
                 if state not in "ZX" and int(group) == self.pid:
                     members.append(int(path.parent.name))
         return members
@@ -66,12 +68,18 @@ class Stages:
     def __init__(self) -> None:
         # Threads of libraries would not survive a fork.
         quiet = {
-            "OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system", "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-        }  # fmt: skip
+            "OPENBLAS_NUM_THREADS": "1",
+            "ARROW_DEFAULT_MEMORY_POOL": "system",
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        }
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.kills"], cwd=ROOT, env={**os.environ, **quiet},
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            [sys.executable, "-m", "tests.faults.kills"],
+            cwd=ROOT,
+            env={**os.environ, **quiet},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         self._runs: list[Run] = []
 
     def start(self, folder: Path, warehouse: Path, **order: Any) -> Run:
@@ -114,9 +122,14 @@ def configured(folder: Path, api_base: str, **judge_settings: Any) -> Path:
     """Write settings (two models, a judge, two trials, the sample) and a warehouse that only lacks the calls."""
     alpha, beta, judge = (endpoint(name, api_base) for name in ("alpha", "beta", "judge"))
     configure(
-        folder, dataset={"source": "sample"}, models=[alpha, beta], judges=[judge | judge_settings], trials=2,
-        limits={"concurrency": 8}, report={"enabled": False},
-    )  # fmt: skip
+        folder,
+        dataset={"source": "sample"},
+        models=[alpha, beta],
+        judges=[judge | judge_settings],
+        trials=2,
+        limits={"concurrency": 8},
+        report={"enabled": False},
+    )
     return Path(shutil.copytree(prepared_sample(), folder / "data", dirs_exist_ok=True))
 
 
@@ -146,12 +159,16 @@ TABLES = {
 
 def tables(warehouse: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the rows that must be the same, whatever happened during the run."""
-    return {name: [_rounded(row) for row in rows_in(warehouse, query)] for name, query in TABLES.items()}
+    return {
+        name: [_rounded(row) for row in rows_in(warehouse, query)] for name, query in TABLES.items()
+    }
 
 
 def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
     """The last digits of a mean depend on the order in which rows were added up."""
-    return {name: round(value, 12) if isinstance(value, float) else value for name, value in row.items()}
+    return {
+        name: round(value, 12) if isinstance(value, float) else value for name, value in row.items()
+    }
 
 
 def recorded(warehouse: Path) -> Counter[str]:

@@ -14,7 +14,15 @@ from typing import Any
 import pytest
 
 from tests.faults.behaviours import seeded_faults, slowed
-from tests.faults.kills.starting import TICK_S, Run, Stages, configured, recorded, started_stages, tables
+from tests.faults.kills.starting import (
+    TICK_S,
+    Run,
+    Stages,
+    configured,
+    recorded,
+    started_stages,
+    tables,
+)
 from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.kit import rows_in, until
 from tests.warehouse.parts import forget_parts
@@ -25,7 +33,9 @@ pytestmark = pytest.mark.slow
 SEED, FAULT_RATE, LATENCY_S = 20251114, 0.02, 0.05
 LONGEST_S, SHARE_FROM_START = 0.4, 0.3
 GOOD = HttpResponse("good")
-FAULTY, GOOD_OR_FAULTY = (seeded_faults(SEED, FAULT_RATE, then=then) for then in (well_behaved, lambda *_: GOOD))
+FAULTY, GOOD_OR_FAULTY = (
+    seeded_faults(SEED, FAULT_RATE, then=then) for then in (well_behaved, lambda *_: GOOD)
+)
 
 
 class Killing:
@@ -35,7 +45,9 @@ class Killing:
     after its start. `n_again` counts the replies that were paid again for the same call.
     """
 
-    def __init__(self, folder: Path, server: FaultServer, start: Callable[[Path, Path], Run]) -> None:
+    def __init__(
+        self, folder: Path, server: FaultServer, start: Callable[[Path, Path], Run]
+    ) -> None:
         self.folder, self.server, self.start = folder, server, start
         self.n_kills = self.n_again = 0
         self._draw = random.Random(SEED)
@@ -84,26 +96,38 @@ class Killing:
 
     def _good_replies(self) -> Counter[str]:
         """The number of good replies to each request: paid, and without a fault of the provider."""
-        paid = (entry for entry in self.server.paid if GOOD_OR_FAULTY(entry.request, entry.number) == GOOD)
+        paid = (
+            entry
+            for entry in self.server.paid
+            if GOOD_OR_FAULTY(entry.request, entry.number) == GOOD
+        )
         return Counter(entry.digest for entry in paid)
 
     def _compare(self, warehouse: Path, paid: Counter[str]) -> None:
         stored, wanted = tables(warehouse), tables(self._undisturbed)
         for name, rows in wanted.items():
-            differing = [pair for pair in itertools.zip_longest(stored[name], rows) if pair[0] != pair[1]]
+            differing = [
+                pair for pair in itertools.zip_longest(stored[name], rows) if pair[0] != pair[1]
+            ]
             assert [] == differing[:2], f"{name} differ from those of the undisturbed run"
         twice = [key for key, count in recorded(warehouse).items() if count > 1]
-        assert [] == twice, "replies were called for again although their commit had been acknowledged"
+        assert [] == twice, (
+            "replies were called for again although their commit had been acknowledged"
+        )
         assert self._expected.keys() == paid.keys()
         assert self._expected <= paid, "a row has no reply behind it"
         self.n_again += (paid - self._expected).total()
 
 
-@pytest.mark.parametrize(("kills", "judge"), [
-    (2, {}), (2, {"criteria_per_call": 4}),
-    pytest.param(2, {"kind": "decisions", "criteria_per_call": 3}, marks=pytest.mark.long),
-    pytest.param(10, {}, marks=pytest.mark.long),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kills", "judge"),
+    [
+        (2, {}),
+        (2, {"criteria_per_call": 4}),
+        pytest.param(2, {"kind": "decisions", "criteria_per_call": 3}, marks=pytest.mark.long),
+        pytest.param(10, {}, marks=pytest.mark.long),
+    ],
+)
 def test_a_stage_that_is_killed_again_and_again_ends_as_if_undisturbed(
     tmp_path: Path, kills: int, judge: dict[str, Any]
 ) -> None:
@@ -125,13 +149,19 @@ def stages() -> Stages:
 
 
 def outcomes(warehouse: Path) -> list[str]:
-    return [row["outcome"] for row in rows_in(warehouse, "select outcome from runs order by started_at")]
+    return [
+        row["outcome"] for row in rows_in(warehouse, "select outcome from runs order by started_at")
+    ]
 
 
 def is_complete(warehouse: Path) -> bool:
     rows = tables(warehouse)
     statuses = Counter(row["status"] for name in ("responses", "verdicts") for row in rows[name])
-    return (statuses["ok"], statuses["met"] + statuses["unmet"], statuses.total()) == (N_RESPONSES, 392, N_ROWS)
+    return (statuses["ok"], statuses["met"] + statuses["unmet"], statuses.total()) == (
+        N_RESPONSES,
+        392,
+        N_ROWS,
+    )
 
 
 def assert_one_line(run: Run, *parts: str) -> None:
@@ -140,7 +170,9 @@ def assert_one_line(run: Run, *parts: str) -> None:
     assert all(part in run.complaint for part in ("prbench: ", *parts)), run.complaint
 
 
-def test_two_runs_at_once_share_the_work_and_make_no_call_twice(stages: Stages, tmp_path: Path) -> None:
+def test_two_runs_at_once_share_the_work_and_make_no_call_twice(
+    stages: Stages, tmp_path: Path
+) -> None:
     with FaultServer(slowed(0.05, well_behaved)) as server:
         data = configured(tmp_path, server.api_base)
         first = stages.start(tmp_path, data)
@@ -148,7 +180,9 @@ def test_two_runs_at_once_share_the_work_and_make_no_call_twice(stages: Stages, 
         second = stages.start(tmp_path, data)
         n_reads = 0
         while first.poll() is None or second.poll() is None:
-            rows = rows_in(data, "select count(*) as n, count(distinct verdict_id) as n_ids from verdicts")
+            rows = rows_in(
+                data, "select count(*) as n, count(distinct verdict_id) as n_ids from verdicts"
+            )
             assert rows[0]["n"] == rows[0]["n_ids"]
             n_reads += 1
         assert (0, 0) == (first.code, second.code), first.complaint + second.complaint
@@ -159,7 +193,9 @@ def test_two_runs_at_once_share_the_work_and_make_no_call_twice(stages: Stages, 
     assert is_complete(data)
 
 
-def test_a_run_goes_on_with_what_a_killed_one_at_its_side_had_in_hand(stages: Stages, tmp_path: Path) -> None:
+def test_a_run_goes_on_with_what_a_killed_one_at_its_side_had_in_hand(
+    stages: Stages, tmp_path: Path
+) -> None:
     with FaultServer(slowed(1.0, well_behaved)) as server:
         data = configured(tmp_path, server.api_base)
         first = stages.start(tmp_path, data)
@@ -177,15 +213,21 @@ def test_a_run_goes_on_with_what_a_killed_one_at_its_side_had_in_hand(stages: St
 
 
 @pytest.mark.long
-def test_a_clock_that_jumps_back_between_two_runs_loses_and_doubles_nothing(stages: Stages, tmp_path: Path) -> None:
+def test_a_clock_that_jumps_back_between_two_runs_loses_and_doubles_nothing(
+    stages: Stages, tmp_path: Path
+) -> None:
     def fails_at_times(request: Request, number: int) -> HttpResponse:
-        fails = is_judge_request(request) and sum(map(ord, request["messages"][0]["content"])) % 3 == 0
+        fails = (
+            is_judge_request(request) and sum(map(ord, request["messages"][0]["content"])) % 3 == 0
+        )
         return HttpResponse("no verdict") if fails else well_behaved(request, number)
 
     with FaultServer(fails_at_times) as server:
         data = configured(tmp_path, server.api_base)
         assert 0 == stages.start(tmp_path, data).wait()
-        failed = [row["verdict_id"] for row in tables(data)["verdicts"] if row["status"] == "parse_error"]
+        failed = [
+            row["verdict_id"] for row in tables(data)["verdicts"] if row["status"] == "parse_error"
+        ]
         assert len(failed) > 50
         server.behaviour = well_behaved
         n_calls = len(server.book)
@@ -197,7 +239,9 @@ def test_a_clock_that_jumps_back_between_two_runs_loses_and_doubles_nothing(stag
     assert ["done", "done"] == outcomes(data)
 
 
-def test_a_disk_that_is_full_for_the_ledger_costs_no_recorded_reply(stages: Stages, tmp_path: Path) -> None:
+def test_a_disk_that_is_full_for_the_ledger_costs_no_recorded_reply(
+    stages: Stages, tmp_path: Path
+) -> None:
     with FaultServer(slowed(0.02, well_behaved)) as server:
         data = configured(tmp_path, server.api_base)
         run = stages.start(tmp_path, data, file_bytes_when_calling=100_000)
@@ -216,11 +260,16 @@ def test_a_disk_that_is_full_for_the_ledger_costs_no_recorded_reply(stages: Stag
     assert is_complete(data)
 
 
-def test_a_disk_that_is_full_for_a_part_costs_nothing_that_it_was_to_hold(stages: Stages, tmp_path: Path) -> None:
+def test_a_disk_that_is_full_for_a_part_costs_nothing_that_it_was_to_hold(
+    stages: Stages, tmp_path: Path
+) -> None:
     with FaultServer() as server:
         data = configured(tmp_path, server.api_base)
         assert 0 == stages.start(tmp_path, data).wait()
-        for table in ("responses", "verdicts"):  # as after a kill between the last reply and the first part
+        for table in (
+            "responses",
+            "verdicts",
+        ):  # as after a kill between the last reply and the first part
             shutil.rmtree(data / "parts" / table)
         forget_parts(Warehouse(data))
         run = stages.start(tmp_path, data, file_bytes_when_calling=4_096)

@@ -17,8 +17,12 @@ from tests.kit import good_row, write_jsonl
 from tests.tasks.dataset.rows import hub_criterion
 
 pytestmark = pytest.mark.slow
-TOPICS = ("depreciation of leased equipment", "inheritance tax of foreign estates", "margin calls on short options",
-          "notice periods in employment")  # fmt: skip
+TOPICS = (
+    "depreciation of leased equipment",
+    "inheritance tax of foreign estates",
+    "margin calls on short options",
+    "notice periods in employment",
+)
 MANNERS = ("briefly", "precisely", "completely")
 N_TASKS, N_CRITERIA, WEAK = 50, 8, 1
 
@@ -31,10 +35,14 @@ def describing(request: Request, _: int) -> HttpResponse:
     """Phrase a criterion by the topic in its title; name a group after its first phrase."""
     prompt = prompt_of(request)
     if is_naming(request):
-        return HttpResponse(json.dumps({"name": f"Rules on {phrases_in(prompt)[0].partition(' of ')[0]}"}))
+        return HttpResponse(
+            json.dumps({"name": f"Rules on {phrases_in(prompt)[0].partition(' of ')[0]}"})
+        )
     title = criterion_of(prompt)
     manner = MANNERS[int(title.split()[4].rstrip(":")) % 3]
-    return HttpResponse(json.dumps({"capability": f"Applying the {title.partition(': ')[2]} {manner}"}))
+    return HttpResponse(
+        json.dumps({"capability": f"Applying the {title.partition(': ')[2]} {manner}"})
+    )
 
 
 def phrases_in(prompt: str) -> list[str]:
@@ -48,7 +56,10 @@ def provider() -> Iterator[FaultServer]:
 
 
 def described_by(provider: FaultServer, **more: Any) -> dict[str, Any]:
-    return {"model": {"name": "hosted_vllm/describer", "label": "d", "api_base": provider.api_base}, **more}
+    return {
+        "model": {"name": "hosted_vllm/describer", "label": "d", "api_base": provider.api_base},
+        **more,
+    }
 
 
 def rows_and_verdicts() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -62,7 +73,9 @@ def rows_and_verdicts() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             topic, is_bad = index % 4, index == 7
             of = f"{task}-c{index}"
             title = {"title": f"Point {index} of task {number}: {TOPICS[topic]}"}
-            rubric.append(hub_criterion(of, *(("detrimental", -5) if is_bad else ("important", 5))) | title)
+            rubric.append(
+                hub_criterion(of, *(("detrimental", -5) if is_bad else ("important", 5))) | title
+            )
             for model in ("weak", "even"):
                 is_right = dice.random() < (0.15 if (model, topic) == ("weak", WEAK) else 0.7)
                 decided = {"criterion": of, "criteria_met": bool(is_right != is_bad)}
@@ -87,16 +100,28 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
     command = Command(tmp_path_factory.mktemp("planted"))
     rows, verdicts = rows_and_verdicts()
     write_jsonl(command.folder / "finance.jsonl", rows)
-    responses = [{"task": row["task"], "model": model, "response": f"{model} says"} for row in rows
-                 for model in ("weak", "even")]  # fmt: skip
+    responses = [
+        {"task": row["task"], "model": model, "response": f"{model} says"}
+        for row in rows
+        for model in ("weak", "even")
+    ]
     write_jsonl(command.folder / "responses.jsonl", responses)
     write_jsonl(command.folder / "verdicts.jsonl", verdicts)
     with FaultServer(describing) as provider:
         command.configure(
-            dataset={"source": "finance.jsonl"}, warehouse="data", models=[], judges=[],
-            quality={"criteria_per_task": "warn"}, capabilities=described_by(provider),
-        )  # fmt: skip
-        for line in ("ingest -q", "assemble -q", "import responses responses.jsonl", "import verdicts verdicts.jsonl"):
+            dataset={"source": "finance.jsonl"},
+            warehouse="data",
+            models=[],
+            judges=[],
+            quality={"criteria_per_task": "warn"},
+            capabilities=described_by(provider),
+        )
+        for line in (
+            "ingest -q",
+            "assemble -q",
+            "import responses responses.jsonl",
+            "import verdicts verdicts.jsonl",
+        ):
             command(*line.split())
         command("capabilities")
         calls = list(provider.book)
@@ -104,13 +129,18 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
         return Planted(command, verdicts, calls, provider.book[len(calls) :], again)
 
 
-def test_each_criterion_is_described_once_and_a_finished_analysis_makes_no_call(planted: Planted) -> None:
+def test_each_criterion_is_described_once_and_a_finished_analysis_makes_no_call(
+    planted: Planted,
+) -> None:
     command = planted.command
     kinds = Counter("name" if is_naming(each) else "phrase" for each in planted.calls)
     nodes = command.sql("select * from capability_nodes order by position")
 
     assert N_TASKS * N_CRITERIA == kinds["phrase"]
-    assert N_TASKS * N_CRITERIA == command.sql("select count(*)::int as n from criterion_capabilities")[0]["n"]
+    assert (
+        N_TASKS * N_CRITERIA
+        == command.sql("select count(*)::int as n from criterion_capabilities")[0]["n"]
+    )
     assert len(nodes) - 1 <= kinds["name"]
     assert len({node["name"].casefold() for node in nodes}) == len(nodes) > 4
     in_leaves = sum(each["n_criteria"] for each in nodes if each["is_leaf"])
@@ -119,12 +149,16 @@ def test_each_criterion_is_described_once_and_a_finished_analysis_makes_no_call(
     assert [] == planted.calls_again
 
 
-def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confirmed(planted: Planted) -> None:
+def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confirmed(
+    planted: Planted,
+) -> None:
     command = planted.command
     members = defaultdict(set)
     for row in command.sql("select node_id, task_id, criterion_id from capability_members"):
         members[row["node_id"]].add(row["criterion_id"])
-    decided = {(each["model"], each["criterion"]): each["criteria_met"] for each in planted.verdicts}
+    decided = {
+        (each["model"], each["criterion"]): each["criteria_met"] for each in planted.verdicts
+    }
     right = {cell: is_met != cell[1].endswith("-c7") for cell, is_met in decided.items()}
     for row in command.sql("from capability_scores"):
         of_tasks = defaultdict(list)
@@ -138,12 +172,16 @@ def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confi
     result = command.json("weaknesses", "weak")
     weakness = result["weaknesses"][0]
     weak_criteria = set().union(*(members[each["node_id"]] for each in result["weaknesses"]))
-    true = {each["criterion"] for each in planted.verdicts if int(each["criterion"][-1]) % 4 == WEAK}
+    true = {
+        each["criterion"] for each in planted.verdicts if int(each["criterion"][-1]) % 4 == WEAK
+    }
     assert true == weak_criteria
     assert weakness["gap_ci_high"] < 0
     assert weakness["p_confirmed"] < 0.01
     assert weakness["n_tasks"] + weakness["n_tasks_found"] <= N_TASKS
-    assert {each["node_id"] for each in result["examples"]} == {each["node_id"] for each in result["weaknesses"]}
+    assert {each["node_id"] for each in result["examples"]} == {
+        each["node_id"] for each in result["weaknesses"]
+    }
     assert all(TOPICS[WEAK] in each["title"] for each in result["examples"])
     assert command.json("weaknesses", "weak", "--than", "even")["weaknesses"]
     assert [] == command.json("weaknesses", "even")["weaknesses"]
@@ -153,23 +191,32 @@ def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confi
     assert "--model none: not found" in command("weaknesses", "none", code=2).stderr
 
 
-def test_vectors_of_phrases_come_from_the_embedding_model_once(command: Command, provider: FaultServer) -> None:
+def test_vectors_of_phrases_come_from_the_embedding_model_once(
+    command: Command, provider: FaultServer
+) -> None:
     embedding = {"name": "hosted_vllm/embedder", "label": "e", "api_base": provider.api_base}
     command.configure(
-        dataset={"source": "sample"}, warehouse="data", models=[], judges=[],
+        dataset={"source": "sample"},
+        warehouse="data",
+        models=[],
+        judges=[],
         capabilities=described_by(provider, embedding=embedding),
-    )  # fmt: skip
+    )
     provider.behaviour = whole_criterion
     command("ingest", "-q")
     command("assemble", "-q")
     command("capabilities")
-    stored = command.sql("select phrase, status, len(vector)::int as length, prompt_tokens from phrase_embeddings")
+    stored = command.sql(
+        "select phrase, status, len(vector)::int as length, prompt_tokens from phrase_embeddings"
+    )
     embedded = [each for each in provider.entries if each.path == "/v1/embeddings"]
 
     assert len(embedded) == len(stored) == len({row["phrase"] for row in stored})
     assert {("ok", 64)} == {(row["status"], row["length"]) for row in stored}
     assert sum(row["prompt_tokens"] for row in stored) > len(embedded)
-    assert ["e"] == [each["vectors"] for each in command.sql("select distinct vectors from capability_trees")]
+    assert ["e"] == [
+        each["vectors"] for each in command.sql("select distinct vectors from capability_trees")
+    ]
     n_calls = len(provider.book)
     command("capabilities")
     assert n_calls == len(provider.book)

@@ -16,7 +16,9 @@ def ready(command: Command) -> int:
     command.configure(dataset={"source": "sample"}, warehouse="data", models=[], judges=[])
     command("ingest", "-q")
     command("assemble", "-q")
-    query = "select count(*)::int as n from criteria inner join tasks using (task_id) where is_admitted"
+    query = (
+        "select count(*)::int as n from criteria inner join tasks using (task_id) where is_admitted"
+    )
     return int(command.sql(query)[0]["n"])
 
 
@@ -36,7 +38,9 @@ def fill(source: Path, target: Path, reviewer_name: str, worst: int) -> Path:
     return target
 
 
-def test_a_sheet_goes_out_comes_back_is_measured_shown_and_retracted(command: Command, tmp_path: Path) -> None:
+def test_a_sheet_goes_out_comes_back_is_measured_shown_and_retracted(
+    command: Command, tmp_path: Path
+) -> None:
     n_criteria = ready(command)
     assert "No criterion has been reviewed yet." in command("reviews").stdout
     stdout = command("export", "review", str(tmp_path / "sheet.csv"), "-n", "60").stdout
@@ -47,7 +51,9 @@ def test_a_sheet_goes_out_comes_back_is_measured_shown_and_retracted(command: Co
     stdout = command("import", "reviews", str(eva), str(ben)).stdout
     assert 2 == stdout.count("59 reviews imported, 0 already present")
     assert 2 == stdout.count("1 rows without a decision skipped")
-    assert "Some figures are missing; `prbench aggregate` computes them." in command("reviews").stdout
+    assert (
+        "Some figures are missing; `prbench aggregate` computes them." in command("reviews").stdout
+    )
     command("aggregate", "-q")
     reviews = command.json("reviews")
 

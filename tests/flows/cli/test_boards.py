@@ -21,28 +21,44 @@ def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two models below zero, one that lacks a trial, and one without verdicts."""
     rubrics = {f"t{i:02d}": [(10, "Accuracy"), (-5, "Risk")] for i in range(60)}
     met: dict[str, Callable[[int], tuple[int, int]]] = {
-        "below": lambda i: (i % 10 == 0, i % 3 > 0), "alike": lambda i: (i % 10 == 1, i % 3 > 0),
+        "below": lambda i: (i % 10 == 0, i % 3 > 0),
+        "alike": lambda i: (i % 10 == 1, i % 3 > 0),
         "good": lambda i: (i % 2, 0),
-    }  # fmt: skip
-    decisions = {model: {task: of(i) for i, task in enumerate(rubrics)} for model, of in met.items()}
+    }
+    decisions = {
+        model: {task: of(i) for i, task in enumerate(rubrics)} for model, of in met.items()
+    }
     again = {task: values for task, values in decisions["good"].items() if task != "t00"}
-    return stored(tmp_path_factory.mktemp("uneven"), combined(
-        tasks_of(rubrics), *(judged(of, model, rubrics=rubrics) for model, of in decisions.items()),
-        judged(again, "good", rubrics=rubrics, trial=2), {"responses": [response("t00", "unheard")]},
-    ))  # fmt: skip
+    return stored(
+        tmp_path_factory.mktemp("uneven"),
+        combined(
+            tasks_of(rubrics),
+            *(judged(of, model, rubrics=rubrics) for model, of in decisions.items()),
+            judged(again, "good", rubrics=rubrics, trial=2),
+            {"responses": [response("t00", "unheard")]},
+        ),
+    )
 
 
-def test_what_clipping_hides_and_which_ranks_are_possible_is_shown(uneven: Path, capsys: Printed) -> None:
+def test_what_clipping_hides_and_which_ranks_are_possible_is_shown(
+    uneven: Path, capsys: Printed
+) -> None:
     run_here = run_on(uneven, capsys)
     rows = {row["model"]: row for row in run_here.json("leaderboard")}
     shown = run_here("leaderboard", "--wide")
-    line = {model: next(line for line in shown.splitlines()[2:] if f" {model} " in line) for model in rows}
+    line = {
+        model: next(line for line in shown.splitlines()[2:] if f" {model} " in line)
+        for model in rows
+    }
     below = rows["below"]
 
     assert (0, 0, 0) == (below["mean_score"], below["ci_low"], below["ci_high"])
     mean, low, high = (number(below[f"raw_{name}"]) for name in ("mean_score", "ci_low", "ci_high"))
     assert f" {mean} ({low} to {high}) " in line["below"]
-    assert "A mean below 0 is shown as 0; ranks and `prbench diff` compare the unclipped means." in shown
+    assert (
+        "A mean below 0 is shown as 0; ranks and `prbench diff` compare the unclipped means."
+        in shown
+    )
     assert [(1, 1, 1), (2, 2, 3), (2, 2, 3), (None, None, None)] == [
         tuple(rows[model][name] for name in ("rank", "rank_low", "rank_high"))
         for model in ("good", "below", "alike", "unheard")
@@ -56,9 +72,13 @@ def test_what_clipping_hides_and_which_ranks_are_possible_is_shown(uneven: Path,
 MANY = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(40)}
 
 
-def test_differences_that_the_goldens_lack_are_explained_in_sentences(tmp_path: Path, capsys: Printed) -> None:
+def test_differences_that_the_goldens_lack_are_explained_in_sentences(
+    tmp_path: Path, capsys: Printed
+) -> None:
     models = {"good": [1, 0.0], "twin": [1, 0.0], "fallen": [0, 0.0]}
-    decided = [judged(dict.fromkeys(MANY, values), model, rubrics=MANY) for model, values in models.items()]
+    decided = [
+        judged(dict.fromkeys(MANY, values), model, rubrics=MANY) for model, values in models.items()
+    ]
     written(tmp_path, combined(tasks_of(MANY), *decided)).publish()
     run_here = run_on(tmp_path, capsys)
     fallen, twin = (run_here("diff", "good", name) for name in ("fallen", "twin"))
@@ -71,9 +91,14 @@ def test_differences_that_the_goldens_lack_are_explained_in_sentences(tmp_path: 
 
 
 COMMANDS = (
-    "leaderboard", "leaderboard --by category", "diff good below", "figure leaderboard", "figure costs",
-    "sql --cookbook", "sql --describe scores",
-)  # fmt: skip
+    "leaderboard",
+    "leaderboard --by category",
+    "diff good below",
+    "figure leaderboard",
+    "figure costs",
+    "sql --cookbook",
+    "sql --describe scores",
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -100,7 +125,9 @@ def test_a_command_with_several_figures_names_those_that_a_file_for_one_table_la
     run_here = run_on(uneven, capsys)
     run_here("diff", "good", "below", "-o", str(tmp_path / "diff.csv"))
 
-    assert "csv holds one table, diff; an .xlsx or .json file also has diff_categories" in run_here.err
+    assert (
+        "csv holds one table, diff; an .xlsx or .json file also has diff_categories" in run_here.err
+    )
 
 
 def test_nothing_to_show_is_no_file(uneven: Path, tmp_path: Path, capsys: Printed) -> None:
@@ -111,13 +138,23 @@ def test_nothing_to_show_is_no_file(uneven: Path, tmp_path: Path, capsys: Printe
     assert [] == list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("command", "hint"), [
-    ("leaderboard --model godo", "good"), ("status --model belwo", "below"), ("diff godo below", "good"),
-    ("figure leaderbord", "leaderboard"), ("leaderboard --split finanec", "finance"),
-    ("leaderboard --score scor", "score"), ("leaderboard --by categry", "category"),
-    ("figure criteria n_criteri=1", "n_criteria"), ("sql --describe scorse", "scores"),
-])  # fmt: skip
-def test_a_mistyped_name_gets_a_hint(command: str, hint: str, uneven: Path, capsys: Printed) -> None:
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [
+        ("leaderboard --model godo", "good"),
+        ("status --model belwo", "below"),
+        ("diff godo below", "good"),
+        ("figure leaderbord", "leaderboard"),
+        ("leaderboard --split finanec", "finance"),
+        ("leaderboard --score scor", "score"),
+        ("leaderboard --by categry", "category"),
+        ("figure criteria n_criteri=1", "n_criteria"),
+        ("sql --describe scorse", "scores"),
+    ],
+)
+def test_a_mistyped_name_gets_a_hint(
+    command: str, hint: str, uneven: Path, capsys: Printed
+) -> None:
     run_here = run_on(uneven, capsys)
 
     assert f"(did you mean `{hint}`?)" in run_here.refusal(*command.split())

@@ -8,9 +8,7 @@ from tests.flows.conftest import Run
 from tests.tasks.certify.conftest import forged, with_row
 
 
-def test_a_certificate_is_written_and_verified(
-    sample_job: Job, tmp_path: Path, run: Run
-) -> None:  # fmt: skip
+def test_a_certificate_is_written_and_verified(sample_job: Job, tmp_path: Path, run: Run) -> None:
     file = str(tmp_path / "figures.zip")
     first, second = run("certify", file, "--warehouse", str(sample_job.warehouse)).splitlines()
     assert first.startswith(f"certify: 46 verdicts on 4 responses, in {file} (")
@@ -27,13 +25,19 @@ def test_a_certificate_is_written_and_verified(
 
 def test_a_differing_figure_is_shown_with_both_values(
     certificate: Path, tmp_path: Path, run: Run
-) -> None:  # fmt: skip
-    other = forged(certificate, tmp_path / "other.zip", with_row("figures/leaderboard.jsonl", 0, mean_score=0.5))
+) -> None:
+    other = forged(
+        certificate,
+        tmp_path / "other.zip",
+        with_row("figures/leaderboard.jsonl", 0, mean_score=0.5),
+    )
 
     run("verify", other, code=1)
     table, line = run.out.split("verify: ")
     assert "mean_score  0.5 " in table
-    assert line.startswith("certificate, 5156 figures in 124 rows of 3 leaderboards recomputed; 1 differ\n")
+    assert line.startswith(
+        "certificate, 5156 figures in 124 rows of 3 leaderboards recomputed; 1 differ\n"
+    )
 
     run("verify", other, "--json", code=1)
     result = json.loads(run.out)

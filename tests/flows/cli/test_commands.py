@@ -20,15 +20,40 @@ SAMPLES = PROJECT / "warehouse" / "samples"
 LEAVES = {name: command for name, command in commands_of() if not isinstance(command, click.Group)}
 NEEDED = {
     "adopt": ["--api-base", "http://nosuch/v1"],
-    "import responses": ["nosuch.csv"], "import verdicts": ["nosuch.csv"], "import warehouse": ["nosuch"],
-    "import results": ["nosuch.json"], "import reviews": ["nosuch.csv"], "export review": ["sheet.csv"],
-    "export inspect": ["logs"], "export datasets": ["set"], "export tables": ["folder"],
-    "export labelling": ["sheet.csv"], "backup": ["folder"], "restore": ["nosuch"], "publish": ["folder"],
-    "certify": ["figures.zip"], "verify": ["nosuch.zip"], "diff": ["a", "b"], "cascade": ["a", "b"],
-    "weaknesses": ["a"], "criteria": ["never-met"], "figure": ["leaderboard"], "sql": ["select 1"],
-}  # fmt: skip
+    "import responses": ["nosuch.csv"],
+    "import verdicts": ["nosuch.csv"],
+    "import warehouse": ["nosuch"],
+    "import results": ["nosuch.json"],
+    "import reviews": ["nosuch.csv"],
+    "export review": ["sheet.csv"],
+    "export inspect": ["logs"],
+    "export datasets": ["set"],
+    "export tables": ["folder"],
+    "export labelling": ["sheet.csv"],
+    "backup": ["folder"],
+    "restore": ["nosuch"],
+    "publish": ["folder"],
+    "certify": ["figures.zip"],
+    "verify": ["nosuch.zip"],
+    "diff": ["a", "b"],
+    "cascade": ["a", "b"],
+    "weaknesses": ["a"],
+    "criteria": ["never-met"],
+    "figure": ["leaderboard"],
+    "sql": ["select 1"],
+}
 """Command -> required arguments."""
-WORKS_ALONE = {"run", "plan", "nightly", "backfill", "ingest", "benchmarks", "figures", "doctor", "serve"}
+WORKS_ALONE = {
+    "run",
+    "plan",
+    "nightly",
+    "backfill",
+    "ingest",
+    "benchmarks",
+    "figures",
+    "doctor",
+    "serve",
+}
 """Commands that can be the first to run in a folder."""
 
 
@@ -58,7 +83,9 @@ def refused(folder: Path, run: Run) -> Refused:
 @pytest.mark.parametrize("width", [80, 110])
 def test_help_is_whole_and_every_option_has_a_text(width: int) -> None:
     for name, command in [("", cli), *commands_of()]:
-        with click.Context(command, info_name=f"prbench {name}", terminal_width=width - 2) as context:
+        with click.Context(
+            command, info_name=f"prbench {name}", terminal_width=width - 2
+        ) as context:
             page = command.get_help(context)
         assert "..." not in page.replace("]...", ""), name
         assert max(map(len, page.splitlines())) <= width, name
@@ -68,21 +95,42 @@ def test_help_is_whole_and_every_option_has_a_text(width: int) -> None:
         assert command.epilog or isinstance(command, Group), f"{name} has no example"
 
 
-SHOWING = {"leaderboard", "figure", "figures", "status", "plan", "diff", "judges", "criteria", "lengths", "reviews",
-           "weaknesses", "conditions", "cascade", "benchmarks", "sql"}  # fmt: skip
+SHOWING = {
+    "leaderboard",
+    "figure",
+    "figures",
+    "status",
+    "plan",
+    "diff",
+    "judges",
+    "criteria",
+    "lengths",
+    "reviews",
+    "weaknesses",
+    "conditions",
+    "cascade",
+    "benchmarks",
+    "sql",
+}
 """The commands that show figures or other rows."""
 
 
-def test_formats_and_files_are_options_of_exactly_the_commands_that_show_rows_and_the_same_in_each() -> None:
+def test_formats_and_files_are_options_of_exactly_the_commands_that_show_rows_and_the_same_in_each() -> (
+    None
+):
     by_command = {
         name: {option.name: option for option in command.params if isinstance(option, click.Option)}
         for name, command in LEAVES.items()
     }
     ours = {name: options for name, options in by_command.items() if "is_wide" in options}
     same = ("file_format", "output", "is_wide", "as_json")
-    texts = {tuple(str(vars(options[option])["help"]) for option in same) for options in ours.values()}
+    texts = {
+        tuple(str(vars(options[option])["help"]) for option in same) for options in ours.values()
+    }
     opts = {tuple(tuple(options[option].opts) for option in same) for options in ours.values()}
-    others = {name for name, options in by_command.items() if {"file_format", "output"} & options.keys()}
+    others = {
+        name for name, options in by_command.items() if {"file_format", "output"} & options.keys()
+    }
 
     assert set(ours) == SHOWING
     assert others == SHOWING
@@ -90,11 +138,14 @@ def test_formats_and_files_are_options_of_exactly_the_commands_that_show_rows_an
     assert opts == {(("--format",), ("-o", "--output"), ("--wide",), ("--json",))}
 
 
-@pytest.mark.parametrize(("given", "message"), [
-    (["--json", "--format", "csv"], "--json and --format csv cannot be combined"),
-    (["-o", "rows.xls"], "-o rows.xls: the ending is none of .csv, .json, "),
-    (["-o", "rows"], "-o rows: the ending is none of .csv, .json, "),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--json", "--format", "csv"], "--json and --format csv cannot be combined"),
+        (["-o", "rows.xls"], "-o rows.xls: the ending is none of .csv, .json, "),
+        (["-o", "rows"], "-o rows: the ending is none of .csv, .json, "),
+    ],
+)
 @pytest.mark.parametrize("name", sorted(SHOWING))
 def test_contradicting_formats_and_unknown_endings_are_refused_before_anything_else(
     name: str, given: list[str], message: str, refused: Refused
@@ -131,8 +182,12 @@ def test_commands_in_the_documents_are_ones_that_click_can_read(document: str) -
         assert parsed(shlex.split(re.split(r"\s+#", line)[0])) is not cli, line
 
 
-@pytest.mark.parametrize(("arguments", "code"), [([], 2), (["remove"], 2), (["import"], 0), (["export"], 0)])
-def test_a_group_without_a_command_shows_its_help(arguments: list[str], code: int, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "code"), [([], 2), (["remove"], 2), (["import"], 0), (["export"], 0)]
+)
+def test_a_group_without_a_command_shows_its_help(
+    arguments: list[str], code: int, run: Run
+) -> None:
     help_page = run(*arguments, code=code)
     assert help_page == run.out + run.err
     assert help_page.startswith(f"Usage: {' '.join(['prbench', *arguments])} [OPTIONS]")
@@ -140,7 +195,9 @@ def test_a_group_without_a_command_shows_its_help(arguments: list[str], code: in
 
 
 @pytest.mark.parametrize("name", sorted(LEAVES.keys() - WORKS_ALONE))
-def test_where_nothing_is_stored_a_command_that_needs_data_says_what_to_do(name: str, refused: Refused) -> None:
+def test_where_nothing_is_stored_a_command_that_needs_data_says_what_to_do(
+    name: str, refused: Refused
+) -> None:
     line = refused(*name.split(), *NEEDED.get(name, ()))
     advice = ("run `prbench ", "check ", "name ", "export again", "makes one", "set `")
     assert any(word in line for word in advice), line
@@ -157,39 +214,78 @@ def test_a_wrong_option_configuration_or_benchmark_is_refused(name: str, refused
         assert "nope.yaml: no such file" in refused(*given, "--config", "nope.yaml")
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    *(([name, "--split", "nope"], "has no split 'nope'; it has sample") for name in (
-        "run", "plan", "nightly", "backfill", "ingest", "sample", "judge", "select-hard")),
-    (["nightly", "--judge", "nope"], "--judge nope: is not configured"),
-    (["nightly", "--vintage", "all"], "--vintage all: works only for leaderboards and reports"),
-    (["plan", "--vintage", "all"], "--vintage all: works only for leaderboards and reports"),
-    (["plan", "--model", "nope"], "--model nope: is neither configured nor"),
-    (["plan", "--judge", "nope"], "--judge nope: is not configured"),
-    (["run", "--model", "smolm2-135m"], "(did you mean `smollm2-135m`?)"),
-    (["plan", "--judge", "smollm2-judge"], "(did you mean `smollm2-135m-judge`?)"),
-    (["run", "--split", "smaple"], "has no split 'smaple' (did you mean `sample`?)"),
-    (["run", "--benchmark", "prbnech"], "there is no 'prbnech' (did you mean `prbench`?)"),
-    (["diff", "a", "b", "--debiased", "--flips", "3"], "--debiased shows no flipped criteria; leave --flips out"),
-    (["import", "responses", str(SAMPLES / "responses.jsonl")], "nothing is stored here yet; run `prbench ingest`"),
-    (["import", "verdicts", str(SAMPLES / "labels.csv")], "nothing is stored here yet; run `prbench ingest`"),
-    (["import", "responses", "gone.jsonl"], "no such file; check the path"),
-    (["import", "warehouse", str(SAMPLES)], "not a complete export or publication, manifest.json is"),
-    (["import", "--retract", "nope"], "nothing is stored here yet; run `prbench ingest`"),
-    (["import", "--list"], "nothing is stored here yet; run `prbench ingest`"),
-    (["import", "--list", "--retract", "nope"], "cannot be combined"),
-    (["remove", "response", "nope"], "nope: no stored response has this id"),
-    (["remove", "response", "--model", "nope"], "no response is stored there, so none can be removed"),
-    (["remove", "response"], "name the responses to remove"),
-])  # fmt: skip
-def test_the_impossible_is_refused_without_a_warehouse(arguments: list[str], message: str, refused: Refused) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        *(
+            ([name, "--split", "nope"], "has no split 'nope'; it has sample")
+            for name in (
+                "run",
+                "plan",
+                "nightly",
+                "backfill",
+                "ingest",
+                "sample",
+                "judge",
+                "select-hard",
+            )
+        ),
+        (["nightly", "--judge", "nope"], "--judge nope: is not configured"),
+        (["nightly", "--vintage", "all"], "--vintage all: works only for leaderboards and reports"),
+        (["plan", "--vintage", "all"], "--vintage all: works only for leaderboards and reports"),
+        (["plan", "--model", "nope"], "--model nope: is neither configured nor"),
+        (["plan", "--judge", "nope"], "--judge nope: is not configured"),
+        (["run", "--model", "smolm2-135m"], "(did you mean `smollm2-135m`?)"),
+        (["plan", "--judge", "smollm2-judge"], "(did you mean `smollm2-135m-judge`?)"),
+        (["run", "--split", "smaple"], "has no split 'smaple' (did you mean `sample`?)"),
+        (["run", "--benchmark", "prbnech"], "there is no 'prbnech' (did you mean `prbench`?)"),
+        (
+            ["diff", "a", "b", "--debiased", "--flips", "3"],
+            "--debiased shows no flipped criteria; leave --flips out",
+        ),
+        (
+            ["import", "responses", str(SAMPLES / "responses.jsonl")],
+            "nothing is stored here yet; run `prbench ingest`",
+        ),
+        (
+            ["import", "verdicts", str(SAMPLES / "labels.csv")],
+            "nothing is stored here yet; run `prbench ingest`",
+        ),
+        (["import", "responses", "gone.jsonl"], "no such file; check the path"),
+        (
+            ["import", "warehouse", str(SAMPLES)],
+            "not a complete export or publication, manifest.json is",
+        ),
+        (["import", "--retract", "nope"], "nothing is stored here yet; run `prbench ingest`"),
+        (["import", "--list"], "nothing is stored here yet; run `prbench ingest`"),
+        (["import", "--list", "--retract", "nope"], "cannot be combined"),
+        (["remove", "response", "nope"], "nope: no stored response has this id"),
+        (
+            ["remove", "response", "--model", "nope"],
+            "no response is stored there, so none can be removed",
+        ),
+        (["remove", "response"], "name the responses to remove"),
+    ],
+)
+def test_the_impossible_is_refused_without_a_warehouse(
+    arguments: list[str], message: str, refused: Refused
+) -> None:
     assert message in refused(*arguments)
 
 
-@pytest.mark.parametrize(("command", "message"), [
-    ("review", "reviewer: no model is configured that reviews criteria; name one under `reviewer:`"),
-    ("annotate", "annotator: no model is configured"),
-    ("capabilities", "no model describes capabilities; set `capabilities"),
-])  # fmt: skip
-def test_an_analysis_without_a_model_is_refused(command: str, message: str, tmp_path: Path, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (
+            "review",
+            "reviewer: no model is configured that reviews criteria; name one under `reviewer:`",
+        ),
+        ("annotate", "annotator: no model is configured"),
+        ("capabilities", "no model describes capabilities; set `capabilities"),
+    ],
+)
+def test_an_analysis_without_a_model_is_refused(
+    command: str, message: str, tmp_path: Path, run: Run
+) -> None:
     prepared(job_on("sample", tmp_path))
     assert message in run.refusal(command, "--warehouse", str(tmp_path), code=2)

@@ -15,8 +15,13 @@ from tests.kit import combined, written
 from tests.tasks.compare.comparisons import Rubric, judged, tasks_of
 
 N_TASKS = 30
-MANY: dict[str, Rubric] = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(N_TASKS)}
-CONDITIONS = {"gpt": {"web search": "search", "baseline": "plain"}, "other": {"low": "plain", "same": "twin"}}
+MANY: dict[str, Rubric] = {
+    f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(N_TASKS)
+}
+CONDITIONS = {
+    "gpt": {"web search": "search", "baseline": "plain"},
+    "other": {"low": "plain", "same": "twin"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +43,19 @@ def file(tmp_path: Path) -> Path:
 
 def configured(file: Path, warehouse: Path, conditions: Any = CONDITIONS) -> list[str]:
     """The options of a command on a warehouse with these conditions."""
-    settings = {"dataset": {"source": "sample"}, "warehouse": str(warehouse), "conditions": conditions}
+    settings = {
+        "dataset": {"source": "sample"},
+        "warehouse": str(warehouse),
+        "conditions": conditions,
+    }
     file.write_text(yaml.safe_dump(settings, sort_keys=False))
     return ["--config", str(file)]
 
 
 @pytest.mark.slow
-def test_an_aggregation_stores_what_the_command_computes(file: Path, warehouse: Path, tmp_path: Path, run: Run) -> None:
+def test_an_aggregation_stores_what_the_command_computes(
+    file: Path, warehouse: Path, tmp_path: Path, run: Run
+) -> None:
     copied = Path(shutil.copytree(warehouse, tmp_path / "copied"))
     options = configured(file, copied)
     before = run.json("conditions", *options)
@@ -61,8 +72,14 @@ def test_an_aggregation_stores_what_the_command_computes(file: Path, warehouse: 
 
 
 def test_a_condition_without_verdicts_is_named(file: Path, warehouse: Path, run: Run) -> None:
-    options = configured(file, warehouse, {"gpt": {"baseline": "plain", "web": "search", "later": "new"}})
+    options = configured(
+        file, warehouse, {"gpt": {"baseline": "plain", "web": "search", "later": "new"}}
+    )
     file.write_text(file.read_text() + "models: [{name: openai/new, label: new}]\n")
 
     result = run.json("conditions", *options)
-    assert [note for note in result["notes"] if note.startswith("gpt, later (new): no verdicts in this selection")]
+    assert [
+        note
+        for note in result["notes"]
+        if note.startswith("gpt, later (new): no verdicts in this selection")
+    ]

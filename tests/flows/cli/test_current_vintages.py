@@ -52,16 +52,26 @@ def test_a_requested_vintage_is_shown_however_partial(command: Command) -> None:
     assert {row["vintage"] for row in board(command, "--vintage", PARTIAL)} == {PARTIAL}
 
 
-@pytest.mark.parametrize(("stage", "name"), [("run", "2026-13-45"), ("backfill", "2026-02-30"), ("plan", "20261345")])
-def test_a_new_vintage_that_looks_like_a_date_must_be_one(command: Command, stage: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("stage", "name"), [("run", "2026-13-45"), ("backfill", "2026-02-30"), ("plan", "20261345")]
+)
+def test_a_new_vintage_that_looks_like_a_date_must_be_one(
+    command: Command, stage: str, name: str
+) -> None:
     refused = command(stage, "--vintage", name, "--limit", "1", code=2)
 
-    assert refused.stderr.splitlines()[-1].startswith(f"prbench: --vintage {name}: is not a date; write 2026-11-22")
+    assert refused.stderr.splitlines()[-1].startswith(
+        f"prbench: --vintage {name}: is not a date; write 2026-11-22"
+    )
 
 
-def test_rows_of_a_file_with_an_impossible_date_are_refused(command: Command, tmp_path: Path) -> None:
+def test_rows_of_a_file_with_an_impossible_date_are_refused(
+    command: Command, tmp_path: Path
+) -> None:
     file = tmp_path / "rows.jsonl"
-    file.write_text('{"task": "sample-fin-1", "model": "m", "response": "r", "vintage": "2026-13-45"}\n')
+    file.write_text(
+        '{"task": "sample-fin-1", "model": "m", "response": "r", "vintage": "2026-13-45"}\n'
+    )
 
     refused = command("import", "responses", str(file), code=1)
 
@@ -72,7 +82,11 @@ def test_a_failed_trial_beyond_the_configured_ones_leaves_the_coverage_and_is_na
     command: Command, server: FaultServer
 ) -> None:
     def without_a_key(request: Request, number: int) -> HttpResponse:
-        return well_behaved(request, number) if is_judge_request(request) else failed(401, "invalid key")
+        return (
+            well_behaved(request, number)
+            if is_judge_request(request)
+            else failed(401, "invalid key")
+        )
 
     before = board(command)
     server.behaviour = without_a_key
@@ -80,7 +94,16 @@ def test_a_failed_trial_beyond_the_configured_ones_leaves_the_coverage_and_is_na
     server.behaviour = well_behaved
     command("aggregate")
 
-    figures = ("model", "split", "coverage", "n_trials", "mean_score", "mean_lower", "mean_upper", "rank")
+    figures = (
+        "model",
+        "split",
+        "coverage",
+        "n_trials",
+        "mean_score",
+        "mean_lower",
+        "mean_upper",
+        "rank",
+    )
     assert [[row[name] for name in figures] for row in board(command)] == [
         [row[name] for name in figures] for row in before
     ]

@@ -18,7 +18,19 @@ from tasks.llm.ledger.ledger import spend_in, unfinished_replies
 from tasks.maintain.upkeep import latest_runs, spent
 from tests.faults.server import FaultServer, HttpResponse
 from tests.flows.conftest import PRBENCH, Run, run_on
-from tests.kit import Patch, Printed, at, call_entry, job_on, prepared, recorded, response, row, stored, written
+from tests.kit import (
+    Patch,
+    Printed,
+    at,
+    call_entry,
+    job_on,
+    prepared,
+    recorded,
+    response,
+    row,
+    stored,
+    written,
+)
 from tests.tasks.llm.conftest import failed
 from warehouse import Warehouse
 from warehouse.files import write_sealed
@@ -41,32 +53,54 @@ def write(folder: Path, **tables: list[dict[str, Any]]) -> None:
     written(folder, tables).publish()
 
 
-def record(folder: Path, key: str, run_id: str, finished_at: datetime, cost_usd: float | None = 0.5) -> None:
+def record(
+    folder: Path, key: str, run_id: str, finished_at: datetime, cost_usd: float | None = 0.5
+) -> None:
     about = {"purpose": "judge", "finished_at_s": finished_at.timestamp()}
     recorded(job_on("sample", folder), call_entry(key, run_id, cost_usd=cost_usd, **about))
 
 
 def spend_row(**values: Any) -> dict[str, Any]:
-    given = {"day": "2026-11-20", "purpose": "judge", "called_model": "m", "calls": 1, "cost_usd": 1.0}
-    return row("spend", **given | dict.fromkeys(("failed_calls", "unpriced_calls", "prompt_tokens"), 0) | values)
+    given = {
+        "day": "2026-11-20",
+        "purpose": "judge",
+        "called_model": "m",
+        "calls": 1,
+        "cost_usd": 1.0,
+    }
+    return row(
+        "spend",
+        **given | dict.fromkeys(("failed_calls", "unpriced_calls", "prompt_tokens"), 0) | values,
+    )
 
 
 # spend
 
 
-def test_spend_is_summed_by_day_and_model_over_what_the_ledger_and_the_tables_know(folder: Path, job: Job) -> None:
+def test_spend_is_summed_by_day_and_model_over_what_the_ledger_and_the_tables_know(
+    folder: Path, job: Job
+) -> None:
     # `here` is only in the ledger, `both` also in the tables (with fewer calls), `gone` only in the tables.
-    write(folder, spend=[spend_row(run_id="gone"), spend_row(run_id="both", calls=1, cost_usd=0.25)])
+    write(
+        folder, spend=[spend_row(run_id="gone"), spend_row(run_id="both", calls=1, cost_usd=0.25)]
+    )
     for key, run_id in (("a", "both"), ("b", "both"), ("c", "here")):
         record(folder, key, run_id, NOW - timedelta(days=2))
     record(folder, "d", "here", NOW, cost_usd=None)
 
-    rows = [(r["day"], r["called_model"], r["calls"], r["cost_usd"], r["unpriced_calls"]) for r in spent(job)]
+    rows = [
+        (r["day"], r["called_model"], r["calls"], r["cost_usd"], r["unpriced_calls"])
+        for r in spent(job)
+    ]
     assert [("2026-11-22", "m", 1, None, 1), ("2026-11-20", "m", 4, 2.5, 0)] == rows
 
 
-@pytest.mark.parametrize(("since", "n_days"), [("2d", 1), ("48h", 1), ("7d", 2), ("2026-11-01T06:30+02:00", 2)])
-def test_a_moment_is_named_as_a_span_or_a_date(folder: Path, run_here: Run, since: str, n_days: int) -> None:
+@pytest.mark.parametrize(
+    ("since", "n_days"), [("2d", 1), ("48h", 1), ("7d", 2), ("2026-11-01T06:30+02:00", 2)]
+)
+def test_a_moment_is_named_as_a_span_or_a_date(
+    folder: Path, run_here: Run, since: str, n_days: int
+) -> None:
     write(folder, runs=[row("runs", run_id="r")])
     today = datetime.now(UTC)
     record(folder, "a", "r", today - timedelta(days=4))
@@ -77,32 +111,72 @@ def test_a_moment_is_named_as_a_span_or_a_date(folder: Path, run_here: Run, sinc
 # runs
 
 
-def test_a_run_in_progress_a_killed_one_and_a_finished_one_are_distinguished(folder: Path, job: Job) -> None:
+def test_a_run_in_progress_a_killed_one_and_a_finished_one_are_distinguished(
+    folder: Path, job: Job
+) -> None:
     runs = [
-        row("runs", run_id="ended", outcome="done", started_at=at(1), responses_made=7, verdicts_made=8, cost_usd=0.5),
-        row("runs", run_id="killed", outcome="running", started_at=at(2), responses_made=0, verdicts_made=0),
-        row("runs", run_id="on", outcome="running", started_at=at(3), responses_made=0, verdicts_made=0),
+        row(
+            "runs",
+            run_id="ended",
+            outcome="done",
+            started_at=at(1),
+            responses_made=7,
+            verdicts_made=8,
+            cost_usd=0.5,
+        ),
+        row(
+            "runs",
+            run_id="killed",
+            outcome="running",
+            started_at=at(2),
+            responses_made=0,
+            verdicts_made=0,
+        ),
+        row(
+            "runs",
+            run_id="on",
+            outcome="running",
+            started_at=at(3),
+            responses_made=0,
+            verdicts_made=0,
+        ),
     ]
-    responses = [response(f"t{i}", run_id=run_id, cost_usd=0.25) for i, run_id in enumerate(["killed", "killed", "on"])]
+    responses = [
+        response(f"t{i}", run_id=run_id, cost_usd=0.25)
+        for i, run_id in enumerate(["killed", "killed", "on"])
+    ]
     write(folder, runs=runs, responses=responses)
 
     with Warehouse(folder).living("on"):
         rows = latest_runs(job)
     columns = ("run_id", "outcome", "responses", "verdicts", "cost_usd")
     shown = [tuple(run[name] for name in columns) for run in rows]
-    assert [("on", "running", 1, 0, 0.25), ("killed", "killed", 2, 0, 0.5), ("ended", "done", 7, 8, 0.5)] == shown
+    assert [
+        ("on", "running", 1, 0, 0.25),
+        ("killed", "killed", 2, 0, 0.5),
+        ("ended", "done", 7, 8, 0.5),
+    ] == shown
     assert ["on"] == [run["run_id"] for run in latest_runs(job, at(2.5))]
 
 
-def test_status_counts_replies_of_killed_runs_that_are_not_yet_published(job: Job, run_here: Run) -> None:
+def test_status_counts_replies_of_killed_runs_that_are_not_yet_published(
+    job: Job, run_here: Run
+) -> None:
     prepared(job)
     done = response("t1", run_id="killed")
-    runs = [row("runs", run_id="ended", outcome="done"), row("runs", run_id="killed", outcome="running")]
+    runs = [
+        row("runs", run_id="ended", outcome="done"),
+        row("runs", run_id="killed", outcome="running"),
+    ]
     write(job.warehouse, runs=runs, responses=[done])
     cells = {"a": done["response_id"], "b": "lost in the kill", "c": "lost too"}
-    of_killed = [call_entry(key, "killed", cell=cell, purpose="sample") for key, cell in cells.items()]
+    of_killed = [
+        call_entry(key, "killed", cell=cell, purpose="sample") for key, cell in cells.items()
+    ]
     failed_once = call_entry("d", "killed", cell="no reply yet", is_final=False, purpose="sample")
-    of_judge = call_entry("e", "unknown to the tables", cell="a verdict", model="j", purpose="judge")
+    of_judge = call_entry(
+        "e", "unknown to the tables", cell="a verdict", model="j", purpose="judge"
+    )
     of_other_kinds = [
         call_entry("f", "ended", cell="removed by now", purpose="sample"),
         call_entry("g", "analysis", cell="a label", purpose="annotate"),
@@ -111,13 +185,20 @@ def test_status_counts_replies_of_killed_runs_that_are_not_yet_published(job: Jo
 
     shown = run_here("status")
 
-    assert "In the ledger, not yet published: 3 replies (1 of j, 2 of m); no run pays for them again" in shown
+    assert (
+        "In the ledger, not yet published: 3 replies (1 of j, 2 of m); no run pays for them again"
+        in shown
+    )
 
 
-def test_the_latest_calls_are_read_back_to_a_run_of_ended_ones(job: Job, monkeypatch: Patch) -> None:
+def test_the_latest_calls_are_read_back_to_a_run_of_ended_ones(
+    job: Job, monkeypatch: Patch
+) -> None:
     monkeypatch.setattr("tasks.llm.ledger.ledger.ROWS_AT_ONCE", 2)
     runs = ["old", "ended", "ended", "on", "on", "ended", "on"]
-    entries = [call_entry(f"{n}", run_id, cell=f"{n}", purpose="judge") for n, run_id in enumerate(runs)]
+    entries = [
+        call_entry(f"{n}", run_id, cell=f"{n}", purpose="judge") for n, run_id in enumerate(runs)
+    ]
     recorded(job, *entries)
 
     replies = unfinished_replies(job.warehouse / "ledger", ["ended"])
@@ -132,10 +213,15 @@ def test_the_latest_calls_are_read_back_to_a_run_of_ended_ones(job: Job, monkeyp
 
 
 def findings(folder: Path, **settings: Any) -> dict[str, tuple[bool | None, str]]:
-    return {rows.subject: (rows.is_ok, rows.detail) for rows in examine(job_on("sample", folder, **settings))}
+    return {
+        rows.subject: (rows.is_ok, rows.detail)
+        for rows in examine(job_on("sample", folder, **settings))
+    }
 
 
-def test_doctor_tries_receivers_and_names_no_more_than_their_host(folder: Path, monkeypatch: Patch) -> None:
+def test_doctor_tries_receivers_and_names_no_more_than_their_host(
+    folder: Path, monkeypatch: Patch
+) -> None:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
@@ -149,7 +235,9 @@ def test_doctor_tries_receivers_and_names_no_more_than_their_host(folder: Path, 
     assert "secret-path" not in gone[1]
 
 
-def test_doctor_shows_the_address_that_is_called_and_where_it_comes_from(folder: Path, monkeypatch: Patch) -> None:
+def test_doctor_shows_the_address_that_is_called_and_where_it_comes_from(
+    folder: Path, monkeypatch: Patch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
     monkeypatch.delenv("ANTHROPIC_API_BASE", raising=False)
@@ -164,7 +252,9 @@ def test_doctor_shows_the_address_that_is_called_and_where_it_comes_from(folder:
     assert "at its provider's default address" in rows["model anthropic/m"][1]
 
 
-def test_doctor_names_variables_of_the_network_that_cannot_work(folder: Path, monkeypatch: Patch) -> None:
+def test_doctor_names_variables_of_the_network_that_cannot_work(
+    folder: Path, monkeypatch: Patch
+) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -179,7 +269,9 @@ def test_doctor_names_variables_of_the_network_that_cannot_work(folder: Path, mo
     assert rows["certificates"][1].startswith("SSL_CERT_FILE is ")
 
 
-def test_doctor_names_the_variable_of_an_address_that_cannot_be_reached(folder: Path, monkeypatch: Patch) -> None:
+def test_doctor_names_the_variable_of_an_address_that_cannot_be_reached(
+    folder: Path, monkeypatch: Patch
+) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -210,7 +302,16 @@ def test_doctor_does_not_call_a_hub_ok_that_cannot_be_reached(tmp_path: Path) ->
     dataset = f"{{source: hub, revision: {'a' * 40}, splits: [finance]}}"
     config.write_text(f"dataset: {dataset}\nmodels: []\njudges: []\n", encoding="utf-8")
     environment = {**os.environ, "HF_ENDPOINT": f"http://127.0.0.1:{port}", "HF_HUB_OFFLINE": "0"}
-    command = [PRBENCH, "doctor", "--no-call", "--config", config, "--warehouse", tmp_path / "data", "--json"]
+    command = [
+        PRBENCH,
+        "doctor",
+        "--no-call",
+        "--config",
+        config,
+        "--warehouse",
+        tmp_path / "data",
+        "--json",
+    ]
 
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
@@ -220,7 +321,9 @@ def test_doctor_does_not_call_a_hub_ok_that_cannot_be_reached(tmp_path: Path) ->
     assert f"the hub at 127.0.0.1:{port}: Cannot read ScaleAI/PRBench" in finding["detail"]
 
 
-def test_doctor_reports_a_proxy_that_no_library_can_use_and_goes_on(folder: Path, monkeypatch: Patch) -> None:
+def test_doctor_reports_a_proxy_that_no_library_can_use_and_goes_on(
+    folder: Path, monkeypatch: Patch
+) -> None:
     monkeypatch.setenv("all_proxy", "socks://127.0.0.1:7890/")
     monkeypatch.setenv("PREFECT_API_URL", "http://prefect.example/api")
 
@@ -244,7 +347,9 @@ def changed_call(tmp_path: Path, capsys: Printed) -> Run:
     return run_on(folder, capsys)
 
 
-def test_a_changed_number_of_a_call_is_reported_by_doctor_and_gone_after_aggregate(changed_call: Run) -> None:
+def test_a_changed_number_of_a_call_is_reported_by_doctor_and_gone_after_aggregate(
+    changed_call: Run,
+) -> None:
     changed_call("doctor", "--no-call", code=3)
     reported = " ".join(changed_call.out.split())  # lines are wrapped
     changed_call("aggregate", code=3)
@@ -263,10 +368,18 @@ def test_aggregate_verifies_calls_of_which_doctor_has_said_nothing(changed_call:
 
 
 CALLED: dict[str, tuple[HttpResponse, bool | None, str]] = {
-    "served": (HttpResponse("Hello."), True, "HOSTED_VLLM_API_KEY is not set; 1 call of 1 token succeeded"),
+    "served": (
+        HttpResponse("Hello."),
+        True,
+        "HOSTED_VLLM_API_KEY is not set; 1 call of 1 token succeeded",
+    ),
     "key refused": (failed(401, "no"), False, "check the key: HOSTED_VLLM_API_KEY is not set"),
     "unknown model": (failed(404, "The model `m` does not exist"), False, "failed: NotFoundError"),
-    "too short": (failed(400, "max_tokens must be at least 16"), True, "1 call of 1 token: the key is accepted"),
+    "too short": (
+        failed(400, "max_tokens must be at least 16"),
+        True,
+        "1 call of 1 token: the key is accepted",
+    ),
     "busy": (failed(429, "slow down"), None, "the key was not tried"),
     "broken": (failed(503, "overloaded"), False, "failed: ServiceUnavailableError"),
 }
@@ -274,28 +387,43 @@ CALLED: dict[str, tuple[HttpResponse, bool | None, str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CALLED)
-def test_doctor_calls_each_model_once_to_try_its_key(case: str, folder: Path, monkeypatch: Patch) -> None:
+def test_doctor_calls_each_model_once_to_try_its_key(
+    case: str, folder: Path, monkeypatch: Patch
+) -> None:
     monkeypatch.delenv("HOSTED_VLLM_API_KEY", raising=False)
     reply, is_ok, detail = CALLED[case]
     with FaultServer(lambda _request, _number: reply) as server:
-        endpoint = {"name": "hosted_vllm/m", "api_base": server.api_base, "reasoning_effort": "high"}
+        endpoint = {
+            "name": "hosted_vllm/m",
+            "api_base": server.api_base,
+            "reasoning_effort": "high",
+        }
         price = {"input_usd_per_mtok": 1, "output_usd_per_mtok": 1}
-        judges = [{**endpoint, "label": "judge"}, {**endpoint, "name": "hosted_vllm/judge", "price": price}]
+        judges = [
+            {**endpoint, "label": "judge"},
+            {**endpoint, "name": "hosted_vllm/judge", "price": price},
+        ]
         job = job_on("sample", folder, models=[endpoint], judges=judges)
         record(folder, "k", "earlier", NOW)
         rows = {each.subject: each for each in examine(job, may_call=True)}
 
-    called = sorted((entry.request["model"], entry.request["max_tokens"]) for entry in server.entries)
+    called = sorted(
+        (entry.request["model"], entry.request["max_tokens"]) for entry in server.entries
+    )
     assert [("judge", 1), ("m", 1)] == called
     assert "reasoning_effort" not in server.entries[0].request
     for subject in ("model hosted_vllm/m", "judge hosted_vllm/judge"):
         assert rows[subject].is_ok is is_ok
         assert detail in rows[subject].detail
     spent_by = {row["purpose"]: row["called_model"] for row in spend_in(folder / "ledger")}
-    assert {"judge": "m"} | ({"doctor": "hosted_vllm/judge"} if case == "served" else {}) == spent_by
+    assert {"judge": "m"} | (
+        {"doctor": "hosted_vllm/judge"} if case == "served" else {}
+    ) == spent_by
 
 
-def test_doctor_names_a_newer_warehouse_and_an_outdated_database(folder: Path, monkeypatch: Patch) -> None:
+def test_doctor_names_a_newer_warehouse_and_an_outdated_database(
+    folder: Path, monkeypatch: Patch
+) -> None:
     write(folder, responses=[response("t1")])
     subject = f"warehouse {folder}"
     assert findings(folder)[subject][0] is True

@@ -48,7 +48,9 @@ def test_a_command_prints_a_line_before_it_imports_large_libraries() -> None:
     assert lines == [line for command in commands for line in (f"{command}: started", "refused")]
 
 
-def test_a_step_is_on_a_terminal_while_it_lasts_and_not_after_it(monkeypatch: Patch, capsys: Printed) -> None:
+def test_a_step_is_on_a_terminal_while_it_lasts_and_not_after_it(
+    monkeypatch: Patch, capsys: Printed
+) -> None:
     terminal = opened_terminal(monkeypatch, "stderr", n_columns=120)
 
     with working("a command", is_whole=True):
@@ -84,13 +86,18 @@ def test_a_quiet_command_shows_no_step(is_terminal: bool, monkeypatch: Patch) ->
     stream = Terminal() if is_terminal else io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
 
-    with working("a command", is_quiet=True, is_whole=True), progress("sample", {"a": 1}, is_quiet=True):
+    with (
+        working("a command", is_quiet=True, is_whole=True),
+        progress("sample", {"a": 1}, is_quiet=True),
+    ):
         advance("sample", "a", succeeded=True)
 
     assert stream.getvalue() == ""
 
 
-def test_lines_in_a_pipe_estimate_the_time_left_from_finished_units(clock: list[float], capsys: Printed) -> None:
+def test_lines_in_a_pipe_estimate_the_time_left_from_finished_units(
+    clock: list[float], capsys: Printed
+) -> None:
     with progress("judge", {"a-model": 10}):
         clock[0] += 100  # until everything has started
         advance("judge", "a-model", succeeded=True)

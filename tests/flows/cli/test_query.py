@@ -29,12 +29,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("query", [
-    "create table t as select 1", "delete from runs", "update runs set command = ''", "copy runs to 'out.csv'",
-    "attach 'other.duckdb' as other", "export database 'out'", "select * from read_text('/etc/hostname')",
-    "set enable_external_access = true", "install httpfs", "", ";", "select", "select * from nowhere",
-])  # fmt: skip
-def test_what_writes_is_refused(folder: Path, query: str, run_here: Run, tmp_path: Path, monkeypatch: Patch) -> None:
+@pytest.mark.parametrize(
+    "query",
+    [
+        "create table t as select 1",
+        "delete from runs",
+        "update runs set command = ''",
+        "copy runs to 'out.csv'",
+        "attach 'other.duckdb' as other",
+        "export database 'out'",
+        "select * from read_text('/etc/hostname')",
+        "set enable_external_access = true",
+        "install httpfs",
+        "",
+        ";",
+        "select",
+        "select * from nowhere",
+    ],
+)
+def test_what_writes_is_refused(
+    folder: Path, query: str, run_here: Run, tmp_path: Path, monkeypatch: Patch
+) -> None:
     monkeypatch.chdir(tmp_path)
     before = (folder / "prbench.duckdb").read_bytes()
     output = run_here.refusal("sql", query, code=(1, 2))
@@ -49,7 +64,9 @@ def test_every_format_holds_every_column_and_row(run_here: Run, tmp_path: Path) 
     rows = [{"a": 1, "a_1": "x,y", "b": None}, {"a": 2, "a_1": "z", "b": 0.5}]
     assert [{"n": None}] == run_here.json("sql", "select 'nan'::double as n")
     assert rows == json.loads(run_here("sql", query, "--format", "json"))
-    assert rows == [json.loads(line) for line in run_here("sql", query, "--format", "jsonl").splitlines()]
+    assert rows == [
+        json.loads(line) for line in run_here("sql", query, "--format", "jsonl").splitlines()
+    ]
     as_csv = csv.reader(io.StringIO(run_here("sql", query, "--format", "csv")))
     assert [["a", "a_1", "b"], ["1", "x,y", ""], ["2", "z", "0.5"]] == list(as_csv)
     run_here("sql", query, "--format", "parquet", "-o", str(tmp_path / "rows.parquet"))
@@ -59,8 +76,14 @@ def test_every_format_holds_every_column_and_row(run_here: Run, tmp_path: Path) 
     assert "| 1 | x,y | – |" == run_here("sql", query, "--format", "markdown").splitlines()[2]
 
 
-def test_a_file_is_in_the_format_of_its_ending_and_an_unknown_one_is_refused(tmp_path: Path, run_here: Run) -> None:
-    for name, content in (("q.csv", "a\n1\n"), ("q.jsonl", '{"a": 1}\n'), ("q.md", "| a |\n| --- |\n| 1 |\n")):
+def test_a_file_is_in_the_format_of_its_ending_and_an_unknown_one_is_refused(
+    tmp_path: Path, run_here: Run
+) -> None:
+    for name, content in (
+        ("q.csv", "a\n1\n"),
+        ("q.jsonl", '{"a": 1}\n'),
+        ("q.md", "| a |\n| --- |\n| 1 |\n"),
+    ):
         run_here("sql", "select 1 as a", "-o", str(tmp_path / name))
         assert content == (tmp_path / name).read_text()
     run_here("sql", "select 1 as a", "--format", "jsonl", "-o", str(tmp_path / "q.csv"))
@@ -75,7 +98,9 @@ def test_a_file_is_in_the_format_of_its_ending_and_an_unknown_one_is_refused(tmp
 HOSTILE = "select '=1+1' as \"=x\", '<script>[a](javascript:b)|`c`' as label, -1.5::double as n, '''-1' as mark"
 
 
-def test_a_text_of_a_query_is_never_a_formula_and_numbers_stay_numbers(run_here: Run, tmp_path: Path) -> None:
+def test_a_text_of_a_query_is_never_a_formula_and_numbers_stay_numbers(
+    run_here: Run, tmp_path: Path
+) -> None:
     query = HOSTILE.replace("\\'", "'")
     run_here("sql", query, "-o", str(tmp_path / "q.csv"))
     with (tmp_path / "q.csv").open(encoding="utf-8", newline="") as file:
@@ -87,7 +112,9 @@ def test_a_text_of_a_query_is_never_a_formula_and_numbers_stay_numbers(run_here:
 
 
 def test_no_row_of_a_query_as_csv_begins_within_a_text(run_here: Run, tmp_path: Path) -> None:
-    run_here("sql", "select 'a' || chr(13) || '=1+1' as label, 1 as n", "-o", str(tmp_path / "q.csv"))
+    run_here(
+        "sql", "select 'a' || chr(13) || '=1+1' as label, 1 as n", "-o", str(tmp_path / "q.csv")
+    )
 
     assert (tmp_path / "q.csv").read_bytes() == b'label,n\n"a\r=1+1",1\n'
 
@@ -99,7 +126,9 @@ def test_formats_for_machines_are_exact(run_here: Run, tmp_path: Path) -> None:
 
     assert [exact] == run_here.json("sql", query)
     assert exact == json.loads(run_here("sql", query, "--format", "jsonl"))
-    ((text, label, _, mark),) = (row.values() for row in pq.read_table(tmp_path / "q.parquet").to_pylist())
+    ((text, label, _, mark),) = (
+        row.values() for row in pq.read_table(tmp_path / "q.parquet").to_pylist()
+    )
     assert (text, label, mark) == ("=1+1", exact["label"], "'-1")
 
 
@@ -110,9 +139,12 @@ def test_markdown_of_a_query_holds_texts_alone(run_here: Run) -> None:
 
 def test_a_query_of_several_lines_comes_whole_through_a_pipe(folder: Path) -> None:
     done = subprocess.run(
-        [PRBENCH, "sql", "--json", "--warehouse", folder], input="select 2\n as b;\n", capture_output=True, text=True,
+        [PRBENCH, "sql", "--json", "--warehouse", folder],
+        input="select 2\n as b;\n",
+        capture_output=True,
+        text=True,
         check=True,
-    )  # fmt: skip
+    )
     assert [{"b": 2}] == json.loads(done.stdout)
 
 
@@ -137,7 +169,9 @@ def cpu_s(pid: int) -> float:
 def test_ctrl_c_ends_a_query_of_hours(folder: Path) -> None:
     query = "select a.range from range(3000000) a, range(3000000) b where a.range + b.range < 0"
     with Command(folder).start("sql", query, "--warehouse", ".") as process:
-        until(lambda: cpu_s(process.pid) > 3, process)  # by then all is imported, and the query runs
+        until(
+            lambda: cpu_s(process.pid) > 3, process
+        )  # by then all is imported, and the query runs
         process.send_signal(signal.SIGINT)
         try:
             output = process.communicate(timeout=240)
@@ -147,9 +181,13 @@ def test_ctrl_c_ends_a_query_of_hours(folder: Path) -> None:
 
 
 def test_help_and_commands_that_only_read_import_nothing_heavy(folder: Path) -> None:
-    reading = [["sql", "--help"], *([*each, "--warehouse", str(folder)] for each in (
-        ["leaderboard"], ["status"], ["sql", "select 1"]
-    ))]  # fmt: skip
+    reading = [
+        ["sql", "--help"],
+        *(
+            [*each, "--warehouse", str(folder)]
+            for each in (["leaderboard"], ["status"], ["sql", "select 1"])
+        ),
+    ]
     code = (
         "import json, sys; from flows.cli.main import main; heavy = {'prefect', 'litellm', 'great_expectations', "
         "'datasets'}; main(['--help']); print(sys.modules.keys() & heavy | sys.modules.keys() & {'duckdb', 'numpy', "
@@ -176,14 +214,21 @@ def test_every_recipe_runs_where_there_is_nothing_yet(empty: Path, name: str, ru
 
 
 def test_show_prints_the_text_of_a_query_and_what_it_is_made_of(run_here: Run) -> None:
-    assert "there is no table or view model_runs" in run_here("sql", "--describe", "model_runs", code=2)
+    assert "there is no table or view model_runs" in run_here(
+        "sql", "--describe", "model_runs", code=2
+    )
     of_query = run_here("sql", "--show", "run/missing_verdicts")
-    assert "-- query queries/run/missing_verdicts\n-- One row: a criterion of some responses" in of_query
+    assert (
+        "-- query queries/run/missing_verdicts\n-- One row: a criterion of some responses"
+        in of_query
+    )
     of_run = "with spend as (\n    -- One row: the sums over a run's calls on a day"
     assert of_run in run_here("sql", "--show", "run_total")
 
 
-def test_a_terminal_too_narrow_names_the_columns_that_are_left_out(capsys: Printed, monkeypatch: Patch) -> None:
+def test_a_terminal_too_narrow_names_the_columns_that_are_left_out(
+    capsys: Printed, monkeypatch: Patch
+) -> None:
     columns = [f"a_column_{i}" for i in range(12)]
     rows = [[f"cell-{i}" for i in range(12)], [1.5] * 12]
     monkeypatch.setenv("COLUMNS", "80")
@@ -195,11 +240,16 @@ def test_a_terminal_too_narrow_names_the_columns_that_are_left_out(capsys: Print
     monkeypatch.setenv("TERM", "dumb")
     show_table(columns, rows)
     *table, hidden = capsys.readouterr().out.partition("A wider terminal (or --wide) also shows: ")
-    assert ("a_column_5" in table[0], " ".join(columns[6:])) == (True, " ".join(hidden.replace(",", "").split()))
+    assert ("a_column_5" in table[0], " ".join(columns[6:])) == (
+        True,
+        " ".join(hidden.replace(",", "").split()),
+    )
     assert max(map(len, table[0].splitlines())) <= 80
 
 
-def test_describe_begins_with_the_most_used_tables_and_groups_the_others_by_subject(run_here: Run) -> None:
+def test_describe_begins_with_the_most_used_tables_and_groups_the_others_by_subject(
+    run_here: Run,
+) -> None:
     tables = run_here.json("sql", "--describe")
     subjects = [table["subject"] for table in tables]
 
@@ -223,8 +273,13 @@ def test_describe_lists_every_promised_table_and_internal_ones_only_with_all(run
 
 
 def test_describe_says_which_names_are_deprecated_and_they_can_be_read(run_here: Run) -> None:
-    columns = {each["column"]: each["meaning"] for each in run_here.json("sql", "--describe", "task_scores")}
-    deprecated = {name for name, meaning in columns.items() if meaning.startswith("Deprecated, use")}
+    columns = {
+        each["column"]: each["meaning"]
+        for each in run_here.json("sql", "--describe", "task_scores")
+    }
+    deprecated = {
+        name for name, meaning in columns.items() if meaning.startswith("Deprecated, use")
+    }
 
     assert deprecated == {"value", "value_lower", "value_upper"}
     assert run_here.json("sql", f"select {', '.join(deprecated)} from task_scores") == []

@@ -13,7 +13,9 @@ RUBRICS: dict[str, Rubric] = {f"task-{number:02d}": [(10, "Accuracy")] * 5 for n
 FEW = dict(list(RUBRICS.items())[:4])
 
 
-def model(name: str, share_met: float, rubrics: dict[str, Rubric] = RUBRICS, vintage: str = "base") -> Rows:
+def model(
+    name: str, share_met: float, rubrics: dict[str, Rubric] = RUBRICS, vintage: str = "base"
+) -> Rows:
     """A model that meets about this share of criteria; better models meet what worse ones meet."""
     decisions = {}
     for task, rubric in rubrics.items():
@@ -28,22 +30,30 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return stored(
         tmp_path_factory.mktemp("regressions"),
         combined(
-            tasks_of(RUBRICS), model("baseline", 0.8), model("worse", 0.5), model("better", 0.95),
-            model("alike", 0.8), model("few", 0.1, FEW), model("a|b", 0.5),
+            tasks_of(RUBRICS),
+            model("baseline", 0.8),
+            model("worse", 0.5),
+            model("better", 0.95),
+            model("alike", 0.8),
+            model("few", 0.1, FEW),
+            model("a|b", 0.5),
         ),
-    )  # fmt: skip
+    )
 
 
-@pytest.mark.parametrize(("names", "options", "code"), [
-    (("baseline", "worse"), (), 3),
-    (("baseline", "worse"), ("--least", "0.1"), 3),
-    (("baseline", "worse"), ("--least", "0.6"), 0),
-    (("worse", "baseline"), (), 0),
-    (("baseline", "alike"), (), 0),
-    (("baseline", "better", "worse"), (), 3),
-    (("baseline", "better"), ("--json",), 0),
-    (("baseline", "worse"), ("--json",), 3),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("names", "options", "code"),
+    [
+        (("baseline", "worse"), (), 3),
+        (("baseline", "worse"), ("--least", "0.1"), 3),
+        (("baseline", "worse"), ("--least", "0.6"), 0),
+        (("worse", "baseline"), (), 0),
+        (("baseline", "alike"), (), 0),
+        (("baseline", "better", "worse"), (), 3),
+        (("baseline", "better"), ("--json",), 0),
+        (("baseline", "worse"), ("--json",), 3),
+    ],
+)
 def test_a_significantly_worse_model_is_exit_code_3(
     folder: Path, capsys: Printed, names: tuple[str, ...], options: tuple[str, ...], code: int
 ) -> None:
@@ -60,11 +70,18 @@ def test_without_the_option_a_worse_model_is_no_failure(folder: Path, capsys: Pr
     run_on(folder, capsys)("diff", "baseline", "worse", code=0)
 
 
-@pytest.mark.parametrize(("names", "options", "reason"), [
-    (("baseline", "few"), (), "exit code 1 (not compared): few and baseline on finance: 4 tasks, too few for a test"),
-    (("baseline", "worse"), ("--judge", "another"), "prbench: --judge another"),
-    (("baseline", "nobody"), (), "prbench: nobody: no model"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("names", "options", "reason"),
+    [
+        (
+            ("baseline", "few"),
+            (),
+            "exit code 1 (not compared): few and baseline on finance: 4 tasks, too few for a test",
+        ),
+        (("baseline", "worse"), ("--judge", "another"), "prbench: --judge another"),
+        (("baseline", "nobody"), (), "prbench: nobody: no model"),
+    ],
+)
 def test_nothing_to_compare_is_never_exit_code_0(
     folder: Path, capsys: Printed, names: tuple[str, ...], options: tuple[str, ...], reason: str
 ) -> None:
@@ -75,20 +92,26 @@ def test_nothing_to_compare_is_never_exit_code_0(
     assert reason in run_here.err
 
 
-def test_the_summary_is_appended_with_the_conclusion_and_a_table(folder: Path, capsys: Printed, tmp_path: Path) -> None:
+def test_the_summary_is_appended_with_the_conclusion_and_a_table(
+    folder: Path, capsys: Printed, tmp_path: Path
+) -> None:
     run_here = run_on(folder, capsys)
     summary = tmp_path / "summary.md"
     summary.write_text("Before.\n", encoding="utf-8")
 
     run_here("diff", "baseline", "a|b", "--fail-if", "worse", "--summary", summary, code=3)
-    run_here("diff", "baseline", "few", "--vintage", "base", "--split", "finance", "--summary", summary)
+    run_here(
+        "diff", "baseline", "few", "--vintage", "base", "--split", "finance", "--summary", summary
+    )
     run_here("diff", "baseline", "nobody", "--summary", summary, code=2)
 
     before, first, second, third = summary.read_text(encoding="utf-8").split("## ")
     lines = first.strip().split("\n\n")
     assert before.strip() == "Before."
     assert lines[0] == "Comparison of baseline with a\\|b"
-    assert lines[1] == "Comparing baseline with a\\|b, in vintage base, judged by a-judge, on finance."
+    assert (
+        lines[1] == "Comparing baseline with a\\|b, in vintage base, judged by a-judge, on finance."
+    )
     assert lines[2].startswith("Worse: a\\|b is 0.")
     header, _, row = lines[3].splitlines()
     assert header.startswith("| Compared | Split | Judge | First | Second | Difference |")
@@ -98,12 +121,18 @@ def test_the_summary_is_appended_with_the_conclusion_and_a_table(folder: Path, c
     assert "Failed: nobody: no model" in third
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    (("--least", "0.1"), "--least is for --fail-if worse; give both"),
-    (("--debiased", "--fail-if", "worse"), "--debiased has no test; leave --fail-if and --summary out"),
-    (("--fail-if", "better"), "Invalid value for '--fail-if'"),
-    (("--summary", "no/such/folder"), "no/such/folder"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--least", "0.1"), "--least is for --fail-if worse; give both"),
+        (
+            ("--debiased", "--fail-if", "worse"),
+            "--debiased has no test; leave --fail-if and --summary out",
+        ),
+        (("--fail-if", "better"), "Invalid value for '--fail-if'"),
+        (("--summary", "no/such/folder"), "no/such/folder"),
+    ],
+)
 def test_options_that_mean_nothing_together_are_refused(
     folder: Path, capsys: Printed, options: tuple[str, ...], reason: str
 ) -> None:
@@ -113,4 +142,7 @@ def test_options_that_mean_nothing_together_are_refused(
 def test_the_first_line_says_what_is_compared(folder: Path, capsys: Printed) -> None:
     shown = run_on(folder, capsys)("diff", "baseline", "worse")
 
-    assert shown.splitlines()[0] == "Comparing baseline with worse, in vintage base, judged by a-judge, on finance."
+    assert (
+        shown.splitlines()[0]
+        == "Comparing baseline with worse, in vintage base, judged by a-judge, on finance."
+    )

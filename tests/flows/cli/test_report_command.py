@@ -32,7 +32,9 @@ def reports(tmp_path: Path, monkeypatch: Patch) -> list[Job]:
 
 
 @pytest.mark.parametrize(("options", "splits"), [((), ()), (("--split", "legal"), ("legal",))])
-def test_options_alone_narrow_to_splits(reports: list[Job], options: tuple[str, ...], splits: tuple[str, ...]) -> None:
+def test_options_alone_narrow_to_splits(
+    reports: list[Job], options: tuple[str, ...], splits: tuple[str, ...]
+) -> None:
     assert 0 == main(["report", *options])
 
     assert [splits] == [job.settings.dataset.splits for job in reports]
@@ -55,7 +57,9 @@ def served(monkeypatch: Patch) -> list[tuple[Path, bool]]:
     return calls
 
 
-def test_live_writes_no_report_in_a_run(reports: list[Job], served: list[tuple[Path, bool]], tmp_path: Path) -> None:
+def test_live_writes_no_report_in_a_run(
+    reports: list[Job], served: list[tuple[Path, bool]], tmp_path: Path
+) -> None:
     live = ["report", "--serve", "--live", "--warehouse", str(tmp_path / "data")]
     index = tmp_path / "data/report/prbench/index.html"
 

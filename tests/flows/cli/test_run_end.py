@@ -25,7 +25,10 @@ def job(tmp_path: Path) -> Job:
     """The job of the second run of a night; both made calls."""
     job = job_on("sample", tmp_path).model_copy(update={"is_quiet": False, "night": NIGHT})
     config = json.dumps({"benchmark": "prbench"})
-    runs = [row("runs", run_id=run_id, outcome="done", night=NIGHT, config=config) for run_id in ("earlier", "a-run")]
+    runs = [
+        row("runs", run_id=run_id, outcome="done", night=NIGHT, config=config)
+        for run_id in ("earlier", "a-run")
+    ]
     written(tmp_path, {"runs": runs}).publish()
     return job
 
@@ -36,7 +39,12 @@ def ended(job: Job, *reports: StageReport, outcome: str = outcomes.DONE) -> list
 
 
 def test_the_cost_is_that_of_the_run_and_of_all_runs_of_its_night(job: Job) -> None:
-    recorded(job, call_entry("1", "earlier"), call_entry("2", cost_usd=0.25), call_entry("3", "other", cost_usd=9.0))
+    recorded(
+        job,
+        call_entry("1", "earlier"),
+        call_entry("2", cost_usd=0.25),
+        call_entry("3", "other", cost_usd=9.0),
+    )
 
     spent, reason = ended(job, StageReport("sample", rows=1))
 
@@ -45,12 +53,17 @@ def test_the_cost_is_that_of_the_run_and_of_all_runs_of_its_night(job: Job) -> N
     assert reason == "exit code 0 (done)"
 
 
-@pytest.mark.parametrize(("costs", "spent"), [
-    ([], "nothing, no model call was made"),
-    ([None], "an unknown sum in 1 call, because no price is known"),
-    ([None, 0.5], "0.5000 USD in 2 calls (1 of them have no known price)"),
-])  # fmt: skip
-def test_calls_without_a_price_are_no_calls_for_nothing(costs: list[float | None], spent: str, job: Job) -> None:
+@pytest.mark.parametrize(
+    ("costs", "spent"),
+    [
+        ([], "nothing, no model call was made"),
+        ([None], "an unknown sum in 1 call, because no price is known"),
+        ([None, 0.5], "0.5000 USD in 2 calls (1 of them have no known price)"),
+    ],
+)
+def test_calls_without_a_price_are_no_calls_for_nothing(
+    costs: list[float | None], spent: str, job: Job
+) -> None:
     recorded(job, *(call_entry(str(number), cost_usd=cost) for number, cost in enumerate(costs)))
 
     lines = ended(job.model_copy(update={"night": None}))
@@ -69,7 +82,9 @@ def test_failures_are_counted_by_cause_in_one_line(job: Job) -> None:
 
 def test_the_reason_for_exit_code_3_is_the_first_warning_of_a_stage_below_the_bar(job: Job) -> None:
     unrelated = StageReport("judge", warnings=["a remark"])
-    coverage = StageReport("coverage", warnings=["alpha: 1 of 2", "beta: 0 of 2"], is_below_bar=True)
+    coverage = StageReport(
+        "coverage", warnings=["alpha: 1 of 2", "beta: 0 of 2"], is_below_bar=True
+    )
     reviews = StageReport("review", notes=["2 reviews made"], is_below_bar=True)
 
     reason = ended(job, unrelated, coverage, outcome=outcomes.BELOW_BAR)[-1]
@@ -89,7 +104,10 @@ def test_the_reason_for_a_stop_is_the_time_and_for_a_failure_its_error(job: Job)
 
     assert lines[0].startswith("Done: 3 reviews of criteria; spent: ")
     assert lines[1] == "Missing: 2 reviews of criteria"
-    assert lines[2] == "exit code 4 (stopped at the stop time): 06:30 UTC has passed; run it again to continue"
+    assert (
+        lines[2]
+        == "exit code 4 (stopped at the stop time): 06:30 UTC has passed; run it again to continue"
+    )
     assert reason_of_failure == "exit code 1 (failed): no report: the disk is full"
 
 
@@ -98,7 +116,9 @@ def test_a_quiet_run_gives_only_the_reason_for_an_exit_code_other_than_0(job: Jo
     failed = StageReport("coverage", warnings=["alpha: 1 of 2"], is_below_bar=True)
 
     assert ended(quiet) == []
-    assert ended(quiet, failed, outcome=outcomes.BELOW_BAR) == ["exit code 3 (below the bar): alpha: 1 of 2"]
+    assert ended(quiet, failed, outcome=outcomes.BELOW_BAR) == [
+        "exit code 3 (below the bar): alpha: 1 of 2"
+    ]
 
 
 @pytest.mark.slow
@@ -119,7 +139,9 @@ def test_a_limited_run_is_done_with_its_tasks_and_has_no_word_of_a_hard_subset(
 
 
 @pytest.mark.slow
-def test_a_run_that_stops_at_its_budget_ends_in_three_lines(command: Command, provider: FaultServer) -> None:
+def test_a_run_that_stops_at_its_budget_ends_in_three_lines(
+    command: Command, provider: FaultServer
+) -> None:
     given = settings(provider, trials=1)
     for endpoint in (*given["models"], *given["judges"]):
         endpoint |= {"price": PRICE, "max_tokens": 50}
@@ -156,4 +178,6 @@ def test_the_end_of_a_run_below_the_bar_names_causes_and_an_error(command: Comma
 
     failed, reason = done.stderr.splitlines()[-2:]
     assert failed.startswith(f"Failed: verdicts {N_CRITERIA} parse_error (most often: ")
-    assert reason.startswith(f"exit code 3 (below the bar): verdicts of judge on alpha, trial 1: 0 of {N_CRITERIA}")
+    assert reason.startswith(
+        f"exit code 3 (below the bar): verdicts of judge on alpha, trial 1: 0 of {N_CRITERIA}"
+    )

@@ -20,11 +20,15 @@ def fill(folder: Path, revision: str, n_responses: int = 1) -> None:
     imported = {"judge": "reader", "judge_config_hash": IMPORTED, "source": "imported"}
     of_response = {"model_config_hash": IMPORTED}
     decided = {task: [1.0, 1.0] for task in TASKS[:n_responses]}
-    turns = [row("conversation_turns", task_id=task, position=0, prompt="Why?", reference_texts=[]) for task in TASKS]
+    turns = [
+        row("conversation_turns", task_id=task, position=0, prompt="Why?", reference_texts=[])
+        for task in TASKS
+    ]
     rows = combined(
-        tasks_of(rubrics, "finance_hard"), {"conversation_turns": turns},
+        tasks_of(rubrics, "finance_hard"),
+        {"conversation_turns": turns},
         judged(decided, "a-model", rubrics=rubrics, of_response=of_response, **imported),
-    )  # fmt: skip
+    )
     rows["responses"] = [each | {"source": "imported"} for each in rows["responses"]]
     written(folder / "data", rows, revision)
 
@@ -49,18 +53,26 @@ def elsewhere(tmp_path: Path, monkeypatch: Patch) -> Path:
 
 
 READING = (
-    ["leaderboard"], ["status"], ["judges"], ["criteria", "always-met"], ["lengths"],
+    ["leaderboard"],
+    ["status"],
+    ["judges"],
+    ["criteria", "always-met"],
+    ["lengths"],
     ["export", "labelling", "sheet.csv"],
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
-def test_the_only_revision_is_read_from_anywhere(world: Path, elsewhere: Path, run: Run, command: list[str]) -> None:
+def test_the_only_revision_is_read_from_anywhere(
+    world: Path, elsewhere: Path, run: Run, command: list[str]
+) -> None:
     from_elsewhere = run(*command, "--json", "--warehouse", world / "data")
     notices = run.err
     if command[0] == "export":
         (elsewhere / "sheet.csv").unlink()
-    as_configured = run(*command, "--json", "--warehouse", world / "data", "--config", world / "prbench.yaml")
+    as_configured = run(
+        *command, "--json", "--warehouse", world / "data", "--config", world / "prbench.yaml"
+    )
 
     assert as_configured == from_elsewhere
     assert "a-model" in as_configured or command[0] in {"judges", "criteria", "lengths", "export"}
@@ -69,7 +81,9 @@ def test_the_only_revision_is_read_from_anywhere(world: Path, elsewhere: Path, r
     assert "" == run.err
 
 
-def test_of_several_revisions_none_is_guessed_and_those_are_named(tmp_path: Path, elsewhere: Path, run: Run) -> None:
+def test_of_several_revisions_none_is_guessed_and_those_are_named(
+    tmp_path: Path, elsewhere: Path, run: Run
+) -> None:
     data = write_jsonl(tmp_path / "finance_hard.jsonl", [{}])
     revision = job_on(data, tmp_path / "data").data.revision
     fill(tmp_path, revision, n_responses=0)
@@ -85,5 +99,8 @@ def test_of_several_revisions_none_is_guessed_and_those_are_named(tmp_path: Path
 
     configure(tmp_path, dataset={"source": str(data)})
     notices = run("leaderboard", *where)
-    assert f"No model has a verdict in this selection yet. This is about revision {revision[:12]}" in notices
+    assert (
+        f"No model has a verdict in this selection yet. This is about revision {revision[:12]}"
+        in notices
+    )
     assert "another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in notices

@@ -30,16 +30,22 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse with the samples, judged by a person, and a report."""
     folder = tmp_path_factory.mktemp("stores") / "data"
     for line in (
-        "ingest -q", f"import responses {SAMPLES}/responses.jsonl", f"import verdicts {SAMPLES}/labels.csv",
-        "aggregate -q", "report -q",
-    ):  # fmt: skip
+        "ingest -q",
+        f"import responses {SAMPLES}/responses.jsonl",
+        f"import verdicts {SAMPLES}/labels.csv",
+        "aggregate -q",
+        "report -q",
+    ):
         assert 0 == main([*line.split(), "--warehouse", str(folder)])
     return folder
 
 
 def count(folder: Path) -> list[int]:
     with Warehouse(folder).reader() as reader:
-        return [reader.value(f"select count(*) from {name}") for name in ("verdicts", "leaderboard", "criteria")]
+        return [
+            reader.value(f"select count(*) from {name}")
+            for name in ("verdicts", "leaderboard", "criteria")
+        ]
 
 
 class Safe(Run):
@@ -56,7 +62,9 @@ def run(capsys: Printed) -> Run:
     return Safe(capsys)
 
 
-def test_a_backup_in_a_bucket_is_written_renewed_and_restored(data: Path, tmp_path: Path, run: Run) -> None:
+def test_a_backup_in_a_bucket_is_written_renewed_and_restored(
+    data: Path, tmp_path: Path, run: Run
+) -> None:
     here = ("--warehouse", data)
     first = run("backup", "s3://results/backup", *here)
     again = run("backup", "s3://results/backup", "--verify", *here)
@@ -70,7 +78,9 @@ def test_a_backup_in_a_bucket_is_written_renewed_and_restored(data: Path, tmp_pa
     assert output.startswith("prbench: s3://results/none: is not a complete backup")
 
 
-def test_an_export_in_a_bucket_is_imported_into_another_warehouse(data: Path, tmp_path: Path, run: Run) -> None:
+def test_an_export_in_a_bucket_is_imported_into_another_warehouse(
+    data: Path, tmp_path: Path, run: Run
+) -> None:
     run("export", "s3://results/shared", "--warehouse", data)
     run("import", "warehouse", "s3://results/shared", "--warehouse", tmp_path / "other")
 
@@ -80,7 +90,9 @@ def test_an_export_in_a_bucket_is_imported_into_another_warehouse(data: Path, tm
     assert "prbench: s3://results/shared: is not an empty folder; name a new one\n" == output
 
 
-def test_publications_are_read_as_the_guide_says(data: Path, tmp_path: Path, run: Run, monkeypatch: Patch) -> None:
+def test_publications_are_read_as_the_guide_says(
+    data: Path, tmp_path: Path, run: Run, monkeypatch: Patch
+) -> None:
     line, _ = re.findall(r"^uv run prbench (publish s3://\S+)", GUIDE, re.MULTILINE)
     run(*line.split(), "--warehouse", data)
     assert "nothing was published" in run(*line.split(), "--warehouse", data)
@@ -90,9 +102,14 @@ def test_publications_are_read_as_the_guide_says(data: Path, tmp_path: Path, run
     for snippet in re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL):
         exec(snippet, names)  # code from the project's own guide
 
-    wanted = rows_in(data, "select model, mean_score from leaderboard where is_primary order by all")
+    wanted = rows_in(
+        data, "select model, mean_score from leaderboard where is_primary order by all"
+    )
     assert len(wanted) > 1
-    read = {name: sorted(map(tuple, names[name]), key=str) for name in ("from_file", "in_place", "arrow", "polars")}  # type: ignore[call-overload]
+    read = {
+        name: sorted(map(tuple, names[name]), key=str)
+        for name in ("from_file", "in_place", "arrow", "polars")
+    }  # type: ignore[call-overload]
     for name, rows in read.items():
         assert rows == sorted((tuple(row.values()) for row in wanted), key=str), name
     with duckdb.connect(str(tmp_path / "prbench.duckdb"), read_only=True) as database:

@@ -21,21 +21,56 @@ WIDTHS = (80, 100, 140, 200)
 MODEL = "gpt-5.6-sol-high"
 LONG = "a-provider/some-model-with-a-long-name-2026-11-28-high"
 NUMBERS: dict[str, Any] = {
-    "count": 1234, "number": 12.34, "score": 0.607, "signed": -0.108, "share": 0.738, "coverage": 0.9876, "usd": 123.45,
-    "price": 0.0123, "p": 0.0106, "time": datetime(2026, 11, 28, 3, 4, tzinfo=UTC), "yes": True,
+    "count": 1234,
+    "number": 12.34,
+    "score": 0.607,
+    "signed": -0.108,
+    "share": 0.738,
+    "coverage": 0.9876,
+    "usd": 123.45,
+    "price": 0.0123,
+    "p": 0.0106,
+    "time": datetime(2026, 11, 28, 3, 4, tzinfo=UTC),
+    "yes": True,
     "task": "069b4e68dad42672376e3865",
-}  # fmt: skip
+}
 TEXTS = {
-    "split": "finance_hard", "splits": "finance_hard", "command": "nightly", "outcome": "below_bar",
-    "purpose": "annotate", "kind": "released", "status": "truncated", "policy": "quarantine", "decision": "not_dropped",
-    "check_name": "criteria_per_task", "causes": "2 timeout", "length_in": "tokens", "measure_of": "agreement",
-    "arrangement": "grouped", "says_a": "partly met", "says_b": "partly met", "first_decision": "partly met",
-    "second_decision": "partly met", "task_id": "069b4e68dad42672376e3865", "what": "verdicts",
-    "benchmark": "researchrubrics", "ranks": "min_normalized", "review_check": "self-contained", "cause": "limit",
-    "parent_name": "Analysis", "label": "Tax Law", "category": "Tax Law", "topic": "Tax Law", "capability": "Tax Law",
-    "day": "2026-11-28", "night": "2026-11-28", "vintage": "2026-11-28", "earlier": "2026-11-28",
-    "later": "2026-11-28", "reason": "weight",
-}  # fmt: skip
+    "split": "finance_hard",
+    "splits": "finance_hard",
+    "command": "nightly",
+    "outcome": "below_bar",
+    "purpose": "annotate",
+    "kind": "released",
+    "status": "truncated",
+    "policy": "quarantine",
+    "decision": "not_dropped",
+    "check_name": "criteria_per_task",
+    "causes": "2 timeout",
+    "length_in": "tokens",
+    "measure_of": "agreement",
+    "arrangement": "grouped",
+    "says_a": "partly met",
+    "says_b": "partly met",
+    "first_decision": "partly met",
+    "second_decision": "partly met",
+    "task_id": "069b4e68dad42672376e3865",
+    "what": "verdicts",
+    "benchmark": "researchrubrics",
+    "ranks": "min_normalized",
+    "review_check": "self-contained",
+    "cause": "limit",
+    "parent_name": "Analysis",
+    "label": "Tax Law",
+    "category": "Tax Law",
+    "topic": "Tax Law",
+    "capability": "Tax Law",
+    "day": "2026-11-28",
+    "night": "2026-11-28",
+    "vintage": "2026-11-28",
+    "earlier": "2026-11-28",
+    "later": "2026-11-28",
+    "reason": "weight",
+}
 """Usual values of columns whose values are no names of models or judges."""
 PROSE = {"title", "meaning", "detail", "explanation", "no_figure", "criterion", "rule", "findings"}
 """Columns with sentences, which are wrapped."""
@@ -75,7 +110,9 @@ def printed(capsys: Printed) -> str:
 def heading_of(shown: str) -> str:
     """The heading of a table as one text: the lines above the line below it."""
     lines = shown.splitlines()
-    end = next(index for index, line in enumerate(lines) if line.strip() and set(line.strip()) == {"─"})
+    end = next(
+        index for index, line in enumerate(lines) if line.strip() and set(line.strip()) == {"─"}
+    )
     return "\n".join(lines[:end])
 
 
@@ -83,7 +120,9 @@ def heading_of(shown: str) -> str:
 def test_a_figure_has_at_most_eight_essential_columns_that_fit_80_characters(name: str) -> None:
     figure = FIGURES[name]
     essential = figure.essential.split()
-    columns = [column.shortened for column in as_text(figure.columns, [usual_row(figure)], essential)]
+    columns = [
+        column.shortened for column in as_text(figure.columns, [usual_row(figure)], essential)
+    ]
     widths = {column.name: column.width for column in columns if column.is_essential}
 
     assert set(essential) == set(widths)
@@ -99,7 +138,10 @@ def test_no_essential_column_is_missing_and_no_line_is_too_long(
 ) -> None:
     figure = FIGURES[name]
     on_terminal(monkeypatch, width)
-    rows = [usual_row(figure, name=f"{LONG}-{index}", sentence="Many words in a row. " * 9) for index in range(3)]
+    rows = [
+        usual_row(figure, name=f"{LONG}-{index}", sentence="Many words in a row. " * 9)
+        for index in range(3)
+    ]
 
     show_figure(figure, rows, title=figure.title)
 
@@ -107,12 +149,16 @@ def test_no_essential_column_is_missing_and_no_line_is_too_long(
     assert max(map(cell_len, shown.splitlines())) <= width
     for column in as_text(figure.columns, rows, figure.essential.split()):
         if column.is_essential:
-            assert all(word in heading_of(shown) for word in column.shortened.heading.split()), column.name
+            assert all(word in heading_of(shown) for word in column.shortened.heading.split()), (
+                column.name
+            )
             assert all(cell[:8].strip() in shown for cell in column.cells), column.name
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_pipe_has_the_essential_columns_and_a_wide_table_all_whatever_the_rows(name: str, capsys: Printed) -> None:
+def test_a_pipe_has_the_essential_columns_and_a_wide_table_all_whatever_the_rows(
+    name: str, capsys: Printed
+) -> None:
     figure = FIGURES[name]
     full = [usual_row(figure), usual_row(figure)]
     empty = [dict.fromkeys(full[0])]
@@ -134,7 +180,10 @@ def test_what_is_the_same_in_all_rows_is_in_the_heading_of_a_terminal_but_for_es
 ) -> None:
     on_terminal(monkeypatch, 200)
     board = FIGURES["leaderboard"]
-    rows = [{**usual_row(board, f"model-{index}"), "judge_config": "strict", "n_tasks": index} for index in range(2)]
+    rows = [
+        {**usual_row(board, f"model-{index}"), "judge_config": "strict", "n_tasks": index}
+        for index in range(2)
+    ]
 
     show_figure(board, rows)
 
@@ -148,7 +197,11 @@ def test_what_is_the_same_in_all_rows_is_in_the_heading_of_a_terminal_but_for_es
 def test_rows_of_several_boards_stand_under_their_headings(capsys: Printed) -> None:
     board = FIGURES["leaderboard"]
     of_split = {"judge_config": "strict", "label": None}
-    rows = [usual_row(board, f"model-{n}") | of_split | {"split": split} for n in range(2) for split in ("a", "b")]
+    rows = [
+        usual_row(board, f"model-{n}") | of_split | {"split": split}
+        for n in range(2)
+        for split in ("a", "b")
+    ]
 
     show_figure(board, rows)
 
@@ -182,12 +235,15 @@ def test_no_column_of_a_query_is_nothing(width: int, monkeypatch: Patch, capsys:
     assert (width < 200) == ("A wider terminal (or --wide) also shows: " in shown)
 
 
-@pytest.mark.parametrize(("command_name", "option"), [
-    ("leaderboard", "--wide"),
-    ("run", "prbench leaderboard --wide"),
-    ("nightly", "prbench leaderboard --wide"),
-    ("backfill", "prbench leaderboard --wide"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("command_name", "option"),
+    [
+        ("leaderboard", "--wide"),
+        ("run", "prbench leaderboard --wide"),
+        ("nightly", "prbench leaderboard --wide"),
+        ("backfill", "prbench leaderboard --wide"),
+    ],
+)
 def test_a_cut_board_names_an_option_that_exists(
     command_name: str, option: str, monkeypatch: Patch, capsys: Printed
 ) -> None:
@@ -201,7 +257,9 @@ def test_a_cut_board_names_an_option_that_exists(
     assert f"A wider terminal (or {option}) also shows: " in " ".join(printed(capsys).split())
 
 
-def test_a_cut_plan_of_a_command_without_wide_names_no_option(monkeypatch: Patch, capsys: Printed) -> None:
+def test_a_cut_plan_of_a_command_without_wide_names_no_option(
+    monkeypatch: Patch, capsys: Printed
+) -> None:
     on_terminal(monkeypatch, 80)
     names = [f"column_{index}" for index in range(12)]
 

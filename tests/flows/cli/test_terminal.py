@@ -47,7 +47,9 @@ def on_terminal(*arguments: str, stdin: bytes | None = None, **environment: str)
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "NO_COLOR": "1", **environment}
     outputs = {"stdout": theirs, "stderr": theirs}
-    process = subprocess.Popen([PRBENCH, *arguments], stdin=subprocess.DEVNULL, env=environment, **outputs)
+    process = subprocess.Popen(
+        [PRBENCH, *arguments], stdin=subprocess.DEVNULL, env=environment, **outputs
+    )
     os.close(theirs)
     seen = b""
     with suppress(OSError):  # the other end is closed
@@ -58,9 +60,13 @@ def on_terminal(*arguments: str, stdin: bytes | None = None, **environment: str)
     return seen.decode("utf-8", "surrogateescape")
 
 
-@pytest.mark.parametrize("file_format", ["table", *(pytest.param(n, marks=pytest.mark.slow) for n in ("csv", "json"))])
+@pytest.mark.parametrize(
+    "file_format", ["table", *(pytest.param(n, marks=pytest.mark.slow) for n in ("csv", "json"))]
+)
 def test_what_a_query_finds_is_text_on_a_real_terminal(folder: Path, file_format: str) -> None:
-    shown = on_terminal("sql", "select command from runs", "--format", file_format, "--warehouse", str(folder))
+    shown = on_terminal(
+        "sql", "select command from runs", "--format", file_format, "--warehouse", str(folder)
+    )
     assert [] == commands_in(HARMLESS.sub("", shown))
     assert "]0;owned" in shown
     assert "[2J" in shown
@@ -81,7 +87,14 @@ def test_an_encoding_that_knows_ascii_alone_is_no_way_round(folder: Path) -> Non
 def test_machines_get_every_character(
     folder: Path, file_format: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    command = ["sql", "select command from runs", "--format", file_format, "--warehouse", str(folder)]
+    command = [
+        "sql",
+        "select command from runs",
+        "--format",
+        file_format,
+        "--warehouse",
+        str(folder),
+    ]
     file = tmp_path / "rows"
     assert 0 == main([*command, "-o", str(file)])
     assert 0 == main(command)
@@ -94,7 +107,9 @@ def test_machines_get_every_character(
 
 def test_tables_and_markdown_are_for_people_in_a_pipe_too(capsys: Printed) -> None:
     text = "word " * 500
-    column = TableColumn("col", visible(f"col{CLEAR}"), [cell_text(cell) for cell in (EVIL, "a\r\nb", text)])
+    column = TableColumn(
+        "col", visible(f"col{CLEAR}"), [cell_text(cell) for cell in (EVIL, "a\r\nb", text)]
+    )
     print_table([column], title=f"About {CLEAR}")
     print(markdown_text([f"col{CLEAR}"], [[EVIL]]))
     shown = capsys.readouterr().out
@@ -113,11 +128,15 @@ def test_what_any_command_prints_goes_through_the_guard(capsys: Printed) -> None
     print("after")
     output = capsys.readouterr()
     assert [] == commands_in(output.out + output.err)
-    assert output.out.startswith(r"\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202eabc\u2066\u200b\U000e0041\r\x1b[2Jend")
+    assert output.out.startswith(
+        r"\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202eabc\u2066\u200b\U000e0041\r\x1b[2Jend"
+    )
     assert output.out.endswith("after\n")
 
 
-def test_an_error_is_one_line_without_commands_and_its_traceback_too(tmp_path: Path, run: Run) -> None:
+def test_an_error_is_one_line_without_commands_and_its_traceback_too(
+    tmp_path: Path, run: Run
+) -> None:
     output = run("leaderboard", "-v", "--config", str(tmp_path / f"no{EVIL}\nsuch"), code=2)
     assert [] == commands_in(output)
     assert output.splitlines()[-1].startswith("prbench: ")

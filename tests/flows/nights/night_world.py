@@ -12,7 +12,14 @@ from typing import Any
 
 from tests.faults.anything import Plain
 from tests.faults.behaviours import prompt_of
-from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, meets, well_behaved
+from tests.faults.server import (
+    FaultServer,
+    HttpResponse,
+    Request,
+    is_judge_request,
+    meets,
+    well_behaved,
+)
 from tests.flows.conftest import CONCURRENCY, PROJECT, Command, Done
 from tests.kit import endpoint
 from tests.tasks.alerts.servers import Hook
@@ -41,7 +48,9 @@ class Weather:
 
     def __call__(self, request: Request, number: int) -> HttpResponse:
         if request["model"] == self.refused:
-            return HttpResponse(status=401, error={"message": "wrong key", "type": "auth", "code": None})
+            return HttpResponse(
+                status=401, error={"message": "wrong key", "type": "auth", "code": None}
+            )
         if request["model"] in self.silent:
             return HttpResponse(cuts_connection=True)
         return HttpResponse(self._text(request, number), delay_s=self.delay_s)
@@ -50,7 +59,9 @@ class Weather:
         if "questions" in request:
             return well_behaved(request, number).text or ""
         if is_judge_request(request):
-            return json.dumps({"explanation": "as the test says", "criteria_met": self._is_met(request)})
+            return json.dumps(
+                {"explanation": "as the test says", "criteria_met": self._is_met(request)}
+            )
         worse = _WORSE if self.has_regressed and request["model"] == "fresh" else ""
         return f"{well_behaved(request, number).text} Take {number}.{worse}"
 
@@ -107,13 +118,16 @@ class NightWorld:
         return {
             "dataset": {"source": "tasks.jsonl"},
             "models": [self.endpoint("pinned"), self.endpoint("fresh", resample="nightly")],
-            "judges": [self.endpoint("judge")], "limits": {"concurrency": CONCURRENCY, "attempts": 2},
-            "drift": {"verdicts": N_CONTROL}, "retention": {"replies_days": 1},
+            "judges": [self.endpoint("judge")],
+            "limits": {"concurrency": CONCURRENCY, "attempts": 2},
+            "drift": {"verdicts": N_CONTROL},
+            "retention": {"replies_days": 1},
             "alerts": {
                 "to": [{"webhook": self.receiver.address}, {"webhook": self.failing.address}],
-                "ping": self.switch.address, "attempts": 1,
+                "ping": self.switch.address,
+                "attempts": 1,
             },
-        }  # fmt: skip
+        }
 
     def endpoint(self, label: str, **settings: Any) -> dict[str, Any]:
         return endpoint(label, self.server.api_base, **settings)
@@ -130,7 +144,11 @@ class NightWorld:
     def watched(self, *arguments: str, code: int = 0, **weather: Any) -> Seen:
         """Run a command in this process, and return all that it caused."""
         self.server.behaviour = Weather(**weather)
-        n_calls, n_messages, n_pings = len(self.server.book), len(self.receiver.seen), len(self.switch.seen)
+        n_calls, n_messages, n_pings = (
+            len(self.server.book),
+            len(self.receiver.seen),
+            len(self.switch.seen),
+        )
         output = self.command(*arguments, "--warehouse", "data", code=code)
         messages = [call.json for call in self.receiver.seen[n_messages:]]
         return Seen(output, self.server.book[n_calls:], messages, len(self.switch.seen) - n_pings)

@@ -84,7 +84,9 @@ def nights(draw: st.DrawFn) -> tuple[Nightly, datetime]:
 
 @settings(max_examples=200)
 @given(nights())
-def test_each_time_of_prefects_schedule_is_a_night_of_its_own(night: tuple[Nightly, datetime]) -> None:
+def test_each_time_of_prefects_schedule_is_a_night_of_its_own(
+    night: tuple[Nightly, datetime],
+) -> None:
     nightly, start = night
     times = fired(nightly, start, 6)
 
@@ -94,7 +96,9 @@ def test_each_time_of_prefects_schedule_is_a_night_of_its_own(night: tuple[Night
 
 
 @given(nights(), st.timedeltas(-timedelta(seconds=9), timedelta(hours=30)))
-def test_the_latest_night_is_the_one_that_prefect_fired_last(night: tuple[Nightly, datetime], late: timedelta) -> None:
+def test_the_latest_night_is_the_one_that_prefect_fired_last(
+    night: tuple[Nightly, datetime], late: timedelta
+) -> None:
     nightly, start = night
     times = fired(nightly, start, 6)
     moment = times[1] + late
@@ -144,49 +148,61 @@ def test_a_night_stops_after_it_began_when_the_clock_shows_its_stop_time(
         assert moment < end.astimezone(UTC) <= moment + timedelta(hours=27)
         assert end.utcoffset() == end.astimezone(UTC).astimezone(zone).utcoffset()
         clock = datetime.combine(end.date(), datetime.strptime(nightly.stop_at, "%H:%M").time())
-        is_skipped = clock != clock.replace(tzinfo=zone).astimezone(UTC).astimezone(zone).replace(tzinfo=None)
+        is_skipped = clock != clock.replace(tzinfo=zone).astimezone(UTC).astimezone(zone).replace(
+            tzinfo=None
+        )
         assert is_skipped or nightly.stop_at == f"{end:%H:%M}"
 
 
-@pytest.mark.parametrize(("cron", "timezone", "moment", "night"), [
-    # The time is skipped, so Prefect fires an hour before the gap.
-    ("0 1 * * *", "Europe/London", "2026-03-29T00:00Z", "2026-03-29"),
-    ("0 1 * * *", "Europe/London", "2026-03-28T23:59:55Z", "2026-03-29"),
-    ("0 1 * * *", "Europe/London", "2026-03-28T23:59Z", "2026-03-28"),
-    ("0 1 * * *", "Europe/London", "2026-03-29T01:00Z", "2026-03-29"),
-    ("0 0 * * *", "America/Santiago", "2026-09-06T03:00Z", "2026-09-06"),
-    ("30 0 * * *", "Africa/Cairo", "2026-04-23T21:30Z", "2026-04-24"),
-    ("15 0 * * *", "Asia/Beirut", "2026-03-28T21:15Z", "2026-03-29"),
-    ("15 2 * * *", "Australia/Lord_Howe", "2026-10-03T15:15Z", "2026-10-04"),
-    # The time comes twice.
-    ("30 1 * * *", "Europe/London", "2026-10-25T00:30Z", "2026-10-25"),
-    ("30 1 * * *", "Europe/London", "2026-10-25T01:10Z", "2026-10-25"),
-    ("30 1 * * *", "Europe/London", "2026-10-25T01:30Z", "2026-10-25"),
-    # The day is skipped.
-    ("0 1 * * *", "Pacific/Apia", "2011-12-29T11:00Z", "2011-12-29"),
-    ("0 1 * * *", "Pacific/Apia", "2011-12-30T10:59Z", "2011-12-29"),
-    ("0 1 * * *", "Pacific/Apia", "2011-12-30T11:00Z", "2011-12-31"),
-    ("0 1 * * *", "Pacific/Kiritimati", "2026-11-22T11:00Z", "2026-11-23"),
-    # Several nights on a day.
-    ("30 1,13 * * *", "Europe/London", "2026-03-29T00:30Z", "2026-03-29T01:30"),
-    ("30 * * * *", "Europe/London", "2026-03-29T00:30Z", "2026-03-29T00:30"),
-    ("30 * * * *", "Europe/London", "2026-10-25T01:40Z", "2026-10-25T01:30"),
-])  # fmt: skip
-def test_a_night_near_a_change_of_the_clocks(cron: str, timezone: str, moment: str, night: str) -> None:
+@pytest.mark.parametrize(
+    ("cron", "timezone", "moment", "night"),
+    [
+        # The time is skipped, so Prefect fires an hour before the gap.
+        ("0 1 * * *", "Europe/London", "2026-03-29T00:00Z", "2026-03-29"),
+        ("0 1 * * *", "Europe/London", "2026-03-28T23:59:55Z", "2026-03-29"),
+        ("0 1 * * *", "Europe/London", "2026-03-28T23:59Z", "2026-03-28"),
+        ("0 1 * * *", "Europe/London", "2026-03-29T01:00Z", "2026-03-29"),
+        ("0 0 * * *", "America/Santiago", "2026-09-06T03:00Z", "2026-09-06"),
+        ("30 0 * * *", "Africa/Cairo", "2026-04-23T21:30Z", "2026-04-24"),
+        ("15 0 * * *", "Asia/Beirut", "2026-03-28T21:15Z", "2026-03-29"),
+        ("15 2 * * *", "Australia/Lord_Howe", "2026-10-03T15:15Z", "2026-10-04"),
+        # The time comes twice.
+        ("30 1 * * *", "Europe/London", "2026-10-25T00:30Z", "2026-10-25"),
+        ("30 1 * * *", "Europe/London", "2026-10-25T01:10Z", "2026-10-25"),
+        ("30 1 * * *", "Europe/London", "2026-10-25T01:30Z", "2026-10-25"),
+        # The day is skipped.
+        ("0 1 * * *", "Pacific/Apia", "2011-12-29T11:00Z", "2011-12-29"),
+        ("0 1 * * *", "Pacific/Apia", "2011-12-30T10:59Z", "2011-12-29"),
+        ("0 1 * * *", "Pacific/Apia", "2011-12-30T11:00Z", "2011-12-31"),
+        ("0 1 * * *", "Pacific/Kiritimati", "2026-11-22T11:00Z", "2026-11-23"),
+        # Several nights on a day.
+        ("30 1,13 * * *", "Europe/London", "2026-03-29T00:30Z", "2026-03-29T01:30"),
+        ("30 * * * *", "Europe/London", "2026-03-29T00:30Z", "2026-03-29T00:30"),
+        ("30 * * * *", "Europe/London", "2026-10-25T01:40Z", "2026-10-25T01:30"),
+    ],
+)
+def test_a_night_near_a_change_of_the_clocks(
+    cron: str, timezone: str, moment: str, night: str
+) -> None:
     nightly = Nightly(cron=cron, timezone=timezone)
 
     assert night == night_of(nightly, datetime.fromisoformat(moment))
 
 
-@pytest.mark.parametrize(("cron", "stop_at", "moment", "end"), [
-    ("0 1 * * *", "07:00", "2026-03-29T00:00Z", "2026-03-29T06:00Z"),
-    ("0 1 * * *", "07:00", "2026-03-29T09:00Z", "2026-03-29T06:00Z"),
-    ("0 1 * * *", "07:00", "2026-10-25T00:00Z", "2026-10-25T07:00Z"),
-    ("0 23 * * *", "01:30", "2026-03-28T23:00Z", "2026-03-29T01:30Z"),
-    ("0 23 * * *", "01:30", "2026-10-24T22:00Z", "2026-10-25T00:30Z"),
-    ("0 1 * * *", "01:00", "2026-03-28T01:00Z", "2026-03-29T01:00Z"),
-])  # fmt: skip
-def test_a_stop_time_near_a_change_of_the_clocks(cron: str, stop_at: str, moment: str, end: str) -> None:
+@pytest.mark.parametrize(
+    ("cron", "stop_at", "moment", "end"),
+    [
+        ("0 1 * * *", "07:00", "2026-03-29T00:00Z", "2026-03-29T06:00Z"),
+        ("0 1 * * *", "07:00", "2026-03-29T09:00Z", "2026-03-29T06:00Z"),
+        ("0 1 * * *", "07:00", "2026-10-25T00:00Z", "2026-10-25T07:00Z"),
+        ("0 23 * * *", "01:30", "2026-03-28T23:00Z", "2026-03-29T01:30Z"),
+        ("0 23 * * *", "01:30", "2026-10-24T22:00Z", "2026-10-25T00:30Z"),
+        ("0 1 * * *", "01:00", "2026-03-28T01:00Z", "2026-03-29T01:00Z"),
+    ],
+)
+def test_a_stop_time_near_a_change_of_the_clocks(
+    cron: str, stop_at: str, moment: str, end: str
+) -> None:
     nightly = Nightly(cron=cron, timezone="Europe/London", stop_at=stop_at)
 
     stop = end_of(nightly, datetime.fromisoformat(moment))
@@ -195,11 +211,16 @@ def test_a_stop_time_near_a_change_of_the_clocks(cron: str, stop_at: str, moment
     assert datetime.fromisoformat(end) == stop.astimezone(UTC)
 
 
-@pytest.mark.parametrize(("now", "stops"), [
-    ("2026-03-28T23:00Z", "2026-03-29T05:30Z"),
-    ("2026-10-24T22:00Z", "2026-10-25T06:30Z"),
-])  # fmt: skip
-def test_a_given_stop_time_is_by_this_machines_clock_of_that_day(now: str, stops: str, monkeypatch: Patch) -> None:
+@pytest.mark.parametrize(
+    ("now", "stops"),
+    [
+        ("2026-03-28T23:00Z", "2026-03-29T05:30Z"),
+        ("2026-10-24T22:00Z", "2026-10-25T06:30Z"),
+    ],
+)
+def test_a_given_stop_time_is_by_this_machines_clock_of_that_day(
+    now: str, stops: str, monkeypatch: Patch
+) -> None:
     monkeypatch.setenv("TZ", "Europe/London")
     time.tzset()
     clock = datetime.fromisoformat(now).astimezone().replace(tzinfo=None)

@@ -29,7 +29,9 @@ def message_of(night: Seen, folder: Path) -> str:
     (message,) = night.messages
     text = f"{message['title']}\n\n{message['message']}"
     text = text.replace(str(folder), "/srv/prbench")
-    text = re.sub(r"run \S+, begun \d\d:\d\d UTC", "run 20261127T010000-5d1c2a7e, begun 01:00 UTC", text)
+    text = re.sub(
+        r"run \S+, begun \d\d:\d\d UTC", "run 20261127T010000-5d1c2a7e, begun 01:00 UTC", text
+    )
     text = re.sub(r"127\.0\.0\.1:\d+", "10.0.0.7:8000", text)
     return re.sub(r"no reply for \d+ s", "no reply for 60 s", text)
 
@@ -42,7 +44,9 @@ def without_cost(message: str) -> str:
 def record_kill(world: NightWorld, night: str) -> None:
     """Store the row of a run whose process is gone."""
     folder = world.command.folder
-    job = load_job(Arguments(config=folder / "prbench.yaml", warehouse=folder / "data", night=night))
+    job = load_job(
+        Arguments(config=folder / "prbench.yaml", warehouse=folder / "data", night=night)
+    )
     warehouse = Warehouse(folder / "data")
     warehouse.write("runs", [run_row(job, [], at(0), None, "running")])
     warehouse.publish()
@@ -51,7 +55,9 @@ def record_kill(world: NightWorld, night: str) -> None:
 @pytest.mark.long
 def test_the_guide_shows_the_messages_that_nights_send(tmp_path: Path) -> None:
     with night_world(tmp_path) as world:
-        models = [world.endpoint(label, resample="nightly", price=PRICE) for label in ("alpha", "fresh")]
+        models = [
+            world.endpoint(label, resample="nightly", price=PRICE) for label in ("alpha", "fresh")
+        ]
         world.configure(
             models=models,
             judges=[world.endpoint(label, price=PRICE) for label in ("strict", "mild")],

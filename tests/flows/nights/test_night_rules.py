@@ -40,7 +40,9 @@ def utc(hour: int, minute: int = 0) -> datetime:
 
 
 @pytest.mark.parametrize("now", [utc(1), utc(5, 30), utc(9), utc(23)])
-def test_a_late_night_stops_no_later_and_one_that_is_repeated_at_the_next_stop(tmp_path: Path, now: datetime) -> None:
+def test_a_late_night_stops_no_later_and_one_that_is_repeated_at_the_next_stop(
+    tmp_path: Path, now: datetime
+) -> None:
     tonight = job(tmp_path, nightly={"stop_at": "07:00"})
     of_night = as_night(tonight, now)
     assert ("2026-11-22", utc(7)) == (of_night.night, of_night.stop_at)
@@ -63,7 +65,9 @@ def test_a_complete_night_that_is_started_again_after_its_stop_is_no_skipped_nig
     tmp_path: Path, monkeypatch: Patch, capsys: Printed
 ) -> None:
     monkeypatch.setattr(nightly, "has_work", lambda *_: False)
-    complete = prepared(job(tmp_path, models=[], judges=[], nightly={"cron": "0 1 * * *", "stop_at": "01:01"}))
+    complete = prepared(
+        job(tmp_path, models=[], judges=[], nightly={"cron": "0 1 * * *", "stop_at": "01:01"})
+    )
 
     again = run_night(complete, is_verbose=False, scheduled_at=utc(1))
 
@@ -84,7 +88,9 @@ def test_a_night_that_began_and_is_started_again_after_its_stop_was_not_continue
     skipped = run_night(begun, is_verbose=False, scheduled_at=utc(1))
 
     assert 3 == skipped.exit_code
-    assert "the night of 2026-11-22 was not continued: its stop time 01:01" in capsys.readouterr().err
+    assert (
+        "the night of 2026-11-22 was not continued: its stop time 01:01" in capsys.readouterr().err
+    )
 
 
 @pytest.fixture
@@ -102,7 +108,9 @@ def scheduled(tmp_path: Path, monkeypatch: Patch) -> Callable[..., tuple[list[Jo
         monkeypatch.setattr(deployments, "run_night", run)
         nights = {"timezone": "Europe/London", "stop_at": "07:00"}
         configure(tmp_path, dataset={"source": "sample"}, nightly=nights)
-        state = deployments.nightly.fn(config=str(tmp_path / "prbench.yaml"), warehouse=str(tmp_path / "data"))
+        state = deployments.nightly.fn(
+            config=str(tmp_path / "prbench.yaml"), warehouse=str(tmp_path / "data")
+        )
         return ran, state
 
     return start
@@ -137,7 +145,10 @@ def test_a_scheduled_night_is_missed_when_the_next_one_has_begun(
     assert "Missed" == state.name
     assert not state.is_completed()
     assert 3 == ENDINGS["missed"].exit_code
-    assert "the night of 2026-03-29 did not take place: it was missed, and the night of" in capsys.readouterr().err
+    assert (
+        "the night of 2026-03-29 did not take place: it was missed, and the night of"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.fixture
@@ -157,7 +168,9 @@ def test_a_night_beside_another_is_skipped_or_waits(
     tmp_path: Path, executed: list[str | None], capsys: Printed
 ) -> None:
     ready = prepared(job(tmp_path))
-    first, second = (ready.model_copy(update={"night": f"2026-11-2{day}", "run_id": "r"}) for day in (2, 3))
+    first, second = (
+        ready.model_copy(update={"night": f"2026-11-2{day}", "run_id": "r"}) for day in (2, 3)
+    )
     queued = job(tmp_path, nightly={"overlap": "queue"}).model_copy(update={"night": "2026-11-24"})
     waiting = threading.Thread(target=run_night, args=(queued,), kwargs={"is_verbose": False})
     with Warehouse(tmp_path).only_one("night-prbench", wait=False), Warehouse(tmp_path).living("r"):
@@ -177,26 +190,35 @@ def test_a_night_beside_another_is_skipped_or_waits(
     assert "skipped: the night of 2026-11-22 is already in progress" in capsys.readouterr().err
 
 
-def test_a_killed_night_is_an_alert_of_the_next_one(tmp_path: Path, executed: list[str | None]) -> None:
+def test_a_killed_night_is_an_alert_of_the_next_one(
+    tmp_path: Path, executed: list[str | None]
+) -> None:
     ready = prepared(job(tmp_path))
     killed, tonight = (ready.model_copy(update={"night": f"2026-11-2{day}"}) for day in (2, 3))
-    Warehouse(tmp_path).write("runs", [run_row(killed, [], at(0), None, "running") | {"run_id": "r1"}])
+    Warehouse(tmp_path).write(
+        "runs", [run_row(killed, [], at(0), None, "running") | {"run_id": "r1"}]
+    )
     (alert,) = run_night(tonight, is_verbose=False).alerts
 
     assert ["2026-11-23"] == executed
     assert "the night of 2026-11-22 was killed (run r1, begun 00:00 UTC)" == alert["line"]
 
 
-@pytest.mark.parametrize("receiver", [
-    {"slack": f"https://hooks.slack.com/services/{SECRET}/${{SLACK_PART}}"},
-    {"slack": f"{SECRET}${{SLACK_URL}}"},
-    {"webhook": f"https://user:{SECRET}/x@hooks.example.org/x"},
-    {"slack": f"${{SLACK_HOST}}/{SECRET}"},
-    {"webhook": f"https://hooks.slack.com/{SECRET}?channel=${{CHANNEL}}"},
-    {"webhook": f"https://${{HOST}}/{SECRET}"},
-    {"webhook": f"{SECRET}"},
-])  # fmt: skip
-def test_a_secret_beside_a_reference_is_in_no_record_or_prefect(tmp_path: Path, receiver: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "receiver",
+    [
+        {"slack": f"https://hooks.slack.com/services/{SECRET}/${{SLACK_PART}}"},
+        {"slack": f"{SECRET}${{SLACK_URL}}"},
+        {"webhook": f"https://user:{SECRET}/x@hooks.example.org/x"},
+        {"slack": f"${{SLACK_HOST}}/{SECRET}"},
+        {"webhook": f"https://hooks.slack.com/{SECRET}?channel=${{CHANNEL}}"},
+        {"webhook": f"https://${{HOST}}/{SECRET}"},
+        {"webhook": f"{SECRET}"},
+    ],
+)
+def test_a_secret_beside_a_reference_is_in_no_record_or_prefect(
+    tmp_path: Path, receiver: dict[str, str]
+) -> None:
     of_night = job(tmp_path, alerts={"to": [receiver]})
     assert SECRET not in run_row(of_night, [], at(0), None, "running")["config"]
     assert SECRET not in of_night.model_dump_json()
@@ -209,9 +231,13 @@ def test_a_night_is_named_by_its_date(label: str) -> None:
         load_job(Arguments(night=label))
 
 
-def test_a_night_that_is_refused_sends_its_alert_and_stores_nothing(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_night_that_is_refused_sends_its_alert_and_stores_nothing(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     sent: list[str] = []
-    monkeypatch.setattr(nightly, "deliver", lambda _, alerts, *__, **___: sent.extend(a.line for a in alerts) or [])
+    monkeypatch.setattr(
+        nightly, "deliver", lambda _, alerts, *__, **___: sent.extend(a.line for a in alerts) or []
+    )
     monkeypatch.chdir(tmp_path)
     document = {"dataset": {"source": "gone.jsonl"}, "models": [{"name": "openai/m"}]}
     Path("prbench.yaml").write_text(json.dumps(document), encoding="utf-8")
@@ -226,38 +252,70 @@ BERLIN = ZoneInfo("Europe/Berlin")
 LATE = Nightly(cron="0 23 * * *", timezone="Europe/Berlin")
 
 
-@pytest.mark.parametrize(("nightly", "now", "night"), [
-    (LATE, "2026-11-21T22:00:00Z", "2026-11-21"),  # 23:00 in Berlin
-    (LATE, "2026-11-22T03:00:00Z", "2026-11-21"),  # begun again after midnight, the same night
-    (Nightly(cron="30 2 * * 1-5"), "2026-11-22T12:00:00Z", "2026-11-20"),  # a Sunday: Friday's
-    (Nightly(cron="0 */6 * * *"), "2026-11-22T13:00:00Z", "2026-11-22T12:00"),
-    (Nightly(cron="* * * * *"), "2026-11-22T13:00:30Z", "2026-11-22T13:00"),
-    (Nightly(cron="30 2 * * *", timezone="Europe/Berlin"), "2026-03-29T12:00:00Z", "2026-03-29"),  # no 02:30
-])  # fmt: skip
-def test_a_night_is_the_day_at_which_the_schedule_last_fired(nightly: Nightly, now: str, night: str) -> None:
+@pytest.mark.parametrize(
+    ("nightly", "now", "night"),
+    [
+        (LATE, "2026-11-21T22:00:00Z", "2026-11-21"),  # 23:00 in Berlin
+        (LATE, "2026-11-22T03:00:00Z", "2026-11-21"),  # begun again after midnight, the same night
+        (Nightly(cron="30 2 * * 1-5"), "2026-11-22T12:00:00Z", "2026-11-20"),  # a Sunday: Friday's
+        (Nightly(cron="0 */6 * * *"), "2026-11-22T13:00:00Z", "2026-11-22T12:00"),
+        (Nightly(cron="* * * * *"), "2026-11-22T13:00:30Z", "2026-11-22T13:00"),
+        (
+            Nightly(cron="30 2 * * *", timezone="Europe/Berlin"),
+            "2026-03-29T12:00:00Z",
+            "2026-03-29",
+        ),  # no 02:30
+    ],
+)
+def test_a_night_is_the_day_at_which_the_schedule_last_fired(
+    nightly: Nightly, now: str, night: str
+) -> None:
     assert night == night_of(nightly, datetime.fromisoformat(now))
 
 
-@given(st.datetimes(datetime(2026, 1, 1), datetime(2027, 12, 31)), st.integers(0, 23), st.integers(0, 59))
+@given(
+    st.datetimes(datetime(2026, 1, 1), datetime(2027, 12, 31)),
+    st.integers(0, 23),
+    st.integers(0, 59),
+)
 def test_a_night_lasts_until_the_next_one_begins(moment: datetime, hour: int, minute: int) -> None:
     begun = moment.replace(hour=hour, minute=minute, second=0, microsecond=0)
     night = begun - timedelta(days=begun > moment)
-    assert f"{night:%Y-%m-%d}" == night_of(Nightly(cron=f"{minute} {hour} * * *"), moment.replace(tzinfo=UTC))
+    assert f"{night:%Y-%m-%d}" == night_of(
+        Nightly(cron=f"{minute} {hour} * * *"), moment.replace(tzinfo=UTC)
+    )
 
 
-@pytest.mark.parametrize(("text", "stops"), [
-    ("06:30", datetime(2026, 11, 22, 6, 30, tzinfo=BERLIN)), ("0:30", datetime(2026, 11, 23, 0, 30, tzinfo=BERLIN)),
-    ("2026-11-23T06:30", datetime(2026, 11, 23, 6, 30, tzinfo=BERLIN)),
-    ("2026-11-23T06:30+00:00", datetime(2026, 11, 23, 6, 30, tzinfo=UTC)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "stops"),
+    [
+        ("06:30", datetime(2026, 11, 22, 6, 30, tzinfo=BERLIN)),
+        ("0:30", datetime(2026, 11, 23, 0, 30, tzinfo=BERLIN)),
+        ("2026-11-23T06:30", datetime(2026, 11, 23, 6, 30, tzinfo=BERLIN)),
+        ("2026-11-23T06:30+00:00", datetime(2026, 11, 23, 6, 30, tzinfo=UTC)),
+    ],
+)
 def test_a_time_of_day_is_the_next_one(text: str, stops: datetime) -> None:
     assert stops == stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=BERLIN))
 
 
-@pytest.mark.parametrize("text", [
-    "06:30", "6:30", "2026-11-23", "2026-11-23T06:30", "2026-11-23 06:30", "2026-11-23T06:30:15", "20261123T0630",
-    "2026-11-23T06:30:15.5", "2026-11-23 06:30:15,250+01:00", "2026-11-23T06:30Z", "2026-W48-1T06:30", "2026W481",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "06:30",
+        "6:30",
+        "2026-11-23",
+        "2026-11-23T06:30",
+        "2026-11-23 06:30",
+        "2026-11-23T06:30:15",
+        "20261123T0630",
+        "2026-11-23T06:30:15.5",
+        "2026-11-23 06:30:15,250+01:00",
+        "2026-11-23T06:30Z",
+        "2026-W48-1T06:30",
+        "2026W481",
+    ],
+)
 def test_a_stop_time_may_be_written_in_many_ways(text: str) -> None:
     assert 2026 == stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=UTC)).year
 
@@ -268,11 +326,16 @@ def test_what_is_no_stop_time_is_refused(text: str) -> None:
         stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=UTC))
 
 
-@pytest.mark.parametrize(("setting", "message"), [
-    *(({"cron": cron}, "cron|five fields") for cron in (
-        "", "every night", "0 1 * *", "61 1 * * *", "0 0 1 * * *", "0 1 31 2 *")),
-    ({"timezone": "Mars/Olympus"}, "Europe/Berlin"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        *(
+            ({"cron": cron}, "cron|five fields")
+            for cron in ("", "every night", "0 1 * *", "61 1 * * *", "0 0 1 * * *", "0 1 31 2 *")
+        ),
+        ({"timezone": "Mars/Olympus"}, "Europe/Berlin"),
+    ],
+)
 def test_a_schedule_that_names_no_time_is_refused(setting: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Nightly(**setting)

@@ -43,22 +43,32 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nights]:
         yield Nights(world, first, second, regressed, regressed_again, drifted, failed)
 
 
-def test_a_night_without_a_change_calls_for_nightly_models_and_controls_and_alerts_nobody(nights: Nights) -> None:
+def test_a_night_without_a_change_calls_for_nightly_models_and_controls_and_alerts_nobody(
+    nights: Nights,
+) -> None:
     assert [[], []] == [night.messages for night in (nights.first, nights.second)]
     assert {"pinned": N_TASKS, "fresh": N_TASKS} == Counter(nights.first.sampled)
     assert 2 * N_CRITERIA + N_CONTROL == nights.first.n_judged
-    assert (["fresh"] * N_TASKS, N_CRITERIA + N_CONTROL) == (nights.second.sampled, nights.second.n_judged)
+    assert (["fresh"] * N_TASKS, N_CRITERIA + N_CONTROL) == (
+        nights.second.sampled,
+        nights.second.n_judged,
+    )
 
 
 def test_a_night_tidies_up_the_ledger_that_it_wrote_itself(nights: Nights) -> None:
-    (line,) = [line for line in nights.second.output.stderr.splitlines() if line.startswith("compact: ")]
+    (line,) = [
+        line for line in nights.second.output.stderr.splitlines() if line.startswith("compact: ")
+    ]
     assert "0 raw replies older than 1 days deleted" in line
     assert "ledger files skipped" not in line
 
 
 def test_a_regression_is_sent_with_the_right_numbers(nights: Nights) -> None:
     (alert,) = nights.regressed.alerts.values()
-    facts, compared = alert["facts"], ("diff", "2026-11-02", "2026-11-03", "--model", "fresh", "--warehouse", "data")
+    facts, compared = (
+        alert["facts"],
+        ("diff", "2026-11-02", "2026-11-03", "--model", "fresh", "--warehouse", "data"),
+    )
     (shown,) = nights.world.command.json(*compared)["comparisons"]
 
     assert ("score_drop", "fresh") == (alert["kind"], alert["subject"])
@@ -89,11 +99,15 @@ def test_a_night_whose_scores_fell_fails_a_job_that_asks_for_it(nights: Nights) 
     assert "| fresh 2026-11-02 → fresh 2026-11-03 | tasks | judge | " in summary
 
 
-def test_a_finished_night_that_is_started_again_sends_only_what_was_not_delivered(nights: Nights) -> None:
+def test_a_finished_night_that_is_started_again_sends_only_what_was_not_delivered(
+    nights: Nights,
+) -> None:
     again = nights.regressed_again
     assert ([], [], 1) == (again.calls, again.messages, again.n_pings)
     assert "alert: fresh fell on tasks: " in again.output.stderr
-    assert [{"n": 1}] == nights.world.command.sql("select count(*) as n from alerts where night = '2026-11-03'")
+    assert [{"n": 1}] == nights.world.command.sql(
+        "select count(*) as n from alerts where night = '2026-11-03'"
+    )
 
 
 def test_a_drifting_judge_is_an_alert_and_the_drop_of_its_night_names_it(nights: Nights) -> None:
@@ -110,21 +124,36 @@ def test_a_drifting_judge_is_an_alert_and_the_drop_of_its_night_names_it(nights:
 
 def test_a_receiver_that_fails_fails_no_night_and_stands_in_the_table(nights: Nights) -> None:
     of_nights = "night <= '2026-11-05' and receiver <> 'ping'"
-    delivered = nights.world.command.sql(f"from alert_deliveries where {of_nights} order by night, receiver")
-    outcomes = nights.world.command.sql("select distinct outcome from runs where night < '2026-11-05'")
+    delivered = nights.world.command.sql(
+        f"from alert_deliveries where {of_nights} order by night, receiver"
+    )
+    outcomes = nights.world.command.sql(
+        "select distinct outcome from runs where night < '2026-11-05'"
+    )
 
     assert [
-        ("2026-11-03", "webhook 1", "sent", 1), *[("2026-11-03", "webhook 2", "failed", 1)] * 2,
-        ("2026-11-04", "webhook 1", "sent", 2), ("2026-11-04", "webhook 2", "failed", 2),
-        ("2026-11-05", "webhook 1", "sent", 1), ("2026-11-05", "webhook 2", "failed", 1),
-    ] == [(row["night"], row["receiver"], row["status"], row["n_alerts"]) for row in delivered]  # fmt: skip
+        ("2026-11-03", "webhook 1", "sent", 1),
+        *[("2026-11-03", "webhook 2", "failed", 1)] * 2,
+        ("2026-11-04", "webhook 1", "sent", 2),
+        ("2026-11-04", "webhook 2", "failed", 2),
+        ("2026-11-05", "webhook 1", "sent", 1),
+        ("2026-11-05", "webhook 2", "failed", 1),
+    ] == [(row["night"], row["receiver"], row["status"], row["n_alerts"]) for row in delivered]
     assert {None, "the server responded with status 500"} == {row["error"] for row in delivered}
     assert [{"outcome": "done"}] == outcomes
 
 
-def test_what_follows_the_host_of_a_receivers_address_is_neither_stored_nor_shown(nights: Nights) -> None:
-    stored = nights.world.command.sql("select config from runs"), nights.world.command.sql("from alert_deliveries")
-    shown = [night.output.stdout + night.output.stderr for night in (nights.regressed, nights.drifted, nights.failed)]
+def test_what_follows_the_host_of_a_receivers_address_is_neither_stored_nor_shown(
+    nights: Nights,
+) -> None:
+    stored = (
+        nights.world.command.sql("select config from runs"),
+        nights.world.command.sql("from alert_deliveries"),
+    )
+    shown = [
+        night.output.stdout + night.output.stderr
+        for night in (nights.regressed, nights.drifted, nights.failed)
+    ]
     assert "127.0.0.1" in str(stored)
     assert "a-secret-path" in nights.world.receiver.address
     assert "a-secret-path" not in str(stored) + str(shown)
@@ -146,7 +175,9 @@ def test_a_night_that_fails_sends_one_line_that_says_why(nights: Nights) -> None
 @pytest.fixture(scope="module")
 def filled(nights: Nights) -> NightWorld:
     """The world after these nights, with two more models that have no rows yet."""
-    nights.world.configure(models=[nights.world.endpoint(label) for label in ("pinned", "late", "locked")])
+    nights.world.configure(
+        models=[nights.world.endpoint(label) for label in ("pinned", "late", "locked")]
+    )
     return nights.world
 
 
@@ -158,7 +189,9 @@ def test_a_dry_run_shows_the_plan_and_calls_nothing(filled: NightWorld) -> None:
     planned = filled.watched(*LATE_AND_LOCKED, "--dry-run", "--json")
     one = ("--model", "late", "--task", "sample-leg-1", "--trial", "2")
     narrow = filled.watched("backfill", *one, "--dry-run", "--json")
-    (n_criteria,) = filled.command.sql("select n_criteria as n from tasks where task_id = 'sample-leg-1'")
+    (n_criteria,) = filled.command.sql(
+        "select n_criteria as n from tasks where task_id = 'sample-leg-1'"
+    )
 
     assert shown.calls == planned.calls == narrow.calls == []
     assert {"late": N_TASKS, "locked": N_TASKS, "judge": 2 * N_CRITERIA} == calls_of(planned)
@@ -166,7 +199,9 @@ def test_a_dry_run_shows_the_plan_and_calls_nothing(filled: NightWorld) -> None:
     assert all(label in shown.output.stdout for label in calls_of(planned))
 
 
-def test_a_backfill_fills_in_what_is_missing_and_a_model_that_fails_holds_up_no_other(filled: NightWorld) -> None:
+def test_a_backfill_fills_in_what_is_missing_and_a_model_that_fails_holds_up_no_other(
+    filled: NightWorld,
+) -> None:
     selections = "select selection_id, task_id from hard_subset order by all"
     selected = filled.command.sql(selections)
 
@@ -175,7 +210,9 @@ def test_a_backfill_fills_in_what_is_missing_and_a_model_that_fails_holds_up_no_
     assert N_TASKS == sampled["late"]
     assert 1 <= sampled["locked"] <= CONCURRENCY + 1  # the last one is a harmless request
     assert N_CRITERIA == rest.n_judged
-    (stopped,) = [line for line in rest.output.stderr.splitlines() if "stopped for this run" in line]
+    (stopped,) = [
+        line for line in rest.output.stderr.splitlines() if "stopped for this run" in line
+    ]
     assert stopped.strip().startswith("hosted_vllm/locked at ")
     assert "wrong key" in stopped
     assert "responses of locked, trial 1: 0 of 8 are done" in rest.output.stderr
@@ -185,13 +222,17 @@ def test_a_backfill_fills_in_what_is_missing_and_a_model_that_fails_holds_up_no_
     both = filled.command.sql(selections)
     assert selected
     assert all(row in both for row in selected)
-    assert len({row["selection_id"] for row in both}) > len({row["selection_id"] for row in selected})
+    assert len({row["selection_id"] for row in both}) > len(
+        {row["selection_id"] for row in selected}
+    )
     ranked = {row["model"] for row in filled.command.json("leaderboard", "--warehouse", "data")}
     assert {"pinned", "late", "locked"} <= ranked
 
 
 @pytest.mark.long
-def test_a_night_and_a_backfill_with_a_decision_model_make_one_call_for_each_rubric(tmp_path: Path) -> None:
+def test_a_night_and_a_backfill_with_a_decision_model_make_one_call_for_each_rubric(
+    tmp_path: Path,
+) -> None:
     pieces = "select distinct verdicts.response_id from control_set inner join verdicts using (verdict_id)"
     with night_world(tmp_path) as world:
         world.configure(judges=[world.endpoint("judge", kind="decisions", criteria_per_call="all")])
@@ -206,4 +247,6 @@ def test_a_night_and_a_backfill_with_a_decision_model_make_one_call_for_each_rub
 def calls_of(planned: Seen) -> dict[str, int]:
     """The planned calls by label."""
     calls = [(each["label"], each["calls"]) for each in json.loads(planned.output.stdout)["calls"]]
-    return {label: sum(n for of, n in calls if of == label) for label, _ in calls}  # a row for each judge and model
+    return {
+        label: sum(n for of, n in calls if of == label) for label, _ in calls
+    }  # a row for each judge and model

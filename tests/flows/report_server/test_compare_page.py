@@ -15,7 +15,15 @@ from tasks.figures.rendering import as_text
 from tasks.figures.shown.comparisons import COMPARE, DIFF
 from tasks.report.rendering.page_figures import PageFigure
 from tests.kit import REVISION, at, job_on, reading, row
-from tests.tasks.compare.comparisons import ALL_MET, MIXED, RUBRICS, WORSE_IN_RISK, ask, judged, tasks_of
+from tests.tasks.compare.comparisons import (
+    ALL_MET,
+    MIXED,
+    RUBRICS,
+    WORSE_IN_RISK,
+    ask,
+    judged,
+    tasks_of,
+)
 from warehouse import Reader
 
 NIGHT = {"vintage": "2026-10-02", "created_at": at(5)}
@@ -30,26 +38,43 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def reader(folder: Path) -> Iterator[Reader]:
-    runs = [row("runs", run_id=name, command="prbench run", started_at=at(n), outcome="done", ended_at=at(n + 1),
-                night=NIGHT["vintage"] if name == "later" else None)
-            for n, name in enumerate(("a-run", "later", "idle", "old-run"))]  # fmt: skip
+    runs = [
+        row(
+            "runs",
+            run_id=name,
+            command="prbench run",
+            started_at=at(n),
+            outcome="done",
+            ended_at=at(n + 1),
+            night=NIGHT["vintage"] if name == "later" else None,
+        )
+        for n, name in enumerate(("a-run", "later", "idle", "old-run"))
+    ]
     old = {"of_response": {"dataset_revision": OLDER}, "judge": "old-judge"}
     by_second = [judged(MIXED, model, judge="second-judge")["verdicts"] for model in "ab"]
     with reading(
-        folder, {"runs": runs}, tasks_of(RUBRICS), judged(ALL_MET, "a"), judged(WORSE_IN_RISK, "b"),
+        folder,
+        {"runs": runs},
+        tasks_of(RUBRICS),
+        judged(ALL_MET, "a"),
+        judged(WORSE_IN_RISK, "b"),
         judged(MIXED, "a", of_response=NIGHT, run_id="later"),
         # This judge judged nothing else, so there is nothing to compare with.
-        judged(MIXED, "alone", judge="another-judge"), *({"verdicts": verdicts} for verdicts in by_second),
-        tasks_of(RUBRICS, split="retired", revision=OLDER), judged(ALL_MET, "old-a", **old),
+        judged(MIXED, "alone", judge="another-judge"),
+        *({"verdicts": verdicts} for verdicts in by_second),
+        tasks_of(RUBRICS, split="retired", revision=OLDER),
+        judged(ALL_MET, "old-a", **old),
         judged(MIXED, "old-b", **old, run_id="old-run"),
-    ) as reader:  # fmt: skip
+    ) as reader:
         yield reader
 
 
 @pytest.fixture(scope="module")
 def job(folder: Path, reader: Reader) -> Job:
     job = job_on("sample", folder)
-    return job.looking_up(lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",)))
+    return job.looking_up(
+        lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",))
+    )
 
 
 def shown(job: Job, folder: Path = Path("nowhere"), **given: str) -> dict[str, PageFigure]:
@@ -60,7 +85,10 @@ def shown(job: Job, folder: Path = Path("nowhere"), **given: str) -> dict[str, P
 
 def cells(drawn: PageFigure) -> list[list[str]]:
     rows = re.findall(r"<tr><td.*?</tr>", drawn.table)
-    return [[unescape(re.sub("<[^>]+>", "", cell)) for cell in re.findall(r"<td.*?</td>", row)] for row in rows]
+    return [
+        [unescape(re.sub("<[^>]+>", "", cell)) for cell in re.findall(r"<td.*?</td>", row)]
+        for row in rows
+    ]
 
 
 def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations(job: Job) -> None:
@@ -78,22 +106,36 @@ def test_of_several_differences_the_chosen_one_is_explained(job: Job) -> None:
 
     pages = [compare_page(job, judges | chosen, Path("nowhere")) for chosen in ({}, {"model": "b"})]
 
-    assert ["on finance, model a", "on finance"] == [page.about.removeprefix(PAIR) for page in pages]
+    assert ["on finance, model a", "on finance"] == [
+        page.about.removeprefix(PAIR) for page in pages
+    ]
     assert pages[0].figures[1].table != pages[1].figures[1].table
 
 
 def test_runs_are_compared_as_the_command_does(job: Job) -> None:
     page = compare_page(job, {"of": "run", "first": "a-run", "second": "later"}, Path("nowhere"))
 
-    assert {each.name for each in COMPARE.figures} == {each.figure.name for each in page.figures if each.n_rows}
+    assert {each.name for each in COMPARE.figures} == {
+        each.figure.name for each in page.figures if each.n_rows
+    }
 
 
-@pytest.mark.parametrize(("kind", "offered", "chosen"), [
-    ("model", ["a", "b"], ["a", "b"]), ("vintage", ["2026-10-02", "base"], ["base", "2026-10-02"]),
-    ("judge", ["a-judge", "second-judge"], ["a-judge", "second-judge"]),
-    ("run", ["2026-01-01 00:00:01 prbench run", "2026-01-01 00:00:00 prbench run"], ["a-run", "later"]),
-])  # fmt: skip
-def test_only_what_can_be_compared_is_offered_and_chosen(job: Job, kind: str, offered: Any, chosen: Any) -> None:
+@pytest.mark.parametrize(
+    ("kind", "offered", "chosen"),
+    [
+        ("model", ["a", "b"], ["a", "b"]),
+        ("vintage", ["2026-10-02", "base"], ["base", "2026-10-02"]),
+        ("judge", ["a-judge", "second-judge"], ["a-judge", "second-judge"]),
+        (
+            "run",
+            ["2026-01-01 00:00:01 prbench run", "2026-01-01 00:00:00 prbench run"],
+            ["a-run", "later"],
+        ),
+    ],
+)
+def test_only_what_can_be_compared_is_offered_and_chosen(
+    job: Job, kind: str, offered: Any, chosen: Any
+) -> None:
     page = compare_page(job, {"of": kind}, Path("nowhere"))
 
     assert [offered, offered] == [[text for _, text in field.options] for field in page.fields[:2]]
@@ -102,7 +144,9 @@ def test_only_what_can_be_compared_is_offered_and_chosen(job: Job, kind: str, of
 
 def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Reader) -> None:
     result = ask(reader, "a", "b", judges=("a-judge",))
-    rows = [*map(with_verdicts, rows_of(result), apart(reader, result, result.differences)["verdicts"])]
+    rows = [
+        *map(with_verdicts, rows_of(result), apart(reader, result, result.differences)["verdicts"])
+    ]
 
     difference = shown(job, of="model", first="a", second="b", judge="a-judge")["diff"]
 
@@ -112,15 +156,31 @@ def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Read
     assert "No interval and no test: fewer than 5 tasks differ." in difference.notes
 
 
-@pytest.mark.parametrize(("choices", "trouble"), [
-    ({"of": "model", "first": "a", "second": "nobody"}, "nobody: no model with verdicts has this name"),
-    ({"of": "model", "first": "a", "second": "a"}, "a: given twice"),
-    ({"of": "model", "first": "a", "second": "alone"},
-     "nothing to compare: a and alone share no combination of dataset revision, judge, judge configuration"),
-    ({"of": "model", "first": "a", "second": "b", "split": "nowhere"}, "the chosen splits have no admitted task"),
-    ({"of": "model", "first": "a", "second": "b", "judge": "nobody"}, "a has no verdict under these options"),
-])  # fmt: skip
-def test_an_impossible_comparison_shows_its_reason_and_choices(job: Job, choices: dict[str, str], trouble: str) -> None:
+@pytest.mark.parametrize(
+    ("choices", "trouble"),
+    [
+        (
+            {"of": "model", "first": "a", "second": "nobody"},
+            "nobody: no model with verdicts has this name",
+        ),
+        ({"of": "model", "first": "a", "second": "a"}, "a: given twice"),
+        (
+            {"of": "model", "first": "a", "second": "alone"},
+            "nothing to compare: a and alone share no combination of dataset revision, judge, judge configuration",
+        ),
+        (
+            {"of": "model", "first": "a", "second": "b", "split": "nowhere"},
+            "the chosen splits have no admitted task",
+        ),
+        (
+            {"of": "model", "first": "a", "second": "b", "judge": "nobody"},
+            "a has no verdict under these options",
+        ),
+    ],
+)
+def test_an_impossible_comparison_shows_its_reason_and_choices(
+    job: Job, choices: dict[str, str], trouble: str
+) -> None:
     page = compare_page(job, choices, Path("nowhere"))
 
     assert page.fields
@@ -133,21 +193,31 @@ def test_models_begin_in_their_current_vintages_and_another_one_can_be_chosen(jo
 
     assert vintage.chosen == ""
     assert [*vintage.options] == [
-        ("", "current"), ("all", "all"), ("2026-10-02", "2026-10-02"), ("base", "base"),
-    ]  # fmt: skip
+        ("", "current"),
+        ("all", "all"),
+        ("2026-10-02", "2026-10-02"),
+        ("base", "base"),
+    ]
     assert "why in a: 1" in page.figures[1].table
-    assert "why in a: 1.0" in shown(job, of="model", first="a", second="b", vintage="base")["diff_flips"].table
+    assert (
+        "why in a: 1.0"
+        in shown(job, of="model", first="a", second="b", vintage="base")["diff_flips"].table
+    )
 
 
-def test_vintages_begin_with_the_current_one_even_if_an_earlier_one_was_completed_later(tmp_path: Path) -> None:
+def test_vintages_begin_with_the_current_one_even_if_an_earlier_one_was_completed_later(
+    tmp_path: Path,
+) -> None:
     """The base responses were completed after the night, which remains the current vintage."""
     first, *later = RUBRICS
     completed = {"created_at": at(9)}
     with reading(
-        tmp_path / "data", tasks_of(RUBRICS), judged({first: ALL_MET[first]}, "a"),
+        tmp_path / "data",
+        tasks_of(RUBRICS),
+        judged({first: ALL_MET[first]}, "a"),
         judged({task: ALL_MET[task] for task in later}, "a", of_response=completed),
         judged(MIXED, "a", of_response=NIGHT),
-    ):  # fmt: skip
+    ):
         data = DataRevision(name="made up", revision=REVISION, splits=("finance",))
         job = job_on("sample", tmp_path / "data").looking_up(lambda: data)
         page = compare_page(job, {"of": "vintage"}, Path("nowhere"))

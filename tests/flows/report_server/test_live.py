@@ -27,14 +27,18 @@ def job(tmp_path: Path) -> Job:
     models, judges = ([{"name": f"x/{label}", "label": label}] for label in "mj")
     settings = {"models": models, "judges": judges, "trials": 2, "limits": {"max_usd": 4}}
     job = job_on("sample", tmp_path / "data", run_id="r1", **settings)
-    return job.looking_up(lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",)))
+    return job.looking_up(
+        lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",))
+    )
 
 
 def store(job: Job, outcome: str, **values: Any) -> None:
     """Publish the row of a run."""
     warehouse = Warehouse(job.warehouse)
     ended_at = None if outcome == RUNNING else at(90)
-    warehouse.write("runs", [run_row(job, [], at(0), ended_at, RUNNING) | {"outcome": outcome} | values])
+    warehouse.write(
+        "runs", [run_row(job, [], at(0), ended_at, RUNNING) | {"outcome": outcome} | values]
+    )
     warehouse.publish()
 
 
@@ -51,11 +55,19 @@ def test_a_folder_without_anything_has_no_run(job: Job) -> None:
     assert not job.warehouse.exists()
 
 
-@pytest.mark.parametrize(("record", "trouble"), [
-    ({}, "prbench ingest"),
-    ({"config": json.dumps({"models": "of another time"})}, "another version of prbench wrote its record"),
-])  # fmt: skip
-def test_a_run_without_known_coverage_is_shown_with_the_reason(job: Job, record: dict[str, str], trouble: str) -> None:
+@pytest.mark.parametrize(
+    ("record", "trouble"),
+    [
+        ({}, "prbench ingest"),
+        (
+            {"config": json.dumps({"models": "of another time"})},
+            "another version of prbench wrote its record",
+        ),
+    ],
+)
+def test_a_run_without_known_coverage_is_shown_with_the_reason(
+    job: Job, record: dict[str, str], trouble: str
+) -> None:
     with Warehouse(job.warehouse).living("r1"):
         store(job, RUNNING, **record)
         (run,) = (each["state"] for each in live(job)["runs"])
@@ -71,7 +83,9 @@ def state(view: LiveView) -> tuple[list[str], tuple[str, str | None] | None]:
     return [run["state"].run_id for run in page["runs"]], last and (last.run_id, last.outcome)
 
 
-def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_view(job: Job) -> None:
+def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_view(
+    job: Job,
+) -> None:
     view, other = LiveView(job, job.report_index), job.model_copy(update={"run_id": "r2"})
     warehouse = Warehouse(job.warehouse)
     written(job.warehouse, tasks_of(RUBRICS))
@@ -95,17 +109,27 @@ def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: J
         (run,) = (each["state"] for each in live(job)["runs"])
 
     cells = [(cell.judge, cell.model, cell.trial, cell.due, cell.done) for cell in run.cells]
-    assert [(judge, "m", trial, due, 0) for judge, due in ((None, 2), ("j", 4 + 2)) for trial in (1, 2)] == cells
+    assert [
+        (judge, "m", trial, due, 0) for judge, due in ((None, 2), ("j", 4 + 2)) for trial in (1, 2)
+    ] == cells
     assert run.job is not None
     assert 4 == run.job.settings.limits.max_usd
 
 
-@pytest.mark.parametrize(("served", "of_run"), [([], ["finance"]), (["finance"], ["legal", "finance"]), ([], [])])
-def test_the_data_of_a_run_on_other_splits_is_known(tmp_path: Path, served: list[str], of_run: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("served", "of_run"), [([], ["finance"]), (["finance"], ["legal", "finance"]), ([], [])]
+)
+def test_the_data_of_a_run_on_other_splits_is_known(
+    tmp_path: Path, served: list[str], of_run: list[str]
+) -> None:
     def on(splits: list[str]) -> Job:
-        return job_on("sample", tmp_path, dataset={"source": "a-folder-that-is-not-there", "splits": splits})
+        return job_on(
+            "sample", tmp_path, dataset={"source": "a-folder-that-is-not-there", "splits": splits}
+        )
 
-    viewer = on(served).looking_up(lambda: DataRevision(name="n", revision=REVISION, splits=tuple(served) or ("all",)))
+    viewer = on(served).looking_up(
+        lambda: DataRevision(name="n", revision=REVISION, splits=tuple(served) or ("all",))
+    )
 
     data = job_of_run(viewer, run_row(on(of_run), [], at(0), None, RUNNING)).data
 
@@ -113,7 +137,13 @@ def test_the_data_of_a_run_on_other_splits_is_known(tmp_path: Path, served: list
 
 
 def test_the_record_of_a_run_gives_back_its_job(job: Job) -> None:
-    narrowed = {"limit": 2, "vintage": "v", "named_models": ("m",), "named_tasks": ("t1", "t2"), "named_trials": (1,)}
+    narrowed = {
+        "limit": 2,
+        "vintage": "v",
+        "named_models": ("m",),
+        "named_tasks": ("t1", "t2"),
+        "named_trials": (1,),
+    }
     narrowed_job = job.model_copy(update={**narrowed, "night": "2026-11-23"})
 
     restored = job_of_run(job, run_row(narrowed_job, [], at(0), None, RUNNING))
@@ -125,8 +155,15 @@ def test_the_record_of_a_run_gives_back_its_job(job: Job) -> None:
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 PRBENCH = load_benchmark("prbench")
-CELL = CoverageCell("a", "base", 1, None, None, 200, 200, 120, failures=Counter(timeout=3, refused=1))
-ROW = {"started_at": NOW - timedelta(hours=1, minutes=2), "ended_at": None, "command": "prbench run", "night": None}
+CELL = CoverageCell(
+    "a", "base", 1, None, None, 200, 200, 120, failures=Counter(timeout=3, refused=1)
+)
+ROW = {
+    "started_at": NOW - timedelta(hours=1, minutes=2),
+    "ended_at": None,
+    "command": "prbench run",
+    "night": None,
+}
 
 
 def run(**values: Any) -> RunState:
@@ -138,8 +175,16 @@ def facts(shown: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 def test_a_run_says_what_is_done_and_what_it_cost_under_which_cap(tmp_path: Path) -> None:
-    calls = [{"purpose": "sample", "called_model": "x/a", "calls": 130, "failed_calls": 7, "unpriced_calls": 2,
-              "cost_usd": 1.5}]  # fmt: skip
+    calls = [
+        {
+            "purpose": "sample",
+            "called_model": "x/a",
+            "calls": 130,
+            "failed_calls": 7,
+            "unpriced_calls": 2,
+            "cost_usd": 1.5,
+        }
+    ]
     going = run(cells=[CELL], calls=calls, job=job_on("sample", tmp_path, limits={"max_usd": 5.0}))
 
     shown = run_texts(going, NOW, PRBENCH)
@@ -150,7 +195,9 @@ def test_a_run_says_what_is_done_and_what_it_cost_under_which_cap(tmp_path: Path
         "Time": ("1:02:00", "started 2026-11-23 10:58 UTC"),
     } == facts(shown)
     coverage, of_calls = shown["figures"]
-    assert [("status-r1", 1), ("calls-r1", 1)] == [(each.figure.name, each.n_rows) for each in (coverage, of_calls)]
+    assert [("status-r1", 1), ("calls-r1", 1)] == [
+        (each.figure.name, each.n_rows) for each in (coverage, of_calls)
+    ]
 
 
 def test_a_run_that_ended_has_its_outcome() -> None:
@@ -174,21 +221,32 @@ SMALL_RUBRICS = {f"t{n}": [(4, "Accuracy"), (n + 1, "Risk"), (3, "Clarity")] for
 
 
 def judged_rows(model: str, n_tasks: int) -> Rows:
-    return judged({f"t{n}": [1, n % 2, n % 3 == 0] for n in range(n_tasks)}, model, rubrics=SMALL_RUBRICS)
+    return judged(
+        {f"t{n}": [1, n % 2, n % 3 == 0] for n in range(n_tasks)}, model, rubrics=SMALL_RUBRICS
+    )
 
 
 def shown(job: Job, warehouse: Warehouse) -> list[dict[str, Any]]:
     with warehouse.reader() as reader:
-        return [{each.name: row[each.name] for each in RANKING.columns} for row in ranking_so_far(job, reader)]
+        return [
+            {each.name: row[each.name] for each in RANKING.columns}
+            for row in ranking_so_far(job, reader)
+        ]
 
 
-def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_would_store(job: Job) -> None:
-    warehouse = written(job.warehouse, combined(tasks_of(SMALL_RUBRICS), judged_rows("a", 7), judged_rows("few", 2)))
+def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_would_store(
+    job: Job,
+) -> None:
+    warehouse = written(
+        job.warehouse, combined(tasks_of(SMALL_RUBRICS), judged_rows("a", 7), judged_rows("few", 2))
+    )
     warehouse.publish()
     before = shown(job, warehouse)
     aggregate(job)
 
-    assert [("a", 7, 7), ("few", 2, 7)] == [(row["model"], row["n_tasks"], row["n_tasks_wanted"]) for row in before]
+    assert [("a", 7, 7), ("few", 2, 7)] == [
+        (row["model"], row["n_tasks"], row["n_tasks_wanted"]) for row in before
+    ]
     assert before[0]["ci_low"] is not None
     assert before[1]["ci_low"] is None
     assert before == shown(job, warehouse)

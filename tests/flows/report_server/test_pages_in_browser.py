@@ -20,9 +20,13 @@ pytestmark = pytest.mark.slow
 
 @contextmanager
 def visiting_server(browser: Browser, job: Job, site: Path, **more: Any) -> Iterator[Visit]:
-    with ReportServer(site.parent, 0, renderers_of(job, site / "index.html", is_live=True)) as server:
+    with ReportServer(
+        site.parent, 0, renderers_of(job, site / "index.html", is_live=True)
+    ) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        with visiting(browser, f"http://127.0.0.1:{server.server_port}/{site.name}", (1400, 900), **more) as visit:
+        with visiting(
+            browser, f"http://127.0.0.1:{server.server_port}/{site.name}", (1400, 900), **more
+        ) as visit:
             yield visit
         server.shutdown()
 
@@ -31,7 +35,9 @@ def fits(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
-def test_two_models_are_picked_and_changes_lead_to_tasks(browser: Browser, world_job: Job, world_site: Path) -> None:
+def test_two_models_are_picked_and_changes_lead_to_tasks(
+    browser: Browser, world_job: Job, world_site: Path
+) -> None:
     with visiting_server(browser, world_job, world_site) as visit:
         page = visit.open("index.html").page
         page.get_by_role("link", name="Compare").click()
@@ -53,7 +59,9 @@ def test_two_models_are_picked_and_changes_lead_to_tasks(browser: Browser, world
         assert [] == visit.faults
 
 
-def test_the_live_page_renews_itself_and_keeps_what_is_open(browser: Browser, world_job: Job, world_site: Path) -> None:
+def test_the_live_page_renews_itself_and_keeps_what_is_open(
+    browser: Browser, world_job: Job, world_site: Path
+) -> None:
     with visiting_server(browser, world_job, world_site) as visit:
         page = visit.open("live.html").page
         assert "No run is in progress." == page.locator("#headline").inner_text()
@@ -72,13 +80,17 @@ def test_the_live_page_renews_itself_and_keeps_what_is_open(browser: Browser, wo
         page.wait_for_selector("#lost:not([hidden])")
 
 
-def test_nothing_that_anybody_wrote_acts(browser: Browser, hostile_job: Job, hostile_site: Path) -> None:
+def test_nothing_that_anybody_wrote_acts(
+    browser: Browser, hostile_job: Job, hostile_site: Path
+) -> None:
     first, second = (model.label for model in hostile_job.settings.models[:2])
     address = f"compare.html?of=model&first={quote(first)}&second={quote(second)}"
     with visiting_server(browser, hostile_job, hostile_site, color_scheme="dark") as visit:
         for name in (address, "compare.html?of=run", "live.html"):
             visit.open(name)
-            visit.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+            visit.value(
+                "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
+            )
             assert [] == whom_it_keeps_out(visit)
 
             assert [] == visit.faults

@@ -25,8 +25,23 @@ EVIL = "<script>attacked</script>"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("served")
-    runs = [row("runs", run_id="r", command=EVIL, config=json.dumps({}), started_at=at(0), outcome="failed")]
-    with reading(folder / "data", tasks_of(RUBRICS), judged(ALL_MET, "a"), judged(WORSE_IN_RISK, EVIL), {"runs": runs}):
+    runs = [
+        row(
+            "runs",
+            run_id="r",
+            command=EVIL,
+            config=json.dumps({}),
+            started_at=at(0),
+            outcome="failed",
+        )
+    ]
+    with reading(
+        folder / "data",
+        tasks_of(RUBRICS),
+        judged(ALL_MET, "a"),
+        judged(WORSE_IN_RISK, EVIL),
+        {"runs": runs},
+    ):
         yield folder
 
 
@@ -42,7 +57,9 @@ def port(folder: Path) -> Iterator[int]:
         server.shutdown()
 
 
-def fetch(port: int, path: str, method: str = "GET", **headers: str) -> tuple[http.client.HTTPResponse, str]:
+def fetch(
+    port: int, path: str, method: str = "GET", **headers: str
+) -> tuple[http.client.HTTPResponse, str]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     connection.request(method, path, headers={"Host": "127.0.0.1:8765", **headers})
     response = connection.getresponse()
@@ -60,35 +77,82 @@ PATHS = ("compare.html", "live.html", "assets/page.js", "assets/live.js", "asset
 @pytest.mark.parametrize("path", [*PATHS, "index.html"])
 def test_a_page_is_served_to_this_machine_only(port: int, path: str) -> None:
     assert get(port, path, "HEAD") == (200, get(port, path)[1], "")
-    refused = [get(port, path, **given)[0] for given in ({"Host": "evil.example"}, {"Origin": "http://evil.example"})]
+    refused = [
+        get(port, path, **given)[0]
+        for given in ({"Host": "evil.example"}, {"Origin": "http://evil.example"})
+    ]
     assert [200, 403, 403] == [get(port, path)[0], *refused]
     assert 501 == get(port, path, "POST")[0]
 
 
-@pytest.mark.parametrize(("header", "value", "status"), [
-    *(("Host", host, 200) for host in ("127.0.0.1", "LocalHost:80", "localhost.:8765", "[::1]:8765")),
-    *(("Host", host, 403) for host in (
-        "evil.example", "", ":80", "localhost.evil.example", "evil.example:127.0.0.1", "[::1].evil.example", "::1")),
-    ("Origin", "HTTP://127.0.0.1:8765", 200),
-    *(("Origin", origin, 403) for origin in (
-        "http://127.0.0.1:9999", "null", "http://127.0.0.1", "https://127.0.0.1:8765", "http://evil.example", "")),
-    ("Sec-Fetch-Site", "same-origin", 200), ("Sec-Fetch-Site", "cross-site", 403), ("Sec-Fetch-Site", "same-site", 403),
-])  # fmt: skip
-def test_only_requests_by_own_names_and_pages_are_served(port: int, header: str, value: str, status: int) -> None:
+@pytest.mark.parametrize(
+    ("header", "value", "status"),
+    [
+        *(
+            ("Host", host, 200)
+            for host in ("127.0.0.1", "LocalHost:80", "localhost.:8765", "[::1]:8765")
+        ),
+        *(
+            ("Host", host, 403)
+            for host in (
+                "evil.example",
+                "",
+                ":80",
+                "localhost.evil.example",
+                "evil.example:127.0.0.1",
+                "[::1].evil.example",
+                "::1",
+            )
+        ),
+        ("Origin", "HTTP://127.0.0.1:8765", 200),
+        *(
+            ("Origin", origin, 403)
+            for origin in (
+                "http://127.0.0.1:9999",
+                "null",
+                "http://127.0.0.1",
+                "https://127.0.0.1:8765",
+                "http://evil.example",
+                "",
+            )
+        ),
+        ("Sec-Fetch-Site", "same-origin", 200),
+        ("Sec-Fetch-Site", "cross-site", 403),
+        ("Sec-Fetch-Site", "same-site", 403),
+    ],
+)
+def test_only_requests_by_own_names_and_pages_are_served(
+    port: int, header: str, value: str, status: int
+) -> None:
     assert status == get(port, "index.html", **{header: value})[0]
 
 
 def test_another_site_can_lead_here_but_not_load_or_frame_a_page(port: int) -> None:
-    assert 200 == get(port, "index.html", **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"})[0]
+    assert (
+        200
+        == get(
+            port, "index.html", **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+        )[0]
+    )
     for path in ("index.html", "live.html", "nowhere.html"):
         headers = fetch(port, f"/prbench/{path}")[0].headers
         assert "frame-ancestors 'none'" == headers["Content-Security-Policy"]
         assert "same-origin" == headers["Cross-Origin-Resource-Policy"]
 
 
-@pytest.mark.parametrize("path", [
-    "/%00", "/%00/", "/index.html%00", "/%ff%fe", "/%ed%a0%80", "/" + "a" * 5_000, "/%2e%2e/passwd", "//evil",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/%00",
+        "/%00/",
+        "/index.html%00",
+        "/%ff%fe",
+        "/%ed%a0%80",
+        "/" + "a" * 5_000,
+        "/%2e%2e/passwd",
+        "//evil",
+    ],
+)
 def test_an_invalid_path_is_404_without_a_word(port: int, path: str, capfd: Printed) -> None:
     assert [404, 404] == [fetch(port, path, method)[0].status for method in ("GET", "HEAD")]
     assert ("", "") == capfd.readouterr()
@@ -110,23 +174,36 @@ def test_a_browser_that_does_not_wait_is_nothing_to_print(tmp_path: Path, capfd:
     assert ("", "") == capfd.readouterr()
 
 
-def test_links_that_lead_out_of_the_folder_are_not_followed(port: int, folder: Path, tmp_path: Path) -> None:
+def test_links_that_lead_out_of_the_folder_are_not_followed(
+    port: int, folder: Path, tmp_path: Path
+) -> None:
     (tmp_path / "index.html").write_text("a secret")
     (inside := folder / "report/prbench/linked").mkdir()
     for name, target in (
-        ("out.html", tmp_path / "index.html"), ("out", tmp_path), ("linked/index.html", tmp_path / "index.html"),
+        ("out.html", tmp_path / "index.html"),
+        ("out", tmp_path),
+        ("linked/index.html", tmp_path / "index.html"),
         ("same.html", folder / "report/prbench/index.html"),
-    ):  # fmt: skip
+    ):
         (inside.parent / name).symlink_to(target)
     os.mkfifo(inside / "pipe.html")
 
-    for path in ("out.html", "out/index.html", "out/", "linked/index.html", "linked/", "linked/pipe.html"):
+    for path in (
+        "out.html",
+        "out/index.html",
+        "out/",
+        "linked/index.html",
+        "linked/",
+        "linked/pipe.html",
+    ):
         assert 404 == get(port, path)[0], path
     assert get(port, "same.html")[2] == get(port, "index.html")[2] == get(port, "")[2] == "a report"
 
 
 def test_the_pages_have_a_policy_and_names_and_parameters_are_text_in_them(port: int) -> None:
-    compared = get(port, "compare.html?of=model&first=a&second=%3Cscript%3Eattacked%3C/script%3E")[2]
+    compared = get(port, "compare.html?of=model&first=a&second=%3Cscript%3Eattacked%3C/script%3E")[
+        2
+    ]
     refused = get(port, "compare.html?of=model&first=a&second=%3Cscript%3Eother%3C/script%3E")[2]
     live = get(port, "live.html")[2]
 
@@ -185,7 +262,12 @@ def test_the_server_closes_when_the_page_in_progress_is_rendered(tmp_path: Path)
 def test_a_folder_of_other_files_is_not_served(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("A_KEY=secret", encoding="utf-8")
     with pytest.raises(UsageError, match="has files that are not a report"):
-        serve_report(job_on("sample", tmp_path / "data"), tmp_path / "prbench" / "index.html", 0, is_live=True)
+        serve_report(
+            job_on("sample", tmp_path / "data"),
+            tmp_path / "prbench" / "index.html",
+            0,
+            is_live=True,
+        )
 
 
 def test_a_broken_page_is_an_error_in_browser_and_terminal(tmp_path: Path, capsys: Printed) -> None:

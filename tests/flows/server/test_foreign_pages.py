@@ -17,10 +17,14 @@ REFUSED = {401, 403}
 
 
 @pytest.mark.slow
-def test_the_projects_server_refuses_what_a_foreign_page_or_another_user_sends(prefect_server: PrefectServer) -> None:
+def test_the_projects_server_refuses_what_a_foreign_page_or_another_user_sends(
+    prefect_server: PrefectServer,
+) -> None:
     server = prefect_server
     with closing(browser(server.url, server.secret)) as client:
-        token = {name: client.headers[name] for name in ("Prefect-Csrf-Token", "Prefect-Csrf-Client")}
+        token = {
+            name: client.headers[name] for name in ("Prefect-Csrf-Token", "Prefect-Csrf-Client")
+        }
         assert 200 == client.post("/flows/filter", json={}).status_code
         assert 200 == client.get("/admin/version").status_code
         # The server's own page, reached through a tunnel with another port, or by another name of this machine.
@@ -37,12 +41,16 @@ def test_the_projects_server_refuses_what_a_foreign_page_or_another_user_sends(p
             http_response = anybody.send(preflight(server.url, origin))
             assert 403 == http_response.status_code
             assert "access-control-allow-origin" not in http_response.headers
-        assert 403 == anybody.get(f"{server.url}/health", headers={"Host": "evil.example"}).status_code
+        assert (
+            403 == anybody.get(f"{server.url}/health", headers={"Host": "evil.example"}).status_code
+        )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", ["/events/in", "/events/out", "/logs/out"])
-def test_a_web_socket_asks_for_the_secret_and_for_a_page_of_its_own(prefect_server: PrefectServer, path: str) -> None:
+def test_a_web_socket_asks_for_the_secret_and_for_a_page_of_its_own(
+    prefect_server: PrefectServer, path: str
+) -> None:
     at = prefect_server.url.removesuffix("/api")
 
     assert "open" == socket_ended(prefect_server.url, path, token=prefect_server.secret)
@@ -53,7 +61,9 @@ def test_a_web_socket_asks_for_the_secret_and_for_a_page_of_its_own(prefect_serv
 
 
 @pytest.mark.slow
-def test_a_person_logs_in_to_the_pages_with_the_secret_and_sees_the_runs(prefect_server: PrefectServer) -> None:
+def test_a_person_logs_in_to_the_pages_with_the_secret_and_sees_the_runs(
+    prefect_server: PrefectServer,
+) -> None:
     with closing(browser(prefect_server.url, prefect_server.secret)) as client:
         flow = client.post("/flows/", json={"name": "seen"}).raise_for_status().json()["id"]
         run = {"flow_id": flow, "name": "a-run-to-see", "state": {"type": "COMPLETED"}}
@@ -83,16 +93,22 @@ def test_a_person_logs_in_to_the_pages_with_the_secret_and_sees_the_runs(prefect
 
 
 EVIL = "http://evil.example"
-_PATCH = '{"pull_steps": [{"prefect.deployments.steps.run_shell_script": {"script": "touch pwned"}}]}'
+_PATCH = (
+    '{"pull_steps": [{"prefect.deployments.steps.run_shell_script": {"script": "touch pwned"}}]}'
+)
 _ANY = "00000000-0000-4000-8000-000000000000"
 _CHANGES = (
-    ("PATCH", f"/deployments/{_ANY}", _PATCH), ("POST", f"/deployments/{_ANY}/create_flow_run", "{}"),
-    ("DELETE", f"/deployments/{_ANY}", ""), ("POST", "/admin/database/drop", '{"confirm": true}'),
-)  # fmt: skip
+    ("PATCH", f"/deployments/{_ANY}", _PATCH),
+    ("POST", f"/deployments/{_ANY}/create_flow_run", "{}"),
+    ("DELETE", f"/deployments/{_ANY}", ""),
+    ("POST", "/admin/database/drop", '{"confirm": true}'),
+)
 """Method, path and body of each attempted request."""
 
 
-def attempts(server: PrefectServer, token: Mapping[str, str]) -> Iterator[tuple[str, httpx.Request]]:
+def attempts(
+    server: PrefectServer, token: Mapping[str, str]
+) -> Iterator[tuple[str, httpx.Request]]:
     """Yield every request with every disguise; some have the secret or a CSRF token, as if a browser had added it."""
     at = server.url.removesuffix("/api")
     own, port = at.removeprefix("http://"), at.rpartition(":")[2]
@@ -103,23 +119,44 @@ def attempts(server: PrefectServer, token: Mapping[str, str]) -> Iterator[tuple[
     }
     insiders = {
         "from a foreign page": {"Host": own, "Origin": EVIL, **with_secret, **token},
-        "from a page of another port": {"Host": own, "Origin": "http://127.0.0.1:1", **with_secret, **token},
+        "from a page of another port": {
+            "Host": own,
+            "Origin": "http://127.0.0.1:1",
+            **with_secret,
+            **token,
+        },
         "by a foreign name": {"Host": "evil.example", **with_secret, **token},
         "by a foreign name that leads here": {
-            "Host": f"evil.example:{port}", "Origin": f"http://evil.example:{port}", **with_secret, **token,
+            "Host": f"evil.example:{port}",
+            "Origin": f"http://evil.example:{port}",
+            **with_secret,
+            **token,
         },
         "without a token": {"Host": own, "Origin": at, **with_secret},
         "with a guessed token": {
-            "Host": own, "Origin": at, **with_secret, "Prefect-Csrf-Token": "x", "Prefect-Csrf-Client": "tests",
+            "Host": own,
+            "Origin": at,
+            **with_secret,
+            "Prefect-Csrf-Token": "x",
+            "Prefect-Csrf-Client": "tests",
         },
-    }  # fmt: skip
+    }
     for disguise, headers in (strangers | insiders).items():
         for method, path, body in _CHANGES:
             for kind in ("application/json", "text/plain"):
-                sent = httpx.Request(method, f"{at}/api{path}", headers=headers | {"Content-Type": kind}, content=body)
+                sent = httpx.Request(
+                    method,
+                    f"{at}/api{path}",
+                    headers=headers | {"Content-Type": kind},
+                    content=body,
+                )
                 yield f"{method} {path} {disguise} as {kind}", sent
         if "token" not in disguise:
-            for path in ("/api/admin/settings", "/api/admin/version", f"/api/csrf-token?client={_ANY}"):
+            for path in (
+                "/api/admin/settings",
+                "/api/admin/version",
+                f"/api/csrf-token?client={_ANY}",
+            ):
                 yield f"GET {path} {disguise}", httpx.Request("GET", at + path, headers=headers)
 
 
@@ -131,8 +168,10 @@ def basic(secret: str) -> str:
 def preflight(url: str, origin: str) -> httpx.Request:
     """Return the preflight request that a browser sends before a page's request to another address."""
     headers = {
-        "Origin": origin, "Access-Control-Request-Method": "PATCH", "Access-Control-Request-Headers": "content-type",
-    }  # fmt: skip
+        "Origin": origin,
+        "Access-Control-Request-Method": "PATCH",
+        "Access-Control-Request-Headers": "content-type",
+    }
     return httpx.Request("OPTIONS", f"{url}/deployments/{_ANY}", headers=headers)
 
 
@@ -143,7 +182,9 @@ def socket_ended(url: str, path: str, *, token: str = "", **headers: str) -> str
         address = f"{url.replace('http', 'ws', 1)}{path}"
         try:
             async with websockets.connect(
-                address, subprotocols=[websockets.Subprotocol("prefect")], additional_headers=headers
+                address,
+                subprotocols=[websockets.Subprotocol("prefect")],
+                additional_headers=headers,
             ) as socket:
                 await socket.send(f'{{"type": "auth", "token": "{token}"}}')
                 return "open" if "auth_success" in str(await socket.recv()) else "unclear"

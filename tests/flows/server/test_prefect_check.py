@@ -46,23 +46,41 @@ def server(tmp_path: Path, monkeypatch: Patch) -> Iterator[Server]:
 def test_a_server_without_a_secret_is_a_problem(server: Server, tmp_path: Path) -> None:
     server.secret = None
 
-    (finding,) = [each for each in examine(job_on("sample", tmp_path / "data")) if each.subject == "Prefect server"]
+    (finding,) = [
+        each
+        for each in examine(job_on("sample", tmp_path / "data"))
+        if each.subject == "Prefect server"
+    ]
     assert finding.is_ok is False
     assert f"{server.host} requires no secret" in finding.detail
     assert "PREFECT_SERVER_API_AUTH_STRING" in finding.detail
     assert SECRET not in finding.detail
 
 
-@pytest.mark.parametrize(("secret", "status", "own_secret", "is_ok", "sentence"), [
-    (SECRET, 200, SECRET, True, "requires a secret"),
-    *((SECRET, 200, own, False, "requires a secret other than PREFECT_API_AUTH_STRING") for own in ("", "prbench:x")),
-    # No redirect is followed.
-    *((None, status, SECRET, None, f"responds with status {status}") for status in (302, 307, 404, 500)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("secret", "status", "own_secret", "is_ok", "sentence"),
+    [
+        (SECRET, 200, SECRET, True, "requires a secret"),
+        *(
+            (SECRET, 200, own, False, "requires a secret other than PREFECT_API_AUTH_STRING")
+            for own in ("", "prbench:x")
+        ),
+        # No redirect is followed.
+        *(
+            (None, status, SECRET, None, f"responds with status {status}")
+            for status in (302, 307, 404, 500)
+        ),
+    ],
+)
 def test_a_server_is_well_if_it_requires_the_configured_secret(
-    server: Server, monkeypatch: Patch, secret: str | None, status: int, own_secret: str,
-    is_ok: bool | None, sentence: str,
-) -> None:  # fmt: skip
+    server: Server,
+    monkeypatch: Patch,
+    secret: str | None,
+    status: int,
+    own_secret: str,
+    is_ok: bool | None,
+    sentence: str,
+) -> None:
     server.secret, server.status = secret, status
     monkeypatch.setenv("PREFECT_API_AUTH_STRING", own_secret)
     finding, detail = check_server()

@@ -27,7 +27,9 @@ def started(tmp_path: Path, monkeypatch: Patch) -> list[Any]:
         commands.append((command, options, os.dup(options["pass_fds"][2])))
 
     monkeypatch.setattr(subprocess, "Popen", start)
-    for name in [name for name in os.environ if name.startswith(("PREFECT_API", "PRBENCH_PREFECT"))]:
+    for name in [
+        name for name in os.environ if name.startswith(("PREFECT_API", "PRBENCH_PREFECT"))
+    ]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "home"))
     monkeypatch.setattr("flows.server.HELD", {})
@@ -48,12 +50,19 @@ def ended(started: list[Any]) -> None:
     os.close(started[-1][2])
 
 
-def test_a_folder_has_one_server_and_its_users_share_a_lock(started: list[Any], tmp_path: Path) -> None:
-    first, again = own_server(job(tmp_path, retention={"prefect_days": 9})), own_server(job(tmp_path))
+def test_a_folder_has_one_server_and_its_users_share_a_lock(
+    started: list[Any], tmp_path: Path
+) -> None:
+    first, again = (
+        own_server(job(tmp_path, retention={"prefect_days": 9})),
+        own_server(job(tmp_path)),
+    )
     assert (again, 1) == (first, len(started))
     kept = {name: value for name, value in started[0][1]["env"].items() if "RETENTION" in name}
     days = {"SERVICES_DB_VACUUM": "P9D", "EVENTS": "P7D"}
-    assert {f"PREFECT_SERVER_{name}_RETENTION_PERIOD": period for name, period in days.items()} == kept
+    assert {
+        f"PREFECT_SERVER_{name}_RETENTION_PERIOD": period for name, period in days.items()
+    } == kept
     assert own_server(job(tmp_path, "other")).url != first.url
     with (folder_of(job(tmp_path)) / USERS).open() as users, pytest.raises(BlockingIOError):
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -62,7 +71,9 @@ def test_a_folder_has_one_server_and_its_users_share_a_lock(started: list[Any], 
     assert first.secret == own_server(job(tmp_path)).secret
 
 
-def test_a_secret_is_its_users_alone_and_neither_shown_nor_beside_the_data(started: list[Any], tmp_path: Path) -> None:
+def test_a_secret_is_its_users_alone_and_neither_shown_nor_beside_the_data(
+    started: list[Any], tmp_path: Path
+) -> None:
     before = os.umask(0)
     try:
         server = own_server(job(tmp_path))
@@ -78,7 +89,9 @@ def test_a_secret_is_its_users_alone_and_neither_shown_nor_beside_the_data(start
 
 
 @pytest.mark.parametrize("widened", [0o644, 0o640, 0o602])
-def test_a_secret_that_others_can_get_at_is_not_used(started: list[Any], tmp_path: Path, widened: int) -> None:
+def test_a_secret_that_others_can_get_at_is_not_used(
+    started: list[Any], tmp_path: Path, widened: int
+) -> None:
     own_server(job(tmp_path))
     ended(started)
     secret_path(folder_of(job(tmp_path)).resolve()).chmod(widened)
@@ -87,7 +100,9 @@ def test_a_secret_that_others_can_get_at_is_not_used(started: list[Any], tmp_pat
     assert 1 == len(started)
 
 
-def test_a_secret_that_is_a_link_or_in_a_folder_of_others_is_not_used(started: list[Any], tmp_path: Path) -> None:
+def test_a_secret_that_is_a_link_or_in_a_folder_of_others_is_not_used(
+    started: list[Any], tmp_path: Path
+) -> None:
     path = secret_path(folder_of(job(tmp_path)).resolve())
     path.parent.mkdir(parents=True)
     path.parent.chmod(0o777)
@@ -117,10 +132,15 @@ def test_a_server_of_another_machine_is_not_used(
     if not is_locked:
         ended(started)
     address = folder_of(job(tmp_path)) / ADDRESS
-    address.write_text(json.dumps(json.loads(address.read_text()) | {"machine": "another", "host": "node7"}))
+    address.write_text(
+        json.dumps(json.loads(address.read_text()) | {"machine": "another", "host": "node7"})
+    )
     assert server_of(job(tmp_path)) is None
     stderr = capsys.readouterr().err
-    assert "no Prefect server: the server of this data folder runs on node7; this run is not recorded\n" == stderr
+    assert (
+        "no Prefect server: the server of this data folder runs on node7; this run is not recorded\n"
+        == stderr
+    )
     os.utime(address, (0, 0))
     if not is_locked:
         assert own_server(job(tmp_path)).secret
@@ -137,7 +157,10 @@ def test_without_an_address_nothing_waits_for_ever(
     address.write_text(content)
     assert server_of(job(tmp_path)) is None
     stderr = capsys.readouterr().err
-    assert f"no Prefect server: {address.resolve()} does not hold its address; this run is not recorded\n" == stderr
+    assert (
+        f"no Prefect server: {address.resolve()} does not hold its address; this run is not recorded\n"
+        == stderr
+    )
     ended(started)
     assert own_server(job(tmp_path)).secret
 
@@ -181,11 +204,19 @@ print(server.ephemeral.enabled, server.analytics_enabled, settings.client.max_re
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", ["flows", "prefect.context"])
-def test_importing_flows_starts_no_server_and_switches_off_what_prefect_would_start(first: str, tmp_path: Path) -> None:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+def test_importing_flows_starts_no_server_and_switches_off_what_prefect_would_start(
+    first: str, tmp_path: Path
+) -> None:
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")
+    }
     shown = subprocess.run(
-        [sys.executable, "-c", _AS_A_NOTEBOOK.format(first=first)], capture_output=True, text=True, check=False,
-        env=environment | {"PREFECT_HOME": str(tmp_path)}, cwd=tmp_path,
-    )  # fmt: skip
+        [sys.executable, "-c", _AS_A_NOTEBOOK.format(first=first)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment | {"PREFECT_HOME": str(tmp_path)},
+        cwd=tmp_path,
+    )
     assert ["False", "False", "3", "None"] == shown.stdout.split(), shown.stderr
     assert not (tmp_path / "prefect.db").exists()

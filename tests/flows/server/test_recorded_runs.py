@@ -28,7 +28,10 @@ from tests.kit import Patch, Printed, copied, endpoint, job_on, shared_folder, u
 
 pytestmark = pytest.mark.slow
 
-HALF = [StageReport("sample"), StageReport("judge", warnings=["half is missing"], is_below_bar=True)]
+HALF = [
+    StageReport("sample"),
+    StageReport("judge", warnings=["half is missing"], is_below_bar=True),
+]
 WRONG = [StageReport("fill", warnings=["a: wrong key"], has_failed=True), StageReport("coverage")]
 
 # in this process, on the tests' server
@@ -38,7 +41,9 @@ def shown(url: str, **wanted: Any) -> list[dict[str, Any]]:
     """The flow runs that a server shows, the latest first."""
     with closing(browser(url)) as client:
         query = {"sort": "START_TIME_DESC", "limit": 50, **wanted}
-        runs: list[dict[str, Any]] = client.post("/flow_runs/filter", json=query).raise_for_status().json()
+        runs: list[dict[str, Any]] = (
+            client.post("/flow_runs/filter", json=query).raise_for_status().json()
+        )
         return runs
 
 
@@ -72,10 +77,16 @@ def ran(flow: Any, folder: Path) -> Any:
     return asyncio.run(run_recorded(flow, job_on("sample", folder)))
 
 
-@pytest.mark.parametrize(("reports", "state_shown"), [
-    (HALF, ("COMPLETED", "Below the bar", "half is missing")), (WRONG, ("FAILED", "Failed", "a: wrong key")),
-])  # fmt: skip
-def test_a_flow_ends_in_its_outcome_s_state(prefect_api: str, tmp_path: Path, reports: Any, state_shown: Any) -> None:
+@pytest.mark.parametrize(
+    ("reports", "state_shown"),
+    [
+        (HALF, ("COMPLETED", "Below the bar", "half is missing")),
+        (WRONG, ("FAILED", "Failed", "a: wrong key")),
+    ],
+)
+def test_a_flow_ends_in_its_outcome_s_state(
+    prefect_api: str, tmp_path: Path, reports: Any, state_shown: Any
+) -> None:
     async def work(_: Job) -> list[StageReport]:
         return list(reports)
 
@@ -85,14 +96,18 @@ def test_a_flow_ends_in_its_outcome_s_state(prefect_api: str, tmp_path: Path, re
     assert state_shown == state(prefect_api, "ends")
 
 
-def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(prefect_api: str, tmp_path: Path) -> None:
+def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(
+    prefect_api: str, tmp_path: Path
+) -> None:
     async def fail(_: Job) -> StageReport:
         raise PipelineError("the file is gone")
 
     outer = flow_of("raises-outside", calling(flow_of("raises-inside", fail)))
     with pytest.raises(PipelineError, match="the file is gone"):
         ran(outer, tmp_path)
-    assert [("FAILED", "Failed")] * 2 == [state(prefect_api, f"raises-{name}")[:2] for name in ("inside", "outside")]
+    assert [("FAILED", "Failed")] * 2 == [
+        state(prefect_api, f"raises-{name}")[:2] for name in ("inside", "outside")
+    ]
 
 
 @pytest.mark.usefixtures("prefect_api")
@@ -124,7 +139,9 @@ def test_a_lost_server_changes_no_work_and_is_reported_once(
 
 
 @pytest.mark.usefixtures("prefect_api")
-def test_runs_go_on_when_the_server_is_lost(tmp_path: Path, monkeypatch: Patch, capsys: Printed) -> None:
+def test_runs_go_on_when_the_server_is_lost(
+    tmp_path: Path, monkeypatch: Patch, capsys: Printed
+) -> None:
     from flows import deployments
 
     monkeypatch.setenv(deployments.RUNS_LOCK, str(tmp_path / "runs.lock"))
@@ -169,7 +186,8 @@ class World:
 
     def slow_down(self, delay_s: float) -> None:
         self.provider.behaviour = lambda request, number: HttpResponse(
-            well_behaved(request, number).text, delay_s=delay_s if is_judge_request(request) else 0.0
+            well_behaved(request, number).text,
+            delay_s=delay_s if is_judge_request(request) else 0.0,
         )
 
     @property
@@ -183,13 +201,18 @@ class World:
 
     def client(self, monkeypatch: Patch) -> str:
         """The address of the server, which `browser` uses from now on."""
-        monkeypatch.setenv("PREFECT_API_AUTH_STRING", secret_path(self.prefect.resolve()).read_text())
+        monkeypatch.setenv(
+            "PREFECT_API_AUTH_STRING", secret_path(self.prefect.resolve()).read_text()
+        )
         return self.url
 
     def servers(self) -> list[int]:
         """The processes of the folder's servers."""
         command = ["pgrep", "-f", f"flows.server .*{self.prefect}"]
-        return [int(pid) for pid in subprocess.run(command, capture_output=True, check=False).stdout.split()]
+        return [
+            int(pid)
+            for pid in subprocess.run(command, capture_output=True, check=False).stdout.split()
+        ]
 
     def under_way(self) -> "subprocess.Popen[str]":
         """Start a run, and return it once it has judged something and has much left to do."""
@@ -200,14 +223,19 @@ class World:
 
 @pytest.fixture
 def world(
-    command: Command, provider: FaultServer, tmp_path_factory: pytest.TempPathFactory, monkeypatch: Patch
+    command: Command,
+    provider: FaultServer,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: Patch,
 ) -> Iterator[World]:
     for name in [name for name in os.environ if name.startswith(("PREFECT_", "PRBENCH_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PREFECT_HOME", str(command.folder / "home"))
     models, judges = ([endpoint(label, provider.api_base)] for label in ("a", "j"))
     limits = {"concurrency": 4}
-    command.configure(dataset={"source": "sample"}, warehouse="data", models=models, judges=judges, limits=limits)
+    command.configure(
+        dataset={"source": "sample"}, warehouse="data", models=models, judges=judges, limits=limits
+    )
     world = World(command, provider)
     world.prefect.mkdir(parents=True, mode=0o700)
     take_database(shared_folder(tmp_path_factory), world.prefect)
@@ -220,7 +248,10 @@ def world(
 def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypatch: Patch) -> None:
     world.command("ingest", "--no-prefect")
     assert [] == world.servers()
-    both = [world.command.start("run", "--limit", "2"), world.command.start("run", "--limit", "2", "--trials", "2")]
+    both = [
+        world.command.start("run", "--limit", "2"),
+        world.command.start("run", "--limit", "2", "--trials", "2"),
+    ]
     outputs = [process.communicate(timeout=300)[1].splitlines() for process in both]
     assert [0, 0] == [process.returncode for process in both], outputs
     address = world.url.removeprefix("http://").removesuffix("/api")
@@ -228,17 +259,23 @@ def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypat
     assert [[f"Prefect records this run: {address}"]] * 2 == printed
     assert 1 == len(world.servers())
     tops = [run for run in shown(world.client(monkeypatch)) if not run["parent_task_run_id"]]
-    assert [("evaluate", "Completed")] * 2 == [(run["name"].split()[0], run["state_name"]) for run in tops]
+    assert [("evaluate", "Completed")] * 2 == [
+        (run["name"].split()[0], run["state_name"]) for run in tops
+    ]
 
 
-def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, monkeypatch: Patch) -> None:
+def test_a_server_ends_by_itself_some_time_after_its_last_user(
+    world: World, monkeypatch: Patch
+) -> None:
     monkeypatch.setattr("flows.server.UNUSED_S", 1.5)
     monkeypatch.setattr("flows.server.HELD", {})
     server = own_server(job_on("sample", world.command.folder / "data"))
     assert server.is_ready(180)
     time.sleep(4)
     assert server.is_ready(0)
-    shown_ = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True).stdout
+    shown_ = subprocess.run(
+        ["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True
+    ).stdout
     (pid,) = world.servers()
     secret = server.secret.partition(":")[2]
     assert secret not in shown_
@@ -250,7 +287,9 @@ def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, mon
     os.waitpid(pid, 0)
 
 
-def test_a_killed_run_is_shown_as_crashed_by_the_next_which_can_be_cancelled(world: World, monkeypatch: Patch) -> None:
+def test_a_killed_run_is_shown_as_crashed_by_the_next_which_can_be_cancelled(
+    world: World, monkeypatch: Patch
+) -> None:
     from flows.recorded import STOPPED
 
     world.slow_down(1.0)
@@ -266,7 +305,11 @@ def test_a_killed_run_is_shown_as_crashed_by_the_next_which_can_be_cancelled(wor
         return [run["state_name"] for run in shown(url) if not run["parent_task_run_id"]]
 
     until(lambda: tops() == ["Running", "Crashed"], again, 60)
-    (running,) = [run["id"] for run in shown(url) if run["state_name"] == "Running" and not run["parent_task_run_id"]]
+    (running,) = [
+        run["id"]
+        for run in shown(url)
+        if run["state_name"] == "Running" and not run["parent_task_run_id"]
+    ]
     with closing(browser(url)) as client:
         wanted = {"state": {"type": "CANCELLING", "name": "Cancelling"}}
         client.post(f"/flow_runs/{running}/set_state", json=wanted).raise_for_status()
@@ -292,7 +335,9 @@ def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(world: World)
         "print(code, sorted({'prefect', 'litellm', 'great_expectations', 'datasets', 'altair'} & set(sys.modules)))"
     )
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=world.command.folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, cwd=world.command.folder, capture_output=True, text=True, check=True
+    )
     assert "0 []" == done.stdout.splitlines()[-1], done.stderr
     assert n_calls == len(world.provider.book)
     assert [] == world.servers()

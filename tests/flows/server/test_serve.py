@@ -52,7 +52,9 @@ class Api:
     def runs_of(self, name: str) -> list[Any]:
         """The runs of a deployment, the earliest first."""
         only = {"id": {"any_": [self.deployment(name)["id"]]}}
-        runs: list[Any] = self.post("/flow_runs/filter", deployments=only, sort="EXPECTED_START_TIME_ASC", limit=50)
+        runs: list[Any] = self.post(
+            "/flow_runs/filter", deployments=only, sort="EXPECTED_START_TIME_ASC", limit=50
+        )
         return runs
 
     def trigger(self, name: str, **parameters: Any) -> str:
@@ -83,7 +85,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NightWorld]:
         patch.setenv("PREFECT_HOME", str(folder / "home"))
         patch.setenv("PRBENCH_PREFECT", "auto")
         night_world_.server.behaviour = Weather()
-        night_world_.configure(nightly={"cron": "* * * * *"}, models=[night_world_.endpoint("pinned")])
+        night_world_.configure(
+            nightly={"cron": "* * * * *"}, models=[night_world_.endpoint("pinned")]
+        )
         put_packages_of_the_user(folder)
         yield night_world_
         subprocess.run(["pkill", "-f", f"flows.server .*{folder}"], check=False)
@@ -103,7 +107,10 @@ def served(world: NightWorld) -> Iterator[Served]:
     """The server with all deployments; the last test ends it."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with serving(world.command.folder, "--port", str(port), "--warehouse", "data") as (process, log):
+    with serving(world.command.folder, "--port", str(port), "--warehouse", "data") as (
+        process,
+        log,
+    ):
         until(lambda: "nights start at" in log.read_text() or process.poll() is not None)
         assert process.poll() is None, log.read_text()
         at, secret = re.findall(r"Prefect: (\S+), the password is in (\S+)", log.read_text())[0]
@@ -122,9 +129,13 @@ def serving(folder: Path, *options: str) -> Iterator[tuple["subprocess.Popen[byt
     path = folder / f"serve-{options[-1]}.log"
     with path.open("w") as log:
         process = subprocess.Popen(
-            [PRBENCH, "serve", *options], cwd=folder, stderr=log, stdout=log,
-            env=os.environ | {"PREFECT_RUNNER_POLL_FREQUENCY": "2"}, start_new_session=True,
-        )  # fmt: skip
+            [PRBENCH, "serve", *options],
+            cwd=folder,
+            stderr=log,
+            stdout=log,
+            env=os.environ | {"PREFECT_RUNNER_POLL_FREQUENCY": "2"},
+            start_new_session=True,
+        )
         try:
             yield process, path
         finally:
@@ -166,10 +177,14 @@ def test_parameters_that_cannot_be_are_refused_in_one_line_before_a_run_begins(a
         assert f"{next(iter(wrong))}'" in output
         assert "\n" not in output
     impossible = api.trigger("nightly", night="2026-13-40")
-    assert api.ended(impossible)["state"]["message"].endswith("night 2026-13-40: is not a date; write 2026-11-22")
+    assert api.ended(impossible)["state"]["message"].endswith(
+        "night 2026-13-40: is not a date; write 2026-11-22"
+    )
 
 
-def test_a_second_serve_of_the_same_deployments_is_refused(served: Served, world: NightWorld) -> None:
+def test_a_second_serve_of_the_same_deployments_is_refused(
+    served: Served, world: NightWorld
+) -> None:
     assert f"process {served.process.pid} is at work" in refusal(world, "data", 1)
 
 
@@ -181,9 +196,13 @@ def refusal(world: NightWorld, warehouse: str, code: int) -> str:
     return error.splitlines()[-1]
 
 
-def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_say(api: Api, world: NightWorld) -> None:
+def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_say(
+    api: Api, world: NightWorld
+) -> None:
     world.server.behaviour = Weather()
-    filled = api.ended(api.trigger("backfill", models=["pinned"], trials=[2], tasks=["sample-leg-2"]))
+    filled = api.ended(
+        api.trigger("backfill", models=["pinned"], trials=[2], tasks=["sample-leg-2"])
+    )
     api.set_clock("nightly", "resume")
     until(lambda: by_the_clock(api, "COMPLETED"), within_s=480)
     api.set_clock("nightly", "pause")
@@ -196,12 +215,20 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
     assert "prbench" in where
     label = night["expected_start_time"][:16]
     of_night = f"select outcome, responses_made, verdicts_made from runs where night = '{label}'"
-    assert [{"outcome": "done", "responses_made": N_TASKS, "verdicts_made": N_CRITERIA}] == world.command.sql(of_night)
-    assert ("COMPLETED", "Completed") == (filled["state_type"], filled["state_name"]), filled["state"]
-    second = world.command.sql("select distinct task_id, model, trial from responses where trial = 2")
+    assert [
+        {"outcome": "done", "responses_made": N_TASKS, "verdicts_made": N_CRITERIA}
+    ] == world.command.sql(of_night)
+    assert ("COMPLETED", "Completed") == (filled["state_type"], filled["state_name"]), filled[
+        "state"
+    ]
+    second = world.command.sql(
+        "select distinct task_id, model, trial from responses where trial = 2"
+    )
     assert [{"task_id": "sample-leg-2", "model": "pinned", "trial": 2}] == second
     # Only the control set was judged twice, as it should be.
-    again = sum(entry.number > 0 and is_judge_request(entry.request) for entry in world.server.entries)
+    again = sum(
+        entry.number > 0 and is_judge_request(entry.request) for entry in world.server.entries
+    )
     assert [{"n": again}] == world.command.sql("select count(*) as n from control_verdicts")
 
 
@@ -240,13 +267,18 @@ def killed_run(run_id: str) -> bool:
 def by_the_clock(api: Api, state_type: str) -> list[Any]:
     """The scheduled nights in a state, without those that did nothing: they were late, or another one was at work."""
     return [
-        run for run in api.runs_of("nightly")
-        if run["auto_scheduled"] and run["state_type"] == state_type and run["state_name"] not in {"Missed", "Skipped"}
-    ]  # fmt: skip
+        run
+        for run in api.runs_of("nightly")
+        if run["auto_scheduled"]
+        and run["state_type"] == state_type
+        and run["state_name"] not in {"Missed", "Skipped"}
+    ]
 
 
 @pytest.mark.long
-def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(served: Served, world: NightWorld) -> None:
+def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(
+    served: Served, world: NightWorld
+) -> None:
     first = served.api.deployment("nightly")
     with serving(world.command.folder, "--warehouse", "other") as (process, _):
         until(lambda: _is_there(served.api, "compact-other") or process.poll() is not None)
@@ -268,7 +300,9 @@ def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(served
 
 
 @pytest.mark.long
-def test_ctrl_c_ends_a_run_in_order_and_leaves_the_schedule_as_it_is(served: Served, world: NightWorld) -> None:
+def test_ctrl_c_ends_a_run_in_order_and_leaves_the_schedule_as_it_is(
+    served: Served, world: NightWorld
+) -> None:
     run_id = under_way(served.api, world, "backfill", models=["pinned"], trials=[4])
     served.api.set_clock("nightly", "resume")
     os.killpg(served.process.pid, signal.SIGINT)

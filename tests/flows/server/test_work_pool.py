@@ -68,8 +68,15 @@ class World:
     def do(self, commands: str) -> str:
         """Run commands to their end."""
         shell = ["bash", "-euo", "pipefail", "-c", commands]
-        shown = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "timeout": 300}
-        done = subprocess.run(shell, cwd=self.project, env=self.environment("client"), check=False, **shown)
+        shown = {
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.STDOUT,
+            "text": True,
+            "timeout": 300,
+        }
+        done = subprocess.run(
+            shell, cwd=self.project, env=self.environment("client"), check=False, **shown
+        )
         assert 0 == done.returncode, f"{commands}\n{done.stdout}"
         return done.stdout
 
@@ -81,8 +88,12 @@ class World:
         with log.open("wb") as file:
             process = subprocess.Popen(
                 ["bash", "-euc", f"{before}\nexec {last}"],
-                cwd=self.project, env=self.environment(name), stdout=file, stderr=file, start_new_session=True,
-            )  # fmt: skip
+                cwd=self.project,
+                env=self.environment(name),
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
+            )
         try:
             yield process, log
         finally:
@@ -110,7 +121,9 @@ def postgres(folder: Path) -> Iterator[None]:
     subprocess.run([*as_user, *make], check=True, capture_output=True, cwd=folder)
     options = ["-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"]
     with (folder / "postgres.log").open("wb") as log:
-        server = subprocess.Popen([*as_user, programs / "postgres", "-D", data, *options], stderr=log, cwd=folder)
+        server = subprocess.Popen(
+            [*as_user, programs / "postgres", "-D", data, *options], stderr=log, cwd=folder
+        )
     try:
         until((folder / ".s.PGSQL.5432.lock").exists)
         yield
@@ -124,15 +137,21 @@ def world(tmp_path: Path) -> Iterator[World]:
     if not _PROGRAMS:
         pytest.skip("PostgreSQL is not installed: `apt-get install postgresql`")
     if os.geteuid() == 0 and not shutil.which("setpriv"):
-        pytest.skip("PostgreSQL does not run as root, and there is no `setpriv` to run it as another user")
+        pytest.skip(
+            "PostgreSQL does not run as root, and there is no `setpriv` to run it as another user"
+        )
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory(prefix="prbench-") as folder:
-        (Path(folder) / "prbench.env").write_text("OPENAI_API_KEY=of-this-machine\n", encoding="utf-8")
+        (Path(folder) / "prbench.env").write_text(
+            "OPENAI_API_KEY=of-this-machine\n", encoding="utf-8"
+        )
         yield World(Path(folder), tmp_path, port)
 
 
-def test_the_steps_for_several_machines_work_and_another_worker_continues(world: World, provider: FaultServer) -> None:
+def test_the_steps_for_several_machines_work_and_another_worker_continues(
+    world: World, provider: FaultServer
+) -> None:
     command = Command(world.project)
     model = {"name": "hosted_vllm/pinned", "label": "pinned", "api_base": provider.api_base}
     command.configure(dataset={"source": "sample"}, models=[model], judges=[], warehouse="data")
@@ -155,11 +174,16 @@ def test_the_steps_for_several_machines_work_and_another_worker_continues(world:
         ended(machines[first][0])
         second = backfilled_by(logs, world, "sample-leg-2")
         query = "select state_name from flow_run where parent_task_run_id is null and not auto_scheduled"
-        assert ["Completed", "Completed"] == world.do(f"psql -h {world.folder} -U prefect -Atc '{query}'").split()
+        assert ["Completed", "Completed"] == world.do(
+            f"psql -h {world.folder} -U prefect -Atc '{query}'"
+        ).split()
 
     assert {"one", "two"} == {first, second}
     rows = command.sql("select task_id, trial from responses order by task_id")
-    assert [{"task_id": "sample-fin-1", "trial": 2}, {"task_id": "sample-leg-2", "trial": 2}] == rows
+    assert [
+        {"task_id": "sample-fin-1", "trial": 2},
+        {"task_id": "sample-leg-2", "trial": 2},
+    ] == rows
     assert [{"outcome": "done"}] == command.sql("select distinct outcome from runs")
 
 
@@ -167,10 +191,16 @@ def backfilled_by(logs: Mapping[str, Path], world: World, task: str) -> str:
     """Start a run that fills in one task, and return the machine whose worker took it."""
     before = {name: log.read_text() for name, log in logs.items()}
     access = "\n".join(line for line in world.step(5).splitlines() if "PREFECT_API" in line)
-    done = world.do(f"""{access}\n{world.step(6).strip()} --watch-interval 1 --param 'tasks=["{task}"]'""")
+    done = world.do(
+        f"""{access}\n{world.step(6).strip()} --watch-interval 1 --param 'tasks=["{task}"]'"""
+    )
     assert "Completed" in done
     new = {name: log.read_text().removeprefix(before[name]) for name, log in logs.items()}
     # Both workers may see the run at the same time; the server gives it to one.
-    won = [name for name, text in new.items() if text.count("submitting flow run") > text.count("Aborted submission")]
+    won = [
+        name
+        for name, text in new.items()
+        if text.count("submitting flow run") > text.count("Aborted submission")
+    ]
     assert 1 == len(won)
     return won[0]

@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.behaviours import criteria_of, prompt_of
-from tests.faults.server import Entry, FaultServer, HttpResponse, Request, is_judge_request, well_behaved
+from tests.faults.server import (
+    Entry,
+    FaultServer,
+    HttpResponse,
+    Request,
+    is_judge_request,
+    well_behaved,
+)
 from tests.kit import endpoint, good_row, write_jsonl
 
 N_TASKS, N_CRITERIA, BLOCK = 40, 10, 20
@@ -30,13 +37,18 @@ class Script:
             return HttpResponse(f"{well_behaved(request, number).text} Version {self.version}.")
         model = next(name for name in self.shares if f" by {name}." in prompt_of(request))
         met = [_digit(each, model) < self.shares[model] for each in criteria_of(prompt_of(request))]
-        verdicts = [{"number": n, "explanation": "as scripted", "criteria_met": each} for n, each in enumerate(met, 1)]
+        verdicts = [
+            {"number": n, "explanation": "as scripted", "criteria_met": each}
+            for n, each in enumerate(met, 1)
+        ]
         return HttpResponse(json.dumps(verdicts))
 
 
 def mean_score(model: str) -> float:
     """A model's mean score on all tasks: all criteria have the same weight."""
-    digits = [_digit(_title(number, at), model) for number in range(N_TASKS) for at in range(N_CRITERIA)]
+    digits = [
+        _digit(_title(number, at), model) for number in range(N_TASKS) for at in range(N_CRITERIA)
+    ]
     return sum(digit < SHARES[model] for digit in digits) / len(digits)
 
 
@@ -62,15 +74,22 @@ def write_tasks(path: Path, n_tasks: int = N_TASKS) -> Path:
     return write_jsonl(path, rows)
 
 
-def settings(server: FaultServer, data: Path, labels: Sequence[str] = tuple(SHARES), **changes: Any) -> dict[str, Any]:
+def settings(
+    server: FaultServer, data: Path, labels: Sequence[str] = tuple(SHARES), **changes: Any
+) -> dict[str, Any]:
     """A configuration with these models; a call for each rubric is enough here."""
     judge = endpoint("judge", server.api_base, criteria_per_call=N_CRITERIA)
     return {
-        "dataset": {"source": str(data)}, "models": [endpoint(label, server.api_base) for label in labels],
-        "judges": [judge], "limits": {"concurrency": 16, "attempts": 2}, **changes,
-    }  # fmt: skip
+        "dataset": {"source": str(data)},
+        "models": [endpoint(label, server.api_base) for label in labels],
+        "judges": [judge],
+        "limits": {"concurrency": 16, "attempts": 2},
+        **changes,
+    }
 
 
 def sampled(entries: Sequence[Entry]) -> Counter[str]:
     """Return the number of requested responses, by model."""
-    return Counter(entry.request["model"] for entry in entries if not is_judge_request(entry.request))
+    return Counter(
+        entry.request["model"] for entry in entries if not is_judge_request(entry.request)
+    )

@@ -41,7 +41,9 @@ class Stopped:
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stopped]:
     command = Command(tmp_path_factory.mktemp("stopped"))
     with FaultServer(Script()) as server:
-        given = stopping_world.settings(server, stopping_world.write_tasks(command.folder / "tasks.jsonl"))
+        given = stopping_world.settings(
+            server, stopping_world.write_tasks(command.folder / "tasks.jsonl")
+        )
         for each in (*given["models"], *given["judges"]):
             each["max_tokens"] = 100
         command.configure(**given, stopping=STOPPING)
@@ -58,21 +60,30 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stopped]:
         yield Stopped(looks_at_cap, first, again, looks, board, filled, command.sql(_BOARD))
 
 
-def test_a_clearly_worse_model_is_stopped_and_its_skipped_work_is_not_missing(stopped: Stopped) -> None:
+def test_a_clearly_worse_model_is_stopped_and_its_skipped_work_is_not_missing(
+    stopped: Stopped,
+) -> None:
     # `tests/golden` has the output of `status` and of the leaderboard.
     assert {"good": N_TASKS, "twin": N_TASKS, "bad": BLOCK} == sampled(stopped.first)
     assert [] == stopped.again
 
 
-def test_what_rests_on_a_random_part_has_an_interval_that_allows_for_stopping(stopped: Stopped) -> None:
+def test_what_rests_on_a_random_part_has_an_interval_that_allows_for_stopping(
+    stopped: Stopped,
+) -> None:
     boards = (stopped.board, stopped.filled_board)
-    bad, full = (next(row for row in board if row["model"] == "bad" and row["is_primary"]) for board in boards)
+    bad, full = (
+        next(row for row in board if row["model"] == "bad" and row["is_primary"])
+        for board in boards
+    )
     assert bad["ci_high"] - bad["ci_low"] > full["ci_high"] - full["ci_low"]
     assert bad["ci_low"] < full["mean_score"] < bad["ci_high"]
     assert abs(bad["unbiased_mean_score"] - full["mean_score"]) < 0.1
 
 
-def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stopped(stopped: Stopped) -> None:
+def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stopped(
+    stopped: Stopped,
+) -> None:
     assert {"bad": N_TASKS - BLOCK} == sampled(stopped.filled)
     for row in (row for row in stopped.filled_board if row["is_primary"]):
         assert pytest.approx(mean_score(row["model"])) == row["mean_score"]
@@ -80,22 +91,30 @@ def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stop
     assert all(row["n_tasks_skipped"] is None for row in stopped.filled_board)
 
 
-def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(stopped: Stopped) -> None:
+def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(
+    stopped: Stopped,
+) -> None:
     assert stopped.looks[: len(stopped.looks_at_cap)] == stopped.looks_at_cap
     assert len(stopped.looks_at_cap) < len(stopped.looks)
     # The uninterrupted run in `tests/golden` has the same looks.
     (golden,) = (lines for name, lines in kept().items() if "from stopping_looks" in name)
     names = ("model", "compared_model", "block", "decision", "mean_difference")
     of_both = json.loads("\n".join(golden[1:])), stopped.looks
-    uninterrupted, actual = ([{name: each[name] for name in names} for each in looks] for looks in of_both)
-    assert uninterrupted == [each | {"mean_difference": round(each["mean_difference"], DIGITS)} for each in actual]
+    uninterrupted, actual = (
+        [{name: each[name] for name in names} for each in looks] for looks in of_both
+    )
+    assert uninterrupted == [
+        each | {"mean_difference": round(each["mean_difference"], DIGITS)} for each in actual
+    ]
 
 
 @pytest.mark.long
 def test_a_night_asks_whether_a_model_has_dropped_and_stops_when_it_knows(tmp_path: Path) -> None:
     command, script = Command(tmp_path), Script()
     with FaultServer(script) as server:
-        given = stopping_world.settings(server, stopping_world.write_tasks(command.folder / "tasks.jsonl"), ["good"])
+        given = stopping_world.settings(
+            server, stopping_world.write_tasks(command.folder / "tasks.jsonl"), ["good"]
+        )
         given["models"][0]["resample"] = "nightly"
         command.configure(**given, stopping={**STOPPING, "pairs": "earlier_nights"})
         first = command.json("nightly", "--warehouse", "data", "--night", "2026-11-01")

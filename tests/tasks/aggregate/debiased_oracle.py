@@ -31,27 +31,42 @@ class LabelledWorld:
         # The first criterion is positive, so that every task has a score; every sixth task has a negative one.
         self.criteria = {
             task: [
-                criterion(task, i, -4.0 if i == 5 and number % 3 == 0 else float(dice.randint(1, 10)),
-                          CATEGORIES[i % 2])
+                criterion(
+                    task,
+                    i,
+                    -4.0 if i == 5 and number % 3 == 0 else float(dice.randint(1, 10)),
+                    CATEGORIES[i % 2],
+                )
                 for i in range(n_criteria)
             ]
             for number, task in enumerate(self.tasks)
-        }  # fmt: skip
+        }
         self.cells: list[Cell] = [
             (task, model, trial, i)
-            for task in self.tasks for model in ("ada", "bob") for trial in (1, 2) for i in range(n_criteria)
-        ]  # fmt: skip
-        self.truth = {cell: float(dice.random() < (0.7 if cell[1] == "ada" else 0.5)) for cell in self.cells}
-        self.judge = {cell: value if dice.random() < 0.8 else 1.0 - value for cell, value in self.truth.items()}
+            for task in self.tasks
+            for model in ("ada", "bob")
+            for trial in (1, 2)
+            for i in range(n_criteria)
+        ]
+        self.truth = {
+            cell: float(dice.random() < (0.7 if cell[1] == "ada" else 0.5)) for cell in self.cells
+        }
+        self.judge = {
+            cell: value if dice.random() < 0.8 else 1.0 - value
+            for cell, value in self.truth.items()
+        }
         sampled = dice.sample(self.cells, 520)
         self.first = {cell: 0.2 + 0.2 * dice.random() for cell in sampled[:340]}
         empty = set(sampled[:8])
         filled = [cell for cell in self.first if cell not in empty]
-        self.decided: dict[str, dict[Cell, float]] = {"eva": {cell: self.truth[cell] for cell in filled}}
+        self.decided: dict[str, dict[Cell, float]] = {
+            "eva": {cell: self.truth[cell] for cell in filled}
+        }
         self.decided["ben"] = {
             cell: value if dice.random() < 0.8 else 1.0 - value
-            for cell, value in self.decided["eva"].items() if dice.random() < 0.4
-        }  # fmt: skip
+            for cell, value in self.decided["eva"].items()
+            if dice.random() < 0.4
+        }
         self.known = list(self.decided["eva"])
         self.second = {cell: 0.15 + 0.1 * dice.random() for cell in sampled[340:519]}
         self.decided["eva"] |= {cell: self.truth[cell] for cell in self.second}
@@ -61,34 +76,64 @@ class LabelledWorld:
     def tables(self) -> Mapping[str, list[Row]]:
         responses = {cell[:3]: response(cell[0], cell[1], cell[2]) for cell in self.cells}
         labels = [
-            verdict(responses[cell[:3]], self.criteria[cell[0]][cell[3]], value, judge=person, source="imported",
-                    judge_config_hash="imported", template_hash="imported", import_batch="b")
-            for person, decided in self.decided.items() for cell, value in decided.items()
-        ]  # fmt: skip
+            verdict(
+                responses[cell[:3]],
+                self.criteria[cell[0]][cell[3]],
+                value,
+                judge=person,
+                source="imported",
+                judge_config_hash="imported",
+                template_hash="imported",
+                import_batch="b",
+            )
+            for person, decided in self.decided.items()
+            for cell, value in decided.items()
+        ]
         judged = [
-            verdict(responses[cell[:3]], self.criteria[cell[0]][cell[3]],
-                    None if cell[:3] == LOST and cell[3] == 0 else value, probability=_probability(cell, value))
+            verdict(
+                responses[cell[:3]],
+                self.criteria[cell[0]][cell[3]],
+                None if cell[:3] == LOST and cell[3] == 0 else value,
+                probability=_probability(cell, value),
+            )
             for cell, value in self.judge.items()
-        ]  # fmt: skip
+        ]
         sheets = [("s1", self.first, []), ("s2", self.second, self.known)]
         return {
-            **admitted(self.tasks), "criteria": [each for of_task in self.criteria.values() for each in of_task],
-            "responses": list(responses.values()), "verdicts": [*judged, *labels],
-            "labellers": [row("labellers", judge=person, import_batch="b") for person in self.decided],
+            **admitted(self.tasks),
+            "criteria": [each for of_task in self.criteria.values() for each in of_task],
+            "responses": list(responses.values()),
+            "verdicts": [*judged, *labels],
+            "labellers": [
+                row("labellers", judge=person, import_batch="b") for person in self.decided
+            ],
             "label_sheets": [
-                row("label_sheets", sheet_id=name, covered_breakdown="all", covered_label="", n_drawn=len(sampled),
+                row(
+                    "label_sheets",
+                    sheet_id=name,
+                    covered_breakdown="all",
+                    covered_label="",
+                    n_drawn=len(sampled),
                     covered_responses=[each["response_id"] for each in responses.values()],
-                    n_population=len(self.cells) - len(known))
+                    n_population=len(self.cells) - len(known),
+                )
                 for name, sampled, known in sheets
             ],
             "label_draws": [
-                row("label_draws", sheet_id=name, task_id=cell[0], probability=sampled.get(cell, 1.0),
-                    response_id=responses[cell[:3]]["response_id"], is_known=cell not in sampled,
+                row(
+                    "label_draws",
+                    sheet_id=name,
+                    task_id=cell[0],
+                    probability=sampled.get(cell, 1.0),
+                    response_id=responses[cell[:3]]["response_id"],
+                    is_known=cell not in sampled,
                     criterion_id=self.criteria[cell[0]][cell[3]]["criterion_id"],
-                    criterion_hash=self.criteria[cell[0]][cell[3]]["content_hash"])
-                for name, sampled, known in sheets for cell in (*sampled, *known)
+                    criterion_hash=self.criteria[cell[0]][cell[3]]["content_hash"],
+                )
+                for name, sampled, known in sheets
+                for cell in (*sampled, *known)
             ],
-        }  # fmt: skip
+        }
 
     def labels(self) -> dict[Cell, tuple[float, float]]:
         """Each sampled label (the mean of people's decisions) with the number of verdicts that it represents."""
@@ -102,18 +147,34 @@ class LabelledWorld:
         result = {}
         for cell, values in decisions.items():
             first = 1.0 / (self.first[cell] * share) if cell in self.first else 0.0
-            second = 1.0 if cell in self.known else 1.0 / self.second[cell] if cell in self.second else 0.0
+            second = (
+                1.0
+                if cell in self.known
+                else 1.0 / self.second[cell]
+                if cell in self.second
+                else 0.0
+            )
             factor = (weights[0] * first + weights[1] * second) / sum(weights)
             if factor:
                 result[cell] = (sum(values) / len(values), factor)
         return result
 
-    def expected(self, model: str, score: str = "score", category: str | None = None) -> dict[str, float]:
+    def expected(
+        self, model: str, score: str = "score", category: str | None = None
+    ) -> dict[str, float]:
         """A model's debiased figure by column, computed as the README says."""
         figure = _Figure(self, model, score, category)
         debiased, alone = figure.estimate(uses_judge=True), figure.estimate(uses_judge=False)
-        names = ("debiased", "debiased_ci_low", "debiased_ci_high", "judge_power", "effective_labels",
-                 "labels_alone", "labels_alone_ci_low", "labels_alone_ci_high")  # fmt: skip
+        names = (
+            "debiased",
+            "debiased_ci_low",
+            "debiased_ci_high",
+            "judge_power",
+            "effective_labels",
+            "labels_alone",
+            "labels_alone_ci_low",
+            "labels_alone_ci_high",
+        )
         result = {"judge_score": figure.mean(figure.judged), "n_labels": len(figure.labels)}
         result["n_tasks_labelled"] = len({cell[0] for cell in figure.labels})
         if score == "score" and category is None:
@@ -122,12 +183,22 @@ class LabelledWorld:
         return result | dict(zip(names, (*debiased, *alone[:3]), strict=True))
 
 
-def without_labels_on(tables: Mapping[str, list[Row]], models: set[str], positions: set[int]) -> dict[str, list[Row]]:
+def without_labels_on(
+    tables: Mapping[str, list[Row]], models: set[str], positions: set[int]
+) -> dict[str, list[Row]]:
     """The tables without the labels on these models and on the criteria at these positions."""
-    return {**tables, "verdicts": [
-        each for each in tables["verdicts"] if each["source"] != "imported"
-        or (each["model"] not in models and int(each["criterion_id"].rsplit("-c", 1)[1]) not in positions)
-    ]}  # fmt: skip
+    return {
+        **tables,
+        "verdicts": [
+            each
+            for each in tables["verdicts"]
+            if each["source"] != "imported"
+            or (
+                each["model"] not in models
+                and int(each["criterion_id"].rsplit("-c", 1)[1]) not in positions
+            )
+        ],
+    }
 
 
 def _probability(cell: Cell, value: float) -> float:
@@ -142,7 +213,9 @@ class _Figure:
         self.offset, self.positive, self.negative, self.judged, self.likely = ({} for _ in range(5))  # type: dict[str, float]
         self.contribution: dict[Cell, float] = {}
         for task in world.tasks:
-            used = [i for i, c in enumerate(world.criteria[task]) if category in {None, c["category"]}]
+            used = [
+                i for i, c in enumerate(world.criteria[task]) if category in {None, c["category"]}
+            ]
             weight = [world.criteria[task][i]["weight"] for i in used]
             plus, minus = sum(w for w in weight if w > 0), sum(w for w in weight if w < 0)
             divisor = plus if score == "score" else plus - minus
@@ -155,8 +228,12 @@ class _Figure:
                     cell = (task, model, trial, i)
                     self.contribution[cell] = w / divisor / len(trials)
                     self.judged[task] += self.contribution[cell] * world.judge[cell]
-                    self.likely[task] += self.contribution[cell] * _probability(cell, world.judge[cell])
-        self.labels = {cell: result for cell, result in world.labels().items() if cell in self.contribution}
+                    self.likely[task] += self.contribution[cell] * _probability(
+                        cell, world.judge[cell]
+                    )
+        self.labels = {
+            cell: result for cell, result in world.labels().items() if cell in self.contribution
+        }
         self.judge = world.judge
 
     @staticmethod
@@ -177,17 +254,23 @@ class _Figure:
         rest = [y - power * self.judge[cell] for y, cell in zip(label, cells, strict=True)]
         constants = _fit(signs, rest, weight)
         design = with_judge if power > 0 else signs
-        residual = [r - sum(a * b for a, b in zip(x, constants, strict=True)) for r, x in zip(rest, signs, strict=True)]
+        residual = [
+            r - sum(a * b for a, b in zip(x, constants, strict=True))
+            for r, x in zip(rest, signs, strict=True)
+        ]
         values, spread = dict(self.offset), dict(self.offset)
         for task in self.offset:
             known = (
-                constants[0] * self.positive[task] + constants[-1] * self.negative[task]
+                constants[0] * self.positive[task]
+                + constants[-1] * self.negative[task]
                 + power * (self.judged[task] - self.offset[task])
-            )  # fmt: skip
+            )
             values[task] += known
             spread[task] += known
         seen = 0.0
-        for cell, r, own, w in zip(cells, residual, _leverages(design, weight), weight, strict=True):
+        for cell, r, own, w in zip(
+            cells, residual, _leverages(design, weight), weight, strict=True
+        ):
             careful = r / math.sqrt(1.0 - own)
             values[cell[0]] += self.contribution[cell] * self.labels[cell][1] * r
             spread[cell[0]] += self.contribution[cell] * self.labels[cell][1] * careful
@@ -195,7 +278,9 @@ class _Figure:
         n, effective = len(values), _kish(weight)
         n_errors = effective * seen / sum(weight)
         more = 2.0 * max(0.0, 1.0 - n_errors / 6.0)
-        extra = max(0.0, sum(weight) * effective * (n_errors + more) / (effective + 2 * more) ** 2 - seen)
+        extra = max(
+            0.0, sum(weight) * effective * (n_errors + more) / (effective + 2 * more) ** 2 - seen
+        )
         centre = self.mean(spread)
         variance = sum((z - centre) ** 2 for z in spread.values()) / (n - 1) / n + extra / n**2
         of_tasks: dict[str, float] = defaultdict(float)
@@ -203,7 +288,9 @@ class _Figure:
             of_tasks[cell[0]] += w
         degrees = _kish(list(of_tasks.values())) - len(design[0])
         mean, student = self.mean(values), float(stats.t.ppf(0.975, degrees))
-        down, up = (math.sqrt(variance) * max(student, each) for each in _resampled(list(spread.values())))
+        down, up = (
+            math.sqrt(variance) * max(student, each) for each in _resampled(list(spread.values()))
+        )
         return mean, mean - down, mean + up, power, effective
 
     def _importance(self, cell: Cell) -> float:
@@ -217,7 +304,9 @@ def _resampled(values: Sequence[float], n_resamples: int = 2_000) -> tuple[float
     for _ in range(n_resamples):
         again = dice.choices(values, k=n)
         centre = sum(again) / n
-        steps.append((centre - mean) / math.sqrt(sum((each - centre) ** 2 for each in again) / (n - 1) / n))
+        steps.append(
+            (centre - mean) / math.sqrt(sum((each - centre) ** 2 for each in again) / (n - 1) / n)
+        )
     steps.sort()
     return steps[round(0.975 * n_resamples)], -steps[round(0.025 * n_resamples)]
 
@@ -226,10 +315,14 @@ def _kish(weight: Sequence[float]) -> float:
     return sum(weight) ** 2 / sum(w * w for w in weight)
 
 
-def _fit(design: Sequence[Sequence[float]], target: Sequence[float], weight: Sequence[float]) -> list[float]:
+def _fit(
+    design: Sequence[Sequence[float]], target: Sequence[float], weight: Sequence[float]
+) -> list[float]:
     """Fit by weighted least squares."""
     root = np.sqrt(weight)
-    result: list[float] = np.linalg.lstsq(np.array(design) * root[:, None], np.array(target) * root)[0].tolist()
+    result: list[float] = np.linalg.lstsq(
+        np.array(design) * root[:, None], np.array(target) * root
+    )[0].tolist()
     return result
 
 

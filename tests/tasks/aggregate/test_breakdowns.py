@@ -21,9 +21,17 @@ from warehouse import Reader
 
 pytestmark = pytest.mark.slow
 BREAKDOWNS = {
-    "all", "category", "topic", "expert", "turns", "decision_type", "economic_pathway", "severity", "reference_texts",
+    "all",
+    "category",
+    "topic",
+    "expert",
+    "turns",
+    "decision_type",
+    "economic_pathway",
+    "severity",
+    "reference_texts",
     "subset",
-}  # fmt: skip
+}
 GRAVEST = {"critical": "critically important", "mistake": "critically detrimental"}
 Table = dict[Any, dict[str, Any]]
 
@@ -34,14 +42,21 @@ def rows(reader: Reader, figures: Figures) -> Table:
     return {figures.about(each): each for each in reader.rows(EVERY_ROW)}
 
 
-def test_the_world_holds_every_case_that_the_comparison_is_about(world: Rows, rows: Table, figures: Figures) -> None:
+def test_the_world_holds_every_case_that_the_comparison_is_about(
+    world: Rows, rows: Table, figures: Figures
+) -> None:
     means = [(about, each) for about, each in rows.items() if each["mean_score"] is not None]
 
     assert BREAKDOWNS == {label[0] for _, _, label, _ in rows}
     assert {0, 1, 2} <= {each["n_tasks"] for each in rows.values()}
     assert any(each["is_complete"] and each["n_tasks"] > 1 for _, each in means)
-    assert any(0 < each["n_tasks_full"] < each["n_tasks"] == each["n_tasks_wanted"] for _, each in means)
-    assert any("score" == about[-1] and 0 == each["mean_score"] and each["n_tasks"] > 10 for about, each in means)
+    assert any(
+        0 < each["n_tasks_full"] < each["n_tasks"] == each["n_tasks_wanted"] for _, each in means
+    )
+    assert any(
+        "score" == about[-1] and 0 == each["mean_score"] and each["n_tasks"] > 10
+        for about, each in means
+    )
     assert {True, False} == {each["ci_low"] is None for _, each in means}
     assert {True, False} == {each["trials_mean"] is None for _, each in means}
     assert {True, False} == {each["is_latest"] for _, each in means}
@@ -49,30 +64,61 @@ def test_the_world_holds_every_case_that_the_comparison_is_about(world: Rows, ro
     assert any(each["rank"] != each["latest_rank"] for _, each in means if each["is_latest"])
     assert {0, 2} <= {len(task["decision_types"]) for task in world["task_rows"]}
     assert any(REFUSED == each["task_id"] for each in world["responses"])
-    assert {("people", 1), ("judge-b", 3)} <= {(run[3], len(trials)) for run, (trials, *_) in figures.runs.items()}
-    assert {("ternary", 1), ("ternary_as_binary", 1), ("binary", 3)} <= {run[6:] for run in figures.runs}
+    assert {("people", 1), ("judge-b", 3)} <= {
+        (run[3], len(trials)) for run, (trials, *_) in figures.runs.items()
+    }
+    assert {("ternary", 1), ("ternary_as_binary", 1), ("binary", 3)} <= {
+        run[6:] for run in figures.runs
+    }
 
 
-def test_every_row_and_figure_is_that_of_the_independent_checker(reader: Reader, figures: Figures, rows: Table) -> None:
+def test_every_row_and_figure_is_that_of_the_independent_checker(
+    reader: Reader, figures: Figures, rows: Table
+) -> None:
     assert len(rows) == reader.value(f"select count(*) {EVERY_ROW}")
     assert figures.all_rows() == rows.keys()
     assert [] == [wrong for each in rows.values() for wrong in figures.compared(each)[1]]
 
 
-def test_scores_are_equations_1_and_3_with_their_bounds(world: Rows, reader: Reader, figures: Figures) -> None:
-    there = {tuple(each[name] for name in ("task_id", "model", "trial", "vintage")) for each in world["responses"]}
-    actual_rows = reader.rows("from (select *, '' as category from scores union all by name from category_scores)")
-    names = ("judge", "grading", "judge_trial", "task_id", "model", "trial", "vintage", "score_name", "category")
+def test_scores_are_equations_1_and_3_with_their_bounds(
+    world: Rows, reader: Reader, figures: Figures
+) -> None:
+    there = {
+        tuple(each[name] for name in ("task_id", "model", "trial", "vintage"))
+        for each in world["responses"]
+    }
+    actual_rows = reader.rows(
+        "from (select *, '' as category from scores union all by name from category_scores)"
+    )
+    names = (
+        "judge",
+        "grading",
+        "judge_trial",
+        "task_id",
+        "model",
+        "trial",
+        "vintage",
+        "score_name",
+        "category",
+    )
     actual = {tuple(row[name] for name in names): row for row in actual_rows}
     wanted = {
         (run[3], *run[6:], task, run[0], trial, run[2], score, label[1]): {
-            "value": value, "value_lower": low, "value_upper": high, "n_decided": n_decided, "n_wanted": n_wanted,
-            "coverage": n_decided / n_wanted, "is_complete": n_decided == n_wanted,
+            "value": value,
+            "value_lower": low,
+            "value_upper": high,
+            "n_decided": n_decided,
+            "n_wanted": n_wanted,
+            "coverage": n_decided / n_wanted,
+            "is_complete": n_decided == n_wanted,
         }
-        for run, task, label in figures.sums if label == ALL or label[0] == "category" for score in figures.scores
+        for run, task, label in figures.sums
+        if label == ALL or label[0] == "category"
+        for score in figures.scores
         for trial, known in (figures.responses(run, task, label, score) or {}).items()
-        if (task, run[0], trial, run[2]) in there for value, low, high, n_decided, n_wanted in [known]
-    }  # fmt: skip
+        if (task, run[0], trial, run[2]) in there
+        for value, low, high, n_decided, n_wanted in [known]
+    }
 
     assert wanted.keys() == actual.keys()
     assert [] == differing(wanted, actual, 1e-12)
@@ -80,11 +126,18 @@ def test_scores_are_equations_1_and_3_with_their_bounds(world: Rows, reader: Rea
     assert any(row["value"] is None and row["n_decided"] for row in actual_rows)
 
 
-def test_each_repetition_is_scored_alone_over_the_tasks_complete_in_it(reader: Reader, figures: Figures) -> None:
-    actual = {(*figures.about(each), each["trial"]): each for each in reader.rows("from trial_scores")}
+def test_each_repetition_is_scored_alone_over_the_tasks_complete_in_it(
+    reader: Reader, figures: Figures
+) -> None:
+    actual = {
+        (*figures.about(each), each["trial"]): each for each in reader.rows("from trial_scores")
+    }
     of_trials = ((about, figures.trial_scores(*about)) for about in figures.all_rows())
-    wanted = {(*about, trial): dict(zip(("n_tasks", "mean_score"), of, strict=True))
-              for about, trials in of_trials for trial, of in trials.items()}  # fmt: skip
+    wanted = {
+        (*about, trial): dict(zip(("n_tasks", "mean_score"), of, strict=True))
+        for about, trials in of_trials
+        for trial, of in trials.items()
+    }
 
     assert wanted.keys() == actual.keys()
     assert [] == differing(wanted, actual)
@@ -93,15 +146,23 @@ def test_each_repetition_is_scored_alone_over_the_tasks_complete_in_it(reader: R
 # severities
 
 
-def test_the_severity_leaderboard_pools_the_gravest_criteria(reader: Reader, figures: Figures, rows: Table) -> None:
-    actual = {figures.about({**each, "score_name": ""})[:2]: each for each in reader.rows("from severity_leaderboard")}
+def test_the_severity_leaderboard_pools_the_gravest_criteria(
+    reader: Reader, figures: Figures, rows: Table
+) -> None:
+    actual = {
+        figures.about({**each, "score_name": ""})[:2]: each
+        for each in reader.rows("from severity_leaderboard")
+    }
     wanted: dict[Any, Mapping[str, Any]] = {}
     for run, task_set in actual:
         n_mistakes = mistakes_at_risk(figures, run, task_set)
         wanted[run, task_set] = {
-            "n_responses_at_risk": len(n_mistakes) or None, "n_trials": len(figures.runs[run][0]),
-            "responses_with_mistake_share": np.mean([n > 0 for n in n_mistakes]) if n_mistakes else None,
-        }  # fmt: skip
+            "n_responses_at_risk": len(n_mistakes) or None,
+            "n_trials": len(figures.runs[run][0]),
+            "responses_with_mistake_share": np.mean([n > 0 for n in n_mistakes])
+            if n_mistakes
+            else None,
+        }
         for side, share, n_judged, n_tasks in (
             ("critical", "critical_met", "n_critical", "n_tasks_critical"),
             ("mistake", "mistake", "n_mistakes_possible", "n_tasks_mistakes"),
@@ -109,10 +170,13 @@ def test_the_severity_leaderboard_pools_the_gravest_criteria(reader: Reader, fig
             shown = rows[run, task_set, ("severity", GRAVEST[side]), "min_normalized"]
             figure = figures.row(shown)
             wanted[run, task_set] |= {
-                f"{share}_share": figure["met_share"], n_judged: figure["n_judged"], n_tasks: figure["n_tasks"],
-                f"{share}_ci_low": shown["met_ci_low"], f"{share}_ci_high": shown["met_ci_high"],
+                f"{share}_share": figure["met_share"],
+                n_judged: figure["n_judged"],
+                n_tasks: figure["n_tasks"],
+                f"{share}_ci_low": shown["met_ci_low"],
+                f"{share}_ci_high": shown["met_ci_high"],
                 f"{side}_coverage": figure["coverage"],
-            }  # fmt: skip
+            }
 
     assert {about[:2] for about in rows} == actual.keys()
     assert [] == differing(wanted, actual)
@@ -122,7 +186,12 @@ def mistakes_at_risk(figures: Figures, run: Any, task_set: Any) -> list[int]:
     """The number of mistakes in each response that could have one, if all of its possible mistakes are decided."""
     label = ("severity", GRAVEST["mistake"])
     known = figures.known(run, task_set, label, "min_normalized").items()
-    decided = [(task, trial) for task, trials in known for trial, (value, *_) in trials.items() if value is not None]
+    decided = [
+        (task, trial)
+        for task, trials in known
+        for trial, (value, *_) in trials.items()
+        if value is not None
+    ]
     return [figures.sums[run, task, label][trial][2] for task, trial in decided]
 
 
@@ -132,25 +201,49 @@ def mistakes_at_risk(figures: Figures, run: Any, task_set: Any) -> list[int]:
 def test_models_with_equal_means_share_a_rank_whatever_tasks_give(published: Fill) -> None:
     rubrics = {task: [(1, "Risk")] * 10 for task in "abc"}
     n_met = {"x": (0, 0, 3), "y": (1, 1, 1), "z": (0, 1, 2)}
-    decided = {m: {t: [1.0] * n + [0.0] * (10 - n) for t, n in zip("abc", of, strict=True)} for m, of in n_met.items()}
-    reader = published(tasks_of(rubrics), *(judged(of, model, rubrics=rubrics) for model, of in decided.items()))
+    decided = {
+        m: {t: [1.0] * n + [0.0] * (10 - n) for t, n in zip("abc", of, strict=True)}
+        for m, of in n_met.items()
+    }
+    reader = published(
+        tasks_of(rubrics), *(judged(of, model, rubrics=rubrics) for model, of in decided.items())
+    )
     assert [(1,)] == reader.table("select distinct rank from leaderboard where is_primary")[1]
 
 
-def test_a_model_that_nobody_judged_is_on_the_leaderboard_and_such_a_vintage_replaces_none(published: Fill) -> None:
+def test_a_model_that_nobody_judged_is_on_the_leaderboard_and_such_a_vintage_replaces_none(
+    published: Fill,
+) -> None:
     rubrics = {"a": [(4, "Risk"), (-2, "Risk")], "b": [(4, "Risk"), (4, "Risk")]}
     later = response("a", "judged", vintage="later") | {"response_id": "later"}
     unjudged = {"responses": [response("a", "imported"), response("b", "imported", 2), later]}
-    reader = published(tasks_of(rubrics), judged({"a": [1, 0], "b": [1, 0]}, "judged", rubrics=rubrics), unjudged)
+    reader = published(
+        tasks_of(rubrics), judged({"a": [1, 0], "b": [1, 0]}, "judged", rubrics=rubrics), unjudged
+    )
 
-    rows = {(row["model"], row["vintage"]): row for row in reader.rows("from leaderboard where is_primary")}
+    rows = {
+        (row["model"], row["vintage"]): row
+        for row in reader.rows("from leaderboard where is_primary")
+    }
     assert {("judged", "base"), ("imported", "base")} == rows.keys()
     scored, imported = rows["judged", "base"], rows["imported", "base"]
-    assert (1, 1, True, True) == tuple(scored[name] for name in ("rank", "rank_high", "is_judged", "is_latest"))
-    names = ("n_tasks", "n_tasks_full", "n_tasks_wanted", "n_trials", "coverage", "is_judged", "is_complete")
+    assert (1, 1, True, True) == tuple(
+        scored[name] for name in ("rank", "rank_high", "is_judged", "is_latest")
+    )
+    names = (
+        "n_tasks",
+        "n_tasks_full",
+        "n_tasks_wanted",
+        "n_trials",
+        "coverage",
+        "is_judged",
+        "is_complete",
+    )
     assert (0, 0, 2, 2, 0.0, False, False) == tuple(imported[name] for name in names)
     assert imported["is_latest"]
-    assert {None} == {imported[name] for name in ("mean_score", "ci_low", "raw_mean_score", "rank", "latest_rank")}
+    assert {None} == {
+        imported[name] for name in ("mean_score", "ci_low", "raw_mean_score", "rank", "latest_rank")
+    }
     # Every score is still possible: a from -0.5 to 1, b from 0 to 1; the lower end is clipped.
     assert (0.0, 1.0) == (imported["mean_lower"], imported["mean_upper"])
     assert 0 == reader.value("select count(*) from breakdown_leaderboard where model = 'imported'")
@@ -179,7 +272,10 @@ def mean(values: Iterable[float]) -> float:
 @pytest.fixture(scope="module")
 def correlations(reader: Reader) -> dict[Key, dict[str, Any]]:
     rows = reader.rows("from length_correlations")
-    result = {((each["split"], each["is_own_hard"]), *(each[name] for name in _KEY)): each for each in rows}
+    result = {
+        ((each["split"], each["is_own_hard"]), *(each[name] for name in _KEY)): each
+        for each in rows
+    }
     assert len(rows) == len(result)
     assert [] == [each for each in rows if (each["level"] == "models") != (each["model"] is None)]
     return result
@@ -188,13 +284,22 @@ def correlations(reader: Reader) -> dict[Key, dict[str, Any]]:
 @pytest.fixture(scope="module")
 def wanted(world: Rows, figures: Figures) -> dict[Key, list[tuple[float, float]]]:
     """The (score, length) pairs to correlate: of a model's tasks, over the trials that count, and of models."""
-    responses = {(each["task_id"], each["model"], each["vintage"], each["trial"]): each for each in world["responses"]}
+    responses = {
+        (each["task_id"], each["model"], each["vintage"], each["trial"]): each
+        for each in world["responses"]
+    }
     result: dict[Key, list[tuple[float, float]]] = defaultdict(list)
-    for run, task_set, score, measure in product(figures.runs, figures.sets, figures.scores, MEASURES):
+    for run, task_set, score, measure in product(
+        figures.runs, figures.sets, figures.scores, MEASURES
+    ):
         model, _, vintage, judge, _, _, *grading = run
         scores, known = [], []
         for task, trials in figures.of_tasks(run, task_set, ALL, score)[0].items():
-            lengths = [of for trial in trials if (of := responses[task, model, vintage, trial][measure]) is not None]
+            lengths = [
+                of
+                for trial in trials
+                if (of := responses[task, model, vintage, trial][measure]) is not None
+            ]
             scores += [mean(trials.values())] if trials else []
             known += [(mean(trials.values()), mean(lengths))] if lengths else []
         if known:
@@ -211,20 +316,26 @@ def spearman(pairs: list[tuple[float, float]]) -> float | None:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ranks = [[sorted(set(values)).index(value) for value in values] for values in (scores, lengths)]
+        ranks = [
+            [sorted(set(values)).index(value) for value in values] for values in (scores, lengths)
+        ]
         return float(stats.spearmanr(*ranks).statistic)
 
 
 def test_the_correlation_is_that_of_scipy(
     wanted: dict[Key, list[tuple[float, float]]], correlations: dict[Key, dict[str, Any]]
 ) -> None:
-    expected = {key: {"n": len(pairs), "rank_correlation": spearman(pairs)} for key, pairs in wanted.items()}
+    expected = {
+        key: {"n": len(pairs), "rank_correlation": spearman(pairs)} for key, pairs in wanted.items()
+    }
 
     assert expected.keys() == correlations.keys()
     assert [] == differing(expected, correlations)
 
 
-def test_a_correlation_has_fishers_interval_from_ten_on_none_below(correlations: dict[Key, dict[str, Any]]) -> None:
+def test_a_correlation_has_fishers_interval_from_ten_on_none_below(
+    correlations: dict[Key, dict[str, Any]],
+) -> None:
     assert {True, False} == {result["ci_low"] is None for result in correlations.values()}
     for result in correlations.values():
         rho, n = result["rank_correlation"], result["n"]

@@ -5,7 +5,18 @@ from typing import Any
 
 import pytest
 
-from tests.kit import Rows, admitted, aggregated, combined, criterion, reading, response, row, rows_in, verdict
+from tests.kit import (
+    Rows,
+    admitted,
+    aggregated,
+    combined,
+    criterion,
+    reading,
+    response,
+    row,
+    rows_in,
+    verdict,
+)
 from warehouse import Reader
 
 RESPONSE = response("t0")
@@ -16,7 +27,10 @@ MET, UNMET = CRITERIA
 
 def decided(judge: str, values: dict[int, float], **columns: Any) -> list[dict[str, Any]]:
     """A grader's verdicts, by the index of the criterion."""
-    return [verdict(RESPONSE, CRITERIA[index], value, judge=judge, **columns) for index, value in values.items()]
+    return [
+        verdict(RESPONSE, CRITERIA[index], value, judge=judge, **columns)
+        for index, value in values.items()
+    ]
 
 
 def world(*graders: list[dict[str, Any]]) -> Rows:
@@ -29,15 +43,23 @@ def world(*graders: list[dict[str, Any]]) -> Rows:
     return combined(admitted(["t0"]), given, *({"verdicts": rows} for rows in graders))
 
 
-def curve(reader: Reader, reference: str, breakdown: str = "all") -> dict[tuple[str, int], tuple[int, float, float]]:
+def curve(
+    reader: Reader, reference: str, breakdown: str = "all"
+) -> dict[tuple[str, int], tuple[int, float, float]]:
     """Return the label and bin of each point, with its number of cases, mean probability and share met."""
     rows = reader.rows(
-        "from calibration_curve where judge = 'a-judge' and reference = ? and breakdown = ?", [reference, breakdown]
+        "from calibration_curve where judge = 'a-judge' and reference = ? and breakdown = ?",
+        [reference, breakdown],
     )
-    return {(row["label"], row["bin"]): (row["n"], row["mean_probability"], row["met_share"]) for row in rows}
+    return {
+        (row["label"], row["bin"]): (row["n"], row["mean_probability"], row["met_share"])
+        for row in rows
+    }
 
 
-def test_each_decision_is_counted_once_and_only_under_the_labels_of_its_own_criterion(tmp_path: Path) -> None:
+def test_each_decision_is_counted_once_and_only_under_the_labels_of_its_own_criterion(
+    tmp_path: Path,
+) -> None:
     strong = decided("strong", {0: 0.0, 1: 1.0})
 
     with reading(tmp_path, world(strong)) as reader:
@@ -47,10 +69,15 @@ def test_each_decision_is_counted_once_and_only_under_the_labels_of_its_own_crit
 
     assert all_points == {("", 9): (1, 0.95, 0.0), ("", 0): (1, 0.05, 1.0)}
     assert points_by_category == {("Accuracy", 9): (1, 0.95, 0.0), ("Utility", 0): (1, 0.05, 1.0)}
-    assert points_by_sign == {("positive weight", 9): (1, 0.95, 0.0), ("negative weight", 0): (1, 0.05, 1.0)}
+    assert points_by_sign == {
+        ("positive weight", 9): (1, 0.95, 0.0),
+        ("negative weight", 0): (1, 0.05, 1.0),
+    }
 
 
-def test_people_together_are_a_reference_in_which_each_decision_of_a_person_counts(tmp_path: Path) -> None:
+def test_people_together_are_a_reference_in_which_each_decision_of_a_person_counts(
+    tmp_path: Path,
+) -> None:
     eva = decided("eva", {0: 1.0, 1: 0.0}, source="imported")
     bo = decided("bo", {0: 0.0}, source="imported")
     warehouse = aggregated(tmp_path, world(eva, bo, decided("strong", {0: 0.0, 1: 1.0})))
@@ -71,7 +98,9 @@ def test_one_person_has_no_row_for_people_together(tmp_path: Path) -> None:
     eva = decided("eva", {0: 1.0, 1: 0.0}, source="imported")
 
     with reading(tmp_path, world(eva, decided("strong", {0: 0.0, 1: 1.0}))) as reader:
-        references = reader.rows("select distinct reference from calibration_curve where judge = 'a-judge' order by 1")
+        references = reader.rows(
+            "select distinct reference from calibration_curve where judge = 'a-judge' order by 1"
+        )
 
     assert [each["reference"] for each in references] == ["eva", "strong"]
 
@@ -79,7 +108,9 @@ def test_one_person_has_no_row_for_people_together(tmp_path: Path) -> None:
 def test_a_judge_that_ran_elsewhere_is_not_among_the_people_who_label(tmp_path: Path) -> None:
     graders = [decided(name, {0: 1.0, 1: 0.0}, source="imported") for name in ("eva", "bo")]
     elsewhere = decided("elsewhere", {0: 0.0, 1: 1.0}, source="imported")
-    labellers = {"labellers": [row("labellers", judge=name, import_batch="b") for name in ("eva", "bo")]}
+    labellers = {
+        "labellers": [row("labellers", judge=name, import_batch="b") for name in ("eva", "bo")]
+    }
 
     with reading(tmp_path, world(*graders, elsewhere), labellers) as reader:
         people_points = curve(reader, "(people together)")

@@ -24,23 +24,52 @@ OF_NO_VINTAGE = {"judges-and-people", "wordings", "hard-tasks", "retries", "spen
 def attempt(number: int, **values: Any) -> dict[str, Any]:
     finished_at = at(0) + timedelta(minutes=number)
     return row(
-        "attempt_rows", attempt_id=f"attempt-{number}", run_id="night", purpose="sample", called_model="openai/bell",
-        finished_at=finished_at, latency_s=2.0,
+        "attempt_rows",
+        attempt_id=f"attempt-{number}",
+        run_id="night",
+        purpose="sample",
+        called_model="openai/bell",
+        finished_at=finished_at,
+        latency_s=2.0,
         **{"status": "provider_error", "attempt": 1, "cost_usd": 0.0, **values},
-    )  # fmt: skip
+    )
 
 
 CALLS = {
-    "runs": [row("runs", run_id="night", night=NIGHT, outcome="done", started_at=at(0), ended_at=at(9), config="{}")],
+    "runs": [
+        row(
+            "runs",
+            run_id="night",
+            night=NIGHT,
+            outcome="done",
+            started_at=at(0),
+            ended_at=at(9),
+            config="{}",
+        )
+    ],
     "spend": [
-        row("spend", run_id="night", day=NIGHT, purpose="sample", called_model="openai/bell", calls=4, failed_calls=3,
-            unpriced_calls=0, prompt_tokens=1, cached_tokens=0, completion_tokens=1, cost_usd=0.5),
+        row(
+            "spend",
+            run_id="night",
+            day=NIGHT,
+            purpose="sample",
+            called_model="openai/bell",
+            calls=4,
+            failed_calls=3,
+            unpriced_calls=0,
+            prompt_tokens=1,
+            cached_tokens=0,
+            completion_tokens=1,
+            cost_usd=0.5,
+        ),
     ],
     "attempt_rows": [
-        attempt(1, http_status=429), attempt(2, http_status=429, attempt=2), attempt(3, status="timeout"),
+        attempt(1, http_status=429),
+        attempt(2, http_status=429, attempt=2),
+        attempt(3, status="timeout"),
         attempt(4, status="ok", row_id="t000/bell/1/2026-11-20", cost_usd=0.5),
     ],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -64,24 +93,40 @@ def test_a_recipe_reads_only_tables_that_describe_lists(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(RECIPES.keys() - OF_NO_VINTAGE))
-def test_a_recipe_shows_the_vintage_and_the_judge_of_what_it_is_about(reader: Reader, name: str) -> None:
+def test_a_recipe_shows_the_vintage_and_the_judge_of_what_it_is_about(
+    reader: Reader, name: str
+) -> None:
     columns, _ = reader.table(RECIPES[name].query)
 
     assert [column for column in columns if "vintage" in column or "night" in column]
     assert [column for column in columns if "judge" in column]
 
 
-@pytest.mark.parametrize("name", ["ranking", "categories", "risk", "cost", "failures", "critical-mistakes", "length"])
-def test_a_recipe_is_about_one_judge_and_the_current_vintage_of_each_model(reader: Reader, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["ranking", "categories", "risk", "cost", "failures", "critical-mistakes", "length"]
+)
+def test_a_recipe_is_about_one_judge_and_the_current_vintage_of_each_model(
+    reader: Reader, name: str
+) -> None:
     columns, rows = reader.table(RECIPES[name].query)
 
-    shown = {tuple(value for column, value in zip(columns, row, strict=True)
-                   if column in {"model", "vintage", "judge"}) for row in rows}  # fmt: skip
-    assert {value for of_row in shown for value in of_row if value in {"a-judge", "judge-b"}} == {"a-judge"}
+    shown = {
+        tuple(
+            value
+            for column, value in zip(columns, row, strict=True)
+            if column in {"model", "vintage", "judge"}
+        )
+        for row in rows
+    }
+    assert {value for of_row in shown for value in of_row if value in {"a-judge", "judge-b"}} == {
+        "a-judge"
+    }
     assert not [of_row for of_row in shown if "bell" in of_row and "base" in of_row]
 
 
-def test_flips_are_the_verdicts_that_changed_between_a_model_s_last_two_nights(reader: Reader) -> None:
+def test_flips_are_the_verdicts_that_changed_between_a_model_s_last_two_nights(
+    reader: Reader,
+) -> None:
     columns, rows = reader.table(RECIPES["flips"].query)
     flips = [dict(zip(columns, row, strict=True)) for row in rows]
 
@@ -101,7 +146,9 @@ def test_a_flip_is_shown_once_though_the_nights_of_other_splits_are_others(publi
     for verdict in of_second["verdicts"]:
         verdict |= {"value": 0.0, "status": "unmet"}
 
-    reader = published(tasks, sampled("base", 1, every), of_second, sampled(NEXT_NIGHT, 3, [*FINANCE, "l0"]))
+    reader = published(
+        tasks, sampled("base", 1, every), of_second, sampled(NEXT_NIGHT, 3, [*FINANCE, "l0"])
+    )
 
     columns, rows = reader.table(RECIPES["flips"].query)
     flips = [dict(zip(columns, each, strict=True)) for each in rows]

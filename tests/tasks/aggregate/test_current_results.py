@@ -13,7 +13,9 @@ LINES = [criterion("t1", 0, 5.0), criterion("t1", 1, -5.0)]
 
 def night(vintage: str, second: int, **values: Any) -> dict[str, Any]:
     of_night = {"vintage": vintage, "created_at": at(second), **values}
-    return response("t1", **of_night) | {"response_id": f"t1/{vintage}/{values.get('model_config_hash', '')}"}
+    return response("t1", **of_night) | {
+        "response_id": f"t1/{vintage}/{values.get('model_config_hash', '')}"
+    }
 
 
 def judged(of_response: dict[str, Any], second: int, **values: Any) -> list[dict[str, Any]]:
@@ -45,19 +47,33 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
 
 
 @pytest.mark.parametrize("table", ["verdict_details", "scores", "task_scores"])
-def test_current_rows_have_one_vintage_and_one_configuration_of_each_label(reader: Reader, table: str) -> None:
+def test_current_rows_have_one_vintage_and_one_configuration_of_each_label(
+    reader: Reader, table: str
+) -> None:
     rows = reader.rows(
         f"select distinct vintage, model_config_hash, judge, template_hash from {table} where is_current order by judge"
     )
 
     assert rows == [
-        {"vintage": "2026-11-21", "model_config_hash": "a-configuration", "judge": judge, "template_hash": "a-template"}
+        {
+            "vintage": "2026-11-21",
+            "model_config_hash": "a-configuration",
+            "judge": judge,
+            "template_hash": "a-template",
+        }
         for judge in ("a-judge", "another")
     ]
 
 
 def test_the_latest_vintage_of_each_configuration_is_marked_under_one_name(reader: Reader) -> None:
-    tables = ("verdict_details", "scores", "category_scores", "task_scores", "leaderboard", "score_history")
+    tables = (
+        "verdict_details",
+        "scores",
+        "category_scores",
+        "task_scores",
+        "leaderboard",
+        "score_history",
+    )
     query = "select distinct vintage from {} where is_latest and judge = 'a-judge' and template_hash = 'a-template'"
 
     vintages = [{row["vintage"] for row in reader.rows(query.format(table))} for table in tables]
@@ -88,12 +104,17 @@ def test_a_person_who_labels_is_no_main_judge(tmp_path: Any) -> None:
     rows = {
         "criteria": LINES,
         "responses": [of_night],
-        "verdicts": [*judged(of_night, 2, judge="a person", source="imported"), *judged(of_night, 3, judge="z-judge")],
+        "verdicts": [
+            *judged(of_night, 2, judge="a person", source="imported"),
+            *judged(of_night, 3, judge="z-judge"),
+        ],
         "labellers": [row("labellers", judge="a person", import_batch="a-batch")],
     }
 
     with reading(tmp_path, combined(admitted(["t1"]), rows)) as opened:
-        judges = opened.rows("select judge, is_person, is_main from judge_configurations order by judge")
+        judges = opened.rows(
+            "select judge, is_person, is_main from judge_configurations order by judge"
+        )
 
     assert judges == [
         {"judge": "a person", "is_person": True, "is_main": False},

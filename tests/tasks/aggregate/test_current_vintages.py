@@ -22,12 +22,20 @@ NIGHT = "2026-11-28"
 
 
 def sampled(
-    vintage: str, days: int, tasks: Sequence[str], *, model: str = "a", trial: int = 1, judge: str = "a-judge"
+    vintage: str,
+    days: int,
+    tasks: Sequence[str],
+    *,
+    model: str = "a",
+    trial: int = 1,
+    judge: str = "a-judge",
 ) -> Rows:
     """Responses in a vintage with a verdict on each."""
     of_response = {"vintage": vintage, "created_at": EPOCH + timedelta(days=days)}
     decisions = {task: [1.0] for task in tasks}
-    return judged(decisions, model, rubrics=FINANCE | LEGAL, trial=trial, of_response=of_response, judge=judge)
+    return judged(
+        decisions, model, rubrics=FINANCE | LEGAL, trial=trial, of_response=of_response, judge=judge
+    )
 
 
 def tasks_of_both() -> Rows:
@@ -41,9 +49,13 @@ def tasks_of_both() -> Rows:
 def rule(min_coverage: float, wanted_trials: int = 1, **of_model: Any) -> Rows:
     """A stored rule of coverage, by default of all models without one of their own."""
     identity = {"model": "", "model_config_hash": "", "vintage": ""} | of_model
-    return {"coverage_rules": [
-        row("coverage_rules", min_coverage=min_coverage, wanted_trials=wanted_trials, **identity)
-    ]}  # fmt: skip
+    return {
+        "coverage_rules": [
+            row(
+                "coverage_rules", min_coverage=min_coverage, wanted_trials=wanted_trials, **identity
+            )
+        ]
+    }
 
 
 def current(reader: Reader, relation: str = "leaderboard") -> dict[str, str]:
@@ -62,24 +74,39 @@ def test_a_partial_backfill_does_not_replace_a_complete_night(published: Fill) -
     reader = published(tasks_of(FINANCE), full, stopped_at_budget)
 
     assert current(reader) == {"finance": "base"}
-    ranks = "select vintage, latest_rank from leaderboard where is_primary and latest_rank is not null"
+    ranks = (
+        "select vintage, latest_rank from leaderboard where is_primary and latest_rank is not null"
+    )
     assert reader.rows(ranks) == [{"vintage": "base", "latest_rank": 1}]
 
 
 def test_a_later_night_at_the_bar_is_the_current_one(published: Fill) -> None:
-    reader = published(tasks_of(FINANCE), rule(0.9), sampled("base", 1, [*FINANCE]), sampled(NIGHT, 2, [*FINANCE][:9]))
+    reader = published(
+        tasks_of(FINANCE),
+        rule(0.9),
+        sampled("base", 1, [*FINANCE]),
+        sampled(NIGHT, 2, [*FINANCE][:9]),
+    )
 
     assert current(reader) == {"finance": NIGHT}
 
 
-def test_without_a_vintage_at_the_bar_the_one_with_most_coverage_is_current(published: Fill) -> None:
-    reader = published(tasks_of(FINANCE), sampled("base", 1, [*FINANCE][:6]), sampled(NIGHT, 2, [*FINANCE][:4]))
+def test_without_a_vintage_at_the_bar_the_one_with_most_coverage_is_current(
+    published: Fill,
+) -> None:
+    reader = published(
+        tasks_of(FINANCE), sampled("base", 1, [*FINANCE][:6]), sampled(NIGHT, 2, [*FINANCE][:4])
+    )
 
     assert current(reader) == {"finance": "base"}
 
 
-def test_of_vintages_with_equal_coverage_below_the_bar_the_later_is_current(published: Fill) -> None:
-    reader = published(tasks_of(FINANCE), sampled("base", 1, [*FINANCE][:4]), sampled(NIGHT, 2, [*FINANCE][4:8]))
+def test_of_vintages_with_equal_coverage_below_the_bar_the_later_is_current(
+    published: Fill,
+) -> None:
+    reader = published(
+        tasks_of(FINANCE), sampled("base", 1, [*FINANCE][:4]), sampled(NIGHT, 2, [*FINANCE][4:8])
+    )
 
     assert current(reader) == {"finance": NIGHT}
 
@@ -100,14 +127,23 @@ def test_each_split_and_judge_has_a_current_vintage_of_its_own(published: Fill) 
         ("another", "legal", "base"),
     ]
     rates = "select distinct split, vintage from failure_rates where is_latest and judge = 'a-judge' order by all"
-    assert reader.rows(rates) == [{"split": "finance", "vintage": NIGHT}, {"split": "legal", "vintage": "base"}]
+    assert reader.rows(rates) == [
+        {"split": "finance", "vintage": NIGHT},
+        {"split": "legal", "vintage": "base"},
+    ]
 
 
 def test_tasks_that_stopping_left_out_count_as_covered(published: Fill) -> None:
     stopped = row(
-        "stopping_scores", split="finance", vintage=NIGHT, model="a", score_name="score", n_tasks=4,
-        n_tasks_evaluated=4, n_tasks_skipped=6,
-    )  # fmt: skip
+        "stopping_scores",
+        split="finance",
+        vintage=NIGHT,
+        model="a",
+        score_name="score",
+        n_tasks=4,
+        n_tasks_evaluated=4,
+        n_tasks_skipped=6,
+    )
 
     reader = published(
         tasks_of(FINANCE),
@@ -122,7 +158,14 @@ def test_tasks_that_stopping_left_out_count_as_covered(published: Fill) -> None:
 
 
 def test_a_split_that_stopping_did_not_see_is_not_covered(published: Fill) -> None:
-    stopped = row("stopping_scores", split="finance", vintage=NIGHT, model="a", score_name="score", n_tasks_skipped=6)
+    stopped = row(
+        "stopping_scores",
+        split="finance",
+        vintage=NIGHT,
+        model="a",
+        score_name="score",
+        n_tasks_skipped=6,
+    )
 
     reader = published(
         tasks_of_both(),
@@ -146,14 +189,19 @@ def test_the_mean_over_the_task_scores_that_are_latest_on_a_split_is_that_of_its
     reader = published(tasks, sampled("base", 1, [*FINANCE, *LEGAL]), of_night)
 
     means = {}
-    for table, score in (("(from task_scores where is_primary)", "mean_score"), ("verdict_details", "value")):
+    for table, score in (
+        ("(from task_scores where is_primary)", "mean_score"),
+        ("verdict_details", "value"),
+    ):
         query = (
             f"select split, any_value(vintage), avg({score}) from (select *, unnest(latest_splits) as split from "
             f"{table}) group by split order by split"
         )
         means[table] = [tuple(each.values()) for each in reader.rows(query)]
     expected = [("finance", "base", 1.0), ("hard", NIGHT, 0.0), ("legal", NIGHT, 0.0)]
-    board = reader.rows("select split, vintage, mean_score from leaderboard where is_latest and is_primary order by 1")
+    board = reader.rows(
+        "select split, vintage, mean_score from leaderboard where is_latest and is_primary order by 1"
+    )
     assert [tuple(each.values()) for each in board] == expected
     assert [*means.values()] == [expected, expected]
     twice = "select task_id from task_scores where is_primary and is_latest group by task_id having count(*) > 1"
@@ -176,14 +224,18 @@ def test_each_configuration_on_a_warehouse_has_a_bar_of_its_own(published: Fill)
 
 def board(reader: Reader) -> dict[str, Any]:
     """The only row of the leaderboard by the primary score."""
-    (only,) = reader.rows("select n_trials, coverage, n_tasks, mean_score from leaderboard where is_primary")
+    (only,) = reader.rows(
+        "select n_trials, coverage, n_tasks, mean_score from leaderboard where is_primary"
+    )
     return only
 
 
 WANTED = {"model": "a", "model_config_hash": "a-configuration", "vintage": "base"}
 
 
-def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(published: Fill) -> None:
+def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(
+    published: Fill,
+) -> None:
     two_trials = [sampled("base", 1, [*FINANCE], trial=trial) for trial in (1, 2)]
     third = sampled("base", 2, [*FINANCE][:2], trial=3)
     for verdict in third["verdicts"]:
@@ -217,10 +269,14 @@ def configured(folder: Path, model: str, trials: int, bar: float, vintage: str =
 
 
 def rules_in(job: Job) -> list[tuple[Any, ...]]:
-    return values_in(job, "select model, vintage, wanted_trials, min_coverage from coverage_rules order by all")
+    return values_in(
+        job, "select model, vintage, wanted_trials, min_coverage from coverage_rules order by all"
+    )
 
 
-def test_aggregating_stores_the_rules_of_a_configuration_and_leaves_those_of_others(tmp_path: Path) -> None:
+def test_aggregating_stores_the_rules_of_a_configuration_and_leaves_those_of_others(
+    tmp_path: Path,
+) -> None:
     aggregate(configured(tmp_path, "a", 3, 0.9))
     job = configured(tmp_path, "b", 1, 0.4, NIGHT)
     aggregate(job)
@@ -241,13 +297,18 @@ def test_a_rule_is_stored_once_and_again_when_the_configuration_changes(tmp_path
 
 @pytest.mark.slow
 @settings(max_examples=12, deadline=None)
-@given(counts=st.lists(st.integers(1, N_TASKS), min_size=1, max_size=4), bar=st.sampled_from([0.3, 0.5, 0.9, 1.0]))
+@given(
+    counts=st.lists(st.integers(1, N_TASKS), min_size=1, max_size=4),
+    bar=st.sampled_from([0.3, 0.5, 0.9, 1.0]),
+)
 def test_a_model_has_one_current_vintage_and_no_later_one_at_the_bar(
     published: Fill, counts: list[int], bar: float
 ) -> None:
     samplings = [sampled(f"v{i}", i, [*FINANCE][:count]) for i, count in enumerate(counts)]
     at_bar = [i for i, count in enumerate(counts) if count >= bar * N_TASKS]
-    expected = max(at_bar) if at_bar else max(i for i, count in enumerate(counts) if count == max(counts))
+    expected = (
+        max(at_bar) if at_bar else max(i for i, count in enumerate(counts) if count == max(counts))
+    )
 
     reader = published(tasks_of(FINANCE), rule(bar), *samplings)
 

@@ -32,24 +32,45 @@ def figure(reader: Reader, model: str, score: str = "score", category: str = "")
 
 
 @pytest.mark.parametrize("model", ["ada", "bob"])
-@pytest.mark.parametrize(("score", "category"), [
-    ("score", ""), ("min_normalized", ""), ("min_normalized", CATEGORIES[0]), ("min_normalized", CATEGORIES[1]),
-])  # fmt: skip
-def test_it_is_that_of_python(reader: Reader, labelled: LabelledWorld, model: str, score: str, category: str) -> None:
-    actual, expected = figure(reader, model, score, category), labelled.expected(model, score, category or None)
+@pytest.mark.parametrize(
+    ("score", "category"),
+    [
+        ("score", ""),
+        ("min_normalized", ""),
+        ("min_normalized", CATEGORIES[0]),
+        ("min_normalized", CATEGORIES[1]),
+    ],
+)
+def test_it_is_that_of_python(
+    reader: Reader, labelled: LabelledWorld, model: str, score: str, category: str
+) -> None:
+    actual, expected = (
+        figure(reader, model, score, category),
+        labelled.expected(model, score, category or None),
+    )
 
     assert actual["no_figure"] is None
     assert 2 == actual["n_people"]
     # The quantiles of two sets of resamples differ by a few hundredths of the interval.
     off = 0.04 * (expected["labels_alone_ci_high"] - expected["labels_alone_ci_low"])
-    assert [] == differing({1: {name: value for name, value in expected.items() if "_ci_" not in name}}, {1: actual})
-    assert [] == differing({1: {name: value for name, value in expected.items() if "_ci_" in name}}, {1: actual}, off)
+    assert [] == differing(
+        {1: {name: value for name, value in expected.items() if "_ci_" not in name}}, {1: actual}
+    )
+    assert [] == differing(
+        {1: {name: value for name, value in expected.items() if "_ci_" in name}}, {1: actual}, off
+    )
     assert actual["judge_ci_low"] < actual["judge_score"] < actual["judge_ci_high"]
     if (score, category) == ("score", ""):
-        assert actual["expected_score_ci_low"] < actual["expected_score"] < actual["expected_score_ci_high"]
+        assert (
+            actual["expected_score_ci_low"]
+            < actual["expected_score"]
+            < actual["expected_score_ci_high"]
+        )
 
 
-def test_a_label_that_no_sheet_drew_is_beside_and_not_in_the_figure(reader: Reader, labelled: LabelledWorld) -> None:
+def test_a_label_that_no_sheet_drew_is_beside_and_not_in_the_figure(
+    reader: Reader, labelled: LabelledWorld
+) -> None:
     _, model, *_ = labelled.unsampled
     other = {"ada": "bob", "bob": "ada"}[model]
 
@@ -60,7 +81,9 @@ def test_a_label_that_no_sheet_drew_is_beside_and_not_in_the_figure(reader: Read
 
 
 @pytest.mark.slow
-def test_binary_labels_correct_only_the_binary_reading(labelled: LabelledWorld, tmp_path: Path) -> None:
+def test_binary_labels_correct_only_the_binary_reading(
+    labelled: LabelledWorld, tmp_path: Path
+) -> None:
     tables = dict(labelled.tables())
     steps = {"judged": {"grading": "ternary"}, "imported": {}}
     tables["verdicts"] = [each | steps[each["source"]] for each in tables["verdicts"]]
@@ -73,10 +96,14 @@ def test_binary_labels_correct_only_the_binary_reading(labelled: LabelledWorld, 
 
 
 @pytest.mark.slow
-def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(labelled: LabelledWorld, tmp_path: Path) -> None:
+def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(
+    labelled: LabelledWorld, tmp_path: Path
+) -> None:
     tables = dict(labelled.tables())
     for sheet in tables["label_sheets"]:
-        sheet["covered_responses"] = [each for each in sheet["covered_responses"] if not each.startswith("t1/")]
+        sheet["covered_responses"] = [
+            each for each in sheet["covered_responses"] if not each.startswith("t1/")
+        ]
     with aggregated(tmp_path, tables).reader() as reader:
         actual = figure(reader, "ada")
 
@@ -86,15 +113,19 @@ def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(labelled: La
 
 
 @pytest.mark.slow
-def test_a_sheet_counts_for_nothing_once_a_label_that_it_took_as_known_is_gone(tmp_path: Path) -> None:
+def test_a_sheet_counts_for_nothing_once_a_label_that_it_took_as_known_is_gone(
+    tmp_path: Path,
+) -> None:
     """The second sheet left out verdicts with labels of the first; the first sheet covers everything alone."""
     world = LabelledWorld(seed=5)
     gone = next(cell for cell in world.known if cell[1] == "ada")
     for decided in world.decided.values():
         decided.pop(gone, None)
     tables = world.tables()
-    world.decided = {person: {c: v for c, v in decided.items() if c in world.first}
-                     for person, decided in world.decided.items()}  # fmt: skip
+    world.decided = {
+        person: {c: v for c, v in decided.items() if c in world.first}
+        for person, decided in world.decided.items()
+    }
     world.second, world.known = {}, []
     expected = world.expected("ada")
     with aggregated(tmp_path, tables).reader() as reader:
@@ -106,32 +137,52 @@ def test_a_sheet_counts_for_nothing_once_a_label_that_it_took_as_known_is_gone(t
 
 
 @pytest.mark.slow
-def test_models_and_categories_without_a_label_are_shown_to_have_none(labelled: LabelledWorld, tmp_path: Path) -> None:
+def test_models_and_categories_without_a_label_are_shown_to_have_none(
+    labelled: LabelledWorld, tmp_path: Path
+) -> None:
     tables = without_labels_on(labelled.tables(), {"bob"}, {0, 2, 4})
     with aggregated(tmp_path, tables).reader() as reader:
         rows = reader.rows("select * from debiased_scores where score_name = 'min_normalized'")
-        pairs = reader.rows("select * from debiased_differences where score_name = 'min_normalized'")
-        stored = reader.rows("from intermediate.debiased_figures join measures using (figure_id, basis)")
+        pairs = reader.rows(
+            "select * from debiased_differences where score_name = 'min_normalized'"
+        )
+        stored = reader.rows(
+            "from intermediate.debiased_figures join measures using (figure_id, basis)"
+        )
 
     actual = {(row["model"], row["label"]): row for row in rows}
     for key in [("bob", ""), *(("bob", each) for each in CATEGORIES), ("ada", CATEGORIES[0])]:
         assert ("no label", 0) == (actual[key]["no_figure"], actual[key]["n_labels"])
         assert actual[key]["judge_score"] is not None
     assert actual["ada", CATEGORIES[1]]["n_labels"] > 50
-    assert {"no label"} == {row["no_figure"] for row in pairs if row["n_labels_a"] == 0 or row["n_labels_b"] == 0}
+    assert {"no label"} == {
+        row["no_figure"] for row in pairs if row["n_labels_a"] == 0 or row["n_labels_b"] == 0
+    }
     assert all(row["judge_difference"] is not None for row in pairs)
     assert all(row["n_labels"] for row in stored)
 
 
 @pytest.mark.slow
-def test_a_second_judge_whose_verdicts_were_imported_labels_nothing(labelled: LabelledWorld, tmp_path: Path) -> None:
-    tables = {name: rows for name, rows in labelled.tables().items() if not name.startswith("label")}
+def test_a_second_judge_whose_verdicts_were_imported_labels_nothing(
+    labelled: LabelledWorld, tmp_path: Path
+) -> None:
+    tables = {
+        name: rows for name, rows in labelled.tables().items() if not name.startswith("label")
+    }
     judged = [each for each in tables["verdicts"] if each["source"] != "imported"]
     others = [
-        each | {"verdict_id": f"{name}/{each['verdict_id']}", "judge": name, "source": "imported",
-                "judge_config_hash": "imported", "template_hash": "imported", "import_batch": name}
-        for name in ("a-judge-elsewhere", "another-elsewhere") for each in judged
-    ]  # fmt: skip
+        each
+        | {
+            "verdict_id": f"{name}/{each['verdict_id']}",
+            "judge": name,
+            "source": "imported",
+            "judge_config_hash": "imported",
+            "template_hash": "imported",
+            "import_batch": name,
+        }
+        for name in ("a-judge-elsewhere", "another-elsewhere")
+        for each in judged
+    ]
     written(tmp_path, {**tables, "verdicts": [*judged, *others]})
     assert "debiased" not in aggregate(job_on("sample", tmp_path)).line
     assert [] == rows_in(tmp_path, "select * from debiased_scores")

@@ -40,11 +40,20 @@ def published_rows(figures: Figures, folder: Path) -> Table:
     return {figures.about(row): row for row in rows_in(folder, EVERY_ROW)}
 
 
-def other_in(rows: Table, before: Table, names: tuple[str, ...] = MEASURED) -> list[tuple[Any, str]]:
-    return [(about, name) for about, row in rows.items() for name in names if row[name] != before[about][name]]
+def other_in(
+    rows: Table, before: Table, names: tuple[str, ...] = MEASURED
+) -> list[tuple[Any, str]]:
+    return [
+        (about, name)
+        for about, row in rows.items()
+        for name in names
+        if row[name] != before[about][name]
+    ]
 
 
-def test_aggregating_again_draws_nothing_nor_a_rebuild(figures: Figures, copied: Path, leaderboard_rows: Table) -> None:
+def test_aggregating_again_draws_nothing_nor_a_rebuild(
+    figures: Figures, copied: Path, leaderboard_rows: Table
+) -> None:
     before = sorted((copied / "parts").rglob("*.parquet"))
     report = aggregate(job_on("sample", copied, majorities=MAJORITIES))
 
@@ -58,22 +67,33 @@ def decided_at_last(world: Rows, figures: Figures) -> dict[str, Any]:
     """A failed verdict that was the only undecided one of a task, as decided."""
     kept_out = {
         (run[0], run[2], *run[3:4], *run[6:], task)
-        for run, task_set, label, score in figures.all_rows() if label == ALL
+        for run, task_set, label, score in figures.all_rows()
+        if label == ALL
         for task, trials in figures.known(run, task_set, label, score).items()
         if sum(n_wanted - n_decided for *_, n_decided, n_wanted in trials.values()) == 1
-    }  # fmt: skip
+    }
     return next(
-        each | {"value": 1.0, "status": "met"} for each in world["verdicts"]
-        if each["value"] is None and each["grading"] == "binary"
-        and tuple(each[name] for name in ("model", "vintage", "judge", "grading", "judge_trial", "task_id")) in kept_out
-    )  # fmt: skip
+        each | {"value": 1.0, "status": "met"}
+        for each in world["verdicts"]
+        if each["value"] is None
+        and each["grading"] == "binary"
+        and tuple(
+            each[name]
+            for name in ("model", "vintage", "judge", "grading", "judge_trial", "task_id")
+        )
+        in kept_out
+    )
 
 
-def test_a_changed_verdict_renews_figures(world: Rows, figures: Figures, copied: Path, leaderboard_rows: Table) -> None:
+def test_a_changed_verdict_renews_figures(
+    world: Rows, figures: Figures, copied: Path, leaderboard_rows: Table
+) -> None:
     again = decided_at_last(world, figures)
     verdicts = {each["verdict_id"]: each for each in (*world["verdicts"], again)}
     changed = figures_of({**world, "verdicts": [*verdicts.values()]})
-    touched = {about for about in leaderboard_rows if figures.of_tasks(*about) != changed.of_tasks(*about)}
+    touched = {
+        about for about in leaderboard_rows if figures.of_tasks(*about) != changed.of_tasks(*about)
+    }
     Warehouse(copied).write("verdicts", [again])
     stale = published_rows(figures, copied)
 
@@ -88,7 +108,9 @@ def test_a_changed_verdict_renews_figures(world: Rows, figures: Figures, copied:
     assert [] == other_in(fresh, leaderboard_rows | {about: fresh[about] for about in touched})
 
 
-def with_threads(connect: Any, n_threads: int, *given: Any, config: dict[str, Any] | None = None, **more: Any) -> Any:
+def with_threads(
+    connect: Any, n_threads: int, *given: Any, config: dict[str, Any] | None = None, **more: Any
+) -> Any:
     return connect(*given, config=(config or {}) | {"threads": n_threads}, **more)
 
 
@@ -98,26 +120,42 @@ def test_the_order_of_rows_and_threads_changes_no_last_digit_of_figures(
     world, figures, connect = random_world(seed=3, n_tasks=12), [], duckdb.connect
     for seed in (4, 1):
         monkeypatch.setattr(duckdb, "connect", partial(with_threads, connect, seed))
-        with Warehouse(copied).reader() as reader:  # readers share their database, so the next ones have as many
+        with Warehouse(
+            copied
+        ).reader() as reader:  # readers share their database, so the next ones have as many
             reader.rows(f"set threads = {seed}")
         folder = tmp_path / str(seed)
-        rows = {name: Random(seed).sample(of_table, len(of_table)) for name, of_table in world.items()}
+        rows = {
+            name: Random(seed).sample(of_table, len(of_table)) for name, of_table in world.items()
+        }
         aggregated(folder, rows)
-        figures.append([rows_in(folder, f"{query} order by all") for query in (
-            "from leaderboard", "from trial_scores", "from criterion_statistics", "from length_correlations",
-            "select * exclude (created_at) from measures",
-        )])  # fmt: skip
+        figures.append(
+            [
+                rows_in(folder, f"{query} order by all")
+                for query in (
+                    "from leaderboard",
+                    "from trial_scores",
+                    "from criterion_statistics",
+                    "from length_correlations",
+                    "select * exclude (created_at) from measures",
+                )
+            ]
+        )
     assert figures[0] == figures[1]
 
 
-def test_measures_of_november_are_recomputed(figures: Figures, copied: Path, leaderboard_rows: Table) -> None:
+def test_measures_of_november_are_recomputed(
+    figures: Figures, copied: Path, leaderboard_rows: Table
+) -> None:
     warehouse = Warehouse(copied)
     forget_parts(warehouse)
     (copied / "parts" / "measures").rename(copied / "parts" / "intervals")
     Warehouse(copied).publish()
     path = copied / "parts" / LIST
     listing = read_sealed(path)
-    listing["parts"]["intervals"] = [part.name for part in (copied / "parts" / "intervals").glob("*.parquet")]
+    listing["parts"]["intervals"] = [
+        part.name for part in (copied / "parts" / "intervals").glob("*.parquet")
+    ]
     write_sealed(path, {**listing, "kinds": [*listing["kinds"], ["intervals", *[None] * 5, 7, 9]]})
 
     assert {None} == {row["ci_low"] for row in published_rows(figures, copied).values()}

@@ -9,11 +9,15 @@ from tests.kit import Rows, aggregated, at, combined, values_in
 from tests.tasks.compare.comparisons import Rubric, judged, tasks_of
 
 WEIGHTS = [2**position for position in range(10)]
-RUBRICS: dict[str, Rubric] = {f"t{number:02d}": [(weight, "Accuracy") for weight in WEIGHTS] for number in range(60)}
+RUBRICS: dict[str, Rubric] = {
+    f"t{number:02d}": [(weight, "Accuracy") for weight in WEIGHTS] for number in range(60)
+}
 DIFFICULTIES = {task: random.Random(task).uniform(300, 900) for task in RUBRICS}
 
 
-def model_behind(points: float, name: str, *, noise: float = 20, tasks: Any = tuple(RUBRICS), **more: Any) -> Rows:
+def model_behind(
+    points: float, name: str, *, noise: float = 20, tasks: Any = tuple(RUBRICS), **more: Any
+) -> Rows:
     """A model whose score on each task is the task's own, less some points of 1023 and a little noise."""
     decisions = {}
     for task in tasks:
@@ -23,7 +27,9 @@ def model_behind(points: float, name: str, *, noise: float = 20, tasks: Any = tu
     return judged(decisions, name, rubrics=RUBRICS, **more)
 
 
-def first_ones(folder: Path, *models: Mapping[str, Any], column: str = "latest_may_be_first") -> dict[str, Any]:
+def first_ones(
+    folder: Path, *models: Mapping[str, Any], column: str = "latest_may_be_first"
+) -> dict[str, Any]:
     warehouse = aggregated(folder, combined(tasks_of(RUBRICS), *models))
     query = f"select model, {column} from leaderboard where is_primary order by model"
     return dict(values_in(warehouse.root, query))
@@ -34,7 +40,11 @@ def test_a_model_that_the_paired_test_shows_behind_could_not_be_first_though_the
 ) -> None:
     models = (model_behind(0, "leader"), model_behind(60, "behind"), model_behind(1, "beside"))
 
-    assert first_ones(tmp_path / "data", *models) == {"behind": False, "beside": True, "leader": True}
+    assert first_ones(tmp_path / "data", *models) == {
+        "behind": False,
+        "beside": True,
+        "leader": True,
+    }
     ranks = "select rank_low from leaderboard where is_primary and model = 'behind'"
     assert values_in(tmp_path / "data", ranks) == [(1,)]
 
@@ -69,9 +79,15 @@ def test_the_p_values_of_a_board_are_corrected_together(tmp_path: Path) -> None:
     assert beside_others["slow"]
 
 
-def test_nights_have_boards_of_their_own_beside_the_board_of_the_latest_vintages(tmp_path: Path) -> None:
+def test_nights_have_boards_of_their_own_beside_the_board_of_the_latest_vintages(
+    tmp_path: Path,
+) -> None:
     night = {"of_response": {"vintage": "2026-11-28", "created_at": at(5)}}
-    models = (model_behind(0, "fresh"), model_behind(90, "fresh", **night), model_behind(60, "pinned"))
+    models = (
+        model_behind(0, "fresh"),
+        model_behind(90, "fresh", **night),
+        model_behind(60, "pinned"),
+    )
 
     warehouse = aggregated(tmp_path / "data", combined(tasks_of(RUBRICS), *models))
 

@@ -12,7 +12,9 @@ from tests.kit import Row, Rows, admitted, combined, criterion, reading, respons
 from tests.tasks.report.synthetic.scopes import scope_of
 
 
-def arranged(of_criterion: Row, value: float, arrangement: str, position: int = 1, n_in_call: int = 1) -> Row:
+def arranged(
+    of_criterion: Row, value: float, arrangement: str, position: int = 1, n_in_call: int = 1
+) -> Row:
     """The verdict of `a-judge` on a criterion in an arrangement of calls."""
     decided = verdict(response(of_criterion["task_id"]), of_criterion, value)
     columns = ("response_id", "task_id", "criterion_id", "criterion_hash", "value", "status")
@@ -35,7 +37,9 @@ def responses_to(criteria: Sequence[Row], **tables: list[Row]) -> Rows:
 
 def verdicts_of(judge: str, criteria: Sequence[Row], **columns: Any) -> list[Row]:
     """A grader's verdicts, which call every criterion met."""
-    return [verdict(response(each["task_id"]), each, 1.0, judge=judge, **columns) for each in criteria]
+    return [
+        verdict(response(each["task_id"]), each, 1.0, judge=judge, **columns) for each in criteria
+    ]
 
 
 CRITERIA = (criterion("t0", 0, 5), criterion("t0", 1, 3))
@@ -48,13 +52,19 @@ ARRANGED = [
 
 
 @pytest.mark.parametrize("is_judged", [False, True])
-def test_agreement_needs_one_other_grader_and_no_verdict_of_the_judge_itself(is_judged: bool, tmp_path: Path) -> None:
+def test_agreement_needs_one_other_grader_and_no_verdict_of_the_judge_itself(
+    is_judged: bool, tmp_path: Path
+) -> None:
     verdicts = verdicts_of("other", CRITERIA)
     if is_judged:
         verdicts += verdicts_of("a-judge", CRITERIA)
 
-    with reading(tmp_path, responses_to(CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts)) as reader:
-        effects = reader.rows("from neighbour_effects where breakdown = 'all' order by measure_of desc")
+    with reading(
+        tmp_path, responses_to(CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts)
+    ) as reader:
+        effects = reader.rows(
+            "from neighbour_effects where breakdown = 'all' order by measure_of desc"
+        )
 
     met, agreement = effects
     assert met["measure_of"] == "met"
@@ -67,17 +77,25 @@ def test_agreement_needs_one_other_grader_and_no_verdict_of_the_judge_itself(is_
 def test_agreement_with_a_ternary_grader_is_with_its_binary_reading(tmp_path: Path) -> None:
     verdicts = verdicts_of("other", CRITERIA, grading="ternary")
 
-    with reading(tmp_path, responses_to(CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts)) as reader:
-        effects = reader.rows("select measure_of from neighbour_effects where breakdown = 'all' order by all")
+    with reading(
+        tmp_path, responses_to(CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts)
+    ) as reader:
+        effects = reader.rows(
+            "select measure_of from neighbour_effects where breakdown = 'all' order by all"
+        )
 
     assert [each["measure_of"] for each in effects] == ["agreement with other (as binary)", "met"]
 
 
-@pytest.mark.parametrize(("names", "shown"), [((), {"a-judge"}), (("a-judge",), {"a-judge"}), (("other",), set())])
+@pytest.mark.parametrize(
+    ("names", "shown"), [((), {"a-judge"}), (("a-judge",), {"a-judge"}), (("other",), set())]
+)
 def test_the_figure_shows_a_judge_without_any_other_verdict(
     names: tuple[str, ...], shown: set[str], tmp_path: Path
 ) -> None:
-    rows = responses_to(CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts_of("other", CRITERIA))
+    rows = responses_to(
+        CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts_of("other", CRITERIA)
+    )
     scope = scope_of(tmp_path, rows)
     scope = Scope(scope.job.model_copy(update={"named_judges": names}), scope.reader)
 
@@ -97,9 +115,13 @@ def test_a_position_belongs_to_the_third_of_its_call(tmp_path: Path) -> None:
     calls = {f"{position} of {n}": (position, n) for n in THIRDS for position in range(1, n + 1)}
     criteria = {task_id: criterion(task_id, 0, 5) for task_id in calls}
     alone = [arranged(each, 0.0, "alone") for each in criteria.values()]
-    grouped = [arranged(criteria[task_id], 1.0, "grouped", *call) for task_id, call in calls.items()]
+    grouped = [
+        arranged(criteria[task_id], 1.0, "grouped", *call) for task_id, call in calls.items()
+    ]
 
-    with reading(tmp_path, responses_to(list(criteria.values()), neighbour_verdicts=alone + grouped)) as reader:
+    with reading(
+        tmp_path, responses_to(list(criteria.values()), neighbour_verdicts=alone + grouped)
+    ) as reader:
         rows = reader.rows("from intermediate.neighbour_changes where breakdown = 'position'")
 
     names = {"f": "first third", "m": "middle third", "l": "last third"}

@@ -31,7 +31,9 @@ class Reviews:
         dice = random.Random(seed)
         tasks = [f"t{i}" for i in range(n_tasks)]
         categories = ["Practical Utility"] * 2 + ["Financial Accuracy"] * (n_criteria - 2)
-        self.criteria = [criterion(t, i, 5.0, category) for t in tasks for i, category in enumerate(categories)]
+        self.criteria = [
+            criterion(t, i, 5.0, category) for t in tasks for i, category in enumerate(categories)
+        ]
         self.by_key = {(each["task_id"], each["criterion_id"]): each for each in self.criteria}
         self.keys = [*self.by_key]
         self.category = {key: each["category"] for key, each in self.by_key.items()}
@@ -47,38 +49,79 @@ class Reviews:
             for name in ("eva", "ben")
         }
         cells = itertools.product((1, 2), CHECKS)
-        self.checks = {cell: {key: float(dice.random() < 0.7) for key in self.keys} for cell in cells}
-        self.verdicts = {name: {key: float(dice.random() < 0.6) for key in self.keys} for name in ("one", "other")}
+        self.checks = {
+            cell: {key: float(dice.random() < 0.7) for key in self.keys} for cell in cells
+        }
+        self.verdicts = {
+            name: {key: float(dice.random() < 0.6) for key in self.keys}
+            for name in ("one", "other")
+        }
         self.tasks = tasks
 
     def tables(self) -> Mapping[str, list[Row]]:
         responses = {task: response(task) for task in self.tasks}
         return {
-            **admitted(self.tasks), "criteria": self.criteria, "responses": list(responses.values()),
+            **admitted(self.tasks),
+            "criteria": self.criteria,
+            "responses": list(responses.values()),
             "verdicts": [
                 verdict(responses[key[0]], self.by_key[key], value, judge=judge)
-                for judge, values in self.verdicts.items() for key, value in values.items()
+                for judge, values in self.verdicts.items()
+                for key, value in values.items()
             ],
             "review_samples": [
-                row("review_samples", sample_id=sample, task_id=key[0], criterion_id=key[1], population_id="p",
-                    n_population=len(self.keys), probability=probability)
-                for sample, members in self.samples.items() for key, probability in members.items()
+                row(
+                    "review_samples",
+                    sample_id=sample,
+                    task_id=key[0],
+                    criterion_id=key[1],
+                    population_id="p",
+                    n_population=len(self.keys),
+                    probability=probability,
+                )
+                for sample, members in self.samples.items()
+                for key, probability in members.items()
             ],
             "expert_reviews": [
-                row("expert_reviews", review_id=f"{name}/{key}", task_id=key[0], criterion_id=key[1],
-                    criterion_hash=self.by_key[key]["content_hash"], reviewer=name, value=value, explanation="so")
-                for name, values in self.people.items() for key, value in values.items()
+                row(
+                    "expert_reviews",
+                    review_id=f"{name}/{key}",
+                    task_id=key[0],
+                    criterion_id=key[1],
+                    criterion_hash=self.by_key[key]["content_hash"],
+                    reviewer=name,
+                    value=value,
+                    explanation="so",
+                )
+                for name, values in self.people.items()
+                for key, value in values.items()
             ],
             "model_reviews": [
-                row("model_reviews", review_id=f"{key}/{trial}", task_id=key[0], criterion_id=key[1],
-                    criterion_hash=self.by_key[key]["content_hash"], reviewer="rev", reviewer_config_hash="c",
-                    review_trial=trial, status="ok", findings=json.dumps([
-                        {"name": check, "passes": self.checks[trial, check][key] == 1.0, "reason": "so"}
-                        for check in CHECKS
-                    ]))
-                for trial in (1, 2) for key in self.keys
+                row(
+                    "model_reviews",
+                    review_id=f"{key}/{trial}",
+                    task_id=key[0],
+                    criterion_id=key[1],
+                    criterion_hash=self.by_key[key]["content_hash"],
+                    reviewer="rev",
+                    reviewer_config_hash="c",
+                    review_trial=trial,
+                    status="ok",
+                    findings=json.dumps(
+                        [
+                            {
+                                "name": check,
+                                "passes": self.checks[trial, check][key] == 1.0,
+                                "reason": "so",
+                            }
+                            for check in CHECKS
+                        ]
+                    ),
+                )
+                for trial in (1, 2)
+                for key in self.keys
             ],
-        }  # fmt: skip
+        }
 
     @property
     def agreeing(self) -> dict[Key, float]:
@@ -110,7 +153,9 @@ def reader(world: Reviews, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield opened
 
 
-def test_the_share_of_agreement_weighs_by_one_over_the_probability(reader: Reader, world: Reviews) -> None:
+def test_the_share_of_agreement_weighs_by_one_over_the_probability(
+    reader: Reader, world: Reviews
+) -> None:
     rows = reader.rows("select * from review_agreement")
     weights, agreeing = world.weights(), world.agreeing
     actual = {(r["breakdown"], r["label"]): r for r in rows}
@@ -122,21 +167,28 @@ def test_the_share_of_agreement_weighs_by_one_over_the_probability(reader: Reade
         keys = [key for key in weights if breakdown != "category" or world.category[key] == label]
         wanted[breakdown, label] = {
             "agreeing_share": ratio((weights[key], agreeing[key]) for key in keys),
-            "unweighted_share": ratio((1.0, agreeing[key]) for key in keys), "n_criteria": len(keys),
+            "unweighted_share": ratio((1.0, agreeing[key]) for key in keys),
+            "n_criteria": len(keys),
             "n_reviews": sum(key in of for of in world.people.values() for key in keys),
             "n_tasks": len({task for task, _ in keys}),
-        }  # fmt: skip
+        }
     assert [] == differing(wanted, actual)
-    assert all(figure["ci_low"] < figure["agreeing_share"] < figure["ci_high"] for figure in actual.values())
+    assert all(
+        figure["ci_low"] < figure["agreeing_share"] < figure["ci_high"]
+        for figure in actual.values()
+    )
     # The weights must matter here, or the test could not distinguish the two definitions.
     assert abs(actual["all", ""]["agreeing_share"] - actual["all", ""]["unweighted_share"]) > 0.002
 
 
-def test_reviewers_of_the_same_criteria_are_compared_in_each_check(reader: Reader, world: Reviews) -> None:
+def test_reviewers_of_the_same_criteria_are_compared_in_each_check(
+    reader: Reader, world: Reviews
+) -> None:
     rows = reader.rows("select * from reviewer_agreement where reviewer_b is not null")
     actual = {(r["review_check"], r["reviewer_a"], r["reviewer_b"]): r for r in rows}
     expected = {("agree", "ben", "eva"): (world.people["ben"], world.people["eva"])} | {
-        (check, "rev", "rev#2"): (world.checks[1, check], world.checks[2, check]) for check in CHECKS
+        (check, "rev", "rev#2"): (world.checks[1, check], world.checks[2, check])
+        for check in CHECKS
     }
 
     wanted = {}
@@ -147,10 +199,15 @@ def test_reviewers_of_the_same_criteria_are_compared_in_each_check(reader: Reade
 
     assert wanted.keys() == actual.keys()
     assert [] == differing(wanted, actual)
-    assert all(figure["kappa_ci_low"] < figure["kappa"] < figure["kappa_ci_high"] for figure in actual.values())
+    assert all(
+        figure["kappa_ci_low"] < figure["kappa"] < figure["kappa_ci_high"]
+        for figure in actual.values()
+    )
 
 
-def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(reader: Reader, world: Reviews) -> None:
+def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(
+    reader: Reader, world: Reviews
+) -> None:
     rows = reader.rows("select * from review_predictions")
     actual = {(r["outcome"], r["reviewer"], r["review_check"]): r for r in rows}
     a, b = world.verdicts.values()
@@ -160,12 +217,19 @@ def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(re
     }
     groups = {check: (check,) for check in CHECKS} | {"all checks": CHECKS}
     failing = {
-        name: {key: sum(1 - min(world.checks[trial, check][key] for check in of) for trial in (1, 2)) / 2
-               for key in world.keys}
+        name: {
+            key: sum(1 - min(world.checks[trial, check][key] for check in of) for trial in (1, 2))
+            / 2
+            for key in world.keys
+        }
         for name, of in groups.items()
-    }  # fmt: skip
-    expected = {(outcome, "rev", check): failing[check] for outcome in outcomes for check in failing}
-    expected["graders", "people", "agree"] = {key: 1 - value for key, value in world.agreeing.items()}
+    }
+    expected = {
+        (outcome, "rev", check): failing[check] for outcome in outcomes for check in failing
+    }
+    expected["graders", "people", "agree"] = {
+        key: 1 - value for key, value in world.agreeing.items()
+    }
 
     wanted = {}
     for name, fails in expected.items():
@@ -176,22 +240,36 @@ def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(re
         sensitivity = ratio((outcome[key], fails[key]) for key in keys)
         specificity = ratio((1 - outcome[key], 1 - fails[key]) for key in keys)
         wanted[name] = {
-            "n_criteria": len(keys), "failing_rate": rate_failing, "passing_rate": rate_passing,
-            "difference": rate_failing - rate_passing, "auc": (sensitivity + specificity) / 2,
+            "n_criteria": len(keys),
+            "failing_rate": rate_failing,
+            "passing_rate": rate_passing,
+            "difference": rate_failing - rate_passing,
+            "auc": (sensitivity + specificity) / 2,
             "odds_ratio": rate_failing / (1 - rate_failing) / (rate_passing / (1 - rate_passing)),
-        }  # fmt: skip
+        }
 
     assert wanted.keys() == actual.keys()
     assert [] == differing(wanted, actual)
-    assert all(figure["auc_ci_low"] < figure["auc"] < figure["auc_ci_high"] for figure in actual.values())
+    assert all(
+        figure["auc_ci_low"] < figure["auc"] < figure["auc_ci_high"] for figure in actual.values()
+    )
 
 
-def test_an_older_configuration_of_a_reviewer_counts_no_more(published: Fill, world: Reviews) -> None:
+def test_an_older_configuration_of_a_reviewer_counts_no_more(
+    published: Fill, world: Reviews
+) -> None:
     tables = dict(world.tables())
     about = {"reviewer_config_hash": "old", "created_at": at(-1)}
-    older = [each | about | {"review_id": f"old {each['review_id']}"} for each in tables["model_reviews"]]
+    older = [
+        each | about | {"review_id": f"old {each['review_id']}"} for each in tables["model_reviews"]
+    ]
     tables["model_reviews"] = [*tables["model_reviews"], *older]
-    reader, counted = published(tables), "from intermediate.current_reviews where source = 'reviewed'"
+    reader, counted = (
+        published(tables),
+        "from intermediate.current_reviews where source = 'reviewed'",
+    )
 
     assert [("c",)] == reader.table(f"select distinct reviewer_config_hash {counted}")[1]
-    assert 8 * len(world.keys) == reader.value("select count(*) from criterion_reviews where source = 'reviewed'")
+    assert 8 * len(world.keys) == reader.value(
+        "select count(*) from criterion_reviews where source = 'reviewed'"
+    )

@@ -10,20 +10,27 @@ from tests.kit import Rows, admitted, at, criterion, response, row, verdict
 from tests.tasks.certify.checker import Figures
 
 MODELS = {
-    ("ada", "base"): (1, 2, 3), ("bell", "base"): (1, 2), ("curie", "base"): (1, 2), ("bell", "2026-11-20"): (1,),
+    ("ada", "base"): (1, 2, 3),
+    ("bell", "base"): (1, 2),
+    ("curie", "base"): (1, 2),
+    ("bell", "2026-11-20"): (1,),
     ("dirac", "2026-11-20"): (1,),
-}  # fmt: skip
+}
 """(model, vintage) -> trials"""
 JUDGES = ("a-judge", "judge-b")
 MAJORITIES = {
-    "panel": ("a-judge", "judge-b", "people"), "four": ("a-judge", "judge-b", "people", "tern"),
+    "panel": ("a-judge", "judge-b", "people"),
+    "four": ("a-judge", "judge-b", "people", "tern"),
     "with a stranger": ("a-judge", "judge-b", "nobody"),
-}  # fmt: skip
+}
 """Configured majority -> its members."""
 _MORE_GRADERS = {
-    "people": {"source": "imported"}, "tern": {"grading": "ternary"}, "a-judge#2": {"judge_trial": 2},
-    "a-judge#3": {"judge_trial": 3}, "judge-b#2": {"judge_trial": 2},
-}  # fmt: skip
+    "people": {"source": "imported"},
+    "tern": {"grading": "ternary"},
+    "a-judge#2": {"judge_trial": 2},
+    "a-judge#3": {"judge_trial": 3},
+    "judge-b#2": {"judge_trial": 2},
+}
 """Grader of some responses -> columns of its verdicts."""
 REFUSED = "t-refused"
 
@@ -39,7 +46,9 @@ EVERY_ROW = """
 """The judged rows of all leaderboards, with whole task sets under the breakdown `all`."""
 
 
-def random_world(seed: int, n_tasks: int = 60, models: Mapping[tuple[str, str], Sequence[int]] = MODELS) -> Rows:
+def random_world(
+    seed: int, n_tasks: int = 60, models: Mapping[tuple[str, str], Sequence[int]] = MODELS
+) -> Rows:
     """Tasks with all kinds of labels, one task refused, and responses and verdicts, some failed or missing."""
     dice, of_lengths = random.Random(seed), random.Random(seed)
     ids = [f"t{i:03d}" for i in range(n_tasks)]
@@ -49,13 +58,22 @@ def random_world(seed: int, n_tasks: int = 60, models: Mapping[tuple[str, str], 
     rubrics = {task["task_id"]: list(_rubric(dice, task["task_id"])) for task in tasks}
     for task in tasks:
         weights = [line["weight"] for line in rubrics[task["task_id"]]]
-        task |= {"n_criteria": len(weights), "positive_weight": sum(max(weight, 0.0) for weight in weights)}
+        task |= {
+            "n_criteria": len(weights),
+            "positive_weight": sum(max(weight, 0.0) for weight in weights),
+        }
     responses = [
         # One model has no response to the only task of a topic.
         response(
-            task["task_id"], model, trial, "timeout" if dice.random() < 0.02 or is_none else "ok", vintage=vintage,
-            created_at=at(vintage != "base"), **_lengths(of_lengths, model),
-        ) | {"response_id": f"{task['task_id']}/{model}/{trial}/{vintage}"}
+            task["task_id"],
+            model,
+            trial,
+            "timeout" if dice.random() < 0.02 or is_none else "ok",
+            vintage=vintage,
+            created_at=at(vintage != "base"),
+            **_lengths(of_lengths, model),
+        )
+        | {"response_id": f"{task['task_id']}/{model}/{trial}/{vintage}"}
         for task in tasks
         for (model, vintage), trials in models.items()
         for is_none in [(task["task_id"], model) == ("t004", "curie")]
@@ -63,25 +81,37 @@ def random_world(seed: int, n_tasks: int = 60, models: Mapping[tuple[str, str], 
         # One model has hardly begun, and one has a second trial in one field only.
         if dice.random() < (0.3 if model == "dirac" else 0.985)
         if not (model == "bell" and trial == 2 and task["field"] == "Legal")
-    ]  # fmt: skip
+    ]
     verdicts = [
-        verdict(each, line, _decision(dice, each["model"], line["weight"]), judge=judge) for judge in JUDGES
+        verdict(each, line, _decision(dice, each["model"], line["weight"]), judge=judge)
+        for judge in JUDGES
         for each in responses
-        if each["status"] == "ok" and (judge == JUDGES[0] or (each["trial"] == 1 and each["task_id"] < "t020"))
-        for line in rubrics[each["task_id"]] if dice.random() < 0.997
-    ]  # fmt: skip
+        if each["status"] == "ok"
+        and (judge == JUDGES[0] or (each["trial"] == 1 and each["task_id"] < "t020"))
+        for line in rubrics[each["task_id"]]
+        if dice.random() < 0.997
+    ]
     return admitted([]) | {
-        "checks": admitted([*ids, REFUSED])["checks"], "task_rows": tasks,
+        "checks": admitted([*ids, REFUSED])["checks"],
+        "task_rows": tasks,
         "split_members": [
-            row("split_members", split=split, task_id=task_id, position=i) for i, task_id in enumerate(is_hard)
+            row("split_members", split=split, task_id=task_id, position=i)
+            for i, task_id in enumerate(is_hard)
             for split in ["everything", "hard"][: 1 + is_hard[task_id]]
         ],
-        "hard_subset": [*_selection("older", is_hard, 1), *_selection("latest", [*ids[1::4], REFUSED], 2)],
+        "hard_subset": [
+            *_selection("older", is_hard, 1),
+            *_selection("latest", [*ids[1::4], REFUSED], 2),
+        ],
         **refused(REFUSED),
-        "severities": [row("severities", severity=s, min_weight=a, max_weight=b) for s, (a, b) in SEVERITIES.items()],
-        "criteria": [line for rubric in rubrics.values() for line in rubric], "responses": responses,
+        "severities": [
+            row("severities", severity=s, min_weight=a, max_weight=b)
+            for s, (a, b) in SEVERITIES.items()
+        ],
+        "criteria": [line for rubric in rubrics.values() for line in rubric],
+        "responses": responses,
         "verdicts": verdicts,
-    }  # fmt: skip
+    }
 
 
 def graded_world(seed: int, n_tasks: int = 45) -> Rows:
@@ -89,11 +119,15 @@ def graded_world(seed: int, n_tasks: int = 45) -> Rows:
 
     Some verdicts are on earlier wordings; a model's second trial has one response, to the refused task.
     """
-    rows, dice = random_world(seed, n_tasks, MODELS | {("euler", "base"): (1,)}), random.Random(seed)
+    rows, dice = (
+        random_world(seed, n_tasks, MODELS | {("euler", "base"): (1,)}),
+        random.Random(seed),
+    )
     first = [
-        each for each in rows["verdicts"]
+        each
+        for each in rows["verdicts"]
         if each["judge"] == JUDGES[1] and each["model"] != "curie" and each["task_id"] < "t012"
-    ]  # fmt: skip
+    ]
     criteria = {each["criterion_id"]: each for each in rows["criteria"]}
     for grader, about in _MORE_GRADERS.items():
         for each in (each for each in first if dice.random() < 0.92):
@@ -101,10 +135,14 @@ def graded_world(seed: int, n_tasks: int = 45) -> Rows:
             value = None if fails or each["value"] is None else abs(each["value"] - differs)
             value = 0.5 if grader == "tern" and is_partial else value
             of_criterion = criteria[each["criterion_id"]]
-            rows["verdicts"].append(verdict(each, of_criterion, value, judge=grader.partition("#")[0], **about))
+            rows["verdicts"].append(
+                verdict(each, of_criterion, value, judge=grader.partition("#")[0], **about)
+            )
     for each in rows["verdicts"][::37]:
         each["criterion_hash"] = "an-older-wording"
-    for each in rows["verdicts"]:  # all judges agree that one criterion is never met, and another one always
+    for each in rows[
+        "verdicts"
+    ]:  # all judges agree that one criterion is never met, and another one always
         if each["criterion_id"] in {"t000-c0", "t001-c0"} and each["value"] is not None:
             is_met = each["task_id"] == "t001"
             each |= {"value": float(is_met), "status": "met" if is_met else "unmet"}
@@ -122,14 +160,22 @@ def _task(dice: random.Random, task_id: str, i: int) -> dict[str, Any]:
     field = "Finance" if i % 2 else "Legal"
     topics = {"Finance": ["Audit", "Tax", "Markets"], "Legal": ["Contracts", "Torts"]}[field]
     return row(
-        "task_rows", task_id=task_id, field=field, n_rows=1,
+        "task_rows",
+        task_id=task_id,
+        field=field,
+        n_rows=1,
         # one task is the only one of its topic, one has no topic
         topic={4: "Rare", 7: None}.get(i, dice.choice(topics)),
-        expert=dice.choice(["Expert", "Non-Expert"]), turns=dice.choice([1, 1, 1, 2, 10]),
-        decision_types=dice.sample(["Choice", "Plan", "Procedure, Forum & Jurisdiction"], dice.randint(0, 3)),
-        economic_pathways=dice.sample(["Risk", "Value", "Operations, Processes & Controls"], dice.randint(1, 2)),
+        expert=dice.choice(["Expert", "Non-Expert"]),
+        turns=dice.choice([1, 1, 1, 2, 10]),
+        decision_types=dice.sample(
+            ["Choice", "Plan", "Procedure, Forum & Jurisdiction"], dice.randint(0, 3)
+        ),
+        economic_pathways=dice.sample(
+            ["Risk", "Value", "Operations, Processes & Controls"], dice.randint(1, 2)
+        ),
         has_reference_texts=dice.random() < 0.2,
-    )  # fmt: skip
+    )
 
 
 def _rubric(dice: random.Random, task_id: str) -> Iterable[dict[str, Any]]:
@@ -150,28 +196,49 @@ def _decision(dice: random.Random, model: str, weight: float) -> float | None:
 def _selection(name: str, tasks: Iterable[str], seconds: float) -> list[dict[str, Any]]:
     """The rows of an own hard selection; the latest one counts."""
     return [
-        row("hard_subset", selection_id=name, field="Finance", task_id=task, rank=rank, selected_at=at(seconds))
+        row(
+            "hard_subset",
+            selection_id=name,
+            field="Finance",
+            task_id=task,
+            rank=rank,
+            selected_at=at(seconds),
+        )
         for rank, task in enumerate(tasks, start=1)
     ]
 
 
 def refused(task_id: str) -> Rows:
     """The row that refuses a task."""
-    return {"refusals": [row("refusals", task_id=task_id, check_name="weight_range", severity="quarantine")]}
+    return {
+        "refusals": [
+            row("refusals", task_id=task_id, check_name="weight_range", severity="quarantine")
+        ]
+    }
 
 
 def figures_of(tables: Rows) -> Figures:
     """Return the independent checker's figures for rows, in the form of a certificate."""
     out = {each["task_id"] for each in tables.get("refusals", [])}
     kinds = {"decision_type": "decision_types", "economic_pathway": "economic_pathways"}
-    given = {"criterion_labels": [], "criterion_variants": [], "stopping_scores": []} | tables | {
-        "tasks": [each | {"is_admitted": each["task_id"] not in out} for each in tables["task_rows"]],
-        "labelled_tasks": [
-            {"task_id": each["task_id"], "kind": kind, "label": label}
-            for each in tables["task_rows"] for kind, column in kinds.items() for label in each[column] or ()
-        ],
-        "hard_subset": [each for each in tables.get("hard_subset", []) if each["selection_id"] == "latest"],
-    }  # fmt: skip
+    given = (
+        {"criterion_labels": [], "criterion_variants": [], "stopping_scores": []}
+        | tables
+        | {
+            "tasks": [
+                each | {"is_admitted": each["task_id"] not in out} for each in tables["task_rows"]
+            ],
+            "labelled_tasks": [
+                {"task_id": each["task_id"], "kind": kind, "label": label}
+                for each in tables["task_rows"]
+                for kind, column in kinds.items()
+                for label in each[column] or ()
+            ],
+            "hard_subset": [
+                each for each in tables.get("hard_subset", []) if each["selection_id"] == "latest"
+            ],
+        }
+    )
     return Figures({"intervals": INTERVALS}, given)
 
 
@@ -179,29 +246,75 @@ def small_world(seed: int) -> Rows:
     """A random world with few tasks, and the costs, lengths, people, turns, evidence and looks that recipes need."""
     dice, rows = random.Random(seed), random_world(seed, n_tasks=12)
     for each in rows["responses"]:
-        each |= {"chars_alnum": dice.randint(100, 900), "completion_tokens": dice.randint(50, 300), "cost_usd": 0.01}
+        each |= {
+            "chars_alnum": dice.randint(100, 900),
+            "completion_tokens": dice.randint(50, 300),
+            "cost_usd": 0.01,
+        }
     for each in rows["verdicts"]:
-        each |= {"cost_usd": 0.001, "error": "no reply within 60 s" if each["value"] is None else None}
+        each |= {
+            "cost_usd": 0.001,
+            "error": "no reply within 60 s" if each["value"] is None else None,
+        }
         if each["criterion_id"] == "t000-c0":  # no model meets it
             each |= {"value": 0.0, "status": "unmet"}
-    first, labelled = rows["verdicts"][0], [each for each in rows["verdicts"] if each["judge"] == "a-judge"]
+    first, labelled = (
+        rows["verdicts"][0],
+        [each for each in rows["verdicts"] if each["judge"] == "a-judge"],
+    )
     for each in labelled:
         other = {0.0: (1.0, "met"), 1.0: (0.0, "unmet")}.get(each["value"])
-        decision = dict(zip(("value", "status"), other, strict=True)) if other and dice.random() < 0.2 else {}
-        expert = {"verdict_id": f"{each['verdict_id']}/expert", "judge": "expert", "source": "imported"}
+        decision = (
+            dict(zip(("value", "status"), other, strict=True))
+            if other and dice.random() < 0.2
+            else {}
+        )
+        expert = {
+            "verdict_id": f"{each['verdict_id']}/expert",
+            "judge": "expert",
+            "source": "imported",
+        }
         rows["verdicts"].append(each | expert | decision)
     rows["conversation_turns"] = [
-        row("conversation_turns", task_id=task["task_id"], position=0, prompt="Why?", reference_texts=[])
+        row(
+            "conversation_turns",
+            task_id=task["task_id"],
+            position=0,
+            prompt="Why?",
+            reference_texts=[],
+        )
         for task in rows["task_rows"]
     ]
     rows["evidence"] = [
-        row("evidence", **{name: first[name] for name in ("verdict_id", "response_id", "task_id", "criterion_id")},
-            round=1, chunk_number=1, n_chunks=1, first_char=0, n_chars=9, status="ok", evidence=["It says so."])
-    ]  # fmt: skip
+        row(
+            "evidence",
+            **{
+                name: first[name]
+                for name in ("verdict_id", "response_id", "task_id", "criterion_id")
+            },
+            round=1,
+            chunk_number=1,
+            n_chunks=1,
+            first_char=0,
+            n_chars=9,
+            status="ok",
+            evidence=["It says so."],
+        )
+    ]
     rows["stopping_looks"] = [
-        row("stopping_looks", stopping_id="s", score_name="score", model="ada", compared_model="bell",
-            compared_vintage="base", block=block, decision=decision, mean_difference=0.1, n_tasks_evaluated=20 * block,
-            n_tasks_planned=60)
+        row(
+            "stopping_looks",
+            stopping_id="s",
+            score_name="score",
+            model="ada",
+            compared_model="bell",
+            compared_vintage="base",
+            block=block,
+            decision=decision,
+            mean_difference=0.1,
+            n_tasks_evaluated=20 * block,
+            n_tasks_planned=60,
+        )
         for block, decision in ((1, "open"), (2, "different"))
-    ]  # fmt: skip
+    ]
     return rows

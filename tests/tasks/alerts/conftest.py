@@ -20,7 +20,12 @@ DROP = Alert(
     "score_drop",
     "a-model",
     "a-model fell by 0.043 on finance",
-    {"difference": -0.043, "split": "finance", "first_vintage": "2026-11-21", "second_vintage": "2026-11-22"},
+    {
+        "difference": -0.043,
+        "split": "finance",
+        "first_vintage": "2026-11-21",
+        "second_vintage": "2026-11-22",
+    },
     whom="a-model",
     happened="fell on finance: .512 to .469",
 )

@@ -69,16 +69,23 @@ class Mailbox:
             self.were_encrypted.append(server.transport.get_extra_info("ssl_object") is not None)
         return respond
 
-    def authenticate(self, _: SMTP, __: Session, ___: Envelope, ____: str, given: Any) -> AuthResult:
+    def authenticate(
+        self, _: SMTP, __: Session, ___: Envelope, ____: str, given: Any
+    ) -> AuthResult:
         assert isinstance(given, LoginPassword)
         self.logins.append((given.login, given.password))
         is_right = (given.login, given.password) == (USER.encode(), PASSWORD.encode())
-        return AuthResult(success=is_right, handled=is_right)  # if not handled, the server itself replies
+        return AuthResult(
+            success=is_right, handled=is_right
+        )  # if not handled, the server itself replies
 
 
 @contextmanager
 def serving_mail(
-    *, starttls: ssl.SSLContext | None = None, tls: ssl.SSLContext | None = None, asks_login: bool = False
+    *,
+    starttls: ssl.SSLContext | None = None,
+    tls: ssl.SSLContext | None = None,
+    asks_login: bool = False,
 ) -> Iterator[Mailbox]:
     taken = socket.create_server(("127.0.0.1", 0))
     mailbox = Mailbox(taken.getsockname()[1])
@@ -86,9 +93,15 @@ def serving_mail(
 
     def client() -> SMTP:
         return SMTP(
-            mailbox, loop=loop, hostname="mail.example", tls_context=starttls, require_starttls=starttls is not None,
-            auth_required=asks_login, auth_require_tls=tls is None, authenticator=mailbox.authenticate,
-        )  # fmt: skip
+            mailbox,
+            loop=loop,
+            hostname="mail.example",
+            tls_context=starttls,
+            require_starttls=starttls is not None,
+            auth_required=asks_login,
+            auth_require_tls=tls is None,
+            authenticator=mailbox.authenticate,
+        )
 
     server = loop.run_until_complete(loop.create_server(client, sock=taken, ssl=tls))
     thread = threading.Thread(target=loop.run_forever, daemon=True)

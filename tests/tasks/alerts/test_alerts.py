@@ -19,11 +19,22 @@ from warehouse import Warehouse
 
 FULL = findings.failure("out of disk")
 FELL: dict[str, Any] = {
-    "model": "a-model", "judge": "a-judge", "judge_trial": 1, "split": "finance", "score": "score",
-    "first_vintage": "2026-11-21", "second_vintage": "2026-11-22",
-    "first_mean": 0.512, "second_mean": 0.469, "difference": -0.043, "ci_low": -0.062, "ci_high": -0.024,
-    "p_value": 0.0002, "n_tasks": 300, "n_wanted": 300,
-}  # fmt: skip
+    "model": "a-model",
+    "judge": "a-judge",
+    "judge_trial": 1,
+    "split": "finance",
+    "score": "score",
+    "first_vintage": "2026-11-21",
+    "second_vintage": "2026-11-22",
+    "first_mean": 0.512,
+    "second_mean": 0.469,
+    "difference": -0.043,
+    "ci_low": -0.062,
+    "ci_high": -0.024,
+    "p_value": 0.0002,
+    "n_tasks": 300,
+    "n_wanted": 300,
+}
 
 
 def stepped_down(p_values: list[float | None], alpha: float) -> set[int]:
@@ -50,11 +61,17 @@ _FALLS = st.lists(st.tuples(parts(-40, 40), st.none() | parts(0, 1024)), max_siz
 def test_alerts_are_large_falls_that_step_down_rejects(
     falls: list[tuple[float, float | None]], least_drop: float, alpha: float
 ) -> None:
-    comparisons = [FELL | {"model": str(i), "difference": of, "p_value": p} for i, (of, p) in enumerate(falls)]
+    comparisons = [
+        FELL | {"model": str(i), "difference": of, "p_value": p} for i, (of, p) in enumerate(falls)
+    ]
     rejected = stepped_down([p_value for _, p_value in falls], alpha)
-    expected = [str(i) for i, (of, _) in enumerate(falls) if i in rejected and of < 0 and -of >= least_drop]
+    expected = [
+        str(i) for i, (of, _) in enumerate(falls) if i in rejected and of < 0 and -of >= least_drop
+    ]
 
-    assert expected == [alert.subject for alert in drops(comparisons, least_drop=least_drop, alpha=alpha)]
+    assert expected == [
+        alert.subject for alert in drops(comparisons, least_drop=least_drop, alpha=alpha)
+    ]
 
 
 def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures() -> None:
@@ -65,15 +82,26 @@ def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures() ->
         "a-model fell by 0.043 on finance (score, judged by a-judge): 0.469 in 2026-11-22, 0.512 in 2026-11-21; "
         "95 % interval -0.062 to -0.024, corrected p 0.0002, 300 tasks"
     ) == alert.line
-    assert "corrected p below 0.0001, 280 of 300 tasks; another-judge drifted the same night" in other.line
+    assert (
+        "corrected p below 0.0001, 280 of 300 tasks; another-judge drifted the same night"
+        in other.line
+    )
     assert {**FELL, "p_adjusted": 0.0002, "judge_drifted": False} == alert.facts
 
 
 def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning() -> None:
     figures: dict[str, Any] = {
-        "judge": "a-judge", "night": "2026-11-22", "n_decided": 200, "agreement": 0.91, "centre": 0.98,
-        "lower_limit": 0.953, "min_agreement": None, "met_share": 0.535, "first_met_share": 0.5, "cause": "limit",
-    }  # fmt: skip
+        "judge": "a-judge",
+        "night": "2026-11-22",
+        "n_decided": 200,
+        "agreement": 0.91,
+        "centre": 0.98,
+        "lower_limit": 0.953,
+        "min_agreement": None,
+        "met_share": 0.535,
+        "first_met_share": 0.5,
+        "cause": "limit",
+    }
 
     [alert] = drifts([figures])
 
@@ -86,24 +114,43 @@ def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning() -> 
 
 
 def test_data_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts() -> None:
-    refused = "1 of 9 tasks are left out: the rule is that weights are from -10 to 10 (weight_range): t1"
+    refused = (
+        "1 of 9 tasks are left out: the rule is that weights are from -10 to 10 (weight_range): t1"
+    )
     reports = [
-        StageReport("ingest", is_below_bar=True, warnings=["another_check (warn): 2 of 9 rows fail: t2", refused]),
-        StageReport("coverage", is_below_bar=True, warnings=["responses of m, trial 1: 1 of 2 are done"]),
+        StageReport(
+            "ingest",
+            is_below_bar=True,
+            warnings=["another_check (warn): 2 of 9 rows fail: t2", refused],
+        ),
+        StageReport(
+            "coverage", is_below_bar=True, warnings=["responses of m, trial 1: 1 of 2 are done"]
+        ),
     ]
 
     (quality,) = alerts_of_reports(reports)
 
-    assert ("quality", f"ingest: data quality is below the bar: {refused}") == (quality.kind, quality.line)
+    assert ("quality", f"ingest: data quality is below the bar: {refused}") == (
+        quality.kind,
+        quality.line,
+    )
     assert [refused] == quality.facts["warnings"]
 
 
 @pytest.mark.parametrize("kind", ["budget", "stop_time"])
 def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(kind: str) -> None:
-    notice, skipped = "stopped at 5 USD or 06:30 UTC; finished work is kept", {"sample": 3, "judge": 70}
-    about: Any = {"warnings": ["a lane: stopped for this run: outage", notice], f"is_at_{kind}": True}
+    notice, skipped = (
+        "stopped at 5 USD or 06:30 UTC; finished work is kept",
+        {"sample": 3, "judge": 70},
+    )
+    about: Any = {
+        "warnings": ["a lane: stopped for this run: outage", notice],
+        f"is_at_{kind}": True,
+    }
 
-    [alert] = alerts_of_reports([StageReport(stage, skipped=number, **about) for stage, number in skipped.items()])
+    [alert] = alerts_of_reports(
+        [StageReport(stage, skipped=number, **about) for stage, number in skipped.items()]
+    )
 
     assert kind == alert.kind
     reached = f"the run reached its {kind.replace('_', ' ')}"
@@ -111,7 +158,9 @@ def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(kind:
     assert skipped == alert.facts["skipped"]
 
 
-def test_an_alert_holds_one_line_and_plain_values_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_alert_holds_one_line_and_plain_values_and_no_secret(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("AN_API_KEY", "sk-very-secret")
 
     facts = {"cause": ["sk-very-secret"], "mean": float("nan")}
@@ -121,7 +170,10 @@ def test_an_alert_holds_one_line_and_plain_values_and_no_secret(monkeypatch: pyt
     assert {"cause": ["[redacted]"], "mean": None} == alert.facts
 
 
-SENT, FAILED = Delivery("webhook 1", "sent", 1, None, 3), Delivery("slack 2", "failed", 4, "no connection", 3)
+SENT, FAILED = (
+    Delivery("webhook 1", "sent", 1, None, 3),
+    Delivery("slack 2", "failed", 4, "no connection", 3),
+)
 
 
 def test_alerts_and_what_became_of_them_can_be_queried(tmp_path: Path) -> None:
@@ -131,25 +183,45 @@ def test_alerts_and_what_became_of_them_can_be_queried(tmp_path: Path) -> None:
     store(job, [DROP, DRIFT, FULL], [SENT, FAILED])
 
     Warehouse(tmp_path).publish()
-    falls = rows_in(tmp_path, "select night, kind, subject, detail, facts from alerts order by kind")
-    assert [("2026-11-22", each.kind, each.subject, each.line, each.facts) for each in (FULL, DRIFT, DROP)] == [
-        (*list(row.values())[:-1], json.loads(str(row["facts"]))) for row in falls
-    ]
-    assert [("run-1", "slack 2", "failed", 4, "no connection"), ("run-1", "webhook 1", "sent", 1, None)] == values_in(
-        tmp_path, "select run_id, receiver, status, attempts, error from alert_deliveries order by receiver"
+    falls = rows_in(
+        tmp_path, "select night, kind, subject, detail, facts from alerts order by kind"
+    )
+    assert [
+        ("2026-11-22", each.kind, each.subject, each.line, each.facts)
+        for each in (FULL, DRIFT, DROP)
+    ] == [(*list(row.values())[:-1], json.loads(str(row["facts"]))) for row in falls]
+    assert [
+        ("run-1", "slack 2", "failed", 4, "no connection"),
+        ("run-1", "webhook 1", "sent", 1, None),
+    ] == values_in(
+        tmp_path,
+        "select run_id, receiver, status, attempts, error from alert_deliveries order by receiver",
     )
 
 
-def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for_all_nights(tmp_path: Path) -> None:
-    quality = alerts_of_reports([StageReport("check", warnings=["x (quarantine): 7 tasks"], is_below_bar=True)])
+def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for_all_nights(
+    tmp_path: Path,
+) -> None:
+    quality = alerts_of_reports(
+        [StageReport("check", warnings=["x (quarantine): 7 tasks"], is_below_bar=True)]
+    )
     job = job_on("sample", tmp_path, run_id="run-1").model_copy(update={"night": "2026-11-22"})
     sent = [Delivery("webhook 1", "sent", 1, None, 1, (alert_id(job, DROP),))]
-    for run_id, night in (("run-1", "2026-11-22"), ("run-2", "2026-11-22"), ("run-3", "2026-11-23")):
+    for run_id, night in (
+        ("run-1", "2026-11-22"),
+        ("run-2", "2026-11-22"),
+        ("run-3", "2026-11-23"),
+    ):
         again = job.model_copy(update={"run_id": run_id, "night": night})
         store(again, [DROP, replace(DROP, facts={"split": "legal"}), *quality, FULL], sent)
         Warehouse(tmp_path).publish()
 
     assert {("webhook 1", alert_id(job, DROP))} == history_of(job, []).sent
-    assert [("failure", 3, "run-1"), ("quality", 1, "run-1"), ("score_drop", 4, "run-1")] == values_in(
-        tmp_path, "select kind, count(*) as n, min(run_id) as first from alerts group by kind order by kind"
+    assert [
+        ("failure", 3, "run-1"),
+        ("quality", 1, "run-1"),
+        ("score_drop", 4, "run-1"),
+    ] == values_in(
+        tmp_path,
+        "select kind, count(*) as n, min(run_id) as first from alerts group by kind order by kind",
     )

@@ -21,9 +21,13 @@ REFUSED = "wrong key; check the key: AN_API_KEY is set"
 BAR = 0.99
 
 
-def cell(model: str, judge: str | None = None, trial: int = 1, done: int = 0, due: int = 40, **of: Any) -> CoverageCell:
+def cell(
+    model: str, judge: str | None = None, trial: int = 1, done: int = 0, due: int = 40, **of: Any
+) -> CoverageCell:
     """A cell; `of` are the numbers of its failures by status."""
-    return CoverageCell(model, "base", trial, judge, judge and 1, due, due, done, failures=Counter(of))
+    return CoverageCell(
+        model, "base", trial, judge, judge and 1, due, due, done, failures=Counter(of)
+    )
 
 
 def low(*cells: CoverageCell, without_import: tuple[str, ...] = ()) -> LowCoverage:
@@ -41,8 +45,12 @@ def reports(**stopped: str) -> list[StageReport]:
 
 def stops(**stopped: str) -> Any:
     job = NIGHT.with_settings(
-        models=job_on("sample", NIGHT.warehouse, models=[endpoint(model, ADDRESS) for model in MODELS]).settings.models,
-        judges=job_on("sample", NIGHT.warehouse, judges=[endpoint(judge, ADDRESS) for judge in JUDGES]).settings.judges,
+        models=job_on(
+            "sample", NIGHT.warehouse, models=[endpoint(model, ADDRESS) for model in MODELS]
+        ).settings.models,
+        judges=job_on(
+            "sample", NIGHT.warehouse, judges=[endpoint(judge, ADDRESS) for judge in JUDGES]
+        ).settings.judges,
     )
     return stops_of(job, reports(**stopped))
 
@@ -53,7 +61,15 @@ def night_without(model: str = "", judge: str = "", failures: int = 0) -> LowCov
     for trial in (1, 2):
         for each in MODELS:
             is_there = each != model
-            cells.append(cell(each, None, trial, done=40 * is_there, provider_error=0 if is_there else failures))
+            cells.append(
+                cell(
+                    each,
+                    None,
+                    trial,
+                    done=40 * is_there,
+                    provider_error=0 if is_there else failures,
+                )
+            )
             for of_judge in JUDGES:
                 done = 400 * (is_there and of_judge != judge)
                 cells.append(cell(each, of_judge, trial, done=done, due=400))
@@ -74,7 +90,9 @@ def test_one_refused_model_is_one_alert_and_not_eighteen() -> None:
 
 
 def test_endpoints_that_gave_no_reply_are_alerts_of_their_own() -> None:
-    model, judge = coverage_alerts(night_without("gamma", "strict"), stops(gamma=SILENT, strict=SILENT))
+    model, judge = coverage_alerts(
+        night_without("gamma", "strict"), stops(gamma=SILENT, strict=SILENT)
+    )
 
     assert "model gamma gave no reply" == model.headline
     assert "judge strict gave no reply" == judge.headline
@@ -82,7 +100,9 @@ def test_endpoints_that_gave_no_reply_are_alerts_of_their_own() -> None:
     assert "0 of 2,400 verdicts" in judge.line
 
 
-def test_a_model_that_was_not_stopped_but_had_no_reply_is_the_cause_of_its_missing_verdicts() -> None:
+def test_a_model_that_was_not_stopped_but_had_no_reply_is_the_cause_of_its_missing_verdicts() -> (
+    None
+):
     errors = {("model", "gamma"): "HTTP 503: overloaded"}
 
     (alert,) = coverage_alerts(night_without("gamma", failures=40), errors=errors)
@@ -111,11 +131,16 @@ def test_a_judge_that_fails_by_itself_has_an_alert_also_where_a_model_lacks_resp
     model, judge = coverage_alerts(incomplete)
 
     assert "model gamma stayed below the coverage bar: 0 of 40 responses, 40 refused" == model.line
-    assert "judge other stayed below the coverage bar: 300 of 400 verdicts, 100 parse_error" == judge.line
+    assert (
+        "judge other stayed below the coverage bar: 300 of 400 verdicts, 100 parse_error"
+        == judge.line
+    )
 
 
 def test_what_a_run_at_its_budget_has_not_begun_is_no_alert_but_what_failed_is() -> None:
-    incomplete = low(cell("alpha", done=10), cell("alpha", "strict", due=400), cell("beta", done=10, refused=10))
+    incomplete = low(
+        cell("alpha", done=10), cell("alpha", "strict", due=400), cell("beta", done=10, refused=10)
+    )
 
     (alert,) = coverage_alerts(incomplete, is_cut_short=True)
 
@@ -156,7 +181,10 @@ def cells(draw: st.DrawFn) -> CoverageCell:
     return cell(draw(labels), judge, draw(st.integers(1, 2)), done=done, provider_error=failed)
 
 
-@given(st.lists(cells(), max_size=12), st.dictionaries(st.sampled_from(["gamma", "strict"]), st.just(SILENT)))
+@given(
+    st.lists(cells(), max_size=12),
+    st.dictionaries(st.sampled_from(["gamma", "strict"]), st.just(SILENT)),
+)
 def test_low_coverage_is_never_without_an_alert_and_nobody_has_two(
     drawn: list[CoverageCell], stopped: dict[str, str]
 ) -> None:

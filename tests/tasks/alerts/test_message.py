@@ -19,20 +19,45 @@ from tests.tasks.alerts.servers import Hook
 from warehouse import Warehouse
 
 FELL: dict[str, Any] = {
-    "model": "beta", "judge": "strict", "judge_trial": 1, "split": "finance_hard", "score": "score",
-    "first_vintage": "2026-11-21", "second_vintage": "2026-11-22",
-    "first_mean": 0.53, "second_mean": 0.41, "difference": -0.12, "ci_low": -0.15, "ci_high": -0.09,
-    "p_value": 0.0002, "n_tasks": 300, "n_wanted": 300,
-}  # fmt: skip
+    "model": "beta",
+    "judge": "strict",
+    "judge_trial": 1,
+    "split": "finance_hard",
+    "score": "score",
+    "first_vintage": "2026-11-21",
+    "second_vintage": "2026-11-22",
+    "first_mean": 0.53,
+    "second_mean": 0.41,
+    "difference": -0.12,
+    "ci_low": -0.15,
+    "ci_high": -0.09,
+    "p_value": 0.0002,
+    "n_tasks": 300,
+    "n_wanted": 300,
+}
 DRIFTED: dict[str, Any] = {
-    "judge": "a-judge", "night": "2026-11-22", "n_decided": 200, "agreement": 0.91, "centre": 0.98,
-    "lower_limit": 0.953, "min_agreement": None, "met_share": 0.535, "first_met_share": 0.5, "cause": "limit",
-}  # fmt: skip
+    "judge": "a-judge",
+    "night": "2026-11-22",
+    "n_decided": 200,
+    "agreement": 0.91,
+    "centre": 0.98,
+    "lower_limit": 0.953,
+    "min_agreement": None,
+    "met_share": 0.535,
+    "first_met_share": 0.5,
+    "cause": "limit",
+}
 SCORES = [
-    {"split": "finance_hard", "judge": "strict", "model": model, "mean_score": score, "coverage": coverage,
-     "is_below_bar": coverage < 0.99}
+    {
+        "split": "finance_hard",
+        "judge": "strict",
+        "model": model,
+        "mean_score": score,
+        "coverage": coverage,
+        "is_below_bar": coverage < 0.99,
+    }
     for model, score, coverage in (("alpha", 0.553, 1.0), ("beta", 0.41, 0.442))
-]  # fmt: skip
+]
 RESULTS = Results(SCORES, 1.234, 480)
 
 
@@ -57,19 +82,30 @@ def test_the_title_says_what_happened_to_whom() -> None:
     assert "2 endpoints gave no reply: judge strict, model gamma (prbench, 2026-11-22)" == title(
         silent("judge strict"), silent("model gamma")
     )
-    assert "model gamma gave no reply; beta fell on finance_hard: .53 to .41 (prbench, 2026-11-22)" == title(
-        fell(), silent("model gamma")
+    assert (
+        "model gamma gave no reply; beta fell on finance_hard: .53 to .41 (prbench, 2026-11-22)"
+        == title(fell(), silent("model gamma"))
     )
-    assert "beta fell on a: .53 to .41; beta fell on b: .53 to .41; and 1 more (prbench, 2026-11-22)" == title(
-        *(fell(split=split) for split in "abc")
+    assert (
+        "beta fell on a: .53 to .41; beta fell on b: .53 to .41; and 1 more (prbench, 2026-11-22)"
+        == title(*(fell(split=split) for split in "abc"))
     )
 
 
-@pytest.mark.parametrize(("first", "second", "shown"), [
-    (0.53, 0.41, ".53 to .41"), (0.512, 0.469, ".512 to .469"), (1.0, 0.9, "1.00 to .90"), (0.02, -0.1, ".02 to -.10"),
-    (0.5, 0.0001, ".50 to .00"), (0.01, -0.0001, ".010 to .000"),
-])  # fmt: skip
-def test_means_have_as_many_decimals_as_their_difference_needs(first: float, second: float, shown: str) -> None:
+@pytest.mark.parametrize(
+    ("first", "second", "shown"),
+    [
+        (0.53, 0.41, ".53 to .41"),
+        (0.512, 0.469, ".512 to .469"),
+        (1.0, 0.9, "1.00 to .90"),
+        (0.02, -0.1, ".02 to -.10"),
+        (0.5, 0.0001, ".50 to .00"),
+        (0.01, -0.0001, ".010 to .000"),
+    ],
+)
+def test_means_have_as_many_decimals_as_their_difference_needs(
+    first: float, second: float, shown: str
+) -> None:
     alert = fell(first_mean=first, second_mean=second, difference=second - first)
 
     assert f"beta fell on finance_hard: {shown}" == alert.headline
@@ -77,7 +113,9 @@ def test_means_have_as_many_decimals_as_their_difference_needs(first: float, sec
 
 def test_a_message_has_events_then_scores_and_cost_then_what_to_do(tmp_path: Path) -> None:
     job = job_on("sample", tmp_path, report={"url": "https://evals.example.org/"})
-    night = job.model_copy(update={"night": "2026-11-22", "location": ("--config /srv/prbench.yaml",)})
+    night = job.model_copy(
+        update={"night": "2026-11-22", "location": ("--config /srv/prbench.yaml",)}
+    )
 
     message = night_message(night, [silent("model gamma")], RESULTS)
 
@@ -109,8 +147,12 @@ def test_drops_under_a_judge_that_drifted_are_one_line_after_it() -> None:
     message = night_message(NIGHT, [*fallen, *drifts([DRIFTED])], RESULTS)
 
     assert "judge a-judge drifted (prbench, 2026-11-22)" == message.title
-    assert "a-judge repeated its first decision on 91.0% of 200 control verdicts" in message.lines[0]
-    expected = "Perhaps caused by that: 3 models fell on finance_hard: .53 to .41: alpha, beta, gamma."
+    assert (
+        "a-judge repeated its first decision on 91.0% of 200 control verdicts" in message.lines[0]
+    )
+    expected = (
+        "Perhaps caused by that: 3 models fell on finance_hard: .53 to .41: alpha, beta, gamma."
+    )
     assert expected == message.lines[1]
 
 
@@ -121,9 +163,14 @@ def test_a_drop_is_no_consequence_where_the_drift_is_known_already() -> None:
 
 
 def test_a_killed_night_is_continued_by_its_own_label() -> None:
-    alert = failure("the night of 2026-11-20 was killed (run r, begun 01:00 UTC)", {"night": "2026-11-20"})
+    alert = failure(
+        "the night of 2026-11-20 was killed (run r, begun 01:00 UTC)", {"night": "2026-11-20"}
+    )
 
-    assert "Next: `prbench nightly --night 2026-11-20` continues it" in night_message(NIGHT, [alert]).lines[-1]
+    assert (
+        "Next: `prbench nightly --night 2026-11-20` continues it"
+        in night_message(NIGHT, [alert]).lines[-1]
+    )
 
 
 def test_a_clean_night_is_three_lines(tmp_path: Path) -> None:
@@ -155,11 +202,21 @@ def any_alert(draw: st.DrawFn) -> Alert:
     kind = draw(st.sampled_from(KINDS))
     whom, happened = draw(names), draw(names)
     cause = draw(st.sampled_from(["", "judge a"]))
-    return Alert(kind, whom, draw(names) * 99, {"judge": draw(names)}, whom=whom, happened=happened, cause=cause)
+    return Alert(
+        kind,
+        whom,
+        draw(names) * 99,
+        {"judge": draw(names)},
+        whom=whom,
+        happened=happened,
+        cause=cause,
+    )
 
 
 @given(st.lists(any_alert(), max_size=40), st.sampled_from([None, RESULTS]))
-def test_a_message_has_at_most_six_lines_whatever_happened(alerts: list[Alert], results: Results | None) -> None:
+def test_a_message_has_at_most_six_lines_whatever_happened(
+    alerts: list[Alert], results: Results | None
+) -> None:
     message = night_message(NIGHT, alerts, results)
 
     assert MOST_LINES >= len(message.lines)
@@ -174,7 +231,9 @@ def test_a_message_has_at_most_six_lines_whatever_happened(alerts: list[Alert], 
 
 
 def night_of(folder: Path, day: int) -> Job:
-    return job_on("sample", folder, run_id=f"run-{day}").model_copy(update={"night": f"2026-11-{day:02}"})
+    return job_on("sample", folder, run_id=f"run-{day}").model_copy(
+        update={"night": f"2026-11-{day:02}"}
+    )
 
 
 def hold_nights(folder: Path, hook: Hook, *nights: list[Alert], when: str = "changes") -> list[str]:
@@ -184,7 +243,9 @@ def hold_nights(folder: Path, hook: Hook, *nights: list[Alert], when: str = "cha
     for day, alerts in enumerate(nights, start=1):
         job = night_of(folder, day)
         config = '{"benchmark": "prbench"}'
-        warehouse.write("runs", [row("runs", run_id=job.run_id, night=job.night, config=config, outcome="done")])
+        warehouse.write(
+            "runs", [row("runs", run_id=job.run_id, night=job.night, config=config, outcome="done")]
+        )
         warehouse.publish()
         store(job, alerts)
         store(job, [], deliver(settings, alerts, job, RESULTS, history=history_of(job, alerts)))
@@ -206,7 +267,9 @@ def test_an_alert_that_was_gone_for_a_night_is_sent_again(tmp_path: Path, hook: 
     assert 2 == len(hold_nights(tmp_path, hook, [gamma], [], [gamma]))
 
 
-def test_an_alert_is_sent_again_when_it_changes_also_little_by_little(tmp_path: Path, hook: Hook) -> None:
+def test_an_alert_is_sent_again_when_it_changes_also_little_by_little(
+    tmp_path: Path, hook: Hook
+) -> None:
     nights = [[silent("model gamma", share / 100)] for share in (80, 79, 77, 74, 73, 20)]
 
     titles = hold_nights(tmp_path, hook, *nights)
@@ -216,7 +279,9 @@ def test_an_alert_is_sent_again_when_it_changes_also_little_by_little(tmp_path: 
 
 def test_another_cause_is_a_change(tmp_path: Path, hook: Hook) -> None:
     gamma = silent("model gamma")
-    refused = replace(gamma, happened="refused all calls", facts={**gamma.facts, "happened": "refused all calls"})
+    refused = replace(
+        gamma, happened="refused all calls", facts={**gamma.facts, "happened": "refused all calls"}
+    )
 
     assert 2 == len(hold_nights(tmp_path, hook, [gamma], [refused]))
 
@@ -227,7 +292,11 @@ def test_an_alert_that_was_not_delivered_is_sent_the_next_night(tmp_path: Path, 
     Warehouse(tmp_path).write(
         "runs", [row("runs", run_id=job.run_id, night=job.night, config='{"benchmark": "prbench"}')]
     )
-    store(job, [gamma], [Delivery("webhook 1", "failed", 4, "no connection", 1, (alert_id(job, gamma),))])
+    store(
+        job,
+        [gamma],
+        [Delivery("webhook 1", "failed", 4, "no connection", 1, (alert_id(job, gamma),))],
+    )
     Warehouse(tmp_path).publish()
 
     tonight = night_of(tmp_path, 2)
@@ -241,20 +310,28 @@ def test_a_failed_night_is_news_every_night(tmp_path: Path, hook: Hook) -> None:
     assert 2 == len(hold_nights(tmp_path, hook, [full], [full]))
 
 
-def test_with_always_there_is_a_message_every_night_and_only_one(tmp_path: Path, hook: Hook) -> None:
+def test_with_always_there_is_a_message_every_night_and_only_one(
+    tmp_path: Path, hook: Hook
+) -> None:
     gamma = silent("model gamma")
 
     titles = hold_nights(tmp_path, hook, [], [gamma], [gamma], when="always")
 
     assert [
-        "complete, no alerts", "model gamma gave no reply", "nothing new; as before: model gamma gave no reply",
-    ] == titles  # fmt: skip
+        "complete, no alerts",
+        "model gamma gave no reply",
+        "nothing new; as before: model gamma gave no reply",
+    ] == titles
     job = night_of(tmp_path, 3)
     settings = alerts_to({"webhook": hook.address}, when="always")
     assert [] == deliver(settings, [gamma], job, RESULTS, history=history_of(job, [gamma]))
     # A night that is run again and has no alert any more says so.
-    assert [] != deliver(settings, [], night_of(tmp_path, 2), RESULTS, history=history_of(night_of(tmp_path, 2), []))
+    assert [] != deliver(
+        settings, [], night_of(tmp_path, 2), RESULTS, history=history_of(night_of(tmp_path, 2), [])
+    )
 
 
 def test_with_always_a_night_that_did_not_end_sends_only_its_alerts(hook: Hook) -> None:
-    assert [] == deliver(alerts_to({"webhook": hook.address}, when="always"), [], NIGHT, None, history=History())
+    assert [] == deliver(
+        alerts_to({"webhook": hook.address}, when="always"), [], NIGHT, None, history=History()
+    )

@@ -19,7 +19,10 @@ from tests.kit import Patch
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT, Trust, alerts_to
 from tests.tasks.alerts.servers import PASSWORD, USER, Hook, Mailbox, dripping, serving_mail
 
-UNTRUSTED, MISMATCH = "unable to get local issuer certificate", "certificate is not valid for 'localhost'"
+UNTRUSTED, MISMATCH = (
+    "unable to get local issuer certificate",
+    "certificate is not valid for 'localhost'",
+)
 
 
 def sent_to(address: str, kind: str = "webhook", **settings: Any) -> Delivery:
@@ -29,7 +32,9 @@ def sent_to(address: str, kind: str = "webhook", **settings: Any) -> Delivery:
 
 
 def test_a_webhook_gets_one_request_with_all_alerts_of_the_night(hook: Hook) -> None:
-    deliveries = deliver(alerts_to({"webhook": f"{hook.address}%2Fa?channel=a%20b"}), [DROP, DRIFT], NIGHT)
+    deliveries = deliver(
+        alerts_to({"webhook": f"{hook.address}%2Fa?channel=a%20b"}), [DROP, DRIFT], NIGHT
+    )
 
     assert [Delivery("webhook 1", "sent", 1, None, 2)] == deliveries
     [call] = hook.seen
@@ -37,17 +42,26 @@ def test_a_webhook_gets_one_request_with_all_alerts_of_the_night(hook: Hook) -> 
     assert "/hooks/a-secret-path%2Fa?channel=a%20b" == call.path
     message = night_message(NIGHT, [DROP, DRIFT])
     assert {
-        "night": "2026-11-22", "run_id": "a-run", "benchmark": "prbench", "warehouse": "warehouse/data", "report": None,
-        "title": message.title, "message": message.body, "lines": list(message.lines), "results": None,
+        "night": "2026-11-22",
+        "run_id": "a-run",
+        "benchmark": "prbench",
+        "warehouse": "warehouse/data",
+        "report": None,
+        "title": message.title,
+        "message": message.body,
+        "lines": list(message.lines),
+        "results": None,
         "alerts": [vars(DRIFT), vars(DROP)],
-    } == call.json  # fmt: skip
+    } == call.json
 
 
 def test_slack_gets_one_text_without_links_and_mentions(hook: Hook, monkeypatch: Patch) -> None:
     monkeypatch.setenv("SLACK", f"{hook.address}\n")  # env files often add such a line break
     alerts = [DROP, Alert("failure", "", "<!channel> @here failed")]
 
-    assert [Delivery("slack 1", "sent", 1, None, 2)] == deliver(alerts_to({"slack": "${SLACK}"}), alerts, NIGHT)
+    assert [Delivery("slack 1", "sent", 1, None, 2)] == deliver(
+        alerts_to({"slack": "${SLACK}"}), alerts, NIGHT
+    )
     [call] = hook.seen
     assert {"text": night_message(NIGHT, alerts).as_chat} == call.json
     assert "&lt;!channel&gt; @\u200bhere failed" in call.json["text"]
@@ -63,7 +77,9 @@ def test_a_url_of_apprise_in_the_environment_is_a_receiver(hook: Hook, monkeypat
     assert Delivery("apprise 1", "failed", 1, error, 1) == sent_to("${UNKNOWN}", "apprise")
 
 
-def test_a_receiver_gets_only_alerts_that_it_did_not_get_before_and_none_is_called_without(hook: Hook) -> None:
+def test_a_receiver_gets_only_alerts_that_it_did_not_get_before_and_none_is_called_without(
+    hook: Hook,
+) -> None:
     settings = alerts_to({"webhook": hook.address}, {"webhook": hook.address})
     assert [] == deliver(settings, [], NIGHT) == deliver(alerts_to(), [DROP], NIGHT) == hook.seen
     drop, drift = (alert_id(NIGHT, each) for each in (DROP, DRIFT))
@@ -80,7 +96,10 @@ def test_no_redirect_is_followed(hook: Hook, status: int, kind: str, monkeypatch
 
     monkeypatch.setattr(NotifySlack, "webhook_url", hook.address)
     slack = f"https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/{'a' * 24}?redirect=yes"
-    urls = {"apprise json": f"{hook.address.replace('http', 'json')}?redirect=yes", "apprise slack": slack}
+    urls = {
+        "apprise json": f"{hook.address.replace('http', 'json')}?redirect=yes",
+        "apprise slack": slack,
+    }
     monkeypatch.setenv("ADDRESS", urls.get(kind, hook.address))
     with Hook() as elsewhere:
         hook.plan = [Plain(status, {"Location": elsewhere.address})]
@@ -90,7 +109,9 @@ def test_no_redirect_is_followed(hook: Hook, status: int, kind: str, monkeypatch
         assert [] == elsewhere.seen
         where = elsewhere.address.split("/")[2]
     assert ("failed", 1, 1) == (delivery.status, delivery.attempts, len(hook.seen))
-    refusal = f"HTTP {status}: {hook.address.split('/')[2]} redirects to {where}, which is not followed"
+    refusal = (
+        f"HTTP {status}: {hook.address.split('/')[2]} redirects to {where}, which is not followed"
+    )
     assert refusal in str(delivery.error)
     assert "secret" not in str(delivery.error)
 
@@ -104,22 +125,37 @@ def test_a_server_that_drips_a_reply_cannot_stretch_the_time_limit() -> None:
     assert Delivery("webhook 1", "failed", 2, "no response within 0.3 s", 1) == delivery
 
 
-@pytest.mark.parametrize(("address", "attempts", "cause"), [
-    ("http://127.0.0.1:1/a-secret-path", 3, "no connection: Connection refused"),
-    ("http://no-such-host.invalid/a-secret-path", 3, "no connection: Name or service not known"),
-    ("ftp://127.0.0.1/a-secret-path", 1, "failed: InvalidSchema"),
-    ("http://127.0.0.1:a-secret-port", 1, "failed: InvalidURL"),
-    ("${NO_SUCH_VARIABLE}", 1,
-     "${NO_SUCH_VARIABLE} in the configuration: the environment variable NO_SUCH_VARIABLE is not set"),
-], ids=["nobody listens", "no such host", "another scheme", "no port", "not set"])  # fmt: skip
-def test_an_unreachable_address_is_reported_in_one_line(address: str, attempts: int, cause: str) -> None:
+@pytest.mark.parametrize(
+    ("address", "attempts", "cause"),
+    [
+        ("http://127.0.0.1:1/a-secret-path", 3, "no connection: Connection refused"),
+        (
+            "http://no-such-host.invalid/a-secret-path",
+            3,
+            "no connection: Name or service not known",
+        ),
+        ("ftp://127.0.0.1/a-secret-path", 1, "failed: InvalidSchema"),
+        ("http://127.0.0.1:a-secret-port", 1, "failed: InvalidURL"),
+        (
+            "${NO_SUCH_VARIABLE}",
+            1,
+            "${NO_SUCH_VARIABLE} in the configuration: the environment variable NO_SUCH_VARIABLE is not set",
+        ),
+    ],
+    ids=["nobody listens", "no such host", "another scheme", "no port", "not set"],
+)
+def test_an_unreachable_address_is_reported_in_one_line(
+    address: str, attempts: int, cause: str
+) -> None:
     assert Delivery("webhook 1", "failed", attempts, cause, 1) == sent_to(address)
 
 
 def test_all_are_called_at_the_same_time_and_one_that_fails_stops_nobody(hook: Hook) -> None:
     with Hook() as other:
         hook.meeting = other.meeting = threading.Barrier(2)
-        settings = alerts_to(*({"webhook": to} for to in (hook.address, "http://127.0.0.1:1/", other.address)))
+        settings = alerts_to(
+            *({"webhook": to} for to in (hook.address, "http://127.0.0.1:1/", other.address))
+        )
         deliveries = deliver(settings, [DROP], NIGHT)
 
     assert [("webhook 1", "sent"), ("webhook 2", "failed"), ("webhook 3", "sent")] == [
@@ -127,20 +163,27 @@ def test_all_are_called_at_the_same_time_and_one_that_fails_stops_nobody(hook: H
     ]
 
 
-def test_no_library_logs_an_address(hook: Hook, monkeypatch: Patch, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_library_logs_an_address(
+    hook: Hook, monkeypatch: Patch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setenv("WHERE_TO", hook.address.replace("http", "json"))
     monkeypatch.setattr(logging.getLogger("apprise"), "level", logging.DEBUG)
     hook.plan = [Plain(500), Plain(400, body=lambda: [b"a-secret-path is unknown"]), Plain(404)]
 
     with caplog.at_level(logging.DEBUG):
-        assert ["failed", "failed"] == [sent_to("${WHERE_TO}", "apprise").status, sent_to(hook.address).status]
+        assert ["failed", "failed"] == [
+            sent_to("${WHERE_TO}", "apprise").status,
+            sent_to(hook.address).status,
+        ]
 
     assert caplog.records
     assert "a-secret-path" not in caplog.text
     assert "127.0.0.1" not in caplog.text
 
 
-def test_a_server_with_an_untrusted_certificate_gets_nothing(trust: Trust, monkeypatch: Patch) -> None:
+def test_a_server_with_an_untrusted_certificate_gets_nothing(
+    trust: Trust, monkeypatch: Patch
+) -> None:
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     with Hook(trust.server) as hook:
         refused = sent_to(hook.address)
@@ -149,7 +192,9 @@ def test_a_server_with_an_untrusted_certificate_gets_nothing(trust: Trust, monke
         taken = sent_to(hook.address)
         elsewhere = sent_to(hook.address.replace("127.0.0.1", "localhost"))
 
-    assert [("failed", 1), ("sent", 1), ("failed", 1)] == [(d.status, d.attempts) for d in (refused, taken, elsewhere)]
+    assert [("failed", 1), ("sent", 1), ("failed", 1)] == [
+        (d.status, d.attempts) for d in (refused, taken, elsewhere)
+    ]
     assert UNTRUSTED in str(refused.error)
     assert MISMATCH in str(elsewhere.error)
 
@@ -159,16 +204,26 @@ def test_no_library_behind_a_service_follows_a_redirect(hook: Hook) -> None:
         async with aiohttp.ClientSession() as session:
             await session.post(hook.address)
 
-    for call in (lambda: asyncio.run(by_aiohttp()), lambda: requests.post(hook.address, timeout=30)):
+    for call in (
+        lambda: asyncio.run(by_aiohttp()),
+        lambda: requests.post(hook.address, timeout=30),
+    ):
         hook.plan = [Plain(307, {"Location": f"{hook.address}/elsewhere"})]
         with watched(), pytest.raises(Redirected):
             call()
     assert 2 == len(hook.seen)
 
 
-def mailed(port: int, *, alerts: tuple[Alert, ...] = (DROP, DRIFT), timeout_s: float = 60.0, **email: Any) -> Delivery:
+def mailed(
+    port: int, *, alerts: tuple[Alert, ...] = (DROP, DRIFT), timeout_s: float = 60.0, **email: Any
+) -> Delivery:
     """Send alerts by mail and return the delivery; the connection is encrypted only if `security` says so."""
-    given = {"to": ["evals@example.org"], "sender": "prbench@example.org", "host": "127.0.0.1", "port": port}
+    given = {
+        "to": ["evals@example.org"],
+        "sender": "prbench@example.org",
+        "host": "127.0.0.1",
+        "port": port,
+    }
     settings = alerts_to({"email": {**given, "security": "none", **email}}, timeout_s=timeout_s)
     [delivery] = deliver(settings, alerts, NIGHT)
     return delivery
@@ -180,7 +235,9 @@ def test_each_address_gets_a_mail_with_all_alerts_whose_subject_says_which() -> 
 
     assert Delivery("email 1", "sent", 1, None, 2) == delivery
     assert [["evals@example.org"], ["lead@example.org"]] == mailbox.recipients
-    for mail, to in zip(mailbox.mails, ["Evals <evals@example.org>", "lead@example.org"], strict=True):
+    for mail, to in zip(
+        mailbox.mails, ["Evals <evals@example.org>", "lead@example.org"], strict=True
+    ):
         assert night_message(NIGHT, [DROP, DRIFT]).title == mail["Subject"]
         assert ("prbench@example.org", to) == (mail["From"], mail["To"])
         assert ("text/plain", "auto-generated") == (mail.get_content_type(), mail["Auto-Submitted"])
@@ -189,12 +246,16 @@ def test_each_address_gets_a_mail_with_all_alerts_whose_subject_says_which() -> 
 
 
 def login_over_tls(mailbox: Mailbox, security: str, host: str = "127.0.0.1") -> Delivery:
-    return mailed(mailbox.port, security=security, host=host, user=USER, password="${MAIL_PASSWORD}")
+    return mailed(
+        mailbox.port, security=security, host=host, user=USER, password="${MAIL_PASSWORD}"
+    )
 
 
 @pytest.mark.filterwarnings("ignore:Requiring AUTH")  # aiosmtpd's, for TLS from the start
 @pytest.mark.parametrize("security", ["starttls", "tls"])
-def test_a_password_is_sent_only_to_a_trusted_server(security: str, trust: Trust, monkeypatch: Patch) -> None:
+def test_a_password_is_sent_only_to_a_trusted_server(
+    security: str, trust: Trust, monkeypatch: Patch
+) -> None:
     monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     how: Any = {security: trust.server}
@@ -213,7 +274,9 @@ def test_a_password_is_sent_only_to_a_trusted_server(security: str, trust: Trust
     assert [True] == mailbox.were_encrypted
 
 
-def test_a_wrong_password_is_tried_once(trust: Trust, monkeypatch: Patch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wrong_password_is_tried_once(
+    trust: Trust, monkeypatch: Patch, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG)
     monkeypatch.setattr(logging.getLogger("apprise"), "level", 1)
     monkeypatch.setenv("MAIL_PASSWORD", "a-wrong-password")
@@ -237,7 +300,9 @@ def test_names_with_line_breaks_add_no_header() -> None:
     assert [["evals@example.org"]] == mailbox.recipients
 
 
-@pytest.mark.parametrize("address", ["evals", "a@b.org, c@d.org", "evals@example.org\r\nBcc: thief@example.org"])
+@pytest.mark.parametrize(
+    "address", ["evals", "a@b.org, c@d.org", "evals@example.org\r\nBcc: thief@example.org"]
+)
 def test_what_is_not_one_address_is_refused_in_the_configuration(address: str) -> None:
     with pytest.raises(ValidationError, match=r"to\.0\.email\.to\.0"):
         mailed(25, to=[address])
@@ -246,10 +311,14 @@ def test_what_is_not_one_address_is_refused_in_the_configuration(address: str) -
 CLOSED = Plain(403, body=lambda: [b"No, a-secret-path is not open"])
 
 
-@pytest.mark.parametrize(("plan", "n_attempts", "error"), [
-    ([Plain(503), Plain(429)], 3, None), ([Plain(500)] * 9, 3, "the server responded with status 500"),
-    ([CLOSED] * 9, 1, "the server responded with status 403"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("plan", "n_attempts", "error"),
+    [
+        ([Plain(503), Plain(429)], 3, None),
+        ([Plain(500)] * 9, 3, "the server responded with status 500"),
+        ([CLOSED] * 9, 1, "the server responded with status 403"),
+    ],
+)
 def test_what_may_pass_is_tried_again_and_the_cause_shows_nothing_of_the_address(
     hook: Hook, plan: list[Plain], n_attempts: int, error: str | None
 ) -> None:
@@ -268,20 +337,34 @@ def test_the_dead_mans_switch_is_called_until_it_succeeds(hook: Hook) -> None:
     assert ping(alerts_to()) is None
 
 
-@pytest.mark.parametrize(("plan", "security", "attempts", "error"), [
-    (["451 4.3.0 try again later"] * 2, "none", 3, None),
-    (["554 5.7.1 evals@example.org may not be written to"] * 3, "none", 1, "the server refused the mail: 554"),
-    ([], "starttls", 1, "failed: SMTPNotSupportedError"),
-])  # fmt: skip
-def test_only_a_mail_put_off_is_sent_again(plan: list[str], security: str, attempts: int, error: str | None) -> None:
+@pytest.mark.parametrize(
+    ("plan", "security", "attempts", "error"),
+    [
+        (["451 4.3.0 try again later"] * 2, "none", 3, None),
+        (
+            ["554 5.7.1 evals@example.org may not be written to"] * 3,
+            "none",
+            1,
+            "the server refused the mail: 554",
+        ),
+        ([], "starttls", 1, "failed: SMTPNotSupportedError"),
+    ],
+)
+def test_only_a_mail_put_off_is_sent_again(
+    plan: list[str], security: str, attempts: int, error: str | None
+) -> None:
     with serving_mail() as mailbox:
         mailbox.plan = plan
         status: Any = "failed" if error else "sent"
-        assert Delivery("email 1", status, attempts, error, 2) == mailed(mailbox.port, security=security)
+        assert Delivery("email 1", status, attempts, error, 2) == mailed(
+            mailbox.port, security=security
+        )
     assert (error is None) == len(mailbox.mails)
 
 
-def test_where_one_address_is_refused_the_others_get_the_mail_once_and_the_delivery_has_failed() -> None:
+def test_where_one_address_is_refused_the_others_get_the_mail_once_and_the_delivery_has_failed() -> (
+    None
+):
     with serving_mail() as mailbox:
         mailbox.unknown = {"gone@example.org"}
         delivery = mailed(mailbox.port, to=["gone@example.org", "evals@example.org"])

@@ -31,7 +31,9 @@ def test_levels_and_sizes_are_bounded_and_every_item_is_in_one_leaf() -> None:
     assert len(PHRASES) == sizes[0]
     assert len(set(tree.leaves.tolist())) <= MOST_LEAVES
     assert not set(tree.leaves.tolist()) & set(tree.parents)
-    assert all(parent < node and tree.parents.count(node) != 1 for node, parent in enumerate(tree.parents))
+    assert all(
+        parent < node and tree.parents.count(node) != 1 for node, parent in enumerate(tree.parents)
+    )
 
 
 @settings(max_examples=8, deadline=None)
@@ -44,13 +46,19 @@ def test_the_order_of_items_changes_nothing(order: list[int]) -> None:
 
 
 def test_equal_phrases_stay_together_but_for_case_and_space() -> None:
-    leaves = build_tree([*PHRASES[:150], *(f" {phrase.upper()} " for phrase in PHRASES[:150])]).leaves
+    leaves = build_tree(
+        [*PHRASES[:150], *(f" {phrase.upper()} " for phrase in PHRASES[:150])]
+    ).leaves
 
     assert leaves[:150].tolist() == leaves[150:].tolist()
 
 
 def test_words_in_common_make_a_group() -> None:
-    topics = ("leases depreciation equipment", "inheritance estates probate", "options margin collateral")
+    topics = (
+        "leases depreciation equipment",
+        "inheritance estates probate",
+        "options margin collateral",
+    )
     top = tops(build_tree([f"{topics[number % 3]} number{number}" for number in range(90)]))
 
     assert 3 == len({(number % 3, node) for number, node in enumerate(top)}) == len(set(top))
@@ -75,10 +83,17 @@ def test_vectors_are_compared_by_their_direction() -> None:
     assert top[0] != top[40]
 
 
-@pytest.mark.parametrize("items", [
-    [], ["one phrase"], ["the same"] * 100, ["a", "of", "the"] * 20, ["", " "] * 20,
-    [f"word{number}" for number in range(2 * FEWEST_CRITERIA - 1)],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "items",
+    [
+        [],
+        ["one phrase"],
+        ["the same"] * 100,
+        ["a", "of", "the"] * 20,
+        ["", " "] * 20,
+        [f"word{number}" for number in range(2 * FEWEST_CRITERIA - 1)],
+    ],
+)
 def test_what_cannot_be_divided_is_a_root_alone(items: list[str]) -> None:
     tree = build_tree(items)
 

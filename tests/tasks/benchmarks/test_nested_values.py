@@ -17,9 +17,11 @@ HEALTH_ROW = {
         {"role": "assistant", "content": "Since when?"},
         {"role": "user", "content": "Yesterday. [1, 2]"},
     ],
-    "rubrics": [{"criterion": "Asks \"where\".", "points": 5, "tags": ["axis:accuracy", "level:example"]}],
+    "rubrics": [
+        {"criterion": 'Asks "where".', "points": 5, "tags": ["axis:accuracy", "level:example"]}
+    ],
     "example_tags": ["theme:hedging", "loose"],
-}  # fmt: skip
+}
 ROWS: dict[str, tuple[Benchmark, dict[str, Any]]] = {
     "prbench": (prbench.BENCHMARK, hub_row("t")),
     "healthbench": (healthbench.BENCHMARK, HEALTH_ROW),
@@ -57,7 +59,9 @@ def test_texts_that_look_like_json_stay_texts() -> None:
     criterion = {"criterion": title, "points": 5, "tags": []}
     messages = [{"role": "user", "content": "[1, 2]"}]
 
-    task = healthbench.parse_row(HEALTH_ROW | {"prompt": messages, "rubrics": json.dumps([criterion])})
+    task = healthbench.parse_row(
+        HEALTH_ROW | {"prompt": messages, "rubrics": json.dumps([criterion])}
+    )
 
     assert task.criteria[0].title == title
     assert task.conversation[0].prompt == "[1, 2]"

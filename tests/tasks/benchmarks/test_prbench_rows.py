@@ -35,24 +35,41 @@ def test_the_weight_is_the_field_that_the_weight_class_names(severity: str) -> N
     assert 7.0 == only_criterion(hub_criterion("c", severity, 7, **(leftovers | {named: 7}))).weight
 
 
-@pytest.mark.parametrize(("stored", "weight", "text"), [
-    (5, 5.0, None), (2.5, 2.5, None), (0, 0.0, None), (-11, -11.0, None),
-    ("five", None, "five"), ("", None, ""), (True, None, "True"), ([5], None, "[5]"), (float("inf"), None, "inf"),
-    (float("nan"), None, "nan"), (10**400, None, str(10**400)),
-])  # fmt: skip
-def test_a_number_is_the_weight_and_all_else_a_text(stored: Any, weight: float | None, text: str | None) -> None:
+@pytest.mark.parametrize(
+    ("stored", "weight", "text"),
+    [
+        (5, 5.0, None),
+        (2.5, 2.5, None),
+        (0, 0.0, None),
+        (-11, -11.0, None),
+        ("five", None, "five"),
+        ("", None, ""),
+        (True, None, "True"),
+        ([5], None, "[5]"),
+        (float("inf"), None, "inf"),
+        (float("nan"), None, "nan"),
+        (10**400, None, str(10**400)),
+    ],
+)
+def test_a_number_is_the_weight_and_all_else_a_text(
+    stored: Any, weight: float | None, text: str | None
+) -> None:
     criterion = only_criterion(hub_criterion("c", "important", stored))
 
     assert (weight, text) == (criterion.weight, criterion.weight_text)
 
 
 @pytest.mark.parametrize("weight_class", [None, "", "Important", "very important", "important "])
-def test_a_weight_class_that_names_no_field_or_an_empty_one_gives_no_weight(weight_class: str | None) -> None:
+def test_a_weight_class_that_names_no_field_or_an_empty_one_gives_no_weight(
+    weight_class: str | None,
+) -> None:
     item = hub_criterion("c", "important", 5)
     item["annotations"]["weight_class"] = weight_class
 
     assert (None, weight_class) == (only_criterion(item).weight, only_criterion(item).severity)
-    beside = only_criterion(hub_criterion("c", "important", 5, important_weight=None, critically_important_weight=9))
+    beside = only_criterion(
+        hub_criterion("c", "important", 5, important_weight=None, critically_important_weight=9)
+    )
     assert (None, None, "important") == (beside.weight, beside.weight_text, beside.severity)
 
 
@@ -66,7 +83,9 @@ def test_a_criterion_that_is_no_criterion_is_still_counted(item: Any) -> None:
 
 @pytest.mark.parametrize("changes", [{"important_weight": 7}, {"criteria_category": "Other"}])
 def test_a_criterions_hash_is_that_of_its_title_alone(changes: dict[str, Any]) -> None:
-    before, after = (only_criterion(hub_criterion("c", "important", 5, **given)) for given in ({}, changes))
+    before, after = (
+        only_criterion(hub_criterion("c", "important", 5, **given)) for given in ({}, changes)
+    )
     reworded = only_criterion(hub_criterion("c", "important", 5) | {"title": "Another."})
 
     assert before.content_hash == after.content_hash != reworded.content_hash
@@ -85,11 +104,20 @@ def test_a_row_without_a_task_id_is_refused(task_id: Any) -> None:
 # content
 
 
-@pytest.mark.parametrize("changes", [
-    {"prompt_0": "Another question?"}, {"reference_texts_0": ["A price list."]}, {"topic": "Tax"},
-    {"field": "Legal"}, {"expert": "Non-Expert"}, {"turns": 2}, {"decision_type": "Other"},
-    {"economic_pathway": "Other"}, {"rubric": [hub_criterion("t-c0", "critically important", 10)]},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"prompt_0": "Another question?"},
+        {"reference_texts_0": ["A price list."]},
+        {"topic": "Tax"},
+        {"field": "Legal"},
+        {"expert": "Non-Expert"},
+        {"turns": 2},
+        {"decision_type": "Other"},
+        {"economic_pathway": "Other"},
+        {"rubric": [hub_criterion("t-c0", "critically important", 10)]},
+    ],
+)
 def test_every_other_change_is_a_change_of_content(changes: dict[str, Any]) -> None:
     assert parse_row(hub_row("t")).content_hash != parse_row(hub_row("t", **changes)).content_hash
 
@@ -102,20 +130,34 @@ def test_reference_texts_stand_in_front_in_every_form_that_they_arrive_in(form: 
     task = parse_row(hub_row("t", reference_texts_0=form(["First.", "Second."])))
     prompt = "Reference Text 0:\nFirst.\n\nReference Text 1:\nSecond.\n\nWhat does t cost?"
 
-    assert ((("user", prompt),), True) == (build_messages(task.conversation), task.has_reference_texts)
+    assert ((("user", prompt),), True) == (
+        build_messages(task.conversation),
+        task.has_reference_texts,
+    )
 
 
-@pytest.mark.parametrize(("changes", "pattern"), [
-    ({}, "u"), ({"turns": 2, "response_0": "a", "prompt_1": "u"}, "uau"), ({"turns": 2, "response_0": "a"}, "ua"),
-    ({"turns": 2, "prompt_1": "u"}, "u-u"), ({"turns": 1, "prompt_0": ""}, "e"),
-    ({"turns": 2, "response_0": "a", "prompt_1": ""}, "uae"),
-    ({"turns": 3, "response_0": "a", "response_1": "a", "prompt_2": "u"}, "uaeau"),
-    ({"turns": 1, "prompt_0": None, "response_0": None, "prompt_1": "u"}, "e-u"),
-    ({"turns": 1, "response_0": "a", "prompt_1": "u"}, "uau"),
-    ({"turns": 0, "prompt_0": None, "reference_texts_0": []}, ""),
-    ({"turns": 0, "prompt_0": None, "reference_texts_0": ["a text that nobody asks about"]}, "e"),
-])  # fmt: skip
-def test_the_turn_pattern_is_the_shape_of_the_conversation(changes: dict[str, Any], pattern: str) -> None:
+@pytest.mark.parametrize(
+    ("changes", "pattern"),
+    [
+        ({}, "u"),
+        ({"turns": 2, "response_0": "a", "prompt_1": "u"}, "uau"),
+        ({"turns": 2, "response_0": "a"}, "ua"),
+        ({"turns": 2, "prompt_1": "u"}, "u-u"),
+        ({"turns": 1, "prompt_0": ""}, "e"),
+        ({"turns": 2, "response_0": "a", "prompt_1": ""}, "uae"),
+        ({"turns": 3, "response_0": "a", "response_1": "a", "prompt_2": "u"}, "uaeau"),
+        ({"turns": 1, "prompt_0": None, "response_0": None, "prompt_1": "u"}, "e-u"),
+        ({"turns": 1, "response_0": "a", "prompt_1": "u"}, "uau"),
+        ({"turns": 0, "prompt_0": None, "reference_texts_0": []}, ""),
+        (
+            {"turns": 0, "prompt_0": None, "reference_texts_0": ["a text that nobody asks about"]},
+            "e",
+        ),
+    ],
+)
+def test_the_turn_pattern_is_the_shape_of_the_conversation(
+    changes: dict[str, Any], pattern: str
+) -> None:
     assert pattern == parse_row(hub_row("t", **changes)).turn_pattern
 
 
@@ -125,15 +167,26 @@ def test_a_number_of_turns_that_is_none_is_not_guessed(turns: Any) -> None:
 
 
 def token(first: str, last: str) -> st.SearchStrategy[str]:
-    return st.text(st.characters(min_codepoint=ord(first), max_codepoint=ord(last)), min_size=4, max_size=12)
+    return st.text(
+        st.characters(min_codepoint=ord(first), max_codepoint=ord(last)), min_size=4, max_size=12
+    )
 
 
 # Three scripts that the made-up rows do not use, so that no token can be in another by chance.
 @settings(max_examples=40)
-@given(canary=token("一", "龥"), notes=token("α", "ω"), model=token("а", "я"), n_turns=st.integers(1, 10))
-def test_canary_notes_and_model_names_are_in_no_message(canary: str, notes: str, model: str, n_turns: int) -> None:
+@given(
+    canary=token("一", "龥"),
+    notes=token("α", "ω"),
+    model=token("а", "я"),
+    n_turns=st.integers(1, 10),
+)
+def test_canary_notes_and_model_names_are_in_no_message(
+    canary: str, notes: str, model: str, n_turns: int
+) -> None:
     turns = {f"prompt_{i}": f"u{i}" for i in range(n_turns)}
-    turns |= {f"response_{i}": f"a{i}" for i in range(n_turns - 1)} | {f"model_{i}": model for i in range(n_turns - 1)}
+    turns |= {f"response_{i}": f"a{i}" for i in range(n_turns - 1)} | {
+        f"model_{i}": model for i in range(n_turns - 1)
+    }
     task = parse_row(good_row("t", turns=n_turns, canary=canary, scratchpad=notes, **turns))
 
     sent = "\n".join(role + content for role, content in build_messages(task.conversation))
@@ -144,11 +197,15 @@ def test_canary_notes_and_model_names_are_in_no_message(canary: str, notes: str,
 
 # comma-separated labels, some of which contain commas
 
-KNOWN = st.sampled_from([vocabulary for kinds in VOCABULARIES.values() for vocabulary in kinds.values()])
+KNOWN = st.sampled_from(
+    [vocabulary for kinds in VOCABULARIES.values() for vocabulary in kinds.values()]
+)
 
 
 @given(KNOWN, st.data(), st.sampled_from([", ", ","]))
-def test_joining_and_splitting_labels_gives_them_back(known: frozenset[str], data: st.DataObject, joiner: str) -> None:
+def test_joining_and_splitting_labels_gives_them_back(
+    known: frozenset[str], data: st.DataObject, joiner: str
+) -> None:
     labels = data.draw(st.lists(st.sampled_from(sorted(known)), unique=True))
 
     assert tuple(labels) == split_labels(joiner.join(labels), known)
@@ -159,10 +216,15 @@ def test_an_unknown_label_between_known_ones_is_kept() -> None:
 
     labels = ("Other", "Planning & Forecast", "Operations, Processes & Controls")
     assert labels == split_labels(", ".join(labels), vocabulary)
-    assert ("Compliance Programmes", "Compliance") == split_labels("Compliance Programmes,Compliance", {"Compliance"})
+    assert ("Compliance Programmes", "Compliance") == split_labels(
+        "Compliance Programmes,Compliance", {"Compliance"}
+    )
 
 
-@given(st.text(alphabet=", aB&", max_size=30), st.sets(st.sampled_from(["a", "B", "a, B", "a & B", "aB"])))
+@given(
+    st.text(alphabet=", aB&", max_size=30),
+    st.sets(st.sampled_from(["a", "B", "a, B", "a & B", "aB"])),
+)
 def test_no_letter_of_a_list_is_lost(text: str, vocabulary: set[str]) -> None:
     labels = split_labels(text, vocabulary)
 
@@ -180,21 +242,34 @@ def real(name: str) -> list[Task]:
     return [parse_row(row) for row in read_rows(path)]
 
 
-def test_the_real_splits_have_the_numbers_that_were_counted_from_the_raw_files_and_known_labels() -> None:
+def test_the_real_splits_have_the_numbers_that_were_counted_from_the_raw_files_and_known_labels() -> (
+    None
+):
     finance_hard, legal_hard = real("finance_hard.parquet"), real("legal_hard_37.jsonl")
-    criteria, of_law = ([each for task in tasks for each in task.criteria] for tasks in (finance_hard, legal_hard))
+    criteria, of_law = (
+        [each for task in tasks for each in task.criteria] for tasks in (finance_hard, legal_hard)
+    )
 
-    assert (300, 5085, 30) == (len(finance_hard), len(criteria), max(len(task.criteria) for task in finance_hard))
+    assert (300, 5085, 30) == (
+        len(finance_hard),
+        len(criteria),
+        max(len(task.criteria) for task in finance_hard),
+    )
     assert 364 == sum((each.weight or 0) < 0 for each in criteria)
     assert 136 == sum((task.turns or 0) > 1 for task in finance_hard)
     assert 10 == sum(task.has_reference_texts for task in finance_hard)
     assert (37, 721) == (len(legal_hard), len(of_law))
     unknown = {
-        label for task in finance_hard + legal_hard
-        for kind, labels in (("category", [each.category for each in task.criteria]),
-                             ("decision_type", task.decision_types), ("economic_pathway", task.economic_pathways))
-        for label in labels if label not in VOCABULARIES[task.field or ""][kind]
-    }  # fmt: skip
+        label
+        for task in finance_hard + legal_hard
+        for kind, labels in (
+            ("category", [each.category for each in task.criteria]),
+            ("decision_type", task.decision_types),
+            ("economic_pathway", task.economic_pathways),
+        )
+        for label in labels
+        if label not in VOCABULARIES[task.field or ""][kind]
+    }
     assert unknown <= {"Planning & Forecast"}
 
 
@@ -204,7 +279,9 @@ INVISIBLE = ("\u200b", "\ufeff\u200d", "\u00ad \u2060", "\u3164", "\u2800", "\uf
 
 
 @pytest.mark.parametrize("text", INVISIBLE)
-def test_a_text_that_shows_nothing_is_an_empty_title_an_empty_prompt_and_no_task_id(text: str) -> None:
+def test_a_text_that_shows_nothing_is_an_empty_title_an_empty_prompt_and_no_task_id(
+    text: str,
+) -> None:
     criterion = only_criterion(hub_criterion("c", "important", 5) | {"title": text})
     task = parse_row(hub_row("t", prompt_0=text))
 
@@ -235,7 +312,8 @@ def in_text(rubric: list[dict[str, Any]], form: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    "form", ["the rubric", "the rubric, twice", "each criterion", "one criterion", "the annotations"]
+    "form",
+    ["the rubric", "the rubric, twice", "each criterion", "one criterion", "the annotations"],
 )
 def test_a_rubric_that_is_json_in_a_text_is_the_same_rubric(form: str) -> None:
     row = hub_row("t")
@@ -249,10 +327,14 @@ def test_a_rubric_that_is_json_in_a_text_is_the_same_rubric(form: str) -> None:
 def test_reference_texts_that_are_json_in_a_text_are_the_same_texts() -> None:
     row = hub_row("t")
 
-    assert parse_row(row | {"reference_texts_0": json.dumps(row["reference_texts_0"])}) == parse_row(row)
+    assert parse_row(
+        row | {"reference_texts_0": json.dumps(row["reference_texts_0"])}
+    ) == parse_row(row)
 
 
-@pytest.mark.parametrize("text", ["States the price.", "[{'title': 'of Python'}]", '[{"title": ', '"a text"', "5", ""])
+@pytest.mark.parametrize(
+    "text", ["States the price.", "[{'title': 'of Python'}]", '[{"title": ', '"a text"', "5", ""]
+)
 def test_a_rubric_of_another_text_is_a_criterion_without_a_title(text: str) -> None:
     (criterion,) = parse_row(hub_row("t", rubric=text)).criteria
 

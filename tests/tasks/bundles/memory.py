@@ -32,7 +32,9 @@ class Cut:
         for method, position in (("put_file", 1), ("pipe_file", 0)):
             self._note(monkeypatch, n_files, method, position)
 
-    def _note(self, monkeypatch: pytest.MonkeyPatch, n_files: int, method: str, position: int) -> None:
+    def _note(
+        self, monkeypatch: pytest.MonkeyPatch, n_files: int, method: str, position: int
+    ) -> None:
         filesystem = fsspec.filesystem("memory")
         original = getattr(filesystem, method)
 

@@ -23,7 +23,9 @@ def bucket() -> Iterator[None]:
         patched.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
         patched.setenv("AWS_REGION", "us-east-1")
         patched.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        fsspec.filesystem("s3").makedirs("results", exist_ok=True)  # all servers of a process share their buckets
+        fsspec.filesystem("s3").makedirs(
+            "results", exist_ok=True
+        )  # all servers of a process share their buckets
         yield
         fsspec.filesystem("s3").clear_instance_cache()
         server.stop()

@@ -21,7 +21,10 @@ from tests.tasks.bundles.s3 import bucket
 
 CONTENT = {"a.parquet": b"PAR1", "deeper/b.jsonl": '{"name": "é"}\n'.encode(), "empty": b""}
 FILE = {"n_bytes": 4, "sha256": "0" * 64}
-META = {"made_at": "2026-11-25T16:00:00+00:00", "tables": [{"name": "tasks", "n_rows": 3, "files": ["a.parquet"]}]}
+META = {
+    "made_at": "2026-11-25T16:00:00+00:00",
+    "tables": [{"name": "tasks", "n_rows": 3, "files": ["a.parquet"]}],
+}
 
 
 @pytest.fixture(scope="module")
@@ -47,16 +50,24 @@ def source(tmp_path: Path) -> Path:
 
 
 def written(source: Path, there: Folder | Store, kind: str) -> Any:
-    return bundles.write_bundle(there, kind, {file_at(source / name, name): source / name for name in CONTENT}, META)
+    return bundles.write_bundle(
+        there, kind, {file_at(source / name, name): source / name for name in CONTENT}, META
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_bundle_comes_back_as_it_was_written(kind: str, source: Path, there: Folder | Store, tmp_path: Path) -> None:
+def test_a_bundle_comes_back_as_it_was_written(
+    kind: str, source: Path, there: Folder | Store, tmp_path: Path
+) -> None:
     bundle = written(source, there, kind)
     paths = {name: tmp_path / "fetched" / name for name in CONTENT}
 
     assert bundle == read_bundle(there, *KINDS) == read_bundle(there, kind)
-    assert (kind, META, sum(map(len, CONTENT.values()))) == (bundle.kind, bundle.meta, bundle.n_bytes)
+    assert (kind, META, sum(map(len, CONTENT.values()))) == (
+        bundle.kind,
+        bundle.meta,
+        bundle.n_bytes,
+    )
     bundles.verify_bundle(there, bundle)
     bundles.fetch_bundle(there, bundle, paths)
     assert CONTENT == {name: path.read_bytes() for name, path in paths.items()}
@@ -67,7 +78,9 @@ def test_a_bundle_comes_back_as_it_was_written(kind: str, source: Path, there: F
         if content:
             there.write("a.parquet", content)
         for read in (bundles.verify_bundle, partial(bundles.fetch_bundle, paths=paths)):
-            with pytest.raises(Damaged, match=one_line("a.parquet: missing, or changed since it was written")):
+            with pytest.raises(
+                Damaged, match=one_line("a.parquet: missing, or changed since it was written")
+            ):
                 read(there, bundle)
     there.remove([manifest_of(kind)])
     with pytest.raises(Damaged, match=f"is not a complete {kind}, {manifest_of(kind)} is missing"):
@@ -75,13 +88,16 @@ def test_a_bundle_comes_back_as_it_was_written(kind: str, source: Path, there: F
 
 
 SPOILED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "another kind": (lambda bundle: bundle.update(format="prbench-backup"), "is not a prbench-export; check the path"),
+    "another kind": (
+        lambda bundle: bundle.update(format="prbench-backup"),
+        "is not a prbench-export; check the path",
+    ),
     "a newer format": (lambda bundle: bundle.update(version=9), "is of version 9"),
     "a version in words": (lambda bundle: bundle.update(version="2"), "cannot be read"),
     "no files": (lambda bundle: bundle.update(files=None), "cannot be read"),
     "a size in words": (lambda bundle: bundle["files"][0].update(n_bytes="many"), "cannot be read"),
     "a file without a hash": (lambda bundle: bundle["files"][0].pop("sha256"), "cannot be read"),
-}  # fmt: skip
+}
 NAMES = ("/outside", "../outside", "files/../../outside", "files//outside", "./outside", ".", "")
 
 
@@ -93,7 +109,9 @@ def test_a_name_that_is_no_plain_path_in_the_folder_is_refused(name: str) -> Non
 
 
 @pytest.mark.parametrize("case", SPOILED)
-def test_a_manifest_that_somebody_made_by_hand_is_refused_in_one_line(case: str, source: Path) -> None:
+def test_a_manifest_that_somebody_made_by_hand_is_refused_in_one_line(
+    case: str, source: Path
+) -> None:
     written(source, Folder(source), "export")
     spoil, reason = SPOILED[case]
     document = json.loads((source / "manifest.json").read_bytes())
@@ -104,11 +122,20 @@ def test_a_manifest_that_somebody_made_by_hand_is_refused_in_one_line(case: str,
         read_bundle(Folder(source), "export")
 
 
-@pytest.mark.parametrize(("content", "reason"), [
-    (b'{"format": "prb', "cannot be read"), (b"{}", "is not a prbench-export"), (b"[]", "is not a prbench-export"),
-    (b'{"format": "x",\n"version": 1, "version": 1}', "key 'version' appears twice in the object that begins"),
-    (b"[" * 100_000, "cannot be read"), (b'{"format": "prbench-export", "version": 2, "files": []}', "was changed"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b'{"format": "prb', "cannot be read"),
+        (b"{}", "is not a prbench-export"),
+        (b"[]", "is not a prbench-export"),
+        (
+            b'{"format": "x",\n"version": 1, "version": 1}',
+            "key 'version' appears twice in the object that begins",
+        ),
+        (b"[" * 100_000, "cannot be read"),
+        (b'{"format": "prbench-export", "version": 2, "files": []}', "was changed"),
+    ],
+)
 def test_what_is_no_manifest_is_refused_in_one_line(content: bytes, reason: str) -> None:
     with pytest.raises(Damaged, match=one_line(reason)):
         parse_manifest(content, "manifest.json", "export")
@@ -131,28 +158,43 @@ def test_manifests_of_backups_of_november_are_read_with_their_hash_or_without() 
     assert bundle == parse_manifest(json.dumps(document).encode(), "backup.json", "backup")
     assert ["files/a.0000000000000000"] == [file.name for file in bundle.files]
     with pytest.raises(Damaged, match="was changed"):
-        parse_manifest(sealed(document).replace(b'"version": 1', b'"version": 0'), "backup.json", "backup")
+        parse_manifest(
+            sealed(document).replace(b'"version": 1', b'"version": 0'), "backup.json", "backup"
+        )
     with pytest.raises(Damaged, match="is of version 1; write the export again"):
-        parse_manifest(sealed({"format": "prbench-export", "version": 1, "tables": []}), "manifest.json", "export")
+        parse_manifest(
+            sealed({"format": "prbench-export", "version": 1, "tables": []}),
+            "manifest.json",
+            "export",
+        )
 
 
-@pytest.mark.parametrize(("given", "path"), [
-    ("backup/prbench", "backup/prbench"), ("file:///mnt/backup", "/mnt/backup"), ("local:///mnt/x/", "/mnt/x"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ("backup/prbench", "backup/prbench"),
+        ("file:///mnt/backup", "/mnt/backup"),
+        ("local:///mnt/x/", "/mnt/x"),
+    ],
+)
 def test_a_path_and_an_address_of_a_file_are_folders(given: str, path: str) -> None:
     assert Path(path) == open_location(given)
 
 
 SECRETS = {
-    "s3://key:planted-secret@bucket/prefix": "s3", "s3://key:planted/secret@bucket": "s3",
-    "sftp://user:planted@host/folder": "sftp", "https://host/container?sig=planted": "https",
+    "s3://key:planted-secret@bucket/prefix": "s3",
+    "s3://key:planted/secret@bucket": "s3",
+    "sftp://user:planted@host/folder": "sftp",
+    "https://host/container?sig=planted": "https",
     "s4://key:planted@bucket": "s4",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("given", SECRETS)
 @pytest.mark.parametrize("command", ["backup", "restore", "export", "import warehouse", "publish"])
-def test_keys_in_an_address_are_refused(given: str, command: str, tmp_path: Path, capsys: Printed) -> None:
+def test_keys_in_an_address_are_refused(
+    given: str, command: str, tmp_path: Path, capsys: Printed
+) -> None:
     assert 2 == main([*command.split(), given, "--warehouse", str(tmp_path / "data"), "-v"])
 
     message = capsys.readouterr().err
@@ -162,14 +204,22 @@ def test_keys_in_an_address_are_refused(given: str, command: str, tmp_path: Path
     assert not (tmp_path / "data").exists()
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ("s4://bucket/x", "s4:// is not known; name a folder, or an address such as s3://bucket/prefix"),
-    ("simplecache::memory://bucket/x", "simplecache::memory:// is not known"),
-    ("s3:/bucket/x", "an address has two slashes: s3://bucket/x; a folder, ./s3:/bucket/x"),
-    ("memory://", "has no bucket or folder; name one, such as memory://bucket/prefix"),
-    ("memory://bucket/pre[12]", "*, [ and ] have a meaning in addresses"),
-])  # fmt: skip
-def test_an_address_to_nowhere_is_refused(given: str, reason: str, tmp_path: Path, capsys: Printed) -> None:
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (
+            "s4://bucket/x",
+            "s4:// is not known; name a folder, or an address such as s3://bucket/prefix",
+        ),
+        ("simplecache::memory://bucket/x", "simplecache::memory:// is not known"),
+        ("s3:/bucket/x", "an address has two slashes: s3://bucket/x; a folder, ./s3:/bucket/x"),
+        ("memory://", "has no bucket or folder; name one, such as memory://bucket/prefix"),
+        ("memory://bucket/pre[12]", "*, [ and ] have a meaning in addresses"),
+    ],
+)
+def test_an_address_to_nowhere_is_refused(
+    given: str, reason: str, tmp_path: Path, capsys: Printed
+) -> None:
     assert 2 == main(["backup", given, "--warehouse", str(tmp_path)])
 
     message = capsys.readouterr().err
@@ -179,11 +229,16 @@ def test_an_address_to_nowhere_is_refused(given: str, reason: str, tmp_path: Pat
 
 def test_a_store_without_its_library_says_what_to_install(monkeypatch: Patch) -> None:
     monkeypatch.setitem(sys.modules, "gcsfs", None)
-    with pytest.raises(UsageError, match=r"gs://b/x: .* is not installed; .*gcsfs.* \(s3://: `uv sync --extra s3`\)"):
+    with pytest.raises(
+        UsageError,
+        match=r"gs://b/x: .* is not installed; .*gcsfs.* \(s3://: `uv sync --extra s3`\)",
+    ):
         open_location("gs://b/x")
 
 
-def test_what_a_library_raises_is_one_line_without_secrets(store: Store, monkeypatch: Patch) -> None:
+def test_what_a_library_raises_is_one_line_without_secrets(
+    store: Store, monkeypatch: Patch
+) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-planted-secret-value")
 
     def fail(path: str) -> None:

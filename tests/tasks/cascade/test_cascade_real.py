@@ -28,14 +28,19 @@ from warehouse import Warehouse
 
 TASKS, RESPONSES, VERDICTS = (
     SHARED_DATA / "prbench" / file
-    for file in ("finance_hard.parquet", "responses_finance_hard_3models.jsonl", "verdicts_finance_hard_3models.jsonl")
+    for file in (
+        "finance_hard.parquet",
+        "responses_finance_hard_3models.jsonl",
+        "verdicts_finance_hard_3models.jsonl",
+    )
 )
 Row = dict[str, Any]
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
-        not all(file.is_file() for file in (TASKS, RESPONSES, VERDICTS)), reason="real data are not beside the checkout"
+        not all(file.is_file() for file in (TASKS, RESPONSES, VERDICTS)),
+        reason="real data are not beside the checkout",
     ),
 ]
 
@@ -43,11 +48,13 @@ pytestmark = [
 Rubrics = dict[tuple[str, str], tuple[float, str, str, str]]
 KINDS = {
     "number": re.compile(r"\d"),
-    "negation": re.compile(r"\b(not|no|never|none|without|avoids?|fails? to)\b|n['’]t\b", re.IGNORECASE),
+    "negation": re.compile(
+        r"\b(not|no|never|none|without|avoids?|fails? to)\b|n['’]t\b", re.IGNORECASE
+    ),
     "list": re.compile(
         r"\bat least \w+( or more)? (of|from|out of)\b|\bany (two|three|\d+) of\b", re.IGNORECASE
     ),
-}  # fmt: skip
+}
 
 
 def simulated(strong: list[Row]) -> list[Row]:
@@ -59,16 +66,24 @@ def simulated(strong: list[Row]) -> list[Row]:
         for repetition in (1, 2):
             is_wrong = is_hard and generator.random() < 0.4
             sure = round(generator.uniform(0.4, 0.9) if is_hard else generator.uniform(0.7, 1.0), 3)
-            rows.append({
-                **row, "judge": "cheap", "judge_trial": repetition, "criteria_met": row["criteria_met"] is not is_wrong,
-                "confidence": sure,
-            })  # fmt: skip
+            rows.append(
+                {
+                    **row,
+                    "judge": "cheap",
+                    "judge_trial": repetition,
+                    "criteria_met": row["criteria_met"] is not is_wrong,
+                    "confidence": sure,
+                }
+            )
     return rows
 
 
 @pytest.fixture(scope="module")
 def strong() -> list[Row]:
-    return [json.loads(line) | {"judge": "strong"} for line in VERDICTS.read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line) | {"judge": "strong"}
+        for line in VERDICTS.read_text(encoding="utf-8").splitlines()
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -105,19 +120,26 @@ def rubrics() -> Rubrics:
             notes = item["annotations"]
             weight = notes[notes["weight_class"].replace(" ", "_") + "_weight"]
             by_key[row["task"], item["id"]] = (
-                float(weight), notes["criteria_category"], notes["weight_class"], item["title"]
-            )  # fmt: skip
+                float(weight),
+                notes["criteria_category"],
+                notes["weight_class"],
+                item["title"],
+            )
     return by_key
 
 
-def expected(each: Evaluation, strong: list[Row], cheap: list[Row], rubrics: Rubrics) -> dict[str, Any]:
+def expected(
+    each: Evaluation, strong: list[Row], cheap: list[Row], rubrics: Rubrics
+) -> dict[str, Any]:
     """The figures of a rule on the held-out tasks, counted criterion by criterion."""
     when = each.candidate.when
     repetitions: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for row in cheap:
         repetitions[row["task"], row["model"], row["criterion"]].append(row)
     tasks = sorted({row["task"] for row in strong})
-    choosing = {task for task, is_chosen in zip(tasks, for_choosing(tasks), strict=True) if is_chosen}
+    choosing = {
+        task for task, is_chosen in zip(tasks, for_choosing(tasks), strict=True) if is_chosen
+    }
     table: Counter[tuple[bool, bool]] = Counter()
     n_escalated = 0
     points: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
@@ -137,7 +159,9 @@ def expected(each: Evaluation, strong: list[Row], cheap: list[Row], rubrics: Rub
         n_escalated += goes
         met = first["criteria_met"]
         if each.candidate.threshold is not None:
-            met = (first["confidence"] if met else 1 - first["confidence"]) >= each.candidate.threshold
+            met = (
+                first["confidence"] if met else 1 - first["confidence"]
+            ) >= each.candidate.threshold
         says = row["criteria_met"] if goes else met
         table[says, row["criteria_met"]] += 1
         of_response = points[row["model"], row["task"]]
@@ -149,16 +173,23 @@ def expected(each: Evaluation, strong: list[Row], cheap: list[Row], rubrics: Rub
     met = (table[True, True] + table[True, False]) / n, (table[True, True] + table[False, True]) / n
     by_chance = met[0] * met[1] + (1 - met[0]) * (1 - met[1])
     scores = {
-        model: [sum(p[side] / p[2] for (m, _), p in points.items() if m == model)
-                / sum(m == model for m, _ in points) for side in (0, 1)]
+        model: [
+            sum(p[side] / p[2] for (m, _), p in points.items() if m == model)
+            / sum(m == model for m, _ in points)
+            for side in (0, 1)
+        ]
         for model in {model for model, _ in points}
-    }  # fmt: skip
+    }
     changes = {model: cascade - alone for model, (cascade, alone) in scores.items()}
     most = max(changes, key=lambda model: abs(changes[model]))
     return {
-        "n": n, "share": n_escalated / n, "agreement": agreement,
-        "kappa": (agreement - by_chance) / (1 - by_chance), "change": changes[most], "tau": tau_of(scores),
-    }  # fmt: skip
+        "n": n,
+        "share": n_escalated / n,
+        "agreement": agreement,
+        "kappa": (agreement - by_chance) / (1 - by_chance),
+        "change": changes[most],
+        "tau": tau_of(scores),
+    }
 
 
 def tau_of(scores: dict[str, list[float]]) -> float:
@@ -166,8 +197,9 @@ def tau_of(scores: dict[str, list[float]]) -> float:
     models = sorted(scores)
     pairs = [(a, b) for index, a in enumerate(models) for b in models[:index]]
     signs = [
-        1 if (scores[a][0] - scores[b][0]) * (scores[a][1] - scores[b][1]) > 0 else -1 for a, b in pairs
-    ]  # fmt: skip
+        1 if (scores[a][0] - scores[b][0]) * (scores[a][1] - scores[b][1]) > 0 else -1
+        for a, b in pairs
+    ]
     return sum(signs) / len(pairs)
 
 
@@ -182,9 +214,12 @@ def test_every_rule_has_the_figures_that_are_counted_from_the_files(
         wanted, by_key = expected(each, strong, cheap, rubrics), each.held_out
         assert wanted.pop("n") == by_key["n_paired"]
         assert {
-            "share": by_key["escalated_share"], "agreement": by_key["agreement"], "kappa": by_key["kappa"],
-            "change": by_key["score_change"], "tau": by_key["ranking_tau"],
-        } == pytest.approx(wanted), each.candidate.name  # fmt: skip
+            "share": by_key["escalated_share"],
+            "agreement": by_key["agreement"],
+            "kappa": by_key["kappa"],
+            "change": by_key["score_change"],
+            "tau": by_key["ranking_tau"],
+        } == pytest.approx(wanted), each.candidate.name
 
 
 def test_each_interval_holds_its_figure_and_the_picked_rule_is_the_cheapest_that_keeps_the_bound(
@@ -192,16 +227,25 @@ def test_each_interval_holds_its_figure_and_the_picked_rule_is_the_cheapest_that
 ) -> None:
     for each in result.evaluations:
         for name in ("agreement", "kappa", "escalated_share"):
-            value, low, high = (each.held_out[f"{name}{end}"] for end in ("", "_ci_low", "_ci_high"))
+            value, low, high = (
+                each.held_out[f"{name}{end}"] for end in ("", "_ci_low", "_ci_high")
+            )
             if low is not None and value is not None and high is not None:
                 assert low - 1e-9 <= value <= high + 1e-9, each.candidate.name
     assert result.picked is not None
-    keep = [each for each in result.evaluations if (each.chosen_on["agreement_ci_low"] or 0.0) >= 0.95]
+    keep = [
+        each for each in result.evaluations if (each.chosen_on["agreement_ci_low"] or 0.0) >= 0.95
+    ]
     assert result.picked in keep
-    assert min(each.chosen_on["strong_calls"] or 0.0 for each in keep) == result.picked.chosen_on["strong_calls"]
+    assert (
+        min(each.chosen_on["strong_calls"] or 0.0 for each in keep)
+        == result.picked.chosen_on["strong_calls"]
+    )
 
 
-def test_criteria_that_one_judge_failed_on_are_counted_and_left_out(result: CascadeResult, strong: list[Row]) -> None:
+def test_criteria_that_one_judge_failed_on_are_counted_and_left_out(
+    result: CascadeResult, strong: list[Row]
+) -> None:
     stored = result.stored
     assert len(stored.paired.strong) == len(strong)
     assert (0, 0, 0) == (stored.n_first_failed, stored.n_strong_failed, stored.n_without_second)
@@ -213,8 +257,15 @@ def test_a_rule_with_another_threshold_is_shown_as_a_judge_of_the_configuration(
     with Warehouse(job.warehouse).reader() as reader:
         given = {"cheap": "cheap", "strong": "strong", "bound": None, "splits": []}
         rows = evaluated_rules(Scope(job, reader), given)
-    shown = [yaml.safe_load(row["configuration"]) for row in rows if "threshold" in (row["configuration"] or "")]
-    judges = [Settings.model_validate({"dataset": {"source": "sample"}, "judges": each}).judges[0] for each in shown]
+    shown = [
+        yaml.safe_load(row["configuration"])
+        for row in rows
+        if "threshold" in (row["configuration"] or "")
+    ]
+    judges = [
+        Settings.model_validate({"dataset": {"source": "sample"}, "judges": each}).judges[0]
+        for each in shown
+    ]
     own = job.settings.judges[0]
     assert len({judge.threshold for judge in judges}) == len(judges) > 1
     assert all(own == judge.model_copy(update={"threshold": own.threshold}) for judge in judges)

@@ -19,7 +19,10 @@ from scipy.stats import t as student_t
 
 JUDGE_CONFIG = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 SAMPLING = ("model", "model_config_hash", "vintage")
-ORIGINAL, VARIANT = ("task_id", "original_id", "original_hash"), ("task_id", "criterion_id", "content_hash")
+ORIGINAL, VARIANT = (
+    ("task_id", "original_id", "original_hash"),
+    ("task_id", "criterion_id", "content_hash"),
+)
 ALL = ("all", "")
 NOTHING = (0.0, 0, 0.0, 0.0, 0.0)
 """Points, number of decided criteria, number of met ones, and the positive and negative weights of decided ones."""
@@ -36,7 +39,9 @@ def read(path, digest=None):
         content = archive.read(member["name"])
         assert hashlib.sha256(content).hexdigest() == member["sha256"], member["name"]
         if member["name"].endswith(".jsonl"):
-            tables[member["name"].split("/")[1][:-6]] = [json.loads(line) for line in content.splitlines()]
+            tables[member["name"].split("/")[1][:-6]] = [
+                json.loads(line) for line in content.splitlines()
+            ]
     return manifest, tables
 
 
@@ -48,7 +53,9 @@ def student(degrees):
 def draws(n_tasks, seed, resamples):
     generator, shares = np.random.default_rng(seed), np.full(n_tasks, 1 / n_tasks)
     sizes = [min(1000, resamples - start) for start in range(0, resamples, 1000)]
-    return np.concatenate([generator.multinomial(n_tasks, shares, size=size) for size in sizes]).astype(float)
+    return np.concatenate(
+        [generator.multinomial(n_tasks, shares, size=size) for size in sizes]
+    ).astype(float)
 
 
 def interval(numerators, denominators, counts):
@@ -64,7 +71,11 @@ def interval(numerators, denominators, counts):
     excess /= spread
     counts = counts[counts @ denominators > 0]
     moved, off = counts @ excess, (counts @ excess) / (counts @ denominators)
-    squares = counts @ excess**2 - 2 * off * (counts @ (excess * denominators)) + off**2 * (counts @ denominators**2)
+    squares = (
+        counts @ excess**2
+        - 2 * off * (counts @ (excess * denominators))
+        + off**2 * (counts @ denominators**2)
+    )
     below, above = np.quantile(moved / np.sqrt(np.maximum(squares, 1e-6)), [0.025, 0.975])
     least = student(n_differing - 1) * math.sqrt(n / (n - 1))
     most, error = max(2 * student(n - 1), least), spread / denominators.sum()
@@ -78,7 +89,13 @@ def labels_of_criteria(tables, tasks):
     for row in tables["criterion_labels"]:
         others[row["task_id"], row["criterion_id"]].append((row["kind"], row["label"]))
     for row in (row for row in tables["criteria"] if row["task_id"] in tasks):
-        labels = [ALL, *((kind, "(none)" if row[kind] is None else row[kind]) for kind in ("category", "severity"))]
+        labels = [
+            ALL,
+            *(
+                (kind, "(none)" if row[kind] is None else row[kind])
+                for kind in ("category", "severity")
+            ),
+        ]
         labels += others[row["task_id"], row["criterion_id"]]
         criteria[row["task_id"], row["criterion_id"], row["content_hash"]] = row["weight"], labels
         for label in labels:
@@ -91,8 +108,14 @@ def tasks_under(tables, tasks, hard):
     """A label of tasks -> the tasks under it."""
     by_label = defaultdict(set)
     for task, row in tasks.items():
-        labels = [(kind, "(none)" if row[kind] is None else str(row[kind])) for kind in ("topic", "expert", "turns")]
-        labels += [("reference_texts", "with" if row["has_reference_texts"] else "without"), ("subset", "full")]
+        labels = [
+            (kind, "(none)" if row[kind] is None else str(row[kind]))
+            for kind in ("topic", "expert", "turns")
+        ]
+        labels += [
+            ("reference_texts", "with" if row["has_reference_texts"] else "without"),
+            ("subset", "full"),
+        ]
         for label in [ALL, *labels, *[("subset", "hard")] * (task in hard)]:
             by_label[label].add(task)
     for row in tables["labelled_tasks"]:
@@ -102,14 +125,26 @@ def tasks_under(tables, tasks, hard):
 
 def verdicts_of(tables, criteria):
     """(judge configuration, response) -> label -> sums; those not imported; marks of hidden failures; failures."""
-    sums_of, other, hiding = defaultdict(lambda: defaultdict(lambda: NOTHING)), set(), defaultdict(set)
+    sums_of, other, hiding = (
+        defaultdict(lambda: defaultdict(lambda: NOTHING)),
+        set(),
+        defaultdict(set),
+    )
     failed = set()
-    originals = {tuple(map(row.get, VARIANT)): tuple(map(row.get, ORIGINAL)) for row in tables["criterion_variants"]}
+    originals = {
+        tuple(map(row.get, VARIANT)): tuple(map(row.get, ORIGINAL))
+        for row in tables["criterion_variants"]
+    }
     for row in tables["verdicts"]:
         key = row["task_id"], row["criterion_id"], row["criterion_hash"]
         weight, labels = criteria.get(originals.get(key, key), (None, ()))
-        for grading in ["ternary", "ternary_as_binary"] if row["grading"] == "ternary" else [row["grading"]]:
-            judge_config, value = (*(row[name] for name in JUDGE_CONFIG[:3]), grading, row["judge_trial"]), row["value"]
+        for grading in (
+            ["ternary", "ternary_as_binary"] if row["grading"] == "ternary" else [row["grading"]]
+        ):
+            judge_config, value = (
+                (*(row[name] for name in JUDGE_CONFIG[:3]), grading, row["judge_trial"]),
+                row["value"],
+            )
             other |= {judge_config} if row["source"] != "imported" else set()
             is_own, mark = row["source"] == "judged", row["may_hide_failures"]
             hiding[judge_config, row["response_id"]].add(False if is_own and mark is None else mark)
@@ -154,7 +189,9 @@ def runs_of(tables, tasks, rubrics, sums_of, other, hiding, failed):
 def bar_of(tables, run):
     """The coverage that a vintage needs: by the last rule of the model, else of all others, else 0.99."""
     rules = sorted(tables.get("coverage_rules", ()), key=lambda row: row["created_at"])
-    of_model = [row["min_coverage"] for row in rules if (row["model"], row["model_config_hash"]) == run[:2]]
+    of_model = [
+        row["min_coverage"] for row in rules if (row["model"], row["model_config_hash"]) == run[:2]
+    ]
     of_others = [row["min_coverage"] for row in rules if not row["model"]]
     return [0.99, *of_others[-1:], *of_model[-1:]][-1]
 
@@ -191,7 +228,12 @@ def check_ids(manifest, tables, texts):
     by_hash, of = {hashlib.sha256(text.encode()).hexdigest(): text for text in texts}, {}
     for row in tables["responses"]:
         names = ("task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage")
-        own = digest("response", manifest["benchmark"], manifest["dataset_revision"], *(row[name] for name in names))
+        own = digest(
+            "response",
+            manifest["benchmark"],
+            manifest["dataset_revision"],
+            *(row[name] for name in names),
+        )
         assert row["response_id"] == own, row
         of[own] = by_hash.get(row["text_sha256"])
     pieces = pieces_of(tables)
@@ -216,14 +258,23 @@ def pieces_of(tables):
 
 def check_calls(manifest, tables):
     """Check that the manifest has the hash of the numbers of criteria in a call."""
-    calls = {row["verdict_id"]: row["n_in_call"] for row in tables["verdicts"] if row["n_in_call"] is not None}
+    calls = {
+        row["verdict_id"]: row["n_in_call"]
+        for row in tables["verdicts"]
+        if row["n_in_call"] is not None
+    }
     text = "\n".join(f"{verdict} {calls[verdict]}" for verdict in sorted(calls))
-    assert manifest["calls_sha256"] == (hashlib.sha256(text.encode()).hexdigest() if calls else None)
+    assert manifest["calls_sha256"] == (
+        hashlib.sha256(text.encode()).hexdigest() if calls else None
+    )
 
 
 class Figures:
     def __init__(self, manifest, tables, resamples=None):
-        self.seed, self.resamples = manifest["intervals"]["seed"], resamples or manifest["intervals"]["resamples"]
+        self.seed, self.resamples = (
+            manifest["intervals"]["seed"],
+            resamples or manifest["intervals"]["resamples"],
+        )
         self.scores = {row["score_name"]: row for row in tables["score_definitions"]}
         tasks = {row["task_id"]: row for row in tables["tasks"] if row["is_admitted"]}
         sets = defaultdict(set)
@@ -232,23 +283,35 @@ class Figures:
         for row in tables["hard_subset"]:
             sets[row["field"] + " (own hard)", True].add(row["task_id"])
         self.sets = {key: sorted(each & tasks.keys()) for key, each in sets.items()}
-        self.under = tasks_under(tables, tasks, {task for (_, own), each in sets.items() if own for task in each})
+        self.under = tasks_under(
+            tables, tasks, {task for (_, own), each in sets.items() if own for task in each}
+        )
         criteria, self.rubrics = labels_of_criteria(tables, tasks)
-        self.stopped = {self.about({**row, "is_own_hard": False}): row for row in tables["stopping_scores"]}
+        self.stopped = {
+            self.about({**row, "is_own_hard": False}): row for row in tables["stopping_scores"]
+        }
         self.primary = next(name for name, row in self.scores.items() if row["is_primary"])
         self.bar = cache(lambda run: bar_of(tables, run))
         self.n_criteria = {task: row["n_criteria"] for task, row in tasks.items()}
-        self.part_of = {run[:3] for (run, *_), row in self.stopped.items() if row["n_tasks_skipped"]}
+        self.part_of = {
+            run[:3] for (run, *_), row in self.stopped.items() if row["n_tasks_skipped"]
+        }
         self.runs, self.sums = runs_of(tables, tasks, self.rubrics, *verdicts_of(tables, criteria))
 
     def responses(self, run, task, label, score):
         """Trial -> the score (None if incomplete), its bounds, and the numbers of decided and of all criteria."""
         positive, negative, n = self.rubrics.get((task, label), (0.0, 0.0, 0))
         factors = self.scores[score]
-        divisor = factors["denominator_positive"] * positive + factors["denominator_negative"] * negative
+        divisor = (
+            factors["denominator_positive"] * positive + factors["denominator_negative"] * negative
+        )
         if divisor <= 0:
             return None
-        by_trial, least, trials = {}, factors["numerator_negative"] * negative, self.sums.get((run, task, label), {})
+        by_trial, least, trials = (
+            {},
+            factors["numerator_negative"] * negative,
+            self.sums.get((run, task, label), {}),
+        )
         for trial in self.runs[run][0]:
             points, decided, _, plus, minus = trials.get(trial, NOTHING)
             low, high = points + negative - minus, points + positive - plus
@@ -266,9 +329,14 @@ class Figures:
 
     def all_rows(self):
         """Return the keys of rows with figures: each run that responded to a task with such a score under the label."""
-        responding, labels = {key[:2] for key in self.sums}, {label for _, label in self.rubrics} | self.under.keys()
+        responding, labels = (
+            {key[:2] for key in self.sums},
+            {label for _, label in self.rubrics} | self.under.keys(),
+        )
         every = product(self.runs, self.sets, labels, self.scores)
-        return {key for key in every if any((key[0], task) in responding for task in self.known(*key))}
+        return {
+            key for key in every if any((key[0], task) in responding for task in self.known(*key))
+        }
 
     @cache  # noqa: B019 - the world lives as long as its figures
     def of_tasks(self, run, task_set, label, score):
@@ -287,14 +355,26 @@ class Figures:
         means = {task: sum(each.values()) / len(each) for task, each in by_task.items() if each}
         figures = {"n_tasks": len(means), "n_tasks_wanted": len(by_task), "n_trials": len(trials)}
         figures["n_tasks_full"] = sum(len(each) == len(trials) for each in by_task.values())
-        every = [each for of in self.known(run, task_set, label, score).values() for each in of.values()]
+        every = [
+            each for of in self.known(run, task_set, label, score).values() for each in of.values()
+        ]
         _, lower, upper, decided, wanted = zip(*every, strict=True)
-        figures |= {"coverage": sum(decided) / sum(wanted), "is_complete": figures["n_tasks_full"] == len(by_task)}
-        figures |= {"mean_lower": max(np.mean(lower), floor), "mean_upper": max(np.mean(upper), floor)}
+        figures |= {
+            "coverage": sum(decided) / sum(wanted),
+            "is_complete": figures["n_tasks_full"] == len(by_task),
+        }
+        figures |= {
+            "mean_lower": max(np.mean(lower), floor),
+            "mean_upper": max(np.mean(upper), floor),
+        }
         raw = sum(means.values()) / len(means) if means else None
         figures |= {"raw_mean_score": raw, "mean_score": None if raw is None else max(raw, floor)}
-        met = np.array([sum(self.sums[run, task, rubric][t][2] for t in by_task[task]) for task in means])
-        judged = np.array([float(self.rubrics[task, rubric][2] * len(by_task[task])) for task in means])
+        met = np.array(
+            [sum(self.sums[run, task, rubric][t][2] for t in by_task[task]) for task in means]
+        )
+        judged = np.array(
+            [float(self.rubrics[task, rubric][2] * len(by_task[task])) for task in means]
+        )
         counts = draws(len(self.sets[task_set]), self.seed, self.resamples)[
             :, [self.sets[task_set].index(t) for t in means]
         ]
@@ -309,12 +389,19 @@ class Figures:
         n_left -= len(means) + len((by_task.keys() - means.keys()) & self.runs[run][3])
         part = part if part.get("n_tasks_skipped") and n_left > 0 else {}
         skipped = min(n_left, part["n_tasks_skipped"]) if part else None
-        figures |= {"n_tasks_skipped": skipped, "unbiased_mean_score": part.get("unbiased_mean_score")}
+        figures |= {
+            "n_tasks_skipped": skipped,
+            "unbiased_mean_score": part.get("unbiased_mean_score"),
+        }
         if part:
             holds = skipped == part["n_tasks_skipped"]
-            ends["raw_ci"] = (part["sequence_low"], part["sequence_high"]) if holds else (None, None)
+            ends["raw_ci"] = (
+                (part["sequence_low"], part["sequence_high"]) if holds else (None, None)
+            )
         ends["ci"] = [None if end is None else max(end, floor) for end in ends["raw_ci"]]
-        each = np.array([mean for _, mean in self.trial_scores(run, task_set, label, score).values()])
+        each = np.array(
+            [mean for _, mean in self.trial_scores(run, task_set, label, score).values()]
+        )
         if len(each) and figures["n_tasks"] == figures["n_tasks_full"]:
             figures["trials_mean"] = each.mean()
             if len(each) > 1:
@@ -328,10 +415,16 @@ class Figures:
     def row(self, stated):
         """The figures of a row with a score."""
         run, *of = self.about(stated)
-        latest = [other for other in self.runs if self.is_latest(other, of[0]) and other[3:] == run[3:]]
+        latest = [
+            other for other in self.runs if self.is_latest(other, of[0]) and other[3:] == run[3:]
+        ]
         own = [other for other in self.runs if other[2:] == run[2:]]
         ranks = self.rank(run, own, "rank", "n_tasks_ranked", *of)
-        return self.unranked(run, *of) | ranks | self.rank(run, latest, "latest_rank", "n_tasks_latest_ranked", *of)
+        return (
+            self.unranked(run, *of)
+            | ranks
+            | self.rank(run, latest, "latest_rank", "n_tasks_latest_ranked", *of)
+        )
 
     def compared(self, stated):
         """Return how many figures of a row were recomputed, and those that differ."""
@@ -346,20 +439,35 @@ class Figures:
         """Trial -> the number of tasks that are complete in it, and the mean score over them."""
         values, floor = self.of_tasks(run, task_set, label, score)[0].values(), self.floor(score)
         trials = {trial: [of[trial] for of in values if trial in of] for trial in self.runs[run][0]}
-        return {trial: (len(each), max(np.mean(each), floor)) for trial, each in trials.items() if each}
+        return {
+            trial: (len(each), max(np.mean(each), floor)) for trial, each in trials.items() if each
+        }
 
     def floor(self, score):
         return 0.0 if self.scores[score]["clips_mean"] else -math.inf
 
     def about(self, row):
         label = (row["breakdown"], row["label"]) if "breakdown" in row else ALL
-        task_set = next(key for key in self.sets if key[0] == row["split"] and row.get("is_own_hard", key[1]) == key[1])
-        return tuple(row[name] for name in (*SAMPLING, *JUDGE_CONFIG)), task_set, label, row["score_name"]
+        task_set = next(
+            key
+            for key in self.sets
+            if key[0] == row["split"] and row.get("is_own_hard", key[1]) == key[1]
+        )
+        return (
+            tuple(row[name] for name in (*SAMPLING, *JUDGE_CONFIG)),
+            task_set,
+            label,
+            row["score_name"],
+        )
 
     @cache  # noqa: B019 - as above
     def is_latest(self, run, task_set):
         same = [other for other in self.runs if (other[:2], other[3:]) == (run[:2], run[3:])]
-        orders = {other: self.currency(other, task_set) for other in same if self.responded(other, task_set)}
+        orders = {
+            other: self.currency(other, task_set)
+            for other in same
+            if self.responded(other, task_set)
+        }
         return run in orders and orders[run] == max(orders.values())
 
     @cache  # noqa: B019 - as above
@@ -370,7 +478,11 @@ class Figures:
     @cache  # noqa: B019 - as above
     def currency(self, run, task_set):
         """What decides which vintage is current: at the bar, coverage below it, time of the first response, label."""
-        every = [each for of in self.known(run, task_set, ALL, self.primary).values() for each in of.values()]
+        every = [
+            each
+            for of in self.known(run, task_set, ALL, self.primary).values()
+            for each in of.values()
+        ]
         covered = sum(each[3] for each in every) / sum(each[4] for each in every)
         if run[:3] in self.part_of:
             responded = {task for of_run, task, _ in self.sums if of_run[:3] == run[:3]}
@@ -381,15 +493,24 @@ class Figures:
 
     def rank(self, run, others, name, n_name, *of):
         """The rank by the mean over tasks that all ranked runs share; a run is ranked with half of the most tasks."""
-        values = {o: {t: sum(v.values()) / len(v) for t, v in self.of_tasks(o, *of)[0].items() if v} for o in others}
+        values = {
+            o: {t: sum(v.values()) / len(v) for t, v in self.of_tasks(o, *of)[0].items() if v}
+            for o in others
+        }
         most = max(map(len, values.values()), default=0)
         ranked = {other: each for other, each in values.items() if each and 2 * len(each) >= most}
         shared = set.intersection(*map(set, ranked.values())) if ranked else set()
         if run not in ranked or not shared:
             return dict.fromkeys((name, n_name, f"{name}_low", f"{name}_high"))
-        means = {o: round(math.fsum(each[t] for t in shared) / len(shared), 12) for o, each in ranked.items()}
+        means = {
+            o: round(math.fsum(each[t] for t in shared) / len(shared), 12)
+            for o, each in ranked.items()
+        }
         rank = 1 + sum(mean > means[run] for mean in means.values())
-        ends = {other: [self.unranked(other, *of)[f"raw_ci_{end}"] for end in ("low", "high")] for other in ranked}
+        ends = {
+            other: [self.unranked(other, *of)[f"raw_ci_{end}"] for end in ("low", "high")]
+            for other in ranked
+        }
         ends = {other: each for other, each in ends.items() if None not in (*each, *ends[run])}
         above = sum(low > ends[run][1] for low, _ in ends.values())
         below = sum(high < ends[run][0] for _, high in ends.values())
@@ -404,8 +525,12 @@ def mark_of(marks):
 
 def is_same(figure, stated, recomputed):
     off = 2e-6 if "ci_" in figure else 1e-9
-    is_near = None not in (stated, recomputed) and math.isclose(stated, recomputed, rel_tol=off, abs_tol=off)
-    return stated == recomputed if isinstance(stated, int) else is_near or stated is recomputed is None
+    is_near = None not in (stated, recomputed) and math.isclose(
+        stated, recomputed, rel_tol=off, abs_tol=off
+    )
+    return (
+        stated == recomputed if isinstance(stated, int) else is_near or stated is recomputed is None
+    )
 
 
 def check(path, digest=None, resamples=None):

@@ -22,11 +22,24 @@ from tests.tasks.bundles.manifests import sealed
 RESEARCH_RESAMPLES = 200
 """Number of resamples in the made-up warehouse (`research.py`)."""
 RESPONSE = (
-    "benchmark", "dataset_revision", "task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage",
-)  # fmt: skip
+    "benchmark",
+    "dataset_revision",
+    "task_id",
+    "conversation_id",
+    "model",
+    "model_config_hash",
+    "trial",
+    "vintage",
+)
 VERDICT = (
-    "criterion_id", "criterion_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial",
-)  # fmt: skip
+    "criterion_id",
+    "criterion_hash",
+    "judge",
+    "judge_config_hash",
+    "template_hash",
+    "grading",
+    "judge_trial",
+)
 """The columns that ids are hashes of."""
 Members = dict[str, bytes]
 Spoil = Callable[[dict[str, Any]], None]
@@ -56,7 +69,9 @@ def members_of(path: Path) -> Members:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def forged(path: Path, target: Path, change: Callable[[Members], None], manifest: Spoil | None = None) -> Path:
+def forged(
+    path: Path, target: Path, change: Callable[[Members], None], manifest: Spoil | None = None
+) -> Path:
     """A certificate with changed members and a manifest that fits them; then `manifest` may change the manifest."""
     members = members_of(path)
     document = json.loads(members.pop("manifest.json"))
@@ -80,7 +95,9 @@ def zipped(members: Mapping[str, bytes], target: Path) -> Path:
     return target
 
 
-def with_true_ids(rows: dict[str, list[dict[str, Any]]], pieces: Mapping[str, Sequence[str]] = {}) -> None:
+def with_true_ids(
+    rows: dict[str, list[dict[str, Any]]], pieces: Mapping[str, Sequence[str]] = {}
+) -> None:
     """Give made-up rows their true ids; `pieces` has the hashes of the criteria in the call of each criterion."""
     true: dict[str, tuple[str, str]] = {}
     for each in rows["responses"]:

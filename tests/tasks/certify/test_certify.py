@@ -26,15 +26,23 @@ from warehouse.tables import TABLES
 
 pytestmark = pytest.mark.slow
 TEXTS = (
-    "select title from criteria", "select canary from split_members", "select prompt from conversation_turns",
-    "select response from conversation_turns", "select unnest(reference_texts) from conversation_turns",
-    "select text from responses", "select error from responses", "select explanation from verdicts",
-    "select error from verdicts", "select content from messages",
-)  # fmt: skip
+    "select title from criteria",
+    "select canary from split_members",
+    "select prompt from conversation_turns",
+    "select response from conversation_turns",
+    "select unnest(reference_texts) from conversation_turns",
+    "select text from responses",
+    "select error from responses",
+    "select explanation from verdicts",
+    "select error from verdicts",
+    "select content from messages",
+)
 """Queries for all texts that a certificate must not have."""
 
 
-def test_the_same_state_gives_the_same_bytes(sample_job: Job, certificate: Path, tmp_path: Path) -> None:
+def test_the_same_state_gives_the_same_bytes(
+    sample_job: Job, certificate: Path, tmp_path: Path
+) -> None:
     again = certificates.certified(sample_job, tmp_path / "again.zip")
     rebuilding = copied(sample_job, tmp_path / "copied")
     Warehouse(rebuilding.warehouse).database.unlink()
@@ -63,8 +71,16 @@ def texts_in(job: Job) -> set[str]:
 def test_no_text_canary_or_explanation_is_in_a_certificate(world_job: Job, tmp_path: Path) -> None:
     members = certificates.members_of(certificates.certified(world_job, tmp_path / "world.zip"))
     # Each string once, since figures repeat many.
-    held = "\n".join({each for text in members.values() for each in re.findall(r'"(?:[^"\\]|\\.)*"', text.decode())})
-    held += "\n".join(text.decode() for name, text in members.items() if not name.endswith(".jsonl"))
+    held = "\n".join(
+        {
+            each
+            for text in members.values()
+            for each in re.findall(r'"(?:[^"\\]|\\.)*"', text.decode())
+        }
+    )
+    held += "\n".join(
+        text.decode() for name, text in members.items() if not name.endswith(".jsonl")
+    )
     texts = texts_in(world_job)
 
     assert len(texts) > 1000
@@ -72,7 +88,9 @@ def test_no_text_canary_or_explanation_is_in_a_certificate(world_job: Job, tmp_p
     assert [] == [text for text in texts if text in held or json.dumps(text)[1:-1] in held]
 
 
-def test_no_certificate_replaces_a_file_or_lacks_figures(sample_job: Job, certificate: Path, tmp_path: Path) -> None:
+def test_no_certificate_replaces_a_file_or_lacks_figures(
+    sample_job: Job, certificate: Path, tmp_path: Path
+) -> None:
     before = certificate.read_bytes()
     with pytest.raises(UsageError, match="exists already; name a new file"):
         certify(sample_job, certificate)
@@ -89,7 +107,9 @@ def test_no_certificate_replaces_a_file_or_lacks_figures(sample_job: Job, certif
 def test_figures_without_their_intervals_are_not_certified(sample_job: Job, tmp_path: Path) -> None:
     job = copied(sample_job, tmp_path / "copied")
     labels = csv.DictReader(LABELS.read_text("utf-8").splitlines())
-    import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", [{**each, "judge": "third"} for each in labels]))
+    import_verdicts(
+        job, write_jsonl(tmp_path / "labels.jsonl", [{**each, "judge": "third"} for each in labels])
+    )
 
     with pytest.raises(PipelineError, match="run `prbench aggregate` first"):
         certify(job, tmp_path / "file.zip")
@@ -100,15 +120,26 @@ def in_other_words(rows: dict[str, list[dict[str, Any]]]) -> None:
     of_task = ("benchmark", "dataset_revision", "task_id")
     others = {each["criterion_id"]: each for each in rows["criteria"][::2]}
     rows["criterion_variants"] = [
-        row("criterion_variants", **{name: each[name] for name in of_task}, rubric="short", status="ok", title="other",
-            criterion_id=f"short-{name}", original_id=name, original_hash=each["content_hash"], content_hash="other")
+        row(
+            "criterion_variants",
+            **{name: each[name] for name in of_task},
+            rubric="short",
+            status="ok",
+            title="other",
+            criterion_id=f"short-{name}",
+            original_id=name,
+            original_hash=each["content_hash"],
+            content_hash="other",
+        )
         for name, each in others.items()
-    ]  # fmt: skip
+    ]
     again = [each for each in rows["verdicts"] if each["judge"] == rows["verdicts"][0]["judge"]]
     for each in again:
         reworded = {"criterion_id": f"short-{each['criterion_id']}", "criterion_hash": "other"}
         other = reworded if each["criterion_id"] in others else {}
-        rows["verdicts"].append({**each, "verdict_id": f"{each['verdict_id']}-2", "template_hash": "short", **other})
+        rows["verdicts"].append(
+            {**each, "verdict_id": f"{each['verdict_id']}-2", "template_hash": "short", **other}
+        )
     rows["criteria"][0]["weight"] = None
 
 
@@ -116,16 +147,29 @@ def stopped_and_hidden(rows: dict[str, list[dict[str, Any]]]) -> None:
     """Stop a model, another one whose skipped tasks were evaluated later, and a third one that may hide failures."""
     stopped = {"ada": (30, 20, -0.9), "bell": (9, 1, 0.1), "curie": (30, 20, None)}
     rows["stopping_scores"] = [
-        row("stopping_scores", split="everything", judge="a-judge", model=model, score_name=each["score_name"],
-            n_tasks=n_tasks, n_tasks_evaluated=n_tasks, n_tasks_skipped=n_skipped, sequence_low=low,
-            sequence_high=None if low is None else 0.9, unbiased_mean_score=0.25)
-        for each in rows["score_definitions"] for model, (n_tasks, n_skipped, low) in stopped.items()
-    ]  # fmt: skip
+        row(
+            "stopping_scores",
+            split="everything",
+            judge="a-judge",
+            model=model,
+            score_name=each["score_name"],
+            n_tasks=n_tasks,
+            n_tasks_evaluated=n_tasks,
+            n_tasks_skipped=n_skipped,
+            sequence_low=low,
+            sequence_high=None if low is None else 0.9,
+            unbiased_mean_score=0.25,
+        )
+        for each in rows["score_definitions"]
+        for model, (n_tasks, n_skipped, low) in stopped.items()
+    ]
     for each in rows["verdicts"]:
         each["may_hide_failures"] = (each["model"], each["judge"]) == ("curie", "judge-b") or None
 
 
-def test_an_independent_checker_comes_to_the_figures_of_stopped_models_failures_and_other_words(tmp_path: Path) -> None:
+def test_an_independent_checker_comes_to_the_figures_of_stopped_models_failures_and_other_words(
+    tmp_path: Path,
+) -> None:
     rows = random_world(seed=5, n_tasks=20)
     in_other_words(rows)
     stopped_and_hidden(rows)
@@ -142,15 +186,31 @@ def test_an_independent_checker_comes_to_the_figures_of_stopped_models_failures_
     assert [] == wrong
     assert n_checked > 3_000
     assert verify(path).is_confirmed
-    judged = [json.loads(line) for line in certificates.members_of(path)["figures/leaderboard.jsonl"].splitlines()]
+    judged = [
+        json.loads(line)
+        for line in certificates.members_of(path)["figures/leaderboard.jsonl"].splitlines()
+    ]
     assert {"a-template", "short"} == {each["template_hash"] for each in judged}
     assert any(each["coverage"] < 1 and each["ci_low"] is not None for each in judged)
-    assert {"ada", "curie"} == {each["model"] for each in judged if each["n_tasks_skipped"] and each["rank"]}
-    assert {("curie", "judge-b")} == {(each["model"], each["judge"]) for each in judged if each["may_hide_failures"]}
+    assert {"ada", "curie"} == {
+        each["model"] for each in judged if each["n_tasks_skipped"] and each["rank"]
+    }
+    assert {("curie", "judge-b")} == {
+        (each["model"], each["judge"]) for each in judged if each["may_hide_failures"]
+    }
 
 
-def test_no_stored_table_that_figures_rest_on_is_left_out_but_measures_which_are_drawn_again() -> None:
-    read = {name for model in sql.leading_to(MODELS, ROWS) for name in model.depends_on if name in TABLES}
+def test_no_stored_table_that_figures_rest_on_is_left_out_but_measures_which_are_drawn_again() -> (
+    None
+):
+    read = {
+        name
+        for model in sql.leading_to(MODELS, ROWS)
+        for name in model.depends_on
+        if name in TABLES
+    }
 
     assert {"measures"} == read - set(ROWS)
-    assert set(ROWS) == {name for model in sql.leading_to(MODELS, ROWS) for name in model.depends_on if name in ROWS}
+    assert set(ROWS) == {
+        name for model in sql.leading_to(MODELS, ROWS) for name in model.depends_on if name in ROWS
+    }

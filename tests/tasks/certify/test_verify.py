@@ -27,23 +27,33 @@ from tests.worlds import RESPONSES, SAMPLE
 from warehouse.files import verified_digest
 
 
-def test_all_figures_are_recomputed_and_equal_if_the_digest_is_the_published_one(certificate: Path) -> None:
+def test_all_figures_are_recomputed_and_equal_if_the_digest_is_the_published_one(
+    certificate: Path,
+) -> None:
     result = verify(certificate, digest=certificate.read_bytes()[-64:].decode().upper())
 
     assert result.is_confirmed
-    assert "certificate, 5156 figures in 124 rows of 3 leaderboards recomputed; all equal" in result.lines[0]
+    assert (
+        "certificate, 5156 figures in 124 rows of 3 leaderboards recomputed; all equal"
+        in result.lines[0]
+    )
     assert not any("another method" in line for line in result.lines)
     with pytest.raises(Damaged, match="is not the published certificate"):
         verify(certificate, digest="0" * 64)
 
 
-def test_a_certificate_with_other_intervals_is_verified_and_they_are_named(certificate: Path, tmp_path: Path) -> None:
+def test_a_certificate_with_other_intervals_is_verified_and_they_are_named(
+    certificate: Path, tmp_path: Path
+) -> None:
     def older(manifest: dict[str, Any]) -> None:
         manifest["intervals"]["method"] = "bootstrap-t-2"
 
     result = verify(forged(certificate, tmp_path / "older.zip", lambda _: None, older))
     assert result.is_confirmed
-    assert any("have another method than this version's" in line and "bootstrap-t-2" in line for line in result.lines)
+    assert any(
+        "have another method than this version's" in line and "bootstrap-t-2" in line
+        for line in result.lines
+    )
 
 
 def test_a_flipped_bit_is_found_at_every_single_place(certificate: Path, tmp_path: Path) -> None:
@@ -60,10 +70,16 @@ def test_a_flipped_bit_is_found_at_every_single_place(certificate: Path, tmp_pat
 
 
 @pytest.mark.usefixtures("resampling_less")
-def test_the_checker_agrees_and_a_changed_verdict_shows_in_its_figures_alone(research: Path, tmp_path: Path) -> None:
+def test_the_checker_agrees_and_a_changed_verdict_shows_in_its_figures_alone(
+    research: Path, tmp_path: Path
+) -> None:
     verdicts = members_of(research)["rows/verdicts.jsonl"].splitlines()
     met = next(number for number, line in enumerate(verdicts) if b'"met"' in line)
-    other = forged(research, tmp_path / "other.zip", with_row("rows/verdicts.jsonl", met, status="unmet", value=0))
+    other = forged(
+        research,
+        tmp_path / "other.zip",
+        with_row("rows/verdicts.jsonl", met, status="unmet", value=0),
+    )
 
     n_checked, wrong = check(research, resamples=certificates.RESEARCH_RESAMPLES)
     assert ([], True, True) == (wrong, n_checked > 50_000, verify(research).is_confirmed)
@@ -73,12 +89,17 @@ def test_the_checker_agrees_and_a_changed_verdict_shows_in_its_figures_alone(res
     _, wrong = check(other, resamples=certificates.RESEARCH_RESAMPLES)
     figures = Figures(*read(other), certificates.RESEARCH_RESAMPLES)
     checked = {each[2] for each in wrong} | {"mean_score", "rank", "coverage", "n_tasks"}
-    ours = {(each.leaderboard, figures.about(each.row), each.column) for each in result.differences
-            if each.leaderboard != "severity_leaderboard" and each.column in checked}  # fmt: skip
+    ours = {
+        (each.leaderboard, figures.about(each.row), each.column)
+        for each in result.differences
+        if each.leaderboard != "severity_leaderboard" and each.column in checked
+    }
     assert {(leaderboard, about, figure) for leaderboard, about, figure, *_ in wrong} == ours
     assert len(ours) > 20
     assert not result.is_confirmed
-    assert 1 == len({each.row["judge"] for each in result.differences if each.column == "mean_score"})
+    assert 1 == len(
+        {each.row["judge"] for each in result.differences if each.column == "mean_score"}
+    )
     assert research.read_bytes()[-64:].decode() != result.digest
 
 
@@ -92,7 +113,10 @@ def test_other_sql_is_named_and_never_run(certificate: Path, tmp_path: Path) -> 
     result = verify(forged(certificate, tmp_path / "other.zip", change))
 
     assert ["sql/intermediate.more.sql", "sql/leaderboard.sql"] == result.other_sql
-    assert "other SQL than this version, whose SQL was used: intermediate.more, leaderboard" in result.lines[1]
+    assert (
+        "other SQL than this version, whose SQL was used: intermediate.more, leaderboard"
+        in result.lines[1]
+    )
     assert result.is_confirmed
     assert not stolen.exists()
 
@@ -123,13 +147,19 @@ def test_a_certificate_binds_the_numbers_of_criteria_in_calls(in_groups: Path) -
 def test_another_number_of_criteria_in_a_call_is_refused(
     in_groups: Path, tmp_path: Path, n_in_call: int | None
 ) -> None:
-    other = forged(in_groups, tmp_path / "other.zip", with_row("rows/verdicts.jsonl", 0, n_in_call=n_in_call))
+    other = forged(
+        in_groups, tmp_path / "other.zip", with_row("rows/verdicts.jsonl", 0, n_in_call=n_in_call)
+    )
 
-    with pytest.raises(Damaged, match=one_line("n_in_call) are not those that the manifest states")):
+    with pytest.raises(
+        Damaged, match=one_line("n_in_call) are not those that the manifest states")
+    ):
         verify(other)
 
 
-def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(in_groups: Path, tmp_path: Path) -> None:
+def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(
+    in_groups: Path, tmp_path: Path
+) -> None:
     def older(manifest: dict[str, Any]) -> None:
         del manifest["calls_sha256"]
 
@@ -144,7 +174,13 @@ def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(in_grou
 def test_a_certificate_made_before_rules_of_coverage_is_valid_and_says_what_was_not_checked(
     in_groups: Path, tmp_path: Path
 ) -> None:
-    result = verify(forged(in_groups, tmp_path / "older.zip", lambda members: members.pop("rows/coverage_rules.jsonl")))
+    result = verify(
+        forged(
+            in_groups,
+            tmp_path / "older.zip",
+            lambda members: members.pop("rows/coverage_rules.jsonl"),
+        )
+    )
 
     assert result.is_confirmed
     assert [line for line in result.lines if "current vintages" in line] == [
@@ -152,7 +188,9 @@ def test_a_certificate_made_before_rules_of_coverage_is_valid_and_says_what_was_
     ]
 
 
-def test_the_ids_of_verdicts_in_groups_are_recomputed_from_their_rubric(in_groups: Path, tmp_path: Path) -> None:
+def test_the_ids_of_verdicts_in_groups_are_recomputed_from_their_rubric(
+    in_groups: Path, tmp_path: Path
+) -> None:
     _, tables = read(in_groups)
     given = [
         {name: row[name] for name in ("model", "trial", "vintage")}
@@ -183,23 +221,39 @@ def _renamed(name: str, *tables: str) -> Callable[[Members], None]:
 FIGURES = tuple(f"figures/{name}.jsonl" for name in LEADERBOARDS)
 
 
-def test_a_renamed_judge_shows_in_the_ids_once_the_texts_are_given(certificate: Path, tmp_path: Path) -> None:
-    other = forged(certificate, tmp_path / "other.zip", _renamed("judge", "rows/verdicts.jsonl", *FIGURES))
+def test_a_renamed_judge_shows_in_the_ids_once_the_texts_are_given(
+    certificate: Path, tmp_path: Path
+) -> None:
+    other = forged(
+        certificate, tmp_path / "other.zip", _renamed("judge", "rows/verdicts.jsonl", *FIGURES)
+    )
 
     without, result = verify(other), verify(other, texts=(RESPONSES,))
 
     assert ([], {"responses": 4, "verdicts": 0}) == (without.ids.differing, without.ids.n_checked)
-    assert any(line.startswith("ids: of 46 verdicts not recomputed: that needs") for line in without.lines)
+    assert any(
+        line.startswith("ids: of 46 verdicts not recomputed: that needs") for line in without.lines
+    )
     assert ([], False) == (result.differences, result.is_confirmed)
     assert 46 == len(result.ids.differing) == result.ids.n_checked["verdicts"]
     assert result.ids.differing[0].startswith("verdict of the honest ")
-    assert "ids: of 4 responses and 46 verdicts recomputed; all equal" in verify(certificate, texts=(RESPONSES,)).lines
+    assert (
+        "ids: of 4 responses and 46 verdicts recomputed; all equal"
+        in verify(certificate, texts=(RESPONSES,)).lines
+    )
     with pytest.raises(AssertionError):
-        check_ids(*read(other), [json.loads(line)["response"] for line in RESPONSES.read_text("utf-8").splitlines()])
+        check_ids(
+            *read(other),
+            [json.loads(line)["response"] for line in RESPONSES.read_text("utf-8").splitlines()],
+        )
 
 
-def test_a_renamed_model_shows_in_the_ids_without_any_text(certificate: Path, tmp_path: Path) -> None:
-    other = forged(certificate, tmp_path / "other.zip", _renamed("model", "rows/responses.jsonl", *FIGURES))
+def test_a_renamed_model_shows_in_the_ids_without_any_text(
+    certificate: Path, tmp_path: Path
+) -> None:
+    other = forged(
+        certificate, tmp_path / "other.zip", _renamed("model", "rows/responses.jsonl", *FIGURES)
+    )
 
     result = verify(other)
 
@@ -209,7 +263,9 @@ def test_a_renamed_model_shows_in_the_ids_without_any_text(certificate: Path, tm
         check_ids(*read(other), [])
 
 
-def test_weights_unknown_to_the_benchmark_are_refused_unless_it_only_warned(certificate: Path, tmp_path: Path) -> None:
+def test_weights_unknown_to_the_benchmark_are_refused_unless_it_only_warned(
+    certificate: Path, tmp_path: Path
+) -> None:
     change = with_row("rows/criteria.jsonl", 0, weight=10_000)
 
     with pytest.raises(Damaged, match=r"1 weights are not from -10 to 10, as those of prbench are"):
@@ -219,18 +275,29 @@ def test_weights_unknown_to_the_benchmark_are_refused_unless_it_only_warned(cert
         manifest["configuration"]["quality"]["policies"]["weight_range"] = "warn"
 
     result = verify(forged(certificate, tmp_path / "warned.zip", change, warned))
-    assert any("as those of prbench are; the certified configuration only warns" in line for line in result.lines)
+    assert any(
+        "as those of prbench are; the certified configuration only warns" in line
+        for line in result.lines
+    )
 
 
-@pytest.mark.parametrize("add", [
-    lambda content, table: b"MZ, a program" + content,
-    lambda content, table: content[:table] + b"hidden" + content[table:], lambda content, table: content + b"hidden",
-    lambda content, table: content + b"hidden" * 20,
-])  # fmt: skip
-def test_other_bytes_are_refused(add: Callable[[bytes, int], bytes], certificate: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda content, table: b"MZ, a program" + content,
+        lambda content, table: content[:table] + b"hidden" + content[table:],
+        lambda content, table: content + b"hidden",
+        lambda content, table: content + b"hidden" * 20,
+    ],
+)
+def test_other_bytes_are_refused(
+    add: Callable[[bytes, int], bytes], certificate: Path, tmp_path: Path
+) -> None:
     content = certificate.read_bytes()[:-64]
     content = add(content, zipfile.ZipFile(certificate).start_dir)
-    (other := tmp_path / "other.zip").write_bytes(content + hashlib.sha256(content).hexdigest().encode())
+    (other := tmp_path / "other.zip").write_bytes(
+        content + hashlib.sha256(content).hexdigest().encode()
+    )
 
     with pytest.raises(Damaged, match="cannot be read as a certificate"):
         verify(other)
@@ -246,37 +313,83 @@ def _without_rows(members: Members) -> None:
 
 def _twice(name: str) -> Callable[[Members], None]:
     """Repeat the first row of a member."""
-    return lambda members: members.update({name: members[name] + members[name].splitlines(keepends=True)[0]})
+    return lambda members: members.update(
+        {name: members[name] + members[name].splitlines(keepends=True)[0]}
+    )
 
 
-@pytest.mark.parametrize(("change", "manifest", "reason"), [
-    (_without_rows, None, "has no figures"),
-    *((with_row("rows/verdicts.jsonl", 0, status=status, value=value), None, reason) for status, value, reason in (
-        ("parse_error", 1, 'status "parse_error" and the value 1.0'), ("met", 5, 'the status "met" and the value 5.0'),
-        ("parse_error", 0, 'status "parse_error" and the value 0.0'),
-        ("met", None, 'the status "met" and the value null'), (None, 1, "the status null and the value 1.0"),
-    )),
-    *((_twice(f"rows/{table}.jsonl"), None, reason) for table, reason in (
-        ("verdicts", "two rows of verdicts have the same verdict_id"), ("criteria", "task_id, position"),
-        ("responses", "two rows of responses have the same response_id"),
-        ("tasks", "two rows of tasks have the same task_id"),
-        ("score_definitions", "two rows of score_definitions have the same benchmark, score_name"),
-    )),
-    (lambda members: members.pop("rows/verdicts.jsonl"), None, "lacks rows/verdicts.jsonl"),
-    *((_with(name), None, "is not the name of a member")
-      for name in ("../escaped.jsonl", "/tmp/escaped.jsonl", "recomputed/figures.duckdb.wal")),
-    (_with("rows/verdicts.jsonl", b"no json\n"), None, "contains a line that is no row of verdicts"),
-    (_with("rows/criteria.jsonl", b'{"weight": "heavy"}\n'), None, "contains a line that is no row of criteria"),
-    (_with("figures/leaderboard.jsonl", b"[]\n"), None, "a row of a leaderboard is not an object"),
-    (_with("rows/tasks.jsonl", b" " * 60_000_000), None, "it would unpack to"),
-    (_with("rows/other.jsonl"), lambda manifest: manifest["files"].pop(), "its members are not those that"),
-    (_with("rows/other.jsonl"), lambda manifest: manifest["files"][0].update(sha256="0"), "missing, or changed since"),
-    (_with("rows/other.jsonl"), lambda manifest: manifest.update(format=1), "manifest.json: is not a prbench-cert"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "manifest", "reason"),
+    [
+        (_without_rows, None, "has no figures"),
+        *(
+            (with_row("rows/verdicts.jsonl", 0, status=status, value=value), None, reason)
+            for status, value, reason in (
+                ("parse_error", 1, 'status "parse_error" and the value 1.0'),
+                ("met", 5, 'the status "met" and the value 5.0'),
+                ("parse_error", 0, 'status "parse_error" and the value 0.0'),
+                ("met", None, 'the status "met" and the value null'),
+                (None, 1, "the status null and the value 1.0"),
+            )
+        ),
+        *(
+            (_twice(f"rows/{table}.jsonl"), None, reason)
+            for table, reason in (
+                ("verdicts", "two rows of verdicts have the same verdict_id"),
+                ("criteria", "task_id, position"),
+                ("responses", "two rows of responses have the same response_id"),
+                ("tasks", "two rows of tasks have the same task_id"),
+                (
+                    "score_definitions",
+                    "two rows of score_definitions have the same benchmark, score_name",
+                ),
+            )
+        ),
+        (lambda members: members.pop("rows/verdicts.jsonl"), None, "lacks rows/verdicts.jsonl"),
+        *(
+            (_with(name), None, "is not the name of a member")
+            for name in ("../escaped.jsonl", "/tmp/escaped.jsonl", "recomputed/figures.duckdb.wal")
+        ),
+        (
+            _with("rows/verdicts.jsonl", b"no json\n"),
+            None,
+            "contains a line that is no row of verdicts",
+        ),
+        (
+            _with("rows/criteria.jsonl", b'{"weight": "heavy"}\n'),
+            None,
+            "contains a line that is no row of criteria",
+        ),
+        (
+            _with("figures/leaderboard.jsonl", b"[]\n"),
+            None,
+            "a row of a leaderboard is not an object",
+        ),
+        (_with("rows/tasks.jsonl", b" " * 60_000_000), None, "it would unpack to"),
+        (
+            _with("rows/other.jsonl"),
+            lambda manifest: manifest["files"].pop(),
+            "its members are not those that",
+        ),
+        (
+            _with("rows/other.jsonl"),
+            lambda manifest: manifest["files"][0].update(sha256="0"),
+            "missing, or changed since",
+        ),
+        (
+            _with("rows/other.jsonl"),
+            lambda manifest: manifest.update(format=1),
+            "manifest.json: is not a prbench-cert",
+        ),
+    ],
+)
 def test_a_handmade_archive_is_refused_in_one_line(
-    change: Callable[[Members], None], manifest: Callable[[dict[str, Any]], None] | None, reason: str,
-    certificate: Path, tmp_path: Path,
-) -> None:  # fmt: skip
+    change: Callable[[Members], None],
+    manifest: Callable[[dict[str, Any]], None] | None,
+    reason: str,
+    certificate: Path,
+    tmp_path: Path,
+) -> None:
     other = forged(certificate, tmp_path / "other.zip", change, manifest)
 
     with pytest.raises((Damaged, FileTooLarge), match=one_line(reason)):
@@ -308,14 +421,18 @@ def checked(certificate: Path, *texts: Path) -> Texts:
 
 
 @pytest.mark.slow
-def test_a_data_set_an_export_and_a_warehouse_match(sample_job: Job, certificate: Path, tmp_path: Path) -> None:
+def test_a_data_set_an_export_and_a_warehouse_match(
+    sample_job: Job, certificate: Path, tmp_path: Path
+) -> None:
     export_tables(sample_job, tmp_path / "exported")
 
     for sources in ((SAMPLE, RESPONSES), (tmp_path / "exported",), (sample_job.warehouse,)):
         result = checked(certificate, *sources)
         assert EVERYTHING == result.n_checked == result.n_certified
         assert ([], []) == (result.differing, result.missing)
-        assert ["texts: 8 of 8 conversations, 98 of 98 criteria, 4 of 4 responses checked; all match"] == result.lines
+        assert [
+            "texts: 8 of 8 conversations, 98 of 98 criteria, 4 of 4 responses checked; all match"
+        ] == result.lines
 
 
 def _weight(rows: Rows) -> None:
@@ -329,18 +446,25 @@ def test_changed_texts_and_weights_are_listed(certificate: Path, tmp_path: Path)
     tasks[0]["rubric"][2].update(title="Other.")
     _weight(tasks[1:])
     responses[1].update(response="Other.")
-    files = [write_jsonl(tmp_path / name, rows) for name, rows in (("t.jsonl", tasks), ("r.jsonl", responses))]
+    files = [
+        write_jsonl(tmp_path / name, rows)
+        for name, rows in (("t.jsonl", tasks), ("r.jsonl", responses))
+    ]
 
     problems = (
-        "t.jsonl: row 1: conversation of task sample-fin-1", "t.jsonl: row 1: criterion 2 of task sample-fin-1",
-        "t.jsonl: row 2: criterion 2 of task sample-fin-2", "(trial 1, vintage base)",
-    )  # fmt: skip
+        "t.jsonl: row 1: conversation of task sample-fin-1",
+        "t.jsonl: row 1: criterion 2 of task sample-fin-1",
+        "t.jsonl: row 2: criterion 2 of task sample-fin-2",
+        "(trial 1, vintage base)",
+    )
     for problem, line in zip(problems, checked(certificate, *files).differing, strict=True):
         assert line.startswith(f"{tmp_path}/")
         assert line.endswith(f"{problem} differs from the certified text")
 
 
-def test_what_is_missing_is_named_and_what_is_not_certified_is_counted(certificate: Path, tmp_path: Path) -> None:
+def test_what_is_missing_is_named_and_what_is_not_certified_is_counted(
+    certificate: Path, tmp_path: Path
+) -> None:
     rows = rows_of(RESPONSES)
     given = [*rows[1:], {**rows[0], "model": "stranger"}]
 
@@ -360,7 +484,8 @@ def test_what_was_changed_left_out_or_added_differs(certificate: Path, tmp_path:
 
     actual = verify(forged(certificate, tmp_path / "other.zip", change)).differences
     assert {
-        ("leaderboard", "mean_score", 0.5, "brief"), ("leaderboard", None, "absent", "brief"),
+        ("leaderboard", "mean_score", 0.5, "brief"),
+        ("leaderboard", None, "absent", "brief"),
         ("leaderboard", None, "present", "grand"),
-    } == {(each.leaderboard, each.column, each.certified, each.row["model"]) for each in actual}  # fmt: skip
+    } == {(each.leaderboard, each.column, each.certified, each.row["model"]) for each in actual}
     assert 3 == len(actual)

@@ -11,17 +11,24 @@ Row = dict[str, Any]
 def spoiled(task_id: str, **changes: Any) -> Row:
     """A good row whose first criterion is changed, annotations and all."""
     first, *others = good_rubric(task_id)
-    annotations = {name: changes.pop(name) for name in list(changes) if name in first["annotations"]}
+    annotations = {
+        name: changes.pop(name) for name in list(changes) if name in first["annotations"]
+    }
     first = first | {"annotations": first["annotations"] | annotations} | changes
     return good_row(task_id, rubric=[first, *others])
 
 
 def all_negative(task_id: str) -> Row:
-    return good_row(task_id, rubric=[hub_criterion(f"{task_id}-c{i}", "detrimental", -5) for i in range(10)])
+    return good_row(
+        task_id, rubric=[hub_criterion(f"{task_id}-c{i}", "detrimental", -5) for i in range(10)]
+    )
 
 
 def twice_the_same_id(task_id: str) -> Row:
-    return good_row(task_id, rubric=[*good_rubric(task_id, 9), good_rubric(task_id)[0] | {"title": "Another one."}])
+    return good_row(
+        task_id,
+        rubric=[*good_rubric(task_id, 9), good_rubric(task_id)[0] | {"title": "Another one."}],
+    )
 
 
 REFUSED: dict[str, tuple[Row, set[str]]] = {
@@ -30,12 +37,24 @@ REFUSED: dict[str, tuple[Row, set[str]]] = {
     "weight-half": (spoiled("weight-half", important_weight=2.5), {"weight_range"}),
     "weight-text": (spoiled("weight-text", important_weight="five points"), {"weight_range"}),
     "weight-none": (spoiled("weight-none", important_weight=None), {"weight_range"}),
-    "class-unknown": (spoiled("class-unknown", weight_class="vital"), {"weight_range", "weight_class_known"}),
+    "class-unknown": (
+        spoiled("class-unknown", weight_class="vital"),
+        {"weight_range", "weight_class_known"},
+    ),
     "no-positive": (all_negative("no-positive"), {"positive_criterion"}),
-    "criteria-9": (good_row("criteria-9", rubric=good_rubric("criteria-9", 9)), {"criteria_per_task"}),
-    "criteria-31": (good_row("criteria-31", rubric=good_rubric("criteria-31", 31)), {"criteria_per_task"}),
+    "criteria-9": (
+        good_row("criteria-9", rubric=good_rubric("criteria-9", 9)),
+        {"criteria_per_task"},
+    ),
+    "criteria-31": (
+        good_row("criteria-31", rubric=good_rubric("criteria-31", 31)),
+        {"criteria_per_task"},
+    ),
     "criteria-0": (good_row("criteria-0", rubric=[]), {"criteria_per_task", "positive_criterion"}),
-    "criteria-none": (good_row("criteria-none", rubric=None), {"criteria_per_task", "positive_criterion"}),
+    "criteria-none": (
+        good_row("criteria-none", rubric=None),
+        {"criteria_per_task", "positive_criterion"},
+    ),
     "same-criterion": (twice_the_same_id("same-criterion"), {"unique_criterion_id"}),
     "title-empty": (spoiled("title-empty", title=""), {"title_not_empty"}),
     "title-blank": (spoiled("title-blank", title=" \n\t"), {"title_not_empty"}),
@@ -45,7 +64,10 @@ REFUSED: dict[str, tuple[Row, set[str]]] = {
     "prompt-empty": (good_row("prompt-empty", prompt_0=" "), {"prompt_not_empty"}),
 }
 
-TWICE = {"same-task-same-content": good_row("same-task-same-content"), "same-task": good_row("same-task")}
+TWICE = {
+    "same-task-same-content": good_row("same-task-same-content"),
+    "same-task": good_row("same-task"),
+}
 """Rows that occur twice; the second row of `same-task` has different content."""
 
 WARNED: dict[str, tuple[Row, str]] = {
@@ -55,18 +77,22 @@ WARNED: dict[str, tuple[Row, str]] = {
 }
 
 GOOD: dict[str, Row] = {
-    "good-10": good_row("good-10"), "good-30": good_row("good-30", rubric=good_rubric("good-30", 30)),
+    "good-10": good_row("good-10"),
+    "good-30": good_row("good-30", rubric=good_rubric("good-30", 30)),
     "good-limits": good_row(
         "good-limits",
         rubric=[
-            *good_rubric("good-limits"), hub_criterion("good-limits-high", "critically important", 10),
+            *good_rubric("good-limits"),
+            hub_criterion("good-limits-high", "critically important", 10),
             hub_criterion("good-limits-low", "critically detrimental", -10),
         ],
     ),
     "good-turns": good_row("good-turns", turns=2, response_0="It is cheap.", prompt_1="Why?"),
-}  # fmt: skip
+}
 
-EXPECTED = {task: checks for task, (_, checks) in REFUSED.items()} | {task: {"unique_task_id"} for task in TWICE}
+EXPECTED = {task: checks for task, (_, checks) in REFUSED.items()} | {
+    task: {"unique_task_id"} for task in TWICE
+}
 """Task -> the checks that refuse it."""
 ADMITTED = sorted([*GOOD, *WARNED])
 

@@ -32,11 +32,16 @@ def refused(root: Path) -> dict[str, set[str]]:
 
 
 def admitted_in(root: Path) -> list[str]:
-    return [row["task_id"] for row in rows_in(root, "select task_id from tasks where is_admitted order by task_id")]
+    return [
+        row["task_id"]
+        for row in rows_in(root, "select task_id from tasks where is_admitted order by task_id")
+    ]
 
 
 @pytest.mark.parametrize("task", EXPECTED)
-def test_a_bad_task_is_refused_by_the_check_for_its_fault_and_no_other(checked: Checked, task: str) -> None:
+def test_a_bad_task_is_refused_by_the_check_for_its_fault_and_no_other(
+    checked: Checked, task: str
+) -> None:
     assert EXPECTED[task] == refused(checked[0]).get(task)
 
 
@@ -45,15 +50,25 @@ def test_no_other_task_is_refused(checked: Checked) -> None:
     assert ADMITTED == admitted_in(checked[0])
     assert checked[1].is_below_bar
     assert [] == [line for line in checked[1].warnings if len(line.splitlines()) != 1]
-    assert [f"{len(EXPECTED)} tasks in quarantine"] == [note.split(", ")[-1] for note in checked[1].notes]
+    assert [f"{len(EXPECTED)} tasks in quarantine"] == [
+        note.split(", ")[-1] for note in checked[1].notes
+    ]
 
 
 @pytest.mark.parametrize(
     ("task", "words"),
-    [("weight-0", "weight 0"), ("weight-11", "weight 11"), ("weight-half", "weight 2.5"),
-     ("weight-text", "weight five points"), ("weight-none", "weight missing"),
-     ("criteria-9", "9 criteria"), ("criteria-31", "31 criteria"), ("turns-gap", "u-u"), ("same-task", "2 row")]
-)  # fmt: skip
+    [
+        ("weight-0", "weight 0"),
+        ("weight-11", "weight 11"),
+        ("weight-half", "weight 2.5"),
+        ("weight-text", "weight five points"),
+        ("weight-none", "weight missing"),
+        ("criteria-9", "9 criteria"),
+        ("criteria-31", "31 criteria"),
+        ("turns-gap", "u-u"),
+        ("same-task", "2 row"),
+    ],
+)
 def test_the_quarantine_says_what_was_found(checked: Checked, task: str, words: str) -> None:
     (detail,) = rows_in(checked[0], f"select detail from quarantine where task_id = '{task}'")
 
@@ -71,39 +86,63 @@ def test_a_rule_that_warns_names_the_task_and_admits_it(checked: Checked, case: 
 
 
 def test_refused_tasks_and_their_criteria_can_still_be_looked_at(checked: Checked) -> None:
-    query = "select weight, weight_text from criteria where task_id = 'weight-text' and position = 0"
-    rows = rows_in(checked[0], "select n_failed, failing_keys from checks where check_name = 'positive_criterion'")
+    query = (
+        "select weight, weight_text from criteria where task_id = 'weight-text' and position = 0"
+    )
+    rows = rows_in(
+        checked[0],
+        "select n_failed, failing_keys from checks where check_name = 'positive_criterion'",
+    )
 
     assert [{"n_failed": 3, "failing_keys": ["criteria-0", "criteria-none", "no-positive"]}] == rows
     assert [(None, "five points")] == values_in(checked[0], query)
-    assert set(EXPECTED) <= {row["task_id"] for row in rows_in(checked[0], "select task_id from tasks")}
+    assert set(EXPECTED) <= {
+        row["task_id"] for row in rows_in(checked[0], "select task_id from tasks")
+    }
 
 
-def test_only_admitted_tasks_are_assembled_and_no_task_twice(checked: Checked, bad_rows: Path) -> None:
+def test_only_admitted_tasks_are_assembled_and_no_task_twice(
+    checked: Checked, bad_rows: Path
+) -> None:
     root, _ = checked
     job = job_on(bad_rows, root)
 
     assert [len(ADMITTED), 0] == [assemble(job).rows, assemble(job).rows]
-    assert ADMITTED == [r["task_id"] for r in rows_in(root, "select distinct task_id from messages order by task_id")]
+    assert ADMITTED == [
+        r["task_id"]
+        for r in rows_in(root, "select distinct task_id from messages order by task_id")
+    ]
 
 
 # policies
 
 
-def test_a_check_that_stands_is_not_repeated_unless_its_policy_changes(bad_rows: Path, unchecked: Path) -> None:
+def test_a_check_that_stands_is_not_repeated_unless_its_policy_changes(
+    bad_rows: Path, unchecked: Path
+) -> None:
     first = check(job_on(bad_rows, unchecked, run_id="first"), ["ingest"])
     second = check(job_on(bad_rows, unchecked, run_id="second"), ["ingest"], reuse=True)
 
-    assert (first.warnings, first.notes, first.is_below_bar) == (second.warnings, second.notes, second.is_below_bar)
+    assert (first.warnings, first.notes, first.is_below_bar) == (
+        second.warnings,
+        second.notes,
+        second.is_below_bar,
+    )
     assert [("first",)] == values_in(unchecked, "select distinct run_id from checks")
-    warned = job_on(bad_rows, unchecked, run_id="third", quality=dict.fromkeys(QUARANTINING, "warn"))
+    warned = job_on(
+        bad_rows, unchecked, run_id="third", quality=dict.fromkeys(QUARANTINING, "warn")
+    )
     assert not check(warned, ["ingest"], reuse=True).is_below_bar
     assert {} == refused(unchecked)
     assert sorted([*ADMITTED, *EXPECTED]) == admitted_in(unchecked)
-    assert [("first",), ("third",)] == values_in(unchecked, "select distinct run_id from checks order by 1")
+    assert [("first",), ("third",)] == values_in(
+        unchecked, "select distinct run_id from checks order by 1"
+    )
 
 
-def test_a_policy_of_fail_fails_in_one_line_that_names_the_check_and_the_task(bad_rows: Path, unchecked: Path) -> None:
+def test_a_policy_of_fail_fails_in_one_line_that_names_the_check_and_the_task(
+    bad_rows: Path, unchecked: Path
+) -> None:
     with pytest.raises(PipelineError) as caught:
         check(job_on(bad_rows, unchecked, quality={"positive_criterion": "fail"}), ["ingest"])
 
@@ -117,25 +156,36 @@ def test_an_accepted_quarantine_is_not_below_the_bar(bad_rows: Path, unchecked: 
 
     assert not report.is_below_bar
     assert [] == [line for line in report.warnings if "left out" in line or "--accept" in line]
-    assert report.notes[-1].endswith(f"{len(EXPECTED)} tasks in quarantine, {len(EXPECTED)} of them accepted")
+    assert report.notes[-1].endswith(
+        f"{len(EXPECTED)} tasks in quarantine, {len(EXPECTED)} of them accepted"
+    )
     assert ADMITTED == admitted_in(unchecked)
 
 
-def test_one_quarantine_that_is_not_accepted_is_below_the_bar(bad_rows: Path, unchecked: Path) -> None:
+def test_one_quarantine_that_is_not_accepted_is_below_the_bar(
+    bad_rows: Path, unchecked: Path
+) -> None:
     job = job_on(bad_rows, unchecked, quality={"accepted": sorted(set(EXPECTED) - {"weight-0"})})
     report = check(job, ["ingest"])
     (left_out,) = [line for line in report.warnings if "left out" in line]
 
     assert report.is_below_bar
-    assert re.fullmatch(r"1 of \d\d tasks are left out: the rule is that .+ \(\w+\): weight-0", left_out)
+    assert re.fullmatch(
+        r"1 of \d\d tasks are left out: the rule is that .+ \(\w+\): weight-0", left_out
+    )
     assert "`prbench check --accept` prints the lines" in report.warnings[-1]
 
 
 @pytest.mark.parametrize(
     ("quality", "reason"),
-    [({"no_such_check": "warn"}, "no such check"), ({"verdict_value": "quarantine"}, "its policy is warn or fail")],
+    [
+        ({"no_such_check": "warn"}, "no such check"),
+        ({"verdict_value": "quarantine"}, "its policy is warn or fail"),
+    ],
 )
-def test_an_impossible_policy_is_refused(bad_rows: Path, unchecked: Path, quality: dict[str, str], reason: str) -> None:
+def test_an_impossible_policy_is_refused(
+    bad_rows: Path, unchecked: Path, quality: dict[str, str], reason: str
+) -> None:
     with pytest.raises(UsageError, match=reason):
         check(job_on(bad_rows, unchecked, quality=quality))
 
@@ -146,12 +196,16 @@ INVISIBLE = ("\u200b", "\ufeff \u200d", "\u2060", "\u3164")
 
 def test_a_title_that_shows_nothing_is_empty_and_one_of_a_letter_is_not(tmp_path: Path) -> None:
     titles = (*WHITE_SPACE, *INVISIBLE, "0", "a", "u", "\\")
-    file = kit.write_jsonl(tmp_path / "x.jsonl", [spoiled(f"t{title!a}", title=title) for title in titles])
+    file = kit.write_jsonl(
+        tmp_path / "x.jsonl", [spoiled(f"t{title!a}", title=title) for title in titles]
+    )
     ingest(job_on(file, tmp_path / "warehouse"))
     check(job_on(file, tmp_path / "warehouse"), ["ingest"])
 
     empty_titles = (*WHITE_SPACE, *INVISIBLE)
-    assert {f"t{title!a}": {"title_not_empty"} for title in empty_titles} == refused(tmp_path / "warehouse")
+    assert {f"t{title!a}": {"title_not_empty"} for title in empty_titles} == refused(
+        tmp_path / "warehouse"
+    )
 
 
 SAME_RESPONSE = {"benchmark": "prbench", "dataset_revision": kit.REVISION}
@@ -161,7 +215,10 @@ TASK = admitted(["t"], n_criteria=2) | {"criteria": [criterion("t", 0, 5), crite
 def failing(published: Fill, **tables: list[dict[str, Any]]) -> dict[str, list[str]]:
     """The keys that fail, by check; checks without failures are left out."""
     reader, key = published(TASK | tables), SAME_RESPONSE
-    findings = run_suite(all_expectations({}), lambda table: reader.arrow(sql.read(f"checks/{table}"), key).to_pandas())
+    findings = run_suite(
+        all_expectations({}),
+        lambda table: reader.arrow(sql.read(f"checks/{table}"), key).to_pandas(),
+    )
     rows: dict[str, list[str]] = defaultdict(list)
     for each in findings:
         rows[each.expectation.check] += [row.key for row in each.failures]
@@ -169,11 +226,17 @@ def failing(published: Fill, **tables: list[dict[str, Any]]) -> dict[str, list[s
 
 
 TEXTS = [
-    ("ok", "A response.", set()), ("ok", "0", set()), ("ok", "\n a", set()), ("refused", None, set()),
-    ("ok", None, {"response_not_empty", "response_status"}), ("ok", "", {"response_not_empty"}),
-    *(("ok", text, {"response_not_empty"}) for text in WHITE_SPACE), ("refused", "No.", {"response_status"}),
-    ("empty", "", {"response_status"}), (None, "No status.", set()),
-]  # fmt: skip
+    ("ok", "A response.", set()),
+    ("ok", "0", set()),
+    ("ok", "\n a", set()),
+    ("refused", None, set()),
+    ("ok", None, {"response_not_empty", "response_status"}),
+    ("ok", "", {"response_not_empty"}),
+    *(("ok", text, {"response_not_empty"}) for text in WHITE_SPACE),
+    ("refused", "No.", {"response_status"}),
+    ("empty", "", {"response_status"}),
+    (None, "No status.", set()),
+]
 
 
 def test_a_response_is_complete_and_not_empty(published: Fill) -> None:
@@ -184,25 +247,42 @@ def test_a_response_is_complete_and_not_empty(published: Fill) -> None:
     rows = failing(published, responses=responses)
 
     for each, (status, text, checks) in zip(responses, TEXTS, strict=True):
-        assert checks == {check for check, keys in rows.items() if each["response_id"] in keys}, (status, text)
+        assert checks == {check for check, keys in rows.items() if each["response_id"] in keys}, (
+            status,
+            text,
+        )
 
 
 VALUES = [
-    ("met", 1.0, True), ("partial", 0.5, True), ("unmet", 0.0, True), ("timeout", None, True), ("odd", None, True),
-    ("met", 0.0, False), ("met", None, False), ("partial", 1.0, False), ("unmet", 0.5, False), ("unmet", None, False),
-    ("timeout", 0.0, False), (None, 1.0, False),
-]  # fmt: skip
+    ("met", 1.0, True),
+    ("partial", 0.5, True),
+    ("unmet", 0.0, True),
+    ("timeout", None, True),
+    ("odd", None, True),
+    ("met", 0.0, False),
+    ("met", None, False),
+    ("partial", 1.0, False),
+    ("unmet", 0.5, False),
+    ("unmet", None, False),
+    ("timeout", 0.0, False),
+    (None, 1.0, False),
+]
 
 
 def test_a_verdict_has_the_value_of_its_status(published: Fill) -> None:
     of_response, of_criterion = response("t"), TASK["criteria"][0]
     verdicts = [
-        verdict(of_response, of_criterion, None, judge_trial=trial) | {"status": status, "value": value}
+        verdict(of_response, of_criterion, None, judge_trial=trial)
+        | {"status": status, "value": value}
         for trial, (status, value, _) in enumerate(VALUES, start=1)
     ]
     rows = failing(published, responses=[of_response], verdicts=verdicts)
 
-    wrong = [row["verdict_id"] for row, (_, _, is_right) in zip(verdicts, VALUES, strict=True) if not is_right]
+    wrong = [
+        row["verdict_id"]
+        for row, (_, _, is_right) in zip(verdicts, VALUES, strict=True)
+        if not is_right
+    ]
     assert sorted(wrong) == sorted(rows["verdict_value"])
 
 
@@ -232,7 +312,11 @@ def test_a_response_that_lacks_verdicts_is_a_warning_once_judging_began(publishe
 def test_what_people_did_not_label_is_not_missing_beside_a_judge(published: Fill) -> None:
     usable, (first, second) = response("t"), TASK["criteria"]
     judged = [verdict(usable, each, 1.0) for each in (first, second)]
-    label = verdict(usable, first, 1.0, judge="eva", judge_config_hash="imported", source="imported")
+    label = verdict(
+        usable, first, 1.0, judge="eva", judge_config_hash="imported", source="imported"
+    )
     labellers = [row("labellers", judge="eva", import_batch="a-sheet")]
 
-    assert {} == failing(published, responses=[usable], verdicts=[*judged, label], labellers=labellers)
+    assert {} == failing(
+        published, responses=[usable], verdicts=[*judged, label], labellers=labellers
+    )

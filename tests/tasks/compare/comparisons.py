@@ -19,9 +19,11 @@ Decisions = Mapping[str, Sequence[float | None]]
 """Task -> the value of each criterion."""
 
 RUBRICS: dict[str, Rubric] = {
-    "t1": [(10, "Accuracy"), (6, "Risk"), (4, "Risk"), (-5, "Accuracy")], "t2": [(8, "Accuracy"), (2, "Risk")],
-    "t3": [(3, "Accuracy"), (7, "Risk"), (5, "Clarity")], "t4": [(9, "Clarity"), (-10, "Risk")],
-}  # fmt: skip
+    "t1": [(10, "Accuracy"), (6, "Risk"), (4, "Risk"), (-5, "Accuracy")],
+    "t2": [(8, "Accuracy"), (2, "Risk")],
+    "t3": [(3, "Accuracy"), (7, "Risk"), (5, "Clarity")],
+    "t4": [(9, "Clarity"), (-10, "Risk")],
+}
 ALL_MET: dict[str, list[float | None]] = {
     task: [1.0 if weight > 0 else 0.0 for weight, _ in rubric] for task, rubric in RUBRICS.items()
 }
@@ -30,25 +32,38 @@ WORSE_IN_RISK: Decisions = {"t1": [1, 0, 1, 0], "t2": [1, 0], "t3": [1, 0, 1], "
 MIXED: Decisions = {"t1": [0, 1, 1, 1], "t2": [1, 1], "t3": [0, 0, 1], "t4": [0, 0]}
 
 
-def tasks_of(rubrics: Rubrics, split: str = "finance", revision: str = REVISION, **values: Any) -> Rows:
+def tasks_of(
+    rubrics: Rubrics, split: str = "finance", revision: str = REVISION, **values: Any
+) -> Rows:
     """The rows that put the tasks of these rubrics into a split."""
     rows: Rows = dict(admitted(list(rubrics), split, **values))
     for task_row in rows["task_rows"]:
         task_row["n_criteria"] = len(rubrics[task_row["task_id"]])
-    rows["criteria"] = [each for task, rubric in rubrics.items() for each in criteria_of(task, rubric)]
+    rows["criteria"] = [
+        each for task, rubric in rubrics.items() for each in criteria_of(task, rubric)
+    ]
     for name in ("task_rows", "split_members", "checks", "criteria"):
         rows[name] = [each | {"dataset_revision": revision} for each in rows[name]]
     return rows
 
 
 def criteria_of(task: str, rubric: Rubric) -> list[dict[str, Any]]:
-    return [criterion(task, position, weight, category) for position, (weight, category) in enumerate(rubric)]
+    return [
+        criterion(task, position, weight, category)
+        for position, (weight, category) in enumerate(rubric)
+    ]
 
 
 def judged(
-    decisions: Decisions, model: str = "a", *, rubrics: Rubrics = RUBRICS, trial: int = 1,
-    criteria: Mapping[str, Sequence[Row]] | None = None, of_response: Row | None = None, **of_verdict: Any,
-) -> Rows:  # fmt: skip
+    decisions: Decisions,
+    model: str = "a",
+    *,
+    rubrics: Rubrics = RUBRICS,
+    trial: int = 1,
+    criteria: Mapping[str, Sequence[Row]] | None = None,
+    of_response: Row | None = None,
+    **of_verdict: Any,
+) -> Rows:
     """A response to each task, and a verdict on each criterion; further columns of both are given by name."""
     given = dict(of_response or {})
     rows: Rows = {"responses": [], "verdicts": []}
@@ -67,7 +82,10 @@ def judged(
 
 def score(rubric: Rubric, values: Sequence[float | None]) -> Fraction:
     """Equation 1, in fractions."""
-    points = sum((weight * exact(value) for (weight, _), value in zip(rubric, values, strict=True)), Fraction())
+    points = sum(
+        (weight * exact(value) for (weight, _), value in zip(rubric, values, strict=True)),
+        Fraction(),
+    )
     return points / sum(weight for weight, _ in rubric if weight > 0)
 
 
@@ -78,7 +96,9 @@ def exact(value: float | None) -> Fraction:
 
 def changes(first: Decisions, second: Decisions) -> list[Fraction]:
     """The score differences of the tasks, second minus first."""
-    return [score(RUBRICS[task], second[task]) - score(RUBRICS[task], first[task]) for task in first]
+    return [
+        score(RUBRICS[task], second[task]) - score(RUBRICS[task], first[task]) for task in first
+    ]
 
 
 def ask(reader: Reader, *names: str, revision: str = REVISION, **options: Any) -> ComparisonResult:

@@ -12,22 +12,42 @@ from tasks.compare.differences import ComparisonResult, decision, rows_of, subje
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import REVISION, Fill, Rows, admitted, at, criterion, reading, response, row, verdict
 from tests.tasks.compare import comparisons
-from tests.tasks.compare.comparisons import ALL_MET, MIXED, RUBRICS, apart, ask, changes, judged, tasks_of
+from tests.tasks.compare.comparisons import (
+    ALL_MET,
+    MIXED,
+    RUBRICS,
+    apart,
+    ask,
+    changes,
+    judged,
+    tasks_of,
+)
 from warehouse import Reader
 
 WORSE_IN_RISK = comparisons.WORSE_IN_RISK
 without_scores = pytest.mark.usefixtures("without_scores")
 
 
-def test_models_differ_by_their_verdicts_and_a_planted_regression_stands_in_its_category(published: Fill) -> None:
-    reader = published(tasks_of(RUBRICS), judged(ALL_MET, "a"), judged(WORSE_IN_RISK, "b"), judged(MIXED, "c"))
+def test_models_differ_by_their_verdicts_and_a_planted_regression_stands_in_its_category(
+    published: Fill,
+) -> None:
+    reader = published(
+        tasks_of(RUBRICS), judged(ALL_MET, "a"), judged(WORSE_IN_RISK, "b"), judged(MIXED, "c")
+    )
     result = ask(reader, "a", "b", "c")
     of_b, of_c = result.differences
     flips, _ = apart(reader, result)
     lost = [Fraction(-6, 20), Fraction(-2, 10), Fraction(-7, 15), Fraction(-10, 9)]
-    assert ("model", "finance", 4, 4) == (result.kind, of_c.split, of_c.paired.n_tasks, len(of_c.wanted))
+    assert ("model", "finance", 4, 4) == (
+        result.kind,
+        of_c.split,
+        of_c.paired.n_tasks,
+        len(of_c.wanted),
+    )
     assert pytest.approx(1.0) == of_c.tasks["first_score"].mean()
-    assert pytest.approx(1 + float(mean(changes(ALL_MET, MIXED)))) == of_c.tasks["second_score"].mean()
+    assert (
+        pytest.approx(1 + float(mean(changes(ALL_MET, MIXED)))) == of_c.tasks["second_score"].mean()
+    )
     assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == of_c.paired.difference
     # Four tasks are too few for an interval or a test.
     assert (None, None, None) == (of_c.paired.ci_low, of_c.paired.p_value, of_c.p_adjusted)
@@ -42,11 +62,15 @@ def test_models_differ_by_their_verdicts_and_a_planted_regression_stands_in_its_
     assert [(t, 0, 1) for t in ("t4", "t3", "t1", "t2")] == lost_by_task
     for rows, column in ((flips["flips"], "effect"), (flips["tasks"], "difference")):
         assert pytest.approx(sorted(map(float, lost))) == [each[column] for each in rows]
-    assert (11, 11, 0, 0) == tuple(flips[name] for name in ("n_criteria", "n_compared", "n_undecided", "n_in_one"))
+    assert (11, 11, 0, 0) == tuple(
+        flips[name] for name in ("n_criteria", "n_compared", "n_undecided", "n_in_one")
+    )
 
 
 @pytest.mark.parametrize("is_reworded", [False, True])
-def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(published: Fill, is_reworded: bool) -> None:
+def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(
+    published: Fill, is_reworded: bool
+) -> None:
     of_b = judged(WORSE_IN_RISK if is_reworded else {**WORSE_IN_RISK, "t3": [0, None, 1]}, "b")
     if is_reworded:  # a verdict on another wording does not count
         of_b["verdicts"][7]["criterion_hash"] = "of another wording"
@@ -54,11 +78,15 @@ def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(publi
     result = ask(reader, "a", "b")
     [difference], [flips] = result.differences, apart(reader, result)
     complete = ("t1", "t2", "t4")
-    of_complete = changes({t: ALL_MET[t] for t in complete}, {t: WORSE_IN_RISK[t] for t in complete})
+    of_complete = changes(
+        {t: ALL_MET[t] for t in complete}, {t: WORSE_IN_RISK[t] for t in complete}
+    )
     assert (3, 4) == (difference.paired.n_tasks, len(difference.wanted))
     assert pytest.approx(float(mean(of_complete))) == difference.paired.difference
     # t3 has an undecided criterion and two decided ones.
-    assert (11, 8, 1, 2) == tuple(flips[name] for name in ("n_criteria", "n_compared", "n_undecided", "n_left_out"))
+    assert (11, 8, 1, 2) == tuple(
+        flips[name] for name in ("n_criteria", "n_compared", "n_undecided", "n_left_out")
+    )
     assert {*complete} == {flip["task_id"] for flip in flips["flips"]}
     assert pytest.approx(difference.paired.difference) == flips["explained"]
 
@@ -66,8 +94,12 @@ def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(publi
 def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill) -> None:
     again = {"t1": [1, 1, 0, 0], "t2": [0, None]}
     first = {task: ALL_MET[task] for task in again}
-    reader = published(tasks_of({t: RUBRICS[t] for t in again}), judged(first, "a"), judged(first, "b"),
-                       judged(again, "b", trial=2))  # fmt: skip
+    reader = published(
+        tasks_of({t: RUBRICS[t] for t in again}),
+        judged(first, "a"),
+        judged(first, "b"),
+        judged(again, "b", trial=2),
+    )
     result = ask(reader, "a", "b")
     [flips] = apart(reader, result)
     [flip] = flips["flips"]
@@ -82,20 +114,33 @@ def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill) -> None
     assert ("met", "met in 1 of 2 trials") == (flip["first_decision"], flip["second_decision"])
 
 
-def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more(published: Fill) -> None:
-    twice = [criterion("t1", 0, 4), criterion("t1", 0, 6) | {"criterion_id": "again", "position": 1}]
+def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more(
+    published: Fill,
+) -> None:
+    twice = [
+        criterion("t1", 0, 4),
+        criterion("t1", 0, 6) | {"criterion_id": "again", "position": 1},
+    ]
     rows = tasks_of({"t1": [(4, "Risk"), (6, "Risk")]})
-    reader = published(rows | {"criteria": twice}, judged({"t1": [1, 1]}, "a", criteria={"t1": twice}),
-                       judged({"t1": [1, 0]}, "b", criteria={"t1": twice}))  # fmt: skip
+    reader = published(
+        rows | {"criteria": twice},
+        judged({"t1": [1, 1]}, "a", criteria={"t1": twice}),
+        judged({"t1": [1, 0]}, "b", criteria={"t1": twice}),
+    )
     [flips] = apart(reader, ask(reader, "a", "b"))
-    assert [("again", pytest.approx(-0.6))] == [(f["criterion_id"], f["effect"]) for f in flips["flips"]]
+    assert [("again", pytest.approx(-0.6))] == [
+        (f["criterion_id"], f["effect"]) for f in flips["flips"]
+    ]
     assert 2 == flips["n_compared"]
 
 
 @pytest.fixture(scope="module")
 def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     """Models that were sampled and judged at several times; each test names the ones that it needs."""
-    old, new = ({"model_config_hash": name, "created_at": at(when)} for name, when in (("old", 1), ("new", 2)))
+    old, new = (
+        {"model_config_hash": name, "created_at": at(when)}
+        for name, when in (("old", 1), ("new", 2))
+    )
     later, tonight = {"vintage": "later"}, {"vintage": "tonight"}
     with reading(
         tmp_path_factory.mktemp("sittings"),
@@ -114,7 +159,12 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         # Four runs on two vintages of one model.
         judged({t: ALL_MET[t] for t in ("t1", "t2", "t3")}, "night", run_id="run-one"),
         judged({"t4": ALL_MET["t4"]}, "night", run_id="run-early"),
-        judged({t: MIXED[t] for t in ("t2", "t3", "t4")}, "night", of_response=tonight, run_id="run-two"),
+        judged(
+            {t: MIXED[t] for t in ("t2", "t3", "t4")},
+            "night",
+            of_response=tonight,
+            run_id="run-two",
+        ),
         judged({"t1": MIXED["t1"]}, "night", of_response=tonight, run_id="run-late"),
         # Vintages whose names are prefixes of run ids.
         judged(ALL_MET, "dated", of_response={"vintage": "20260101"}, run_id="20260101T1-x"),
@@ -123,15 +173,40 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         yield reader
 
 
-@pytest.mark.parametrize(("names", "options", "message"), [
-    (("a", "a-judgee"), {}, r"a-judgee: no model, .* has this name \(did you mean `a-judge`\?\)"),
-    (("a", "a-judge"), {}, r"a and a-judge: must all be of one kind; given: a \(model\), a-judge \(judge\)"),
-    (("a", "b"), {"kind": "judge"}, "a: no judge with verdicts has this name; known: a-judge, other"),
-    (("a", "b"), {"models": ("a",)}, "--model: models are compared"),
-    (("a", "b"), {"judges": ("nobody",)}, "nothing to compare: a has no verdict under these options"),
-    (("a", "b"), {"revision": "another"}, "nothing to compare: a has no verdict under these options"),
-])  # fmt: skip
-def test_unclear_names_fail(sittings: Reader, names: tuple[str, ...], options: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(
+    ("names", "options", "message"),
+    [
+        (
+            ("a", "a-judgee"),
+            {},
+            r"a-judgee: no model, .* has this name \(did you mean `a-judge`\?\)",
+        ),
+        (
+            ("a", "a-judge"),
+            {},
+            r"a and a-judge: must all be of one kind; given: a \(model\), a-judge \(judge\)",
+        ),
+        (
+            ("a", "b"),
+            {"kind": "judge"},
+            "a: no judge with verdicts has this name; known: a-judge, other",
+        ),
+        (("a", "b"), {"models": ("a",)}, "--model: models are compared"),
+        (
+            ("a", "b"),
+            {"judges": ("nobody",)},
+            "nothing to compare: a has no verdict under these options",
+        ),
+        (
+            ("a", "b"),
+            {"revision": "another"},
+            "nothing to compare: a has no verdict under these options",
+        ),
+    ],
+)
+def test_unclear_names_fail(
+    sittings: Reader, names: tuple[str, ...], options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(PipelineError, match=message):
         ask(sittings, *names, **options)
 
@@ -165,7 +240,8 @@ def test_every_vintage_is_compared_by_itself_if_all_are_requested(sittings: Read
 
     assert vintages_in(result) == [("base", "base"), ("later", "later")]
     with pytest.raises(
-        PipelineError, match="only-base and only-later share no combination of dataset revision, vintage"
+        PipelineError,
+        match="only-base and only-later share no combination of dataset revision, vintage",
     ):
         ask(sittings, "only-base", "only-later", vintage="all")
 
@@ -191,7 +267,9 @@ def test_a_model_that_lacks_a_vintage_is_pinned_by_its_configuration_or_if_it_ha
         ask(sittings, "night", "only-base", vintage="tonight", configured=[nightly])
 
     assert "; a has verdicts in base, later by a-judge" in str(error.value)
-    assert vintages_in(ask(sittings, "night", "a", vintage="tonight", configured=[pinned])) == [("tonight", "base")]
+    assert vintages_in(ask(sittings, "night", "a", vintage="tonight", configured=[pinned])) == [
+        ("tonight", "base")
+    ]
 
 
 def test_a_model_can_be_named_with_a_vintage(sittings: Reader) -> None:
@@ -202,11 +280,22 @@ def test_a_model_can_be_named_with_a_vintage(sittings: Reader) -> None:
     assert vintages_in(ask(sittings, "a@base", "b")) == [("base", "later")]
 
 
-@pytest.mark.parametrize(("names", "options", "message"), [
-    (("a@base", "a@tonight"), {}, "a@tonight: a has no verdict in vintage tonight; it has base, later"),
-    (("a", "a@later"), {}, "nothing to compare: a and a@later are the same responses"),
-    (("a@base", "b"), {"vintage": "later"}, "--vintage later: a@base names its vintage; leave the option out"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("names", "options", "message"),
+    [
+        (
+            ("a@base", "a@tonight"),
+            {},
+            "a@tonight: a has no verdict in vintage tonight; it has base, later",
+        ),
+        (("a", "a@later"), {}, "nothing to compare: a and a@later are the same responses"),
+        (
+            ("a@base", "b"),
+            {"vintage": "later"},
+            "--vintage later: a@base names its vintage; leave the option out",
+        ),
+    ],
+)
 def test_impossible_names_with_a_vintage_fail(
     sittings: Reader, names: tuple[str, ...], options: dict[str, Any], message: str
 ) -> None:
@@ -216,9 +305,11 @@ def test_impossible_names_with_a_vintage_fail(
 
 def test_a_label_in_full_is_meant_before_a_label_with_a_vintage(published: Fill) -> None:
     reader = published(
-        tasks_of(RUBRICS), judged(ALL_MET, "a"), judged(ALL_MET, "a", of_response={"vintage": "later"}),
+        tasks_of(RUBRICS),
+        judged(ALL_MET, "a"),
+        judged(ALL_MET, "a", of_response={"vintage": "later"}),
         judged(MIXED, "a@later"),
-    )  # fmt: skip
+    )
 
     [difference] = ask(reader, "a", "a@later", vintage="base").differences
 
@@ -233,22 +324,33 @@ def test_judges_are_compared_in_the_current_vintage_of_a_model_or_else_the_lates
     latest = {"vintage": "latest", "created_at": at(9)}
     by_other = [
         judged(decisions, model, of_response=of_response, judge="other")["verdicts"]
-        for decisions, model, of_response in ((MIXED, "a", later), (MIXED, "b", {}), (MIXED, "b", later))
+        for decisions, model, of_response in (
+            (MIXED, "a", later),
+            (MIXED, "b", {}),
+            (MIXED, "b", later),
+        )
     ]
     reader = published(
-        tasks_of(RUBRICS), judged(ALL_MET, "a"), judged(ALL_MET, "a", of_response=later),
-        judged(ALL_MET, "a", of_response=latest), judged(ALL_MET, "b"), judged(ALL_MET, "b", of_response=later),
+        tasks_of(RUBRICS),
+        judged(ALL_MET, "a"),
+        judged(ALL_MET, "a", of_response=later),
+        judged(ALL_MET, "a", of_response=latest),
+        judged(ALL_MET, "b"),
+        judged(ALL_MET, "b", of_response=later),
         *({"verdicts": verdicts} for verdicts in by_other),
-    )  # fmt: skip
+    )
 
     result = ask(reader, "a-judge", "other")
 
-    assert [(each.pair.sides[0].model_run.model, *vintages) for each, vintages in zip(
-        result.differences, vintages_in(result), strict=True
-    )] == [("a", "later", "later"), ("b", "later", "later")]  # fmt: skip
+    assert [
+        (each.pair.sides[0].model_run.model, *vintages)
+        for each, vintages in zip(result.differences, vintages_in(result), strict=True)
+    ] == [("a", "later", "later"), ("b", "later", "later")]
 
 
-def test_the_subject_of_a_comparison_names_models_vintages_judges_and_splits(sittings: Reader) -> None:
+def test_the_subject_of_a_comparison_names_models_vintages_judges_and_splits(
+    sittings: Reader,
+) -> None:
     subjects = [
         subject(rows_of(ask(sittings, *names)))
         for names in (("a", "b"), ("a", "b", "only-base"), ("a@base", "a@later"), ("base", "later"))
@@ -265,7 +367,10 @@ def test_the_subject_of_a_comparison_names_models_vintages_judges_and_splits(sit
 def test_a_split_on_which_only_one_model_has_verdicts_is_named(published: Fill) -> None:
     legal = {f"law-{number}": [(10, "Accuracy")] for number in range(3)}
     everywhere = {**RUBRICS, **legal}
-    met = {task: [1.0 if weight > 0 else 0.0 for weight, _ in rubric] for task, rubric in everywhere.items()}
+    met = {
+        task: [1.0 if weight > 0 else 0.0 for weight, _ in rubric]
+        for task, rubric in everywhere.items()
+    }
     tasks = tasks_of(everywhere)
     for member in tasks["split_members"]:
         member["split"] = "legal" if member["task_id"] in legal else "finance"
@@ -282,14 +387,22 @@ def test_models_without_a_split_in_common_are_refused_with_that_reason(published
     tasks = tasks_of(RUBRICS)
     for member in tasks["split_members"]:
         member["split"] = "legal" if member["task_id"] == "t4" else "finance"
-    reader = published(tasks, judged({"t1": ALL_MET["t1"]}, "a"), judged({"t4": ALL_MET["t4"]}, "b"))
+    reader = published(
+        tasks, judged({"t1": ALL_MET["t1"]}, "a"), judged({"t4": ALL_MET["t4"]}, "b")
+    )
 
-    with pytest.raises(PipelineError, match="nothing to compare: finance: no task is complete for both a and b; a has"):
+    with pytest.raises(
+        PipelineError,
+        match="nothing to compare: finance: no task is complete for both a and b; a has",
+    ):
         ask(reader, "a", "b", splits=["finance", "legal"])
 
 
 def test_a_comparison_on_hard_tasks_says_that_none_are_selected(sittings: Reader) -> None:
-    with pytest.raises(PipelineError, match="nothing to compare: no hard subset is selected yet; run `prbench select-"):
+    with pytest.raises(
+        PipelineError,
+        match="nothing to compare: no hard subset is selected yet; run `prbench select-",
+    ):
         ask(sittings, "a", "b", is_hard=True)
 
 
@@ -305,13 +418,16 @@ def more_verdicts(decisions: comparisons.Decisions, **of_verdict: Any) -> Rows:
     return {"verdicts": judged(decisions, "a", **of_verdict)["verdicts"]}
 
 
-def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_share_one(published: Fill) -> None:
+def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_share_one(
+    published: Fill,
+) -> None:
     reader = published(
-        tasks_of(RUBRICS), judged(ALL_MET, "a", judge="one", template_hash="shared"),
+        tasks_of(RUBRICS),
+        judged(ALL_MET, "a", judge="one", template_hash="shared"),
         more_verdicts(MIXED, judge="other", template_hash="shared"),
         more_verdicts(ALL_MET, judge="other", template_hash="own", created_at=at(9)),
         more_verdicts(WORSE_IN_RISK, judge="reader", template_hash="imported"),
-    )  # fmt: skip
+    )
     result = ask(reader, "one", "other", "reader")
     shared, human = result.differences
     assert "judge" == result.kind
@@ -321,27 +437,46 @@ def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_
     # All verdicts are on the same responses; each side has those of its judge.
     of_shared, of_human = apart(reader, result)
     assert pytest.approx(shared.paired.difference) == of_shared["explained"]
-    assert {"t1-c1", "t2-c1", "t3-c1", "t4-c1"} == {flip["criterion_id"] for flip in of_human["flips"]}
+    assert {"t1-c1", "t2-c1", "t3-c1", "t4-c1"} == {
+        flip["criterion_id"] for flip in of_human["flips"]
+    }
 
 
 def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill) -> None:
-    of_other = (more_verdicts(MIXED, **judge, template_hash="0123450000") for judge in ({}, {"judge": "other"}))
-    reader = published(tasks_of(RUBRICS), judged(ALL_MET, "a", template_hash="0123456789"), *of_other)
+    of_other = (
+        more_verdicts(MIXED, **judge, template_hash="0123450000")
+        for judge in ({}, {"judge": "other"})
+    )
+    reader = published(
+        tasks_of(RUBRICS), judged(ALL_MET, "a", template_hash="0123456789"), *of_other
+    )
     result = ask(reader, "0123456789", "0123450")
     [difference] = result.differences
     assert ("template", "0123450000") == (result.kind, difference.pair.sides[1].name)
     assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == difference.paired.difference
-    for name, message in (("012345", "012345: 2 templates match"), ("01234", "01234: no model, .* has this name")):
+    for name, message in (
+        ("012345", "012345: 2 templates match"),
+        ("01234", "01234: no model, .* has this name"),
+    ):
         with pytest.raises(UsageError, match=message):
             ask(reader, name, "0123456789")
 
 
 def test_a_name_that_could_be_two_things_asks_for_of(published: Fill) -> None:
-    reader = published(tasks_of(RUBRICS), judged(ALL_MET, "base"), judged(MIXED, "later"),
-                       judged(MIXED, "base", of_response={"vintage": "later"}))  # fmt: skip
-    with pytest.raises(UsageError, match="base and later: could be model or vintage; say which with --of"):
+    reader = published(
+        tasks_of(RUBRICS),
+        judged(ALL_MET, "base"),
+        judged(MIXED, "later"),
+        judged(MIXED, "base", of_response={"vintage": "later"}),
+    )
+    with pytest.raises(
+        UsageError, match="base and later: could be model or vintage; say which with --of"
+    ):
         ask(reader, "base", "later")
-    assert "base" == ask(reader, "base", "later", kind="vintage").differences[0].pair.sides[0].model_run.model
+    assert (
+        "base"
+        == ask(reader, "base", "later", kind="vintage").differences[0].pair.sides[0].model_run.model
+    )
 
 
 def test_a_name_in_full_is_meant_before_one_that_only_begins_so(sittings: Reader) -> None:
@@ -354,17 +489,29 @@ def test_revisions_are_compared_by_content_on_the_tasks_of_both(published: Fill)
     rubrics = {"t1": RUBRICS["t1"], "t2": RUBRICS["t2"]}
     # In the new revision t2 is gone and t5 is new; in t1 the ids and the order differ, a weight is higher, and the
     # criterion at 3 has other content.
-    items = [criterion("t1", index, weight, "Risk") for index, weight in ((2, 14), (1, 6), (0, 10), (7, -5))]
-    edited = [each | {"criterion_id": f"new-{index}", "position": index} for index, each in enumerate(items)]
+    items = [
+        criterion("t1", index, weight, "Risk")
+        for index, weight in ((2, 14), (1, 6), (0, 10), (7, -5))
+    ]
+    edited = [
+        each | {"criterion_id": f"new-{index}", "position": index}
+        for index, each in enumerate(items)
+    ]
     of_new = tasks_of({"t1": RUBRICS["t1"], "t5": [(1, "Risk")]}, revision=new)
     unchanged = [each for each in of_new["criteria"] if each["task_id"] == "t5"]
     of_new["criteria"] = [*(each | {"dataset_revision": new} for each in edited), *unchanged]
     before = judged({"t1": [1, 1, 0, 0], "t2": [1, 1]}, "a", of_response={"dataset_revision": old})
-    now = judged({"t1": [1, 1, 0, 0]}, "a", criteria={"t1": edited}, of_response={"dataset_revision": new})
+    now = judged(
+        {"t1": [1, 1, 0, 0]}, "a", criteria={"t1": edited}, of_response={"dataset_revision": new}
+    )
     reader = published(tasks_of(rubrics, revision=old), of_new, before, now)
     result = ask(reader, "aaaaaa", "bbbbbb")
     [difference], [flips] = result.differences, apart(reader, result)
-    assert ("revision", old, 1) == (result.kind, difference.pair.sides[0].name, difference.paired.n_tasks)
+    assert ("revision", old, 1) == (
+        result.kind,
+        difference.pair.sides[0].name,
+        difference.paired.n_tasks,
+    )
     # Before (10 + 6) of 20, now (14 + 6) of 30.
     assert pytest.approx(float(Fraction(20, 30) - Fraction(16, 20))) == difference.paired.difference
     # Old point 0 (weight 10) is lost, old point 2 (now 14) is gained.
@@ -380,10 +527,16 @@ def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(sittings: R
     [difference], [flips] = result.differences, apart(sittings, result)
     both = ("t2", "t3")
     of_both = changes({t: ALL_MET[t] for t in both}, {t: MIXED[t] for t in both})
-    assert ("run", ["t2", "t3"], 2) == (result.kind, [*difference.tasks["task_id"]], len(difference.wanted))
+    assert ("run", ["t2", "t3"], 2) == (
+        result.kind,
+        [*difference.tasks["task_id"]],
+        len(difference.wanted),
+    )
     assert pytest.approx(float(mean(of_both))) == difference.paired.difference
     assert {"t3"} == {flip["task_id"] for flip in flips["flips"]}
-    with pytest.raises(PipelineError, match="nothing to compare: finance: no task is complete for both"):
+    with pytest.raises(
+        PipelineError, match="nothing to compare: finance: no task is complete for both"
+    ):
         ask(sittings, "run-early", "run-late")
     with pytest.raises(PipelineError, match=r"nothing to compare: .* worked on the same responses"):
         ask(sittings, "run-one", "run-early")
@@ -394,12 +547,21 @@ def test_a_warehouse_without_verdicts_has_nothing_to_compare(published: Fill) ->
         ask(published(tasks_of(RUBRICS)), "a", "b")
 
 
-@pytest.mark.parametrize(("by_trial", "message"), [
-    ([1.0], "met"), ([0.0, 0.0], "not met"), ([0.5, 0.5], "partly met"), ([1.0, 0.0], "met in 1 of 2 trials"),
-    ([0.0, 1.0, 1.0], "met in 2 of 3 trials"), ([0.5, 0.0], "partly met in 1 of 2 trials"),
-    ([1.0, 0.5, 0.0], "met in 1 and partly met in 1 of 3 trials"),
-])  # fmt: skip
-def test_decisions_of_trials_that_disagree_are_counted(by_trial: Sequence[float], message: str) -> None:
+@pytest.mark.parametrize(
+    ("by_trial", "message"),
+    [
+        ([1.0], "met"),
+        ([0.0, 0.0], "not met"),
+        ([0.5, 0.5], "partly met"),
+        ([1.0, 0.0], "met in 1 of 2 trials"),
+        ([0.0, 1.0, 1.0], "met in 2 of 3 trials"),
+        ([0.5, 0.0], "partly met in 1 of 2 trials"),
+        ([1.0, 0.5, 0.0], "met in 1 and partly met in 1 of 3 trials"),
+    ],
+)
+def test_decisions_of_trials_that_disagree_are_counted(
+    by_trial: Sequence[float], message: str
+) -> None:
     assert message == decision(by_trial)
 
 
@@ -409,7 +571,10 @@ NIGHTS = ["base", "2026-11-20", "2026-11-21", "2026-11-22"]
 
 def response_in(vintage: str, model: str = "fresh", **values: Any) -> dict[str, Any]:
     named = {"response_id": f"{model} {vintage}"}
-    return response("t", model, vintage=vintage, created_at=at(NIGHTS.index(vintage)), **values) | named
+    return (
+        response("t", model, vintage=vintage, created_at=at(NIGHTS.index(vintage)), **values)
+        | named
+    )
 
 
 def judged_by_one(result: dict[str, Any], n: int = 10, **values: Any) -> list[dict[str, Any]]:
@@ -419,54 +584,80 @@ def judged_by_one(result: dict[str, Any], n: int = 10, **values: Any) -> list[di
 
 
 def last_nights(
-    published: Fill, responses: list[dict[str, Any]], verdicts: list[dict[str, Any]] | None = None, **more: Any
+    published: Fill,
+    responses: list[dict[str, Any]],
+    verdicts: list[dict[str, Any]] | None = None,
+    **more: Any,
 ) -> list[Any]:
     if verdicts is None:
         verdicts = [each for result in responses for each in judged_by_one(result)]
     rows = {
-        **admitted(["t"], n_criteria=10), "criteria": CRITERIA, "responses": responses, "verdicts": verdicts,
-        "runs": [row("runs", run_id=night, night=night) for night in NIGHTS[1:]], **more,
-    }  # fmt: skip
+        **admitted(["t"], n_criteria=10),
+        "criteria": CRITERIA,
+        "responses": responses,
+        "verdicts": verdicts,
+        "runs": [row("runs", run_id=night, night=night) for night in NIGHTS[1:]],
+        **more,
+    }
     options = {"benchmark": "prbench", "dataset_revision": REVISION, "night": "2026-11-22"}
     pairs = published(rows).rows(sql.read("queries/nightly/pairs"), options)
     return [(each["template_hash"], each["last_vintage"]) for each in pairs]
 
 
 HALF_JUDGED = {
-    "steady": ((10, 10, 10, 10), "2026-11-21"), "half": ((0, 10, 5, 10), "2026-11-21"),
+    "steady": ((10, 10, 10, 10), "2026-11-21"),
+    "half": ((0, 10, 5, 10), "2026-11-21"),
     "thin": ((0, 10, 4, 10), "2026-11-20"),  # a night with few verdicts is not compared with
-}  # fmt: skip
+}
 
 
-def test_a_night_is_compared_with_a_vintage_at_the_bar_rather_than_with_a_later_one_below(published: Fill) -> None:
+def test_a_night_is_compared_with_a_vintage_at_the_bar_rather_than_with_a_later_one_below(
+    published: Fill,
+) -> None:
     responses = [response_in(night) for night in NIGHTS]
     n_judged = dict(zip(NIGHTS, (10, 10, 8, 10), strict=True))
-    verdicts = [each for result in responses for each in judged_by_one(result, n_judged[result["vintage"]])]
+    verdicts = [
+        each for result in responses for each in judged_by_one(result, n_judged[result["vintage"]])
+    ]
 
     assert last_nights(published, responses, verdicts) == [("a-template", "2026-11-20")]
 
 
 @without_scores
-def test_a_night_is_compared_with_the_last_half_judged_one_or_the_pinned_sampling(published: Fill) -> None:
+def test_a_night_is_compared_with_the_last_half_judged_one_or_the_pinned_sampling(
+    published: Fill,
+) -> None:
     # The pinned sampling stands in for the first night, and vintages of one's own do not.
-    responses = [response_in("base", "pinned"), response_in("2026-11-21", "pinned") | {"vintage": "an-experiment"}]
+    responses = [
+        response_in("base", "pinned"),
+        response_in("2026-11-21", "pinned") | {"vintage": "an-experiment"},
+    ]
     responses.append(response_in("2026-11-22", "pinned"))
     verdicts = [each for result in responses for each in judged_by_one(result)]
     for model, (n_judged, _) in HALF_JUDGED.items():
         of_model = [response_in(night, model) for night in NIGHTS]
         responses += of_model
-        verdicts += [each for result, n in zip(of_model, n_judged, strict=True) for each in judged_by_one(result, n)]
+        verdicts += [
+            each
+            for result, n in zip(of_model, n_judged, strict=True)
+            for each in judged_by_one(result, n)
+        ]
     last = {"pinned": "base"} | {model: night for model, (_, night) in HALF_JUDGED.items()}
-    assert [("a-template", last[model]) for model in sorted(last)] == last_nights(published, responses, verdicts)
+    assert [("a-template", last[model]) for model in sorted(last)] == last_nights(
+        published, responses, verdicts
+    )
 
 
 @without_scores
 def test_each_judging_has_its_own_last_night_and_the_first_of_one_has_none(published: Fill) -> None:
     responses = [response_in(night) for night in NIGHTS]
     verdicts = [
-        *judged_by_one(responses[1]), *judged_by_one(responses[3]), *judged_by_one(responses[2], template_hash="newer"),
-        *judged_by_one(responses[3], template_hash="newer"), *judged_by_one(responses[3], template_hash="newest"),
-    ]  # fmt: skip
+        *judged_by_one(responses[1]),
+        *judged_by_one(responses[3]),
+        *judged_by_one(responses[2], template_hash="newer"),
+        *judged_by_one(responses[3], template_hash="newer"),
+        *judged_by_one(responses[3], template_hash="newest"),
+    ]
     last = [("a-template", "2026-11-20"), ("newer", "2026-11-21"), ("newest", None)]
     assert last == last_nights(published, responses, verdicts)
 
@@ -477,9 +668,21 @@ def test_a_night_in_which_the_judge_had_drifted_is_no_measure(published: Fill) -
     same = {"set_id": "set", "response_id": "r", "criterion_id": "c", "criterion_hash": "h"}
     night = "2026-11-21"
     drift = {
-        "control_set": {**same, "verdict_id": "v", "task_id": "t", "model": "m", "first_value": 1.0},
+        "control_set": {
+            **same,
+            "verdict_id": "v",
+            "task_id": "t",
+            "model": "m",
+            "first_value": 1.0,
+        },
         "control_verdicts": {**same, "judge_vintage": night, "status": "unmet", "value": 0.0},
-        "control_limits": {"set_id": "set", "night": night, "n_decided": 1, "n_agreeing": 0, "cause": "bar"},
+        "control_limits": {
+            "set_id": "set",
+            "night": night,
+            "n_decided": 1,
+            "n_agreeing": 0,
+            "cause": "bar",
+        },
     }
     rows = {name: [row(name, **values)] for name, values in drift.items()}
     assert [("a-template", "2026-11-20")] == last_nights(published, responses, **rows)

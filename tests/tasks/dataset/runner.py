@@ -24,7 +24,11 @@ def outcome(function: str, *arguments: str) -> dict[str, Any]:
     """Return the result of a call, or the text of its SourceError and the type of the error behind it."""
     value, error, cause = None, None, None
     try:
-        value = rows_of_file(*arguments) if function == "rows_of_file" else getattr(source, function)(*arguments)
+        value = (
+            rows_of_file(*arguments)
+            if function == "rows_of_file"
+            else getattr(source, function)(*arguments)
+        )
     except source.SourceError as failure:
         error, cause = str(failure), type(failure.__cause__).__name__
     return {"value": value, "error": error, "cause": cause}

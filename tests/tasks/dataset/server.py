@@ -82,9 +82,14 @@ class HubServer(AnyServer):
         return [f"{each.method} {urlsplit(each.path).path}" for each in self.seen]
 
     def publish(
-        self, dataset_id: str, commit: str, splits: Mapping[str, Iterable[Mapping[str, Any]]], *,
-        names: Iterable[str] = (), replace: Mapping[str, bytes] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        dataset_id: str,
+        commit: str,
+        splits: Mapping[str, Iterable[Mapping[str, Any]]],
+        *,
+        names: Iterable[str] = (),
+        replace: Mapping[str, bytes] | None = None,
+    ) -> None:
         """Serve `splits` as the content of a 40-hex `commit`, and of the branches or tags `names`.
 
         `replace` maps a path to bytes that are served instead of the file of the rows.
@@ -111,7 +116,9 @@ class HubServer(AnyServer):
                 if snapshot is None:
                     return _error(404, "RevisionNotFound")
                 response = of_snapshot(snapshot, unquote(match.groupdict().get("path") or ""))
-                return dataclasses.replace(response, body=tuple) if seen.method == "HEAD" else response
+                return (
+                    dataclasses.replace(response, body=tuple) if seen.method == "HEAD" else response
+                )
         return Plain(501)
 
 
@@ -139,8 +146,17 @@ def _tree(snapshot: Snapshot, folder: str) -> Plain:
         child, _, rest = name.removeprefix(prefix).partition("/")
         if name.startswith(prefix):
             kind, size, oid = ("directory", 0, child) if rest else ("file", len(body), _etag(body))
-            entries[prefix + child] = {"type": kind, "path": prefix + child, "size": size, "oid": oid}
-    return _content(json.dumps(list(entries.values())).encode()) if entries else _error(404, "EntryNotFound")
+            entries[prefix + child] = {
+                "type": kind,
+                "path": prefix + child,
+                "size": size,
+                "oid": oid,
+            }
+    return (
+        _content(json.dumps(list(entries.values())).encode())
+        if entries
+        else _error(404, "EntryNotFound")
+    )
 
 
 def _file(snapshot: Snapshot, path: str) -> Plain:

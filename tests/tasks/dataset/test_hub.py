@@ -18,7 +18,15 @@ from tasks.dataset.source import open_source
 from tests.kit import ROOT
 from tests.tasks.benchmarks.research import research_row
 from tests.tasks.dataset.rows import HUB_SCHEMA, hub_row
-from tests.tasks.dataset.server import BROKEN, FORBIDDEN, GATED, LOST_FILES, HubServer, data_file, parquet
+from tests.tasks.dataset.server import (
+    BROKEN,
+    FORBIDDEN,
+    GATED,
+    LOST_FILES,
+    HubServer,
+    data_file,
+    parquet,
+)
 
 ID = "made-up/bench"
 LINES = "processed_data.jsonl"
@@ -32,33 +40,61 @@ def load(name: str, revision: str = FIRST, split: str = "finance") -> tuple[str,
 
 
 FAILURES = {
-    "missing commit": (load("bench", MISSING), "RevisionNotFoundError", "RevisionNotFoundError: 404"),
-    "missing tag": (("resolve_revision", ID, "v9"), "RevisionNotFoundError", "RevisionNotFoundError: 404"),
+    "missing commit": (
+        load("bench", MISSING),
+        "RevisionNotFoundError",
+        "RevisionNotFoundError: 404",
+    ),
+    "missing tag": (
+        ("resolve_revision", ID, "v9"),
+        "RevisionNotFoundError",
+        "RevisionNotFoundError: 404",
+    ),
     "token as tag": (("resolve_revision", ID, TOKEN), None, ""),
-    "gated": (load("gated"), None, "DatasetNotFoundError: "), "failing": (load("failing"), None, "HfHubHTTPError: "),
+    "gated": (load("gated"), None, "DatasetNotFoundError: "),
+    "failing": (load("failing"), None, "HfHubHTTPError: "),
     "unknown id": (load("unknown"), "RepositoryNotFoundError", "RepositoryNotFoundError: 401"),
-    "unknown split": (load("bench", split="medicine"), None, f"no split 'medicine': choose one of {', '.join(SPLITS)}"),
+    "unknown split": (
+        load("bench", split="medicine"),
+        None,
+        f"no split 'medicine': choose one of {', '.join(SPLITS)}",
+    ),
     # Only files are missing, so the error must not say that the data set is.
-    "lost": (load("lost"), None, "RemoteEntryNotFoundError: 404"), "broken": (load("broken"), None, "ArrowInvalid: "),
+    "lost": (load("lost"), None, "RemoteEntryNotFoundError: 404"),
+    "broken": (load("broken"), None, "ArrowInvalid: "),
     "empty": (load("empty"), "EmptyDatasetError", "EmptyDatasetError: "),
     "forbidden": (load("forbidden"), None, "GatedRepoError: 403"),
-    "unknown file": (("rows_of_file", "made-up/several", FIRST, "x.jsonl"), None, "RemoteEntryNotFoundError: 404"),
-    "file of a gated id": (("rows_of_file", "made-up/gated", FIRST, "x.jsonl"), None, "GatedRepoError: 401"),
-}  # fmt: skip
+    "unknown file": (
+        ("rows_of_file", "made-up/several", FIRST, "x.jsonl"),
+        None,
+        "RemoteEntryNotFoundError: 404",
+    ),
+    "file of a gated id": (
+        ("rows_of_file", "made-up/gated", FIRST, "x.jsonl"),
+        None,
+        "GatedRepoError: 401",
+    ),
+}
 """Name -> the failing call, the error that caused it, and its message after the data set and the revision."""
 SEVERAL = ("rows_of_file", "made-up/several")
 ONLINE = {
-    "first": load("bench"), "other split": load("bench", split="legal_hard"), "tag": load("bench", "v2"),
-    "resolved tag": ("resolve_revision", ID, "v2"), "one file of lines": load("lines", split="train"),
+    "first": load("bench"),
+    "other split": load("bench", split="legal_hard"),
+    "tag": load("bench", "v2"),
+    "resolved tag": ("resolve_revision", ID, "v2"),
+    "one file of lines": load("lines", split="train"),
     "one of several files": (*SEVERAL, "main", "all/oss_eval.jsonl"),
     **{name: call for name, (call, _, _) in FAILURES.items()},
-}  # fmt: skip
+}
 OFFLINE = {
-    "first": load("bench"), "second": load("bench", SECOND), "not cached": load("bench", MISSING),
-    "never seen": load("never-seen"), "tag": load("bench", "v2"),
+    "first": load("bench"),
+    "second": load("bench", SECOND),
+    "not cached": load("bench", MISSING),
+    "never seen": load("never-seen"),
+    "tag": load("bench", "v2"),
     "one of several files": (*SEVERAL, FIRST, "all/oss_eval.jsonl"),
     "another of several files": (*SEVERAL, FIRST, "all/meta_eval.jsonl"),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -77,10 +113,16 @@ class Session:
 def rows_of(version: str) -> dict[str, list[dict[str, Any]]]:
     """Two tasks a split, the first with two turns, named for the version of the data set."""
     turns = {"turns": 2, "response_0": "Two.", "model_0": "made-up", "prompt_1": "And taxed?"}
-    return {split: [hub_row(f"{version}-{split}-0", **turns), hub_row(f"{version}-{split}-1")] for split in SPLITS}
+    return {
+        split: [hub_row(f"{version}-{split}-0", **turns), hub_row(f"{version}-{split}-1")]
+        for split in SPLITS
+    }
 
 
-HEALTH = [{"prompt_id": "h0", "prompt": [], "ideal": None}, {"prompt_id": "h1", "prompt": [], "ideal": {"refs": ["x"]}}]
+HEALTH = [
+    {"prompt_id": "h0", "prompt": [], "ideal": None},
+    {"prompt_id": "h1", "prompt": [], "ideal": {"refs": ["x"]}},
+]
 RESEARCH = [research_row(number) for number in range(3)]
 META = [{"prompt_id": "h0", "binary_labels": [True, False]}]
 """Files of one repository without common columns, so they cannot be splits of one data set."""
@@ -95,29 +137,50 @@ def publish_all(hub: HubServer) -> None:
     hub.publish(ID, FIRST, rows_of("first"), names=["v1"])
     hub.publish(ID, SECOND, rows_of("second"), names=["v2", "main"])
     hub.publish("made-up/empty", FIRST, {}, replace={"README.md": b"No data yet."})
-    hub.publish("made-up/lines", FIRST, {}, replace={"README.md": b"Lines.", LINES: lines_of(RESEARCH)})
-    several = {"README.md": b"Several.", "all/oss_eval.jsonl": lines_of(HEALTH), "all/meta_eval.jsonl": lines_of(META)}
+    hub.publish(
+        "made-up/lines", FIRST, {}, replace={"README.md": b"Lines.", LINES: lines_of(RESEARCH)}
+    )
+    several = {
+        "README.md": b"Several.",
+        "all/oss_eval.jsonl": lines_of(HEALTH),
+        "all/meta_eval.jsonl": lines_of(META),
+    }
     hub.publish("made-up/several", FIRST, {}, names=["main"], replace=several)
     cut = {data_file("legal"): parquet(rows_of("cut")["legal"])[:-100]}
     hub.publish("made-up/broken", FIRST, rows_of("broken"), replace=cut)
-    for name, refusal in {"gated": GATED, "forbidden": FORBIDDEN, "lost": LOST_FILES, "failing": BROKEN}.items():
+    for name, refusal in {
+        "gated": GATED,
+        "forbidden": FORBIDDEN,
+        "lost": LOST_FILES,
+        "failing": BROKEN,
+    }.items():
         hub.publish(f"made-up/{name}", FIRST, rows_of(name))
         hub.refuse(f"made-up/{name}", refusal)
 
 
-def run(calls: Mapping[str, tuple[str, ...]], hub: HubServer, home: Path, **settings: str) -> Session:
+def run(
+    calls: Mapping[str, tuple[str, ...]], hub: HubServer, home: Path, **settings: str
+) -> Session:
     """Run `calls` in a new process in `home`, and return their outcomes."""
     before = len(hub.requests)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
     environment = inherited | {
-        "PYTHONPATH": str(ROOT), "HF_ENDPOINT": hub.address, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1",
-        "HF_HUB_DISABLE_TELEMETRY": "1", "NO_PROXY": "127.0.0.1",
+        "PYTHONPATH": str(ROOT),
+        "HF_ENDPOINT": hub.address,
+        "HF_HOME": str(home),
+        "HF_HUB_DISABLE_XET": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "NO_PROXY": "127.0.0.1",
         "HF_UPDATE_DOWNLOAD_COUNTS": "0",  # downloads are counted at a host other than HF_ENDPOINT
-    }  # fmt: skip
+    }
     command = [sys.executable, "-m", "tests.tasks.dataset.runner", json.dumps(list(calls.values()))]
-    done = subprocess.run(command, env=environment | settings, cwd=home, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=environment | settings, cwd=home, capture_output=True, text=True, check=False
+    )
     assert 0 == done.returncode, done.stderr
-    return Session(dict(zip(calls, json.loads(done.stdout), strict=True)), done.stderr, hub.requests[before:])
+    return Session(
+        dict(zip(calls, json.loads(done.stdout), strict=True)), done.stderr, hub.requests[before:]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +228,9 @@ def test_a_repository_of_one_file_of_lines_is_the_split_train(online: Session) -
     assert [row["sample_id"] for row in RESEARCH] == [parse_row(row).task_id for row in RESEARCH]
 
 
-def test_a_file_of_a_repository_is_a_split_where_that_is_asked_and_is_cached(online: Session, offline: Session) -> None:
+def test_a_file_of_a_repository_is_a_split_where_that_is_asked_and_is_cached(
+    online: Session, offline: Session
+) -> None:
     assert HEALTH == online.result("one of several files") == offline.result("one of several files")
 
 
@@ -187,7 +252,9 @@ def test_a_data_file_is_downloaded_once_however_many_splits_are_read(online: Ses
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_a_failure_is_told_with_its_data_set_its_reason_and_what_to_do(online: Session, name: str) -> None:
+def test_a_failure_is_told_with_its_data_set_its_reason_and_what_to_do(
+    online: Session, name: str
+) -> None:
     (_, dataset_id, revision, *_), cause, reason = FAILURES[name]
 
     line = f"Cannot read {dataset_id}@{revision}: {reason}".replace(TOKEN, "[HF_TOKEN]")
@@ -212,7 +279,9 @@ def test_offline_it_is_told_what_is_missing(offline: Session, name: str) -> None
     assert "needs no network with HF_HUB_OFFLINE=1" in offline.result(name)
 
 
-def test_a_failure_is_one_line_without_a_token_and_nothing_else_is_printed(online: Session, offline: Session) -> None:
+def test_a_failure_is_one_line_without_a_token_and_nothing_else_is_printed(
+    online: Session, offline: Session
+) -> None:
     assert TOKEN not in json.dumps(online.outcomes)
     for session in (online, offline):
         assert "" == session.stderr

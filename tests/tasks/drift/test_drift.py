@@ -25,15 +25,21 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 N = 40
 
 
-def job_at(server: FaultServer, folder: Path, verdicts: int = N, *, mode: str = "live", **settings: Any) -> Job:
+def job_at(
+    server: FaultServer, folder: Path, verdicts: int = N, *, mode: str = "live", **settings: Any
+) -> Job:
     """A job on the sample with one nightly model and one judge."""
     at = {"api_base": server.api_base, "max_tokens": 1000}
     drift = {"verdicts": verdicts, **settings.pop("drift", {})}
     return job_on(
-        "sample", folder, models=[{"name": "hosted_vllm/a", "label": "a", "resample": "nightly", **at}],
+        "sample",
+        folder,
+        models=[{"name": "hosted_vllm/a", "label": "a", "resample": "nightly", **at}],
         judges=[{"name": "openai/judge", "label": "judge", "mode": mode, **at}],
-        limits={"batch_wait_s": 0.0, "attempts": 1}, drift=drift, **settings,
-    )  # fmt: skip
+        limits={"batch_wait_s": 0.0, "attempts": 1},
+        drift=drift,
+        **settings,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +101,9 @@ def lenient(request: Request, number: int) -> HttpResponse:
     return well_behaved(request, number)
 
 
-def test_the_control_set_is_half_met_spread_and_fixed(server: FaultServer, folder: Path, tmp_path: Path) -> None:
+def test_the_control_set_is_half_met_spread_and_fixed(
+    server: FaultServer, folder: Path, tmp_path: Path
+) -> None:
     job = job_at(server, folder)
     choose_control_set(job)
     again = job_at(server, Path(shutil.copytree(folder, tmp_path / "again")))
@@ -104,7 +112,10 @@ def test_the_control_set_is_half_met_spread_and_fixed(server: FaultServer, folde
     choose_control_set(again)
     chosen = "select set_id, verdict_id, first_value from control_set order by verdict_id"
     members = rows_in(job, "select * from control_set")
-    values = {row["verdict_id"]: row["value"] for row in rows_in(job, "select verdict_id, value from verdicts")}
+    values = {
+        row["verdict_id"]: row["value"]
+        for row in rows_in(job, "select verdict_id, value from verdicts")
+    }
 
     assert {1.0: N // 2, 0.0: N // 2} == Counter(row["first_value"] for row in members)
     assert all(values[row["verdict_id"]] == row["first_value"] for row in members)
@@ -114,7 +125,9 @@ def test_the_control_set_is_half_met_spread_and_fixed(server: FaultServer, folde
     assert 1 == len({row["set_id"] for row in members})
 
 
-def test_a_control_set_never_changes_and_another_judging_gets_its_own(server: FaultServer, folder: Path) -> None:
+def test_a_control_set_never_changes_and_another_judging_gets_its_own(
+    server: FaultServer, folder: Path
+) -> None:
     job = job_at(server, folder, verdicts=10)
     choose_control_set(job)
     stored = "select * from control_set order by verdict_id"
@@ -131,20 +144,26 @@ def test_a_control_set_never_changes_and_another_judging_gets_its_own(server: Fa
     assert first == rows_in(job, f"select * from ({stored}) where set_id = ?", first[0]["set_id"])
 
 
-def test_a_night_asks_for_every_member_with_its_first_prompt_and_only_once(server: FaultServer, folder: Path) -> None:
+def test_a_night_asks_for_every_member_with_its_first_prompt_and_only_once(
+    server: FaultServer, folder: Path
+) -> None:
     job = job_at(server, folder)
     first = night(server, job, "2026-11-20")
     members = values_in(job, "select distinct criterion_id from control_set order by all")
     prompts_sent = prompts(first.calls)
     assert (N, {1}) == (len(first.calls), set(prompts_sent.values()))
     assert set(prompts_sent) <= set(prompts(server.judge_requests[: -len(first.calls)]))
-    assert members == values_in(job, "select distinct criterion_id from control_verdicts order by all")
+    assert members == values_in(
+        job, "select distinct criterion_id from control_verdicts order by all"
+    )
     again = night(server, job, "2026-11-20")
     assert ([], ["0 verdicts of the control set judged again"]) == (again.calls, again.report.notes)
     assert prompts_sent == prompts(night(server, job, "2026-11-21").calls)
 
 
-def test_no_configured_number_means_that_nothing_is_judged(server: FaultServer, folder: Path) -> None:
+def test_no_configured_number_means_that_nothing_is_judged(
+    server: FaultServer, folder: Path
+) -> None:
     choose_control_set(job_at(server, folder))
     before = len(server.book)
     night(server, job_at(server, folder, verdicts=0), "2026-11-20")
@@ -152,10 +171,16 @@ def test_no_configured_number_means_that_nothing_is_judged(server: FaultServer, 
     assert before == len(server.book)
 
 
-def test_no_score_sees_the_control_verdicts(server: FaultServer, folder: Path, monkeypatch: Patch) -> None:
+def test_no_score_sees_the_control_verdicts(
+    server: FaultServer, folder: Path, monkeypatch: Patch
+) -> None:
     monkeypatch.undo()  # here scores are published
     job = job_at(server, folder)
-    queries = ["from verdicts order by verdict_id", "from leaderboard order by all", "from scores order by all"]
+    queries = [
+        "from verdicts order by verdict_id",
+        "from leaderboard order by all",
+        "from scores order by all",
+    ]
     before = [rows_in(job, query) for query in queries]
     server.behaviour = lenient
     night(server, job, "2026-11-20")
@@ -164,23 +189,34 @@ def test_no_score_sees_the_control_verdicts(server: FaultServer, folder: Path, m
     assert before == [rows_in(job, query) for query in queries]
 
 
-def test_a_judge_is_found_from_the_night_on_in_which_it_decides_otherwise(server: FaultServer, folder: Path) -> None:
+def test_a_judge_is_found_from_the_night_on_in_which_it_decides_otherwise(
+    server: FaultServer, folder: Path
+) -> None:
     job = job_at(server, folder)
     assert [[]] * 4 == [night(server, job, f"2026-11-1{day}").drifted for day in range(4)]
     server.behaviour = lenient
     rows, again = night(server, job, "2026-11-14"), night(server, job, "2026-11-15")
 
     (one,) = rows.drifted
-    assert ("judge", N, "limit", 0.5) == (one["judge"], one["n_decided"], one["cause"], one["first_met_share"])
+    assert ("judge", N, "limit", 0.5) == (
+        one["judge"],
+        one["n_decided"],
+        one["cause"],
+        one["first_met_share"],
+    )
     assert one["agreement"] < one["lower_limit"]
-    assert any(line.startswith("judge repeated its first decision on") for line in rows.report.warnings)
+    assert any(
+        line.startswith("judge repeated its first decision on") for line in rows.report.warnings
+    )
     assert one["lower_limit"] == again.drifted[0]["lower_limit"]
     assert [(f"2026-11-1{day}", day >= 4) for day in range(6)] == values_in(
         job, "select night, is_out_of_control from judge_drift order by night"
     )
 
 
-def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(server: FaultServer, folder: Path) -> None:
+def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(
+    server: FaultServer, folder: Path
+) -> None:
     def failing(request: Request, number: int) -> HttpResponse:
         fails = is_judge_request(request) and bucket(request) < 0.3
         return HttpResponse(status=500) if fails else well_behaved(request, number)
@@ -190,7 +226,13 @@ def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(server: 
     first = night(server, job, "2026-11-20")
     n_failed = first.report.failures["provider_error"]
     figures = "select n_members, n_decided, n_failed, n_lost, n_agreeing from judge_drift"
-    counts = {"n_members": N, "n_decided": N - n_failed, "n_failed": n_failed, "n_lost": 0, "n_agreeing": N - n_failed}
+    counts = {
+        "n_members": N,
+        "n_decided": N - n_failed,
+        "n_failed": n_failed,
+        "n_lost": 0,
+        "n_agreeing": N - n_failed,
+    }
     assert 0 < n_failed < N
     assert [counts] == rows_in(job, figures)
 
@@ -208,16 +250,22 @@ def without_responses(job: Job, response_id: str, **changed: Any) -> None:
         path.unlink()
         forget_parts(warehouse)
         kept = [row for row in stored if row["response_id"] != response_id]
-        gone = [{**row, **changed} for row in stored if row["response_id"] == response_id and changed]
+        gone = [
+            {**row, **changed} for row in stored if row["response_id"] == response_id and changed
+        ]
         warehouse.write("responses", kept + gone)
     warehouse.publish()
 
 
 @pytest.mark.parametrize("changed", [{}, {"text": "Another response."}])
-def test_members_without_their_response_are_lost(server: FaultServer, folder: Path, changed: dict[str, Any]) -> None:
+def test_members_without_their_response_are_lost(
+    server: FaultServer, folder: Path, changed: dict[str, Any]
+) -> None:
     job = job_at(server, folder)
     night(server, job, "2026-11-20")
-    member = rows_in(job, "select response_id, count(*) as n from control_set group by all order by all limit 1")[0]
+    member = rows_in(
+        job, "select response_id, count(*) as n from control_set group by all order by all limit 1"
+    )[0]
     without_responses(job, member["response_id"], **changed)
     seen, again = night(server, job, "2026-11-21"), night(server, job, "2026-11-21")
     parts = Warehouse(job.warehouse).store.standing("control_verdicts")
@@ -231,7 +279,9 @@ def test_members_without_their_response_are_lost(server: FaultServer, folder: Pa
     assert parts == Warehouse(job.warehouse).store.standing("control_verdicts")
 
 
-def test_the_bar_is_the_one_that_was_configured_in_its_night(server: FaultServer, folder: Path) -> None:
+def test_the_bar_is_the_one_that_was_configured_in_its_night(
+    server: FaultServer, folder: Path
+) -> None:
     server.behaviour = lenient
     barred = night(server, job_at(server, folder, drift={"min_agreement": 0.99}), "2026-11-20")
     job = job_at(server, folder)
@@ -244,7 +294,9 @@ def test_the_bar_is_the_one_that_was_configured_in_its_night(server: FaultServer
     assert [(0.99, "bar"), (None, None)] == values_in(job, figures)
 
 
-def test_a_judge_that_is_left_to_provider_batches_is_asked_call_by_call(server: FaultServer, folder: Path) -> None:
+def test_a_judge_that_is_left_to_provider_batches_is_asked_call_by_call(
+    server: FaultServer, folder: Path
+) -> None:
     before = len(server.entries)
     seen = night(server, job_at(server, folder, mode="batch"), "2026-11-20")
 

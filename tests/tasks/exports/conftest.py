@@ -50,31 +50,58 @@ def values_of(model: str, judge: str, task: int, trial: int) -> tuple[float | No
 def rows_of_world() -> dict[str, list[dict[str, Any]]]:
     """Two models in two trials under two judges; `t7` times out, and not all judges judged `t6`."""
     rows = dict(admitted(TASKS, topic="A topic", expert="Expert"))
-    rows["split_members"] += [row("split_members", split="finance_hard", task_id=task, position=0) for task in HARD]
+    rows["split_members"] += [
+        row("split_members", split="finance_hard", task_id=task, position=0) for task in HARD
+    ]
     for member in rows["split_members"]:
         member["canary"] = CANARY
-    rows["criteria"] = [criterion(task, position, weight) for task in TASKS for position, weight in enumerate(WEIGHTS)]
+    rows["criteria"] = [
+        criterion(task, position, weight)
+        for task in TASKS
+        for position, weight in enumerate(WEIGHTS)
+    ]
     rows["message_rows"] = [
-        row("message_rows", task_id=task, position=position, role=role, content=f"{role} says {position} about {task}")
-        for task in TASKS for position, role in enumerate(("user", "assistant", "user"))
-    ]  # fmt: skip
+        row(
+            "message_rows",
+            task_id=task,
+            position=position,
+            role=role,
+            content=f"{role} says {position} about {task}",
+        )
+        for task in TASKS
+        for position, role in enumerate(("user", "assistant", "user"))
+    ]
     rows["responses"], rows["verdicts"] = [], []
     for model, (number, task), trial in product(("good", "poor"), enumerate(TASKS), (1, 2)):
         fails = number == 7 and model == "poor"
         sampled = response(
-            task, model, trial, "timeout" if fails else "ok", **({} if fails else CALL),
-            served_model=f"{model}-2026", error="no reply in 60 s" if fails else None, latency_s=1.5,
-        )  # fmt: skip
+            task,
+            model,
+            trial,
+            "timeout" if fails else "ok",
+            **({} if fails else CALL),
+            served_model=f"{model}-2026",
+            error="no reply in 60 s" if fails else None,
+            latency_s=1.5,
+        )
         sampled["created_at"] = at(60 * number + trial)
         rows["responses"].append(sampled)
         for judge in () if fails else JUDGES[:1] if number == 6 else JUDGES:
             judged_by = {"judge": judge, "created_at": at(3600 + number)}
             criteria = [each for each in rows["criteria"] if each["task_id"] == task]
             rows["verdicts"] += [
-                verdict(sampled, item, value, **judged_by, explanation=f"because of {value} | <b>it</b>",
-                        **(CALL if value is not None else {"cost_usd": None}))
-                for item, value in zip(criteria, values_of(model, judge, number, trial), strict=True)
-            ]  # fmt: skip
+                verdict(
+                    sampled,
+                    item,
+                    value,
+                    **judged_by,
+                    explanation=f"because of {value} | <b>it</b>",
+                    **(CALL if value is not None else {"cost_usd": None}),
+                )
+                for item, value in zip(
+                    criteria, values_of(model, judge, number, trial), strict=True
+                )
+            ]
     return rows
 
 

@@ -20,26 +20,44 @@ from tasks.config.job import Job
 from tasks.exports.tables import export_tables, publish
 from tasks.rules.errors import PipelineError, UsageError
 from tests import kit
-from tests.kit import admitted, criterion, imported, job_on, response, row, rows_in, values_in, verdict, written
+from tests.kit import (
+    admitted,
+    criterion,
+    imported,
+    job_on,
+    response,
+    row,
+    rows_in,
+    values_in,
+    verdict,
+    written,
+)
 from tests.tasks.aggregate.world import random_world
 from tests.tasks.bundles.manifests import sealed
 from tests.tasks.bundles.memory import Cut
 from warehouse import TABLES, Warehouse
 
 without_scores = pytest.mark.usefixtures("without_scores")
-LEADERBOARD = "select * from leaderboard order by split, judge, judge_trial, model, score_name, vintage"
+LEADERBOARD = (
+    "select * from leaderboard order by split, judge, judge_trial, model, score_name, vintage"
+)
 
 
 def marked(tables: kit.Rows) -> kit.Rows:
     """The same rows, with a canary."""
-    return tables | {"split_members": [each | {"canary": "a canary"} for each in tables["split_members"]]}
+    return tables | {
+        "split_members": [each | {"canary": "a canary"} for each in tables["split_members"]]
+    }
 
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A warehouse with responses, verdicts, intervals, and canaries; tests must not change it."""
     job = job_on("sample", tmp_path_factory.mktemp("filled") / "warehouse")
-    runs = [row("runs", run_id="ended", outcome="done"), row("runs", run_id="on", outcome="running")]
+    runs = [
+        row("runs", run_id="ended", outcome="done"),
+        row("runs", run_id="on", outcome="running"),
+    ]
     written(job.warehouse, marked(random_world(seed=7, n_tasks=12)) | {"runs": runs})
     aggregate(job)
     return job
@@ -71,12 +89,18 @@ def rewritten(folder: Path, **changes: Any) -> None:
     (folder / "manifest.json").write_bytes(sealed(file_list_of(folder) | changes))
 
 
-def test_an_import_has_all_rows_of_an_export_but_canaries_and_runs(filled: Job, exported: Path, empty: Job) -> None:
+def test_an_import_has_all_rows_of_an_export_but_canaries_and_runs(
+    filled: Job, exported: Path, empty: Job
+) -> None:
     report = imported(empty, exported)
 
-    for wanted, actual in zip(rows_in(filled, LEADERBOARD), rows_in(empty, LEADERBOARD), strict=True):
+    for wanted, actual in zip(
+        rows_in(filled, LEADERBOARD), rows_in(empty, LEADERBOARD), strict=True
+    ):
         # Rows may be in another order, so the last digits of sums may differ.
-        assert wanted == {n: pytest.approx(x, rel=1e-12) if isinstance(x, float) else x for n, x in actual.items()}
+        assert wanted == {
+            n: pytest.approx(x, rel=1e-12) if isinstance(x, float) else x for n, x in actual.items()
+        }
     assert [(True,)] == values_in(empty, "select count(ci_low) > 0 from leaderboard")
     for table in ("task_rows", "criteria", "responses", "verdicts", "measures", "checks"):
         query = f"select * from {table} order by all"
@@ -89,7 +113,9 @@ def test_an_import_has_all_rows_of_an_export_but_canaries_and_runs(filled: Job, 
     assert parts == sorted(empty.warehouse.rglob("*.parquet"))
 
 
-def test_an_export_of_november_is_imported_without_its_former_tables_and_columns(copy: Path, empty: Job) -> None:
+def test_an_export_of_november_is_imported_without_its_former_tables_and_columns(
+    copy: Path, empty: Job
+) -> None:
     table = pq.read_table(copy / "task_rows/part-0.parquet").drop_columns(["expert"])
     pq.write_table(table, copy / "task_rows/part-0.parquet")
     listed = file_list_of(copy)
@@ -100,15 +126,24 @@ def test_an_export_of_november_is_imported_without_its_former_tables_and_columns
     rewritten(copy, tables=listed["tables"], files=files)
     report = imported(empty, copy)
 
-    assert (["intervals: not imported: unknown table"], []) == (report.warnings, rows_in(empty, "from measures"))
+    assert (["intervals: not imported: unknown table"], []) == (
+        report.warnings,
+        rows_in(empty, "from measures"),
+    )
     assert [(13, None)] == values_in(empty, "select count(*), any_value(expert) from tasks")
 
 
-def test_a_large_table_is_cut_into_files_that_hold_it(filled: Job, tmp_path: Path, monkeypatch: kit.Patch) -> None:
+def test_a_large_table_is_cut_into_files_that_hold_it(
+    filled: Job, tmp_path: Path, monkeypatch: kit.Patch
+) -> None:
     monkeypatch.setattr("tasks.exports.tables.ROWS_A_FILE", 100)
     export_tables(filled, tmp_path / "out", ["verdicts"])
     (table,) = file_list_of(tmp_path / "out")["tables"]
-    ids = [each for name in table["files"] for each in pq.read_table(tmp_path / "out" / name)["verdict_id"]]
+    ids = [
+        each
+        for name in table["files"]
+        for each in pq.read_table(tmp_path / "out" / name)["verdict_id"]
+    ]
 
     assert len(table["files"]) > 2
     assert max(pq.read_metadata(tmp_path / "out" / name).num_rows for name in table["files"]) <= 100
@@ -116,7 +151,9 @@ def test_a_large_table_is_cut_into_files_that_hold_it(filled: Job, tmp_path: Pat
     assert [(each,) for each in sorted(map(str, ids))] == stored
 
 
-def test_a_table_that_is_not_there_is_refused_before_anything_is_written(filled: Job, tmp_path: Path) -> None:
+def test_a_table_that_is_not_there_is_refused_before_anything_is_written(
+    filled: Job, tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match="--table verdict: no such table"):
         export_tables(filled, tmp_path / "out", ["verdict"])
     assert [] == list(tmp_path.iterdir())
@@ -124,15 +161,21 @@ def test_a_table_that_is_not_there_is_refused_before_anything_is_written(filled:
 
 def test_an_export_of_one_benchmark_has_its_rows_alone(tmp_path: Path) -> None:
     own = admitted(["t1", "t2"]) | {"runs": [row("runs", run_id="ended", outcome="done")]}
-    other = {name: [each | {"benchmark": "other"} for each in own[name] if "benchmark" in each] for name in own}
+    other = {
+        name: [each | {"benchmark": "other"} for each in own[name] if "benchmark" in each]
+        for name in own
+    }
     job = job_on("sample", tmp_path / "warehouse")
     written(job.warehouse, kit.combined(own, other)).publish()
     export_tables(job, tmp_path / "own", benchmark="prbench")
 
     tasks = pq.read_table(tmp_path / "own/task_rows/part-0.parquet").to_pylist()
-    assert [("prbench", "t1"), ("prbench", "t2")] == sorted((each["benchmark"], each["task_id"]) for each in tasks)
+    assert [("prbench", "t1"), ("prbench", "t2")] == sorted(
+        (each["benchmark"], each["task_id"]) for each in tasks
+    )
     assert {None} == {
-        each["canary"] for each in pq.read_table(tmp_path / "own/split_members/part-0.parquet").to_pylist()
+        each["canary"]
+        for each in pq.read_table(tmp_path / "own/split_members/part-0.parquet").to_pylist()
     }
     assert 1 == pq.read_metadata(tmp_path / "own/runs/part-0.parquet").num_rows
 
@@ -148,14 +191,23 @@ def warehouse_with(folder: Path, **tables: list[dict[str, Any]]) -> Job:
 
 
 @pytest.mark.slow
-def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_one(tmp_path: Path) -> None:
+def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_one(
+    tmp_path: Path,
+) -> None:
     job, other = (
         warehouse_with(
-            tmp_path / text, responses=[{**RESPONSE, "text": text}],
-            verdicts=[verdict(RESPONSE, CRITERION, value, judge=judge) for judge, value in decisions.items()],
+            tmp_path / text,
+            responses=[{**RESPONSE, "text": text}],
+            verdicts=[
+                verdict(RESPONSE, CRITERION, value, judge=judge)
+                for judge, value in decisions.items()
+            ],
         )
-        for text, decisions in (("As here.", {"a": None, "b": 1.0}), ("As given.", {"a": 1.0, "b": None}))
-    )  # fmt: skip
+        for text, decisions in (
+            ("As here.", {"a": None, "b": 1.0}),
+            ("As given.", {"a": 1.0, "b": None}),
+        )
+    )
     export_tables(other, tmp_path / "exported")
     report = imported(job, tmp_path / "exported")
 
@@ -165,10 +217,14 @@ def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_o
 
 
 @pytest.mark.slow
-def test_checks_of_a_revision_that_was_checked_here_stay_and_retracted_rows_stay_away(tmp_path: Path) -> None:
+def test_checks_of_a_revision_that_was_checked_here_stay_and_retracted_rows_stay_away(
+    tmp_path: Path,
+) -> None:
     responses = [{**RESPONSE, "import_batch": "a-file", "source": "imported"}]
     retractions = [row("retractions", import_batch="a-file", is_retracted=True)]
-    refusals = [row("refusals", task_id="t1", check_name="any", severity="quarantine", created_at=kit.at(9))]
+    refusals = [
+        row("refusals", task_id="t1", check_name="any", severity="quarantine", created_at=kit.at(9))
+    ]
     checks = [{**admitted([])["checks"][0], "run_id": "later", "created_at": kit.at(9)}]
     here = warehouse_with(tmp_path / "a", responses=responses, retractions=retractions)
     other = warehouse_with(tmp_path / "b", responses=responses, checks=checks, refusals=refusals)
@@ -182,13 +238,21 @@ def test_checks_of_a_revision_that_was_checked_here_stay_and_retracted_rows_stay
 DAMAGE = {
     "no manifest": (lambda folder: (folder / "manifest.json").unlink(), "not a complete export"),
     "no tables": (lambda folder: rewritten(folder, tables=None), "cannot be read"),
-    "a file that is not listed": (lambda folder: rewritten(folder, files=[]), "is of a table and not among the files"),
-    "other bytes": (lambda folder: os.truncate(folder / "verdicts/part-0.parquet", 99), "missing, or changed since"),
+    "a file that is not listed": (
+        lambda folder: rewritten(folder, files=[]),
+        "is of a table and not among the files",
+    ),
+    "other bytes": (
+        lambda folder: os.truncate(folder / "verdicts/part-0.parquet", 99),
+        "missing, or changed since",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", DAMAGE)
-def test_a_damaged_export_is_refused_in_one_line_and_nothing_is_taken(copy: Path, empty: Job, case: str) -> None:
+def test_a_damaged_export_is_refused_in_one_line_and_nothing_is_taken(
+    copy: Path, empty: Job, case: str
+) -> None:
     damage, reason = DAMAGE[case]
     damage(copy)
     with pytest.raises(PipelineError, match=kit.one_line(reason)):
@@ -200,7 +264,9 @@ def test_a_damaged_export_is_refused_in_one_line_and_nothing_is_taken(copy: Path
 def job(tmp_path: Path) -> Job:
     """A warehouse with tasks, their canaries and a response."""
     job = job_on("sample", tmp_path / "warehouse")
-    written(job.warehouse, marked(admitted(["t1", "t2"])) | {"responses": [response("t1")]}).publish()
+    written(
+        job.warehouse, marked(admitted(["t1", "t2"])) | {"responses": [response("t1")]}
+    ).publish()
     return job
 
 
@@ -224,7 +290,9 @@ def publications(store: Store) -> set[str]:
     return {name.split("/")[0] for name in store.below("publications").files()}
 
 
-def test_a_publication_is_whole_and_imported(job: Job, store: Store, tmp_path: Path, monkeypatch: kit.Patch) -> None:
+def test_a_publication_is_whole_and_imported(
+    job: Job, store: Store, tmp_path: Path, monkeypatch: kit.Patch
+) -> None:
     """It has the database and every public table, as its manifest says."""
     order = Cut(monkeypatch, n_files=1000).names
     publish(job, store)
@@ -236,11 +304,16 @@ def test_a_publication_is_whole_and_imported(job: Job, store: Store, tmp_path: P
     assert names == (TABLES.keys() - {"retractions", "removals"}) | sql.schema()["marts"].keys()
     assert {f"tables/{name}/part-0.parquet" for name in names} <= files.keys()
     assert (job.warehouse / "prbench.duckdb").read_bytes() == latest(store).read("prbench.duckdb")
-    assert bundle.meta["warehouse_version"] == json.loads((job.warehouse / "warehouse.json").read_text())["version"]
+    assert (
+        bundle.meta["warehouse_version"]
+        == json.loads((job.warehouse / "warehouse.json").read_text())["version"]
+    )
     assert [] == list(job.warehouse.glob(".publication*"))
     # The manifest is written after all files, and the pointer after the publication.
     assert [f"{latest(store).root}/manifest.json", f"{store.root}/current.json"] == order[-2:]
-    members = pq.read_table(pa.BufferReader(latest(store).read("tables/split_members/part-0.parquet")))
+    members = pq.read_table(
+        pa.BufferReader(latest(store).read("tables/split_members/part-0.parquet"))
+    )
     assert [None, None] == members["canary"].to_pylist()
     other = job_on("sample", tmp_path / "other")
     imported(other, store)
@@ -249,7 +322,9 @@ def test_a_publication_is_whole_and_imported(job: Job, store: Store, tmp_path: P
 
 @without_scores
 @pytest.mark.slow
-def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(job: Job, store: Store) -> None:
+def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(
+    job: Job, store: Store
+) -> None:
     publish(job, store)
     first, files = latest(store).root, store.files()
     assert "unchanged since" in publish(job, store).line
@@ -266,7 +341,9 @@ def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(
 @without_scores
 @pytest.mark.slow
 @pytest.mark.parametrize("left", [1, 2, 30])
-def test_a_cut_off_publication_leaves_the_last_one(left: int, job: Job, store: Store, monkeypatch: kit.Patch) -> None:
+def test_a_cut_off_publication_leaves_the_last_one(
+    left: int, job: Job, store: Store, monkeypatch: kit.Patch
+) -> None:
     publish(job, store)
     before, n_files = store.read("current.json"), len(latest(store).files()) + 1
     add_response(job, "t2")
@@ -283,28 +360,46 @@ def test_a_cut_off_publication_leaves_the_last_one(left: int, job: Job, store: S
 
 @without_scores
 @pytest.mark.slow
-def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer_names(job: Job, store: Store) -> None:
+def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer_names(
+    job: Job, store: Store
+) -> None:
     publish(job, store)
     (own,) = publications(store)
     other, cut_off = "20991231T235959Z-00000000", "20200101T000000Z-00000000"
     begun = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-00000000"
-    for name in (f"{other}/manifest.json", f"{cut_off}/prbench.duckdb", f"{begun}/prbench.duckdb", "notes/mine.txt"):
+    for name in (
+        f"{other}/manifest.json",
+        f"{cut_off}/prbench.duckdb",
+        f"{begun}/prbench.duckdb",
+        "notes/mine.txt",
+    ):
         store.below("publications").write(name, b"content")
 
     assert "1 older publications removed" in publish(job, store, n_kept=1).line
     assert {own, other, begun, "notes"} == publications(store)
 
 
-POINTER = {"format": "prbench-publication", "version": 2, "content": "x", "published_at": "x", "files": []}
+POINTER = {
+    "format": "prbench-publication",
+    "version": 2,
+    "content": "x",
+    "published_at": "x",
+    "files": [],
+}
 
 
 @without_scores
-@pytest.mark.parametrize(("pointer", "reason"), [
-    (POINTER | {"publication": "../elsewhere"}, "which is not a publication"),
-    (POINTER | {"publication": "publications/../../elsewhere"}, "which is not a publication"),
-    ({"mine": True}, "is not a prbench-publication"),
-])  # fmt: skip
-def test_a_pointer_to_elsewhere_is_left_alone(pointer: dict[str, Any], reason: str, job: Job, store: Store) -> None:
+@pytest.mark.parametrize(
+    ("pointer", "reason"),
+    [
+        (POINTER | {"publication": "../elsewhere"}, "which is not a publication"),
+        (POINTER | {"publication": "publications/../../elsewhere"}, "which is not a publication"),
+        ({"mine": True}, "is not a prbench-publication"),
+    ],
+)
+def test_a_pointer_to_elsewhere_is_left_alone(
+    pointer: dict[str, Any], reason: str, job: Job, store: Store
+) -> None:
     store.write("current.json", sealed(pointer))
 
     for use in (lambda: publish(job, store), lambda: imported(job, store)):
@@ -315,7 +410,9 @@ def test_a_pointer_to_elsewhere_is_left_alone(pointer: dict[str, Any], reason: s
 
 @without_scores
 @pytest.mark.slow
-def test_of_the_report_folder_what_a_report_wrote_is_published_and_nothing_else(job: Job, store: Store) -> None:
+def test_of_the_report_folder_what_a_report_wrote_is_published_and_nothing_else(
+    job: Job, store: Store
+) -> None:
     (folder := job.report_folder).joinpath("prbench").mkdir(parents=True)
     mark = '{"format": "prbench-report", "version": 3, "files": {"index.html": 1, "%s": 1}}'
     (folder / "report.json").write_text(mark % "../warehouse.json")

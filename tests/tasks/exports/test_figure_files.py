@@ -22,18 +22,43 @@ from warehouse import Warehouse
 
 FORMULA = '=HYPERLINK("http://x","y")'
 CHOICES: list[dict[str, Any]] = [
-    {}, {"vintage": "all"}, {"is_severity": True}, {"is_hard": True},
+    {},
+    {"vintage": "all"},
+    {"is_severity": True},
+    {"is_hard": True},
     *({"by": by} for by in load_benchmark("prbench").common_breakdowns),
-]  # fmt: skip
+]
 
 
 @pytest.fixture
 def odd(tmp_path: Path) -> tuple[Job, list[dict[str, Any]]]:
     """A board with one row that has every kind of value."""
-    values = (FORMULA, "-3 %", "2026-11-22", "plain", 7, -0.25, True, None, ["a", "b"],
-              datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), date(2026, 1, 2))  # fmt: skip
-    names = ["model", "judge", "vintage", "split", "n_tasks", "mean_score", "is_complete", "ci_low", "selections",
-             "first_response_at", "created_at"]  # fmt: skip
+    values = (
+        FORMULA,
+        "-3 %",
+        "2026-11-22",
+        "plain",
+        7,
+        -0.25,
+        True,
+        None,
+        ["a", "b"],
+        datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+        date(2026, 1, 2),
+    )
+    names = [
+        "model",
+        "judge",
+        "vintage",
+        "split",
+        "n_tasks",
+        "mean_score",
+        "is_complete",
+        "ci_low",
+        "selections",
+        "first_response_at",
+        "created_at",
+    ]
     return job_on("sample", tmp_path / "data"), [dict(zip(names, values, strict=True))]
 
 
@@ -52,7 +77,9 @@ def lines(path: Path) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
-def test_every_leaderboard_column_is_explained(choice: dict[str, Any], inspected: Job, tmp_path: Path) -> None:
+def test_every_leaderboard_column_is_explained(
+    choice: dict[str, Any], inspected: Job, tmp_path: Path
+) -> None:
     rows = leaderboard(inspected, **choice)
     if not rows:
         # Without a hard subset or enough labels, a leaderboard has no rows, but the same columns.
@@ -76,28 +103,49 @@ def test_csv_keeps_numbers_and_dates_and_marks_formulas_alone(
 
     _, values = lines(tmp_path / "odd.csv")
     assert [
-        f"'{FORMULA}", "'-3 %", "2026-11-22", "plain", "7", "-0.25", "True", "", "a, b", "2026-01-02T03:04:05+00:00",
+        f"'{FORMULA}",
+        "'-3 %",
+        "2026-11-22",
+        "plain",
+        "7",
+        "-0.25",
+        "True",
+        "",
+        "a, b",
+        "2026-01-02T03:04:05+00:00",
         "2026-01-02",
-    ] == values[2:]  # fmt: skip
+    ] == values[2:]
 
 
-def test_excel_has_each_value_in_its_type_and_no_formula(odd: tuple[Job, list[dict[str, Any]]], tmp_path: Path) -> None:
+def test_excel_has_each_value_in_its_type_and_no_formula(
+    odd: tuple[Job, list[dict[str, Any]]], tmp_path: Path
+) -> None:
     job, rows = odd
 
     sheet = opened(job, rows)["leaderboard"]
-    cells = {sheet.cell(1, column).value: sheet.cell(2, column) for column in range(1, sheet.max_column + 1)}
+    cells = {
+        sheet.cell(1, column).value: sheet.cell(2, column)
+        for column in range(1, sheet.max_column + 1)
+    }
     assert {
-        "model": (FORMULA, "s", True), "judge": ("-3 %", "s", True), "vintage": ("2026-11-22", "s", False),
-        "n_tasks": (7, "n", False), "mean_score": (-0.25, "n", False), "is_complete": (True, "b", False),
-        "ci_low": (None, "n", False), "selections": ("a, b", "s", False),
+        "model": (FORMULA, "s", True),
+        "judge": ("-3 %", "s", True),
+        "vintage": ("2026-11-22", "s", False),
+        "n_tasks": (7, "n", False),
+        "mean_score": (-0.25, "n", False),
+        "is_complete": (True, "b", False),
+        "ci_low": (None, "n", False),
+        "selections": ("a, b", "s", False),
         "first_response_at": (datetime(2026, 1, 2, 3, 4, 5), "d", False),
         "created_at": (datetime(2026, 1, 2), "d", False),
     }.items() <= {
         name: (cell.value, cell.data_type, bool(cell.quotePrefix)) for name, cell in cells.items()
-    }.items()  # fmt: skip
+    }.items()
 
 
-def test_headings_are_no_formulas_and_hidden_characters_of_a_workbook_are_visible(tmp_path: Path) -> None:
+def test_headings_are_no_formulas_and_hidden_characters_of_a_workbook_are_visible(
+    tmp_path: Path,
+) -> None:
     job, row = job_on("sample", tmp_path / "data"), {FORMULA: "a\u202eb"}
     write_csv(job.key, LEADERBOARD, [row], tmp_path / "odd.csv")
 
@@ -108,7 +156,9 @@ def test_headings_are_no_formulas_and_hidden_characters_of_a_workbook_are_visibl
     assert [sheet.cell(1, 1).data_type, sheet.cell(2, 1).value] == ["s", r"a\u202eb"]
 
 
-def test_a_workbook_has_the_columns_of_the_figure_first_and_hashes_on_the_second_sheet(inspected: Job) -> None:
+def test_a_workbook_has_the_columns_of_the_figure_first_and_hashes_on_the_second_sheet(
+    inspected: Job,
+) -> None:
     rows = leaderboard(inspected)
     book = opened(inspected, rows)
     names = columns_of(book.worksheets[0])
@@ -117,12 +167,20 @@ def test_a_workbook_has_the_columns_of_the_figure_first_and_hashes_on_the_second
     assert book.sheetnames == ["leaderboard", "leaderboard hashes", "columns"]
     assert names[: len(shown)] == shown
     assert not [name for name in names if name.endswith("_hash")]
-    assert {"row", "benchmark", "dataset_revision", "model_config_hash"} <= set(columns_of(book.worksheets[1]))
+    assert {"row", "benchmark", "dataset_revision", "model_config_hash"} <= set(
+        columns_of(book.worksheets[1])
+    )
     assert set(rows[0]) <= {*names, *columns_of(book.worksheets[1])}
 
 
 def test_numbers_of_a_workbook_are_whole_and_only_their_format_rounds(tmp_path: Path) -> None:
-    row = {"model": "a", "mean_score": 0.123456789012, "coverage": 0.98765, "cost_usd": 12.3456, "rank": 1}
+    row = {
+        "model": "a",
+        "mean_score": 0.123456789012,
+        "coverage": 0.98765,
+        "cost_usd": 12.3456,
+        "rank": 1,
+    }
 
     sheet = opened(job_on("sample", tmp_path), [row]).worksheets[0]
 
@@ -136,7 +194,10 @@ def test_numbers_of_a_workbook_are_whole_and_only_their_format_rounds(tmp_path: 
 
 
 def test_a_workbook_of_several_figures_has_a_sheet_for_each(tmp_path: Path) -> None:
-    parts = [(FIGURES["judge_agreement"], [{"kappa": 0.5}]), (FIGURES["judge_reliability"], [{"alpha": 0.25}])]
+    parts = [
+        (FIGURES["judge_agreement"], [{"kappa": 0.5}]),
+        (FIGURES["judge_reliability"], [{"alpha": 0.25}]),
+    ]
 
     book = openpyxl.load_workbook(io.BytesIO(figures_as_workbook({}, parts)))
 

@@ -38,7 +38,9 @@ def folder(inspected: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def logs(folder: Path) -> Logs:
     """The documents of each log, by model and judge."""
     named = [(log["header.json"]["eval"], log) for log in map(documents_of, folder.iterdir())]
-    return {(about["metadata"]["model_label"], about["metadata"]["judge"]): log for about, log in named}
+    return {
+        (about["metadata"]["model_label"], about["metadata"]["judge"]): log for about, log in named
+    }
 
 
 def sample(log: Documents, task: str, trial: int = 1) -> Any:
@@ -54,27 +56,37 @@ def expected(model: str, judge: str, task: int, trial: int) -> float | None:
 
 
 def test_each_model_has_a_log_under_each_judge(logs: Logs, folder: Path) -> None:
-    assert {(model, judge) for model in ("good", "poor") for judge in ("strict", "mild")} == set(logs)
+    assert {(model, judge) for model in ("good", "poor") for judge in ("strict", "mild")} == set(
+        logs
+    )
     # Inspect View treats logs with the same task id as attempts, and hides all but the last.
     assert 4 == len({log["header.json"]["eval"]["task_id"] for log in logs.values()})
-    assert all(path.name.startswith("prbench_") and path.suffix == ".eval" for path in folder.iterdir())
+    assert all(
+        path.name.startswith("prbench_") and path.suffix == ".eval" for path in folder.iterdir()
+    )
     for log in logs.values():
         assert 2 * len(TASKS) == len([name for name in log if name.startswith("samples/")])
 
 
 def test_a_sample_holds_the_conversation_and_the_response(logs: Logs) -> None:
     shown = sample(logs["good", "strict"], "t1", 2)
-    conversation = [(role, f"{role} says {i} about t1") for i, role in enumerate(("user", "assistant", "user"))]
+    conversation = [
+        (role, f"{role} says {i} about t1") for i, role in enumerate(("user", "assistant", "user"))
+    ]
     turns = [(turn["role"], turn["content"]) for turn in shown["messages"]]
 
     assert ("t1", 2) == (shown["id"], shown["epoch"])
     assert [*conversation, ("assistant", "An answer.")] == turns
     assert shown["messages"][:-1] == shown["input"]
-    assert ("An answer.", "good-2026", 1.5) == tuple(shown["output"][name] for name in ("completion", "model", "time"))
+    assert ("An answer.", "good-2026", 1.5) == tuple(
+        shown["output"][name] for name in ("completion", "model", "time")
+    )
 
 
 def test_every_score_is_by_the_formula_and_undecided_ones_no_number(logs: Logs) -> None:
-    for ((model, judge), log), (number, task), trial in product(logs.items(), enumerate(TASKS), (1, 2)):
+    for ((model, judge), log), (number, task), trial in product(
+        logs.items(), enumerate(TASKS), (1, 2)
+    ):
         wanted, actual = expected(model, judge, number, trial), sample(log, task, trial)
         if actual["error"]:
             assert (None, {}) == (wanted, actual["scores"])
@@ -89,7 +101,9 @@ def test_a_score_carries_every_criterion_with_its_verdict(logs: Logs) -> None:
     values = values_of("good", "strict", 1, 1)
 
     titles = [f"t1 needs point {i}" for i in range(3)]
-    assert [*zip(values, WEIGHTS, titles, strict=True)] == [(c["value"], c["weight"], c["title"]) for c in criteria]
+    assert [*zip(values, WEIGHTS, titles, strict=True)] == [
+        (c["value"], c["weight"], c["title"]) for c in criteria
+    ]
     assert f"because of {values[0]} | <b>it</b>" == criteria[0]["explanation"]
 
 
@@ -98,9 +112,15 @@ def test_a_failed_call_of_a_judge_is_no_unmet_criterion(logs: Logs) -> None:
 
     failed = score["metadata"]["criteria"][1]
     assert math.isnan(score["value"])
-    assert ("grader_failed", "parse_error", None) == (score["reason"], failed["status"], failed["value"])
+    assert ("grader_failed", "parse_error", None) == (
+        score["reason"],
+        failed["status"],
+        failed["value"],
+    )
     # 10 points are certain, and 5 more are possible.
-    assert (10 / 15, 1.0) == pytest.approx((score["metadata"]["value_lower"], score["metadata"]["value_upper"]))
+    assert (10 / 15, 1.0) == pytest.approx(
+        (score["metadata"]["value_lower"], score["metadata"]["value_upper"])
+    )
     assert "| parse error |" in score["explanation"]
 
 
@@ -117,14 +137,20 @@ def test_results_are_those_of_the_leaderboard_on_each_split(logs: Logs, inspecte
     assert {"finance", "finance_hard"} == {row["split"] for row in board}
     for row in board:
         results = logs[row["model"], row["judge"]]["header.json"]["results"]
-        (score,) = [each for each in results["scores"] if each["name"] == f"{row['split']} {row['score_name']}"]
+        (score,) = [
+            each
+            for each in results["scores"]
+            if each["name"] == f"{row['split']} {row['score_name']}"
+        ]
         mean = score["metrics"].get("mean", {"value": None})
         assert mean["value"] == row["mean_score"]
         for name in ("split", "ci_low", "ci_high", "coverage", "n_tasks"):
             assert score["metadata"][name] == row[name]
 
 
-def test_a_result_has_a_name_of_its_own_and_no_metric_but_the_mean_and_its_error(logs: Logs) -> None:
+def test_a_result_has_a_name_of_its_own_and_no_metric_but_the_mean_and_its_error(
+    logs: Logs,
+) -> None:
     scores = logs["good", "strict"]["header.json"]["results"]["scores"]
     names = [score["name"] for score in scores]
     metrics = {metric for score in scores for metric in score["metrics"]}
@@ -135,20 +161,32 @@ def test_a_result_has_a_name_of_its_own_and_no_metric_but_the_mean_and_its_error
 
 
 def test_tokens_and_cost_are_as_reported_and_may_stay_unknown(logs: Logs) -> None:
-    known, unknown = (sample(logs["good", "strict"], task)["role_usage"]["grader"] for task in ("t1", "t2"))
+    known, unknown = (
+        sample(logs["good", "strict"], task)["role_usage"]["grader"] for task in ("t1", "t2")
+    )
     names = ("input_tokens", "input_tokens_cache_read", "output_tokens", "total_cost")
     assert [3 * 60, 3 * 40, 3 * 20, 0.003] == [known[name] for name in names]
     assert unknown["total_cost"] is None
     costs = {
-        name: usage["total_cost"] for key in (("good", "strict"), ("poor", "mild"))
+        name: usage["total_cost"]
+        for key in (("good", "strict"), ("poor", "mild"))
         for name, usage in logs[key]["header.json"]["stats"]["model_usage"].items()
-    }  # fmt: skip
-    names = {"openai-api/imported/good": 0.016, "openai-api/imported/strict": None, "openai-api/imported/poor": 0.014}
+    }
+    names = {
+        "openai-api/imported/good": 0.016,
+        "openai-api/imported/strict": None,
+        "openai-api/imported/poor": 0.014,
+    }
     assert names.items() <= costs.items()
 
 
 def test_a_text_cannot_break_out_of_its_cell() -> None:
-    item = {"status": "met", "weight": 1.0, "title": "a | b\n| c | *d* [e](http://f)", "explanation": None}
+    item = {
+        "status": "met",
+        "weight": 1.0,
+        "title": "a | b\n| c | *d* [e](http://f)",
+        "explanation": None,
+    }
 
     *_, last = explanation_of([item | {"error": None}]).splitlines()
     assert r"| met | 1 | a \| b \| c \| \*d\* \[e\](http://f) |  |" == last
@@ -161,7 +199,9 @@ def test_the_canary_is_in_no_log_and_a_notice_is_in_each(logs: Logs) -> None:
         assert "do not train" in log["header.json"]["eval"]["metadata"]["notice"]
 
 
-def test_nothing_to_write_and_a_filled_folder_are_refused(inspected: Job, folder: Path, tmp_path: Path) -> None:
+def test_nothing_to_write_and_a_filled_folder_are_refused(
+    inspected: Job, folder: Path, tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match="not an empty folder"):
         export_inspect(inspected, folder)
     with pytest.raises(UsageError, match="no model has a verdict"):
@@ -173,17 +213,27 @@ def test_samples_without_a_score_can_be_left_out(inspected: Job, tmp_path: Path)
     every = export_inspect(inspected, tmp_path / "all")
     scored = export_inspect(inspected, tmp_path / "scored", is_scored_only=True)
     logs = [documents_of(path) for path in (tmp_path / "scored").iterdir()]
-    samples = [sample for log in logs for name, sample in log.items() if name.startswith("samples/")]
+    samples = [
+        sample for log in logs for name, sample in log.items() if name.startswith("samples/")
+    ]
 
     assert every.line.endswith("9 samples have no score; for tools that refuse these, add --scored")
     assert scored.rows == every.rows - 9 == len(samples)
     assert not any(math.isnan(each["scores"]["score"]["value"]) for each in samples)
 
 
-def test_people_who_label_have_a_log_only_where_they_are_named(inspected: Job, tmp_path: Path) -> None:
+def test_people_who_label_have_a_log_only_where_they_are_named(
+    inspected: Job, tmp_path: Path
+) -> None:
     job = kit.copied(inspected, tmp_path / "data")
     given = {"judge": "eva", "judge_config_hash": "imported", "source": "imported"}
-    label = verdict(response("t1", "good"), criterion("t1", 0, 10), 1.0, **given, dataset_revision=job.data.revision)
+    label = verdict(
+        response("t1", "good"),
+        criterion("t1", 0, 10),
+        1.0,
+        **given,
+        dataset_revision=job.data.revision,
+    )
     labeller = kit.row("labellers", judge="eva", import_batch="a-sheet")
     kit.written(job.warehouse, {"verdicts": [label], "labellers": [labeller]})
     aggregate(job)
@@ -201,21 +251,36 @@ def named_logs(inspected: Job, tmp_path_factory: pytest.TempPathFactory) -> Logs
     job = kit.copied(inspected, folder / "data")
     imported = response("t1", "brief", model_config_hash="imported") | {"source": "imported"}
     imported["dataset_revision"] = job.data.revision
-    label = verdict(imported, criterion("t1", 0, 10), 1.0, judge="reader", judge_config_hash="imported",
-                    source="imported", dataset_revision=job.data.revision)  # fmt: skip
+    label = verdict(
+        imported,
+        criterion("t1", 0, 10),
+        1.0,
+        judge="reader",
+        judge_config_hash="imported",
+        source="imported",
+        dataset_revision=job.data.revision,
+    )
     endpoints = {
         "models": [{"label": "good", "name": "gemini/gemini-3"}],
-        "judges": [{"label": "strict", "name": "openai/gpt-5.6-sol"}, {"label": "good", "name": "x/other"}],
+        "judges": [
+            {"label": "strict", "name": "openai/gpt-5.6-sol"},
+            {"label": "good", "name": "x/other"},
+        ],
     }
     run = kit.row("runs", run_id="a-run", config=json.dumps(endpoints))
     kit.written(job.warehouse, {"responses": [imported], "verdicts": [label], "runs": [run]})
     aggregate(job)
-    configured = Settings.model_validate({
-        **job.settings.model_dump(mode="json", exclude_unset=True),
-        "models": [{"label": "poor", "name": "hosted_vllm/org/small"}],
-    })  # fmt: skip
+    configured = Settings.model_validate(
+        {
+            **job.settings.model_dump(mode="json", exclude_unset=True),
+            "models": [{"label": "poor", "name": "hosted_vllm/org/small"}],
+        }
+    )
     export_inspect(job.model_copy(update={"settings": configured}), folder / "logs")
-    named = [(log["header.json"]["eval"]["metadata"], log) for log in map(documents_of, (folder / "logs").iterdir())]
+    named = [
+        (log["header.json"]["eval"]["metadata"], log)
+        for log in map(documents_of, (folder / "logs").iterdir())
+    ]
     return {(about["model_label"], about["judge"]): log for about, log in named}
 
 
@@ -262,7 +327,10 @@ def without_name(log: Path) -> Path:
 def test_an_imported_log_has_the_labels_and_the_scores_of_the_exported_one(
     inspected: Job, tmp_path: Path, is_old: bool
 ) -> None:
-    export_inspect(inspected.model_copy(update={"named_models": ("good",), "named_judges": ("strict",)}), tmp_path)
+    export_inspect(
+        inspected.model_copy(update={"named_models": ("good",), "named_judges": ("strict",)}),
+        tmp_path,
+    )
     (log,) = tmp_path.iterdir()
     responses = read_inspect(LogSource(without_name(log) if is_old else log)).responses
     gradings = [grading for each in responses for grading in each.gradings]
@@ -279,8 +347,20 @@ VERSION = "inspect-ai==0.3.285"
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("uv") is None, reason="there is no uv to run Inspect with")
-def test_inspect_reads_every_sample_failures_as_errors_and_undecided_ones_without_a_score(folder: Path) -> None:
-    python = ["uv", "run", "--no-project", "--quiet", "--python", sys.executable, "--with", VERSION, "python"]
+def test_inspect_reads_every_sample_failures_as_errors_and_undecided_ones_without_a_score(
+    folder: Path,
+) -> None:
+    python = [
+        "uv",
+        "run",
+        "--no-project",
+        "--quiet",
+        "--python",
+        sys.executable,
+        "--with",
+        VERSION,
+        "python",
+    ]
     command = [*python, str(Path(__file__).with_name("inspect_reader.py")), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode and "Traceback" not in done.stderr:
@@ -288,14 +368,24 @@ def test_inspect_reads_every_sample_failures_as_errors_and_undecided_ones_withou
     assert 0 == done.returncode, done.stderr
     read = json.loads(done.stdout)
     logs = {
-        (log["eval"]["metadata"]["model_label"], log["eval"]["metadata"]["judge"]): log["samples"] for log, _ in read
+        (log["eval"]["metadata"]["model_label"], log["eval"]["metadata"]["judge"]): log["samples"]
+        for log, _ in read
     }
 
-    assert {(model, judge) for model in ("good", "poor") for judge in ("strict", "mild")} == logs.keys()
+    assert {
+        (model, judge) for model in ("good", "poor") for judge in ("strict", "mild")
+    } == logs.keys()
     assert [("success", 16)] * 4 == [(log["status"], n_summaries) for log, n_summaries in read]
     everything = [(task, trial) for trial in (1, 2) for task in TASKS]
-    assert [everything] * 4 == [[(each["id"], each["epoch"]) for each in samples] for samples in logs.values()]
-    failed = [(each["id"], each["error"]["message"]) for each in logs["poor", "strict"] if each["error"]]
+    assert [everything] * 4 == [
+        [(each["id"], each["epoch"]) for each in samples] for samples in logs.values()
+    ]
+    failed = [
+        (each["id"], each["error"]["message"]) for each in logs["poor", "strict"] if each["error"]
+    ]
     assert [("t7", "timeout: no reply in 60 s")] * 2 == failed
-    reasons = [(each["id"], each["epoch"], each["scores"]["score"]["reason"]) for each in logs["good", "strict"]]
+    reasons = [
+        (each["id"], each["epoch"], each["scores"]["score"]["reason"])
+        for each in logs["good", "strict"]
+    ]
     assert [("t2", 1, "grader_failed")] == [each for each in reasons if each[2]]

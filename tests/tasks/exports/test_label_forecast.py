@@ -27,7 +27,12 @@ N_CRITERIA = 10
 def criteria_of(task: str) -> list[Row]:
     categories = ("Practical Utility", "Financial Accuracy")
     return [
-        hub_criterion(f"{task}-c{number}", "important", 4 + number % 4, criteria_category=categories[number % 2])
+        hub_criterion(
+            f"{task}-c{number}",
+            "important",
+            4 + number % 4,
+            criteria_category=categories[number % 2],
+        )
         for number in range(N_CRITERIA)
     ]
 
@@ -41,13 +46,21 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     for split, tasks in SPLITS.items():
         field = "Legal" if split == "legal" else "Finance"
         write_jsonl(
-            source / f"{split}.jsonl", [good_row(task, rubric=criteria_of(task), field=field) for task in tasks]
+            source / f"{split}.jsonl",
+            [good_row(task, rubric=criteria_of(task), field=field) for task in tasks],
         )
     job = prepared(job_on(source, folder / "warehouse"))
     cells = [{"task": task, "model": model} for task in (*FINANCE, *LEGAL) for model in MODELS]
-    import_responses(job, write_jsonl(folder / "r.jsonl", [cell | {"response": str(cell)} for cell in cells]))
+    import_responses(
+        job, write_jsonl(folder / "r.jsonl", [cell | {"response": str(cell)} for cell in cells])
+    )
     decisions = [
-        cell | {"criterion": f"{cell['task']}-c{number}", "judge": "a-judge", "criteria_met": (index + number) % 3 > 0}
+        cell
+        | {
+            "criterion": f"{cell['task']}-c{number}",
+            "judge": "a-judge",
+            "criteria_met": (index + number) % 3 > 0,
+        }
         for index, cell in enumerate(cells)
         for number in range(N_CRITERIA)
     ]
@@ -57,7 +70,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 
 def exported(job: Job, file: Path, n_rows: int, **options: Any) -> LabellingReport:
-    return export_sampled_labelling(job, file, **{"sampled_for": "leaderboard", "n_rows": n_rows, **options})
+    return export_sampled_labelling(
+        job, file, **{"sampled_for": "leaderboard", "n_rows": n_rows, **options}
+    )
 
 
 def label(job: Job, file: Path) -> None:
@@ -76,11 +91,15 @@ def stored_figures(job: Job, of: str = "breakdown = 'all' and is_primary") -> li
 
 
 def promised_figures(report: LabellingReport) -> list[tuple[Any, ...]]:
-    return [(row["model"], row["split"], row["n_labels"], row["no_figure"]) for row in report.figures]
+    return [
+        (row["model"], row["split"], row["n_labels"], row["no_figure"]) for row in report.figures
+    ]
 
 
 @pytest.mark.parametrize("n_rows", [110, 500])
-def test_a_sheet_promises_the_figures_that_its_labels_give_on_each_split(job: Job, tmp_path: Path, n_rows: int) -> None:
+def test_a_sheet_promises_the_figures_that_its_labels_give_on_each_split(
+    job: Job, tmp_path: Path, n_rows: int
+) -> None:
     report = exported(job, tmp_path / "a.csv", n_rows, seed=n_rows)
     label(job, tmp_path / "a.csv")
 
@@ -88,7 +107,9 @@ def test_a_sheet_promises_the_figures_that_its_labels_give_on_each_split(job: Jo
     assert promised_figures(report) == stored_figures(job)
 
 
-def test_labels_for_a_leaderboard_are_counted_by_split_and_not_in_total(job: Job, tmp_path: Path) -> None:
+def test_labels_for_a_leaderboard_are_counted_by_split_and_not_in_total(
+    job: Job, tmp_path: Path
+) -> None:
     report = exported(job, tmp_path / "a.csv", 60)
     label(job, tmp_path / "a.csv")
     missing = [row for row in stored_figures(job) if row[-1] is not None]
@@ -100,23 +121,32 @@ def test_labels_for_a_leaderboard_are_counted_by_split_and_not_in_total(job: Job
     assert not any(row["is_enough"] for row in report.expected_widths)
 
 
-def test_the_stated_number_of_rows_gives_every_interval_that_can_exist(job: Job, tmp_path: Path) -> None:
+def test_the_stated_number_of_rows_gives_every_interval_that_can_exist(
+    job: Job, tmp_path: Path
+) -> None:
     report = exported(job, tmp_path / "a.csv", 30)
     needed = re.search(r"-n (\d+) gives an interval to all 4 that can have one", report.line)
     assert needed is not None
 
     complete = exported(job, tmp_path / "b.csv", int(needed[1]))
     label(job, tmp_path / "b.csv")
-    existing = [(model, split) for model, split, _, no_figure in stored_figures(job) if no_figure is None]
+    existing = [
+        (model, split) for model, split, _, no_figure in stored_figures(job) if no_figure is None
+    ]
 
     assert existing == [(model, split) for split in ("finance", "finance_hard") for model in MODELS]
     assert "that can have one" not in complete.line
 
 
-def test_a_split_with_too_few_tasks_is_named_before_anybody_labels(job: Job, tmp_path: Path) -> None:
+def test_a_split_with_too_few_tasks_is_named_before_anybody_labels(
+    job: Job, tmp_path: Path
+) -> None:
     report = exported(job, tmp_path / "a.csv", 60)
 
-    assert "no sheet gives an interval on legal to any model: too few tasks with labels: 14, not 15" in report.line
+    assert (
+        "no sheet gives an interval on legal to any model: too few tasks with labels: 14, not 15"
+        in report.line
+    )
 
 
 def test_the_next_sheet_counts_earlier_labels_by_split(job: Job, tmp_path: Path) -> None:
@@ -138,7 +168,8 @@ def test_tasks_that_the_sheet_leaves_out_are_named(job: Job, tmp_path: Path) -> 
     label(job, tmp_path / "a.csv")
 
     assert re.search(
-        r"no sheet gives an interval on finance to any model: no sheet covers \d+ of its 24 tasks", report.line
+        r"no sheet gives an interval on finance to any model: no sheet covers \d+ of its 24 tasks",
+        report.line,
     )
     assert [row for row in promised_figures(report) if row[1] == "finance"] == [
         row for row in stored_figures(job) if row[1] == "finance"
@@ -147,7 +178,10 @@ def test_tasks_that_the_sheet_leaves_out_are_named(job: Job, tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("sampled_for", "of"),
-    [("ada bob", "breakdown = 'all' and is_primary"), ("Financial Accuracy", "label = 'Financial Accuracy'")],
+    [
+        ("ada bob", "breakdown = 'all' and is_primary"),
+        ("Financial Accuracy", "label = 'Financial Accuracy'"),
+    ],
 )
 def test_a_sheet_for_a_pair_or_a_category_promises_by_the_same_rule(
     job: Job, tmp_path: Path, sampled_for: str, of: str

@@ -48,7 +48,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def stored(job: Job, name: str) -> list[dict[str, Any]]:
-    query = f"select * from {name} where benchmark = 'prbench' and dataset_revision = ? order by all"
+    query = (
+        f"select * from {name} where benchmark = 'prbench' and dataset_revision = ? order by all"
+    )
     return rows_in(job, query, job.data.revision)
 
 
@@ -66,13 +68,17 @@ def test_both_loaders_give_the_stored_rows(library: Any, folder: Path, job: Job,
     assert loaded.features == mapped.features
 
 
-def test_the_whole_folder_loads_as_all_tables_and_the_leaderboard_comes_first(library: Any, folder: Path) -> None:
+def test_the_whole_folder_loads_as_all_tables_and_the_leaderboard_comes_first(
+    library: Any, folder: Path
+) -> None:
     assert list(USUAL) == list(library.load_from_disk(str(folder)))
     assert list(USUAL) == library.get_dataset_config_names(str(folder))
     assert "mean_score" in library.load_dataset(str(folder))["test"].column_names
 
 
-def test_the_card_has_the_meaning_of_every_column_licence_notice_and_sizes(folder: Path, job: Job) -> None:
+def test_the_card_has_the_meaning_of_every_column_licence_notice_and_sizes(
+    folder: Path, job: Job
+) -> None:
     _, header, text = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
     for name in USUAL:
         section = text.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
@@ -81,12 +87,21 @@ def test_the_card_has_the_meaning_of_every_column_licence_notice_and_sizes(folde
     assert "cc-by-4.0" == yaml.safe_load(header)["license"]
     assert "**Do not train on this data.**" in text
     assert f"| revision of its data set | `{job.data.revision}` |" in text
-    assert re.search(rf"^\| `verdicts` \| .* \| {len(stored(job, 'verdicts'))} \| [\d.]+ MB ", text, re.MULTILINE)
+    assert re.search(
+        rf"^\| `verdicts` \| .* \| {len(stored(job, 'verdicts'))} \| [\d.]+ MB ", text, re.MULTILINE
+    )
 
 
-def test_neither_canaries_nor_other_revisions_and_benchmarks_are_in_it(folder: Path, job: Job, tmp_path: Path) -> None:
+def test_neither_canaries_nor_other_revisions_and_benchmarks_are_in_it(
+    folder: Path, job: Job, tmp_path: Path
+) -> None:
     export_data_sets(job, tmp_path / "members", ["split_members", "tasks"])
-    paths = (path for each in (folder, tmp_path / "members") for path in each.rglob("*") if path.is_file())
+    paths = (
+        path
+        for each in (folder, tmp_path / "members")
+        for path in each.rglob("*")
+        if path.is_file()
+    )
     content = b"".join(path.read_bytes() for path in paths)
     rows = pq.read_table(tmp_path / "members" / "split_members" / "part-0.parquet").to_pylist()
 
@@ -103,15 +118,23 @@ def test_the_sample_has_the_licence_of_this_project(tmp_path: Path) -> None:
     assert "license: apache-2.0" in card
     # Tables about responses are empty, and `load_dataset` cannot load an empty table.
     assert "empty, left out: leaderboard" in report.line
-    assert {"tasks", "criteria"} <= {path.name for path in (tmp_path / "set").iterdir() if path.is_dir()}
+    assert {"tasks", "criteria"} <= {
+        path.name for path in (tmp_path / "set").iterdir() if path.is_dir()
+    }
     assert not (tmp_path / "set" / "verdicts").exists()
 
 
-@pytest.mark.parametrize(("names", "reason"), [
-    (["nosuch"], "--table nosuch: no such table"), (["retractions"], "no such table"),
-    (["alerts"], "no row of prbench"),
-])  # fmt: skip
-def test_a_table_that_is_not_there_or_empty_is_refused(job: Job, tmp_path: Path, names: list[str], reason: str) -> None:
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        (["nosuch"], "--table nosuch: no such table"),
+        (["retractions"], "no such table"),
+        (["alerts"], "no row of prbench"),
+    ],
+)
+def test_a_table_that_is_not_there_or_empty_is_refused(
+    job: Job, tmp_path: Path, names: list[str], reason: str
+) -> None:
     with pytest.raises(UsageError, match=reason):
         export_data_sets(job, tmp_path / "set", names)
     assert not (tmp_path / "set").exists()

@@ -46,30 +46,45 @@ def agreeing(rows: list[Row], reviewer: str = "eva") -> list[Row]:
     return [row | {"reviewer": reviewer, "decision": "agree"} for row in rows]
 
 
-def test_a_sheet_shows_what_a_reviewer_needs_and_leaves_out_weights_and_canaries(job: Job, tmp_path: Path) -> None:
+def test_a_sheet_shows_what_a_reviewer_needs_and_leaves_out_weights_and_canaries(
+    job: Job, tmp_path: Path
+) -> None:
     rows = exported(job, tmp_path, n_criteria=1_000)
     text = (tmp_path / "sheet.csv").read_text(encoding="utf-8-sig")
 
     assert N_TASKS * N_CRITERIA == len(rows)
-    assert all(row["title"] and row["conversation"] and row["category"] and row["severity"] for row in rows)
-    assert {("", "", "", "")} == {(r["reviewer"], r["decision"], r["reason"], r["better_wording"]) for r in rows}
-    assert {"something desired": 39, "something undesired": 1} == Counter(row["describes"] for row in rows)
+    assert all(
+        row["title"] and row["conversation"] and row["category"] and row["severity"] for row in rows
+    )
+    assert {("", "", "", "")} == {
+        (r["reviewer"], r["decision"], r["reason"], r["better_wording"]) for r in rows
+    }
+    assert {"something desired": 39, "something undesired": 1} == Counter(
+        row["describes"] for row in rows
+    )
     assert "weight" not in rows[0]
     assert "prbench:sample" not in text
-    assert not [cell for row in rows for cell in row.values() if cell[:1] and cell[0] in "=+-@\t\r\n"]
+    assert not [
+        cell for row in rows for cell in row.values() if cell[:1] and cell[0] in "=+-@\t\r\n"
+    ]
     # The rows of a task are together, so that a person reads it once.
     tasks = [row["task"] for row in rows]
     assert sorted(tasks, key=tasks.index) == tasks
 
 
 DESIGNS: dict[str, tuple[dict[str, Any], list[tuple[str, int, float]], str]] = {
-    "simple": ({"n_criteria": 15}, [("all", 15, 15 / 40)], "simple random sample of 15 of 40 criteria, seed 0"),
+    "simple": (
+        {"n_criteria": 15},
+        [("all", 15, 15 / 40)],
+        "simple random sample of 15 of 40 criteria, seed 0",
+    ),
     "strata": (
-        {"n_criteria": 10, "by": ("category",)}, [("Financial Accuracy", 5, 5 / 32), ("Practical Utility", 5, 5 / 8)],
+        {"n_criteria": 10, "by": ("category",)},
+        [("Financial Accuracy", 5, 5 / 32), ("Practical Utility", 5, 5 / 8)],
         "stratified by category sample of 10 of 40 criteria, seed 0",
     ),
     "tasks": ({"n_tasks": 3}, [("all", 30, 3 / 4)], "all criteria of 3 of 4 tasks, seed 0"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", DESIGNS)
@@ -81,13 +96,17 @@ def test_the_probability_of_each_criterion_is_stored(case: str, job: Job, tmp_pa
     shown = {tuple(row[name].removeprefix("'") for name in ("task", "criterion")) for row in rows}
     assert shown == {(m["task_id"], m["criterion_id"]) for m in members}
     actual = Counter((m["stratum"], m["probability"]) for m in members)
-    assert strata == sorted((stratum, n, probability) for (stratum, probability), n in actual.items())
+    assert strata == sorted(
+        (stratum, n, probability) for (stratum, probability), n in actual.items()
+    )
     assert {(design, 40)} == {(m["design"], m["n_population"]) for m in members}
     if "tasks" in case:
         assert [N_CRITERIA] * 3 == list(Counter(row["task"] for row in rows).values())
 
 
-def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(job: Job, tmp_path: Path) -> None:
+def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(
+    job: Job, tmp_path: Path
+) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         export_review(job, tmp_path / f"{name}.csv", n_criteria=12, seed=seed)
     texts = [(tmp_path / f"{name}.csv").read_bytes() for name in "abc"]
@@ -97,7 +116,9 @@ def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(job: 
     assert [(24, 2, 1)] == values_in(job, query)
 
 
-def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(job: Job, tmp_path: Path) -> None:
+def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(
+    job: Job, tmp_path: Path
+) -> None:
     export_review(job, tmp_path / "sheets", n_criteria=5)
     (file,) = (tmp_path / "sheets").iterdir()
 
@@ -126,14 +147,20 @@ def test_reviews_come_back_with_ids_reasons_and_wordings(job: Job, tmp_path: Pat
 
     assert N_TASKS * N_CRITERIA == report.rows
     common = ("imported", "eva", "agree")
-    assert [(0.0, "fail", "=vague", "Says 5.", *common), (1.0, "pass", "fine", None, *common)] == values_in(
-        job, "select value, status, explanation, better_wording, source, reviewer, review_check from criterion_reviews "
-             "where explanation is not null order by value"
-    )  # fmt: skip
+    assert [
+        (0.0, "fail", "=vague", "Says 5.", *common),
+        (1.0, "pass", "fine", None, *common),
+    ] == values_in(
+        job,
+        "select value, status, explanation, better_wording, source, reviewer, review_check from criterion_reviews "
+        "where explanation is not null order by value",
+    )
     assert {("-t0",), ("t1",)} <= set(values_in(job, "select task_id from expert_reviews"))
 
 
-def test_rows_without_a_decision_are_counted_and_those_that_repeat_count_once(job: Job, tmp_path: Path) -> None:
+def test_rows_without_a_decision_are_counted_and_those_that_repeat_count_once(
+    job: Job, tmp_path: Path
+) -> None:
     rows = exported(job, tmp_path)
     rows[0] |= {"reviewer": "eva", "decision": "agree"}
     rows[1] |= {"reviewer": "eva", "reason": "not sure"}
@@ -147,11 +174,15 @@ def test_rows_without_a_decision_are_counted_and_those_that_repeat_count_once(jo
     assert parts == sorted((job.warehouse / "parts").rglob("*.parquet"))
 
 
-def test_several_reviewers_may_review_a_criterion_and_all_files_are_read_first(job: Job, tmp_path: Path) -> None:
+def test_several_reviewers_may_review_a_criterion_and_all_files_are_read_first(
+    job: Job, tmp_path: Path
+) -> None:
     rows = exported(job, tmp_path)
     eva = save_sheet(tmp_path / "eva.csv", agreeing(rows, "eva"))
     ben = save_sheet(tmp_path / "ben.csv", agreeing(rows, ""))
-    with pytest.raises(PipelineError, match=r"ben.csv: row 1: `reviewer` is missing; add it \(--by NAME"):
+    with pytest.raises(
+        PipelineError, match=r"ben.csv: row 1: `reviewer` is missing; add it \(--by NAME"
+    ):
         import_reviews(job, [eva, ben])
     assert [] == rows_in(job, "select 1 from expert_reviews")
     assert [20, 0] == [each.rows for each in import_reviews(job, [eva, eva])]
@@ -166,25 +197,37 @@ def outside(rows: list[Row]) -> dict[str, str]:
 
 
 WRONG: dict[str, tuple[Callable[[list[Row]], dict[str, str]], str]] = {
-    "another word": (lambda _: {"decision": "maybe"}, "`decision` is 'maybe'; enter agree or disagree"),
-    "no reason": (lambda _: {"decision": "disagree", "reason": " "}, "disagrees without a `reason`; enter why"),
+    "another word": (
+        lambda _: {"decision": "maybe"},
+        "`decision` is 'maybe'; enter agree or disagree",
+    ),
+    "no reason": (
+        lambda _: {"decision": "disagree", "reason": " "},
+        "disagrees without a `reason`; enter why",
+    ),
     "a changed task": (lambda _: {"task": "t9"}, "task 't9' is not in revision"),
     "a changed criterion": (lambda _: {"criterion": "c9"}, "has no criterion 'c9'"),
     "another criterion's id": (
-        lambda rows: {"criterion": rows[1]["criterion"]}, "has other words in the data set than in the sheet",
+        lambda rows: {"criterion": rows[1]["criterion"]},
+        "has other words in the data set than in the sheet",
     ),
-    "a title that was edited": (lambda _: {"title": "Says something else."}, "has other words in the data set"),
+    "a title that was edited": (
+        lambda _: {"title": "Says something else."},
+        "has other words in the data set",
+    ),
     "a changed sample": (lambda _: {"sample": "7"}, "is not in sample '7'"),
     "a criterion outside of the sample": (outside, "is not in sample"),
     "a different row before": (
         lambda rows: rows.append(rows[0]) or {"decision": "disagree", "reason": "after all"},
         "a different review already exists (reviewer eva, value 0, earlier in this import)",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_an_impossible_row_is_refused_in_one_line_and_nothing_is_stored(case: str, job: Job, tmp_path: Path) -> None:
+def test_an_impossible_row_is_refused_in_one_line_and_nothing_is_stored(
+    case: str, job: Job, tmp_path: Path
+) -> None:
     spoiled, reason = WRONG[case]
     rows = agreeing(exported(job, tmp_path, n_tasks=1))
     rows[0] = rows[0] | spoiled(rows)

@@ -24,11 +24,15 @@ from tests.kit import Printed
 
 pytestmark = pytest.mark.slow
 GIVEN: dict[str, dict[str, Any]] = {
-    "people_agreement": {"people": ["lawyers"]}, "weakness_candidates": {"model": "alder-large"},
-    **{name: {"names": ["alder-large", "birch-2"]} for name in ("diff", "diff_categories", "diff_tasks", "diff_flips")},
+    "people_agreement": {"people": ["lawyers"]},
+    "weakness_candidates": {"model": "alder-large"},
+    **{
+        name: {"names": ["alder-large", "birch-2"]}
+        for name in ("diff", "diff_categories", "diff_tasks", "diff_flips")
+    },
     "cascade": {"cheap": "mild-judge", "strong": "strict-judge"},
     "debiased_differences": {"first": "alder-large", "others": ["birch-2", "cedar-mini"]},
-}  # fmt: skip
+}
 """Arguments of the figures that need some."""
 
 
@@ -63,8 +67,15 @@ def test_six_forms_are_alike(name: str, scope: Scope, capsys: Printed) -> None:
     sheets = [list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets[:2]]
     assert {"row", "benchmark", "dataset_revision", *names} == {*sheets[0][0], *sheets[1][0]}
     for index, row in enumerate(rows, start=1):
-        cells = {name: value for sheet in sheets for name, value in zip(sheet[0], sheet[index], strict=True)}
-        assert all(are_alike(alike(cells[name]), alike(value)) for name, value in row.items()), (cells, row)
+        cells = {
+            name: value
+            for sheet in sheets
+            for name, value in zip(sheet[0], sheet[index], strict=True)
+        }
+        assert all(are_alike(alike(cells[name]), alike(value)) for name, value in row.items()), (
+            cells,
+            row,
+        )
     if figure.compute is None:
         frame = scope.reader.arrow(scope.query_of(figure, given))
         assert names == frame.column_names
@@ -75,18 +86,34 @@ def plain(value: Any) -> str:
     """A value as in CSV, without the mark for spreadsheets."""
     if isinstance(value, list):
         return json.dumps(value, ensure_ascii=False)
-    return "" if value is None else value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
+    return (
+        ""
+        if value is None
+        else value.astimezone(UTC).isoformat()
+        if isinstance(value, datetime)
+        else str(value)
+    )
 
 
 def are_alike(a: Any, b: Any) -> bool:
     """Return whether two cells are equal to the precision of a spreadsheet: 15 digits, and milliseconds."""
     if isinstance(a, datetime) and isinstance(b, datetime):
         return abs(a - b) < timedelta(milliseconds=2)
-    return math.isclose(a, b, rel_tol=1e-12) if isinstance(a, float) and isinstance(b, float | int) else bool(a == b)
+    return (
+        math.isclose(a, b, rel_tol=1e-12)
+        if isinstance(a, float) and isinstance(b, float | int)
+        else bool(a == b)
+    )
 
 
 def alike(value: Any) -> Any:
     """A value as a spreadsheet stores it: without time zone, lists and empty text."""
     if isinstance(value, list):
         return ", ".join(map(str, value)) or None
-    return value.replace(tzinfo=None) if isinstance(value, datetime) else None if value == "" else value
+    return (
+        value.replace(tzinfo=None)
+        if isinstance(value, datetime)
+        else None
+        if value == ""
+        else value
+    )

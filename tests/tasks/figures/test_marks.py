@@ -4,10 +4,18 @@ from tasks.figures import charts
 from tasks.figures.figure import Column, Figure
 
 FEW = (Column("model", "Model"), Column("mean_score", "Score", "score", few="is_small"))
-FIGURE = Figure("scores", "Scores", "", FEW, charts.intervals(value="mean_score", label="model", hollow="is_small"))
+FIGURE = Figure(
+    "scores",
+    "Scores",
+    "",
+    FEW,
+    charts.intervals(value="mean_score", label="model", hollow="is_small"),
+)
 
 
-def row(model: str, value: float | None, *, is_small: bool, is_hard: bool = False) -> dict[str, object]:
+def row(
+    model: str, value: float | None, *, is_small: bool, is_hard: bool = False
+) -> dict[str, object]:
     values = {"mean_score": value, "ci_low": 0.1, "ci_high": 0.9}
     return {"model": model, "is_small": is_small, "is_hard": is_hard, **values}
 

@@ -15,7 +15,13 @@ N_TASKS, N_CRITERIA = 60, 2
 Cell = tuple[int, int]
 SIZES = {"p1": 120, "p2": 120, "p3": 9, "p4": 1}
 NOISE = {"judge": 0.25, "p1": 0.1, "p2": 0.1, "p3": 0.6, "p4": 0.0}
-GIVEN = {"benchmark": "prbench", "dataset_revision": REVISION, "breakdown": "all", "people": list(SIZES), "graders": []}
+GIVEN = {
+    "benchmark": "prbench",
+    "dataset_revision": REVISION,
+    "breakdown": "all",
+    "people": list(SIZES),
+    "graders": [],
+}
 
 
 def decisions() -> dict[str, dict[Cell, float]]:
@@ -24,7 +30,10 @@ def decisions() -> dict[str, dict[Cell, float]]:
     cells = [(task, index) for task in range(N_TASKS) for index in range(N_CRITERIA)]
     truth = {cell: float(dice.random() < 0.6) for cell in cells}
     return {
-        grader: {cell: float(truth[cell] != (dice.random() < noise)) for cell in cells[: SIZES.get(grader, 120)]}
+        grader: {
+            cell: float(truth[cell] != (dice.random() < noise))
+            for cell in cells[: SIZES.get(grader, 120)]
+        }
         for grader, noise in NOISE.items()
     }
 
@@ -36,33 +45,51 @@ def rows_of(decided: dict[str, dict[Cell, float]]) -> Rows:
     tables = admitted(names, n_criteria=N_CRITERIA)
     tables |= {"responses": responses, "criteria": [each for rubric in rubrics for each in rubric]}
     tables["verdicts"] = [
-        verdict(responses[task], rubrics[task][index], value, judge=grader,
-                source="judged" if grader == "judge" else "imported")
-        for grader, of_grader in decided.items() for (task, index), value in of_grader.items()
-    ]  # fmt: skip
+        verdict(
+            responses[task],
+            rubrics[task][index],
+            value,
+            judge=grader,
+            source="judged" if grader == "judge" else "imported",
+        )
+        for grader, of_grader in decided.items()
+        for (task, index), value in of_grader.items()
+    ]
     return tables
 
 
 def of_pairs(*pairs: tuple[str, str]) -> list[list[tuple[float, float]]]:
     decided = decisions()
-    return [[(decided[a][cell], decided[b][cell]) for cell in decided[a] if cell in decided[b]] for a, b in pairs]
+    return [
+        [(decided[a][cell], decided[b][cell]) for cell in decided[a] if cell in decided[b]]
+        for a, b in pairs
+    ]
 
 
-def test_decisions_are_pooled_so_that_one_of_a_single_criterion_hardly_counts(published: Fill) -> None:
+def test_decisions_are_pooled_so_that_one_of_a_single_criterion_hardly_counts(
+    published: Fill,
+) -> None:
     with_judge = of_pairs(*(("judge", person) for person in SIZES))
     among_people = of_pairs(*combinations(SIZES, 2))
     reader = published(rows_of(decisions()))
-    actual = {row["grader"]: row for row in against_people(reader.rows(filled("people/people", GIVEN)))}
+    actual = {
+        row["grader"]: row for row in against_people(reader.rows(filled("people/people", GIVEN)))
+    }
     judge, people = actual["judge"], actual["(people with each other)"]
 
     assert (250, 4, 4, 60) == tuple(judge[name] for name in ("n", "n_people", "n_pairs", "n_tasks"))
-    assert (120 + 2 * 9 + 3 * 1, 4, 6) == tuple(people[name] for name in ("n", "n_people", "n_pairs"))
+    assert (120 + 2 * 9 + 3 * 1, 4, 6) == tuple(
+        people[name] for name in ("n", "n_people", "n_pairs")
+    )
     for row, pairs in ((judge, with_judge), (people, among_people)):
         mine, theirs = zip(*(pair for of_one in pairs for pair in of_one), strict=True)
         assert pytest.approx(f1_score(mine, theirs, average="macro")) == row["macro_f1"]
     mine, theirs = zip(*(pair for pairs in with_judge for pair in pairs), strict=True)
     assert pytest.approx(cohen_kappa_score(mine, theirs)) == judge["kappa"]
-    assert pytest.approx(fmean(a == b for a, b in zip(mine, theirs, strict=True))) == judge["agreement"]
+    assert (
+        pytest.approx(fmean(a == b for a, b in zip(mine, theirs, strict=True)))
+        == judge["agreement"]
+    )
     each = [f1_score(*zip(*pairs, strict=True), average="macro") for pairs in with_judge]
     assert pytest.approx(fmean(each)) == judge["macro_f1_pair_mean"]
     assert abs(judge["macro_f1_pair_mean"] - judge["macro_f1"]) > 0.05

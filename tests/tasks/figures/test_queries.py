@@ -16,7 +16,9 @@ from tests.tasks.report.synthetic.attacks import ATTACKS
 # DuckDB keeps no NUL in a string; the contracts store none.
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 finite = st.floats(allow_nan=False, allow_infinity=False)
-values = st.one_of(texts, st.sampled_from(ATTACKS), st.integers(-(2**31), 2**31), finite, st.booleans(), st.none())
+values = st.one_of(
+    texts, st.sampled_from(ATTACKS), st.integers(-(2**31), 2**31), finite, st.booleans(), st.none()
+)
 connection = duckdb.connect()
 
 
@@ -42,7 +44,10 @@ def test_rows_are_joined_as_a_table(rows: list[tuple[str, str]]) -> None:
 def test_no_rows_are_a_table_without_rows() -> None:
     relation = connection.execute(f"select a, b from {literal(Rows((), 2))} as given (a, b)")
 
-    assert (["a", "b"], []) == ([column[0] for column in relation.description or []], relation.fetchall())
+    assert (["a", "b"], []) == (
+        [column[0] for column in relation.description or []],
+        relation.fetchall(),
+    )
 
 
 def test_a_query_that_asks_for_what_is_not_given_is_refused() -> None:
@@ -56,13 +61,19 @@ def test_a_column_without_a_title_is_named() -> None:
 
 
 def test_a_value_that_looks_like_a_place_is_not_filled_again() -> None:
-    text = filled("overview/last_checks", {"benchmark": "$dataset_revision", "dataset_revision": "$benchmark"})
+    text = filled(
+        "overview/last_checks", {"benchmark": "$dataset_revision", "dataset_revision": "$benchmark"}
+    )
 
     assert "benchmark = '$dataset_revision' and dataset_revision = '$benchmark'" in text
 
 
 def test_a_figure_has_the_only_query_of_its_name() -> None:
-    files = [path.stem for path in (sql.FOLDER / "figures").glob("*.sql") if path.stem not in {"shared", "scope"}]
+    files = [
+        path.stem
+        for path in (sql.FOLDER / "figures").glob("*.sql")
+        if path.stem not in {"shared", "scope"}
+    ]
     names = Counter(name for file in files for name in sql.queries(f"figures/{file}"))
     figures = [figure for page in PAGES for figure in page.figures]
 

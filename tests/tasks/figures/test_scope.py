@@ -25,7 +25,9 @@ rows = st.lists(st.tuples(few, few, few), unique=True, max_size=8)
 
 @given(rows)
 def test_labels_are_unique_and_begin_with_the_name(named: list[tuple[str, str, str]]) -> None:
-    given_rows = [dict(zip(("model", "vintage", "model_config_hash"), row, strict=True)) for row in named]
+    given_rows = [
+        dict(zip(("model", "vintage", "model_config_hash"), row, strict=True)) for row in named
+    ]
 
     labelled = with_labels(given_rows, "entry", "model", PARTS)
 
@@ -37,20 +39,32 @@ def test_labels_are_unique_and_begin_with_the_name(named: list[tuple[str, str, s
 def test_samplings_and_configurations_of_one_model_are_told_apart_by_what_differs() -> None:
     named = [
         {"model": "gpt", "vintage": vintage, "model_config_hash": configuration}
-        for vintage, configuration in [("base", "0123456789ab"), ("night", "0123456789ab"), ("night", "ba9876543210")]
+        for vintage, configuration in [
+            ("base", "0123456789ab"),
+            ("night", "0123456789ab"),
+            ("night", "ba9876543210"),
+        ]
     ]
 
     assert [
-        "gpt base", "gpt night 01234567", "gpt night ba987654",
-    ] == [row["entry"] for row in with_labels(named, "entry", "model", PARTS)]  # fmt: skip
+        "gpt base",
+        "gpt night 01234567",
+        "gpt night ba987654",
+    ] == [row["entry"] for row in with_labels(named, "entry", "model", PARTS)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("vintage", "nights"), [(None, {"base", NIGHTS[-1]}), ("all", {"base", *NIGHTS})])
-def test_the_latest_samplings_are_shown_unless_asked(world_job: Job, vintage: str | None, nights: set[str]) -> None:
+@pytest.mark.parametrize(
+    ("vintage", "nights"), [(None, {"base", NIGHTS[-1]}), ("all", {"base", *NIGHTS})]
+)
+def test_the_latest_samplings_are_shown_unless_asked(
+    world_job: Job, vintage: str | None, nights: set[str]
+) -> None:
     with Warehouse(world_job.warehouse).reader() as reader:
         scope = Scope(world_job, reader, vintage)
-        of_one = Scope(world_job.model_copy(update={"named_models": ("elm-chat",)}), reader, vintage)
+        of_one = Scope(
+            world_job.model_copy(update={"named_models": ("elm-chat",)}), reader, vintage
+        )
 
         assert nights == {entry["vintage"] for entry in scope.entries}
         assert world_job.settings.judges[0].label == scope.main
@@ -60,7 +74,11 @@ def test_the_latest_samplings_are_shown_unless_asked(world_job: Job, vintage: st
 def test_after_a_new_template_the_judge_as_configured_comes_first(scope: Scope) -> None:
     (now,) = [each for each in scope.judge_configs if each["judge_config"] == scope.main]
     # The configuration with an earlier template is listed first, as if it had more verdicts.
-    before = {**now, "template_hash": "an earlier one", "judge_config": "strict-judge template an earli"}
+    before = {
+        **now,
+        "template_hash": "an earlier one",
+        "judge_config": "strict-judge template an earli",
+    }
 
     first = first_judge_config(scope.job, scope.benchmark, [before, *scope.judge_configs])
     assert first is not None
@@ -70,22 +88,34 @@ def test_after_a_new_template_the_judge_as_configured_comes_first(scope: Scope) 
 def resampled(judge: str, *vintages: str, **other: Any) -> list[Sampling]:
     """Return samplings of a model in several vintages, a day apart, with verdicts of a judge."""
     days = {"base": 0, "n1": 86_400, "n2": 2 * 86_400}
-    return [Sampling(each, days[each], (1, 1, 1, each == "base"), "cedar", judge, other=other) for each in vintages]
+    return [
+        Sampling(each, days[each], (1, 1, 1, each == "base"), "cedar", judge, other=other)
+        for each in vintages
+    ]
 
 
-@pytest.mark.parametrize(("others", "expected"), [
-    (resampled("eva", "base", **IMPORTED), ({"judge"}, {"n1"})),
-    # `elsewhere` is not known to label, so it is a judge; it has only judged `base`.
-    (resampled("elsewhere", "base", **IMPORTED), ({"judge", "elsewhere"}, {"base", "n1"})),
-    (resampled("second", "base"), ({"judge", "second"}, {"base", "n1"})),
-    (resampled("second", "n2"), ({"judge", "second"}, {"n1", "n2"})),
-], ids=["people who label", "an imported judge", "a judge that saw less", "a judge that saw more"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        (resampled("eva", "base", **IMPORTED), ({"judge"}, {"n1"})),
+        # `elsewhere` is not known to label, so it is a judge; it has only judged `base`.
+        (resampled("elsewhere", "base", **IMPORTED), ({"judge", "elsewhere"}, {"base", "n1"})),
+        (resampled("second", "base"), ({"judge", "second"}, {"base", "n1"})),
+        (resampled("second", "n2"), ({"judge", "second"}, {"n1", "n2"})),
+    ],
+    ids=["people who label", "an imported judge", "a judge that saw less", "a judge that saw more"],
+)
 def test_the_current_vintage_under_each_judge_is_shown(
     tmp_path: Path, others: list[Sampling], expected: tuple[set[str], set[str]]
 ) -> None:
-    scope = scope_of(tmp_path, {**rows_by_table([*resampled("judge", "base", "n1"), *others]), **LABELLERS})
+    scope = scope_of(
+        tmp_path, {**rows_by_table([*resampled("judge", "base", "n1"), *others]), **LABELLERS}
+    )
 
-    assert expected == ({each["judge"] for each in scope.judge_configs}, {each["vintage"] for each in scope.entries})
+    assert expected == (
+        {each["judge"] for each in scope.judge_configs},
+        {each["vintage"] for each in scope.entries},
+    )
 
 
 def test_people_who_label_are_shown_where_nobody_else_judged(tmp_path: Path) -> None:

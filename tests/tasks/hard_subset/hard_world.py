@@ -31,7 +31,9 @@ def random_tenths() -> Tenths:
 TENTHS = random_tenths()
 
 
-def job_with(folder: Path, tenths: Tenths, splits: Splits, field: str = "Finance", size: int = SIZE) -> Job:
+def job_with(
+    folder: Path, tenths: Tenths, splits: Splits, field: str = "Finance", size: int = SIZE
+) -> Job:
     """A job that selects `size` tasks of a field, with these scores in a new warehouse."""
     (folder / "data").mkdir()
     for split in splits:
@@ -43,7 +45,9 @@ def job_with(folder: Path, tenths: Tenths, splits: Splits, field: str = "Finance
 
 def with_rule(job: Job, **changes: Any) -> Job:
     rule = job.settings.hard_subset.model_copy(update=changes)
-    return job.model_copy(update={"settings": job.settings.model_copy(update={"hard_subset": rule})})
+    return job.model_copy(
+        update={"settings": job.settings.model_copy(update={"hard_subset": rule})}
+    )
 
 
 def store(job: Job, rows: Mapping[str, list[dict[str, Any]]]) -> None:
@@ -52,13 +56,28 @@ def store(job: Job, rows: Mapping[str, list[dict[str, Any]]]) -> None:
 
 
 def rows_of(tenths: Tenths, splits: Splits, field: str, vintage: str = "base") -> Rows:
-    rubrics = {task: [(1, "Risk")] * N_CRITERIA for task in sorted({task for of in splits.values() for task in of})}
+    rubrics = {
+        task: [(1, "Risk")] * N_CRITERIA
+        for task in sorted({task for of in splits.values() for task in of})
+    }
     decided = [
-        judged({task: [float(i < of[trial]) for i in range(N_CRITERIA)] for task, of in scores.items() if of[trial:]},
-               model, rubrics=rubrics, trial=trial + 1, of_response={"vintage": vintage})
-        for model, scores in tenths.items() for trial in range(2)
-    ]  # fmt: skip
-    return combined(tasks_of(rubrics, field=field) | {"split_members": members_of(splits)}, *decided)
+        judged(
+            {
+                task: [float(i < of[trial]) for i in range(N_CRITERIA)]
+                for task, of in scores.items()
+                if of[trial:]
+            },
+            model,
+            rubrics=rubrics,
+            trial=trial + 1,
+            of_response={"vintage": vintage},
+        )
+        for model, scores in tenths.items()
+        for trial in range(2)
+    ]
+    return combined(
+        tasks_of(rubrics, field=field) | {"split_members": members_of(splits)}, *decided
+    )
 
 
 def members_of(splits: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:

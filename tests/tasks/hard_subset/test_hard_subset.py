@@ -12,20 +12,34 @@ from tasks.hard_subset.select import select_hard
 from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport
 from tests.kit import copied, rows_in, values_in
-from tests.tasks.hard_subset.hard_world import SIZE, TASKS, TENTHS, job_with, members_of, rows_of, store, with_rule
+from tests.tasks.hard_subset.hard_world import (
+    SIZE,
+    TASKS,
+    TENTHS,
+    job_with,
+    members_of,
+    rows_of,
+    store,
+    with_rule,
+)
 from tests.tasks.rules.panels_oracle import probabilities
 from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
 
 OFFICIAL = TASKS[:5]
-PARTIAL = {model: {task: of[task] for task in TASKS[:9]} for model, of in TENTHS.items()} | {"gpt": TENTHS["gpt"]}
+PARTIAL = {model: {task: of[task] for task in TASKS[:9]} for model, of in TENTHS.items()} | {
+    "gpt": TENTHS["gpt"]
+}
 """Nine of the twelve tasks are complete for all models."""
 TABLES = ("hard_subset", "hard_stability", "hard_overlaps")
 
 
 def chosen(tenths: dict[str, Any], size: int, tasks: list[str] = TASKS) -> set[str]:
     """The tasks with the lowest means (over trials, then over models); ties are ordered by name."""
-    means = {task: sum(Fraction(sum(of[task]), len(of[task])) for of in tenths.values()) for task in tasks}
+    means = {
+        task: sum(Fraction(sum(of[task]), len(of[task])) for of in tenths.values())
+        for task in tasks
+    }
     return set(sorted(tasks, key=lambda task: (means[task], task))[:size])
 
 
@@ -40,7 +54,12 @@ def overlaps(job: Job, kind: str) -> dict[str, tuple[int, int, int, float]]:
 
 
 def expected_overlap(one: set[str], other: set[str]) -> tuple[int, int, int, Any]:
-    return len(one), len(other), len(one & other), pytest.approx(len(one & other) / len(one | other))
+    return (
+        len(one),
+        len(other),
+        len(one & other),
+        pytest.approx(len(one & other) / len(one | other)),
+    )
 
 
 def parts_of(job: Job) -> list[Path]:
@@ -50,7 +69,9 @@ def parts_of(job: Job) -> list[Path]:
 @pytest.fixture(scope="module")
 def selected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Job, StageReport]:
     """The job and the report of one selection; tests must not change them."""
-    job = job_with(tmp_path_factory.mktemp("selected"), TENTHS, {"finance": TASKS, "finance_hard": OFFICIAL})
+    job = job_with(
+        tmp_path_factory.mktemp("selected"), TENTHS, {"finance": TASKS, "finance_hard": OFFICIAL}
+    )
     return job, select_hard(job)
 
 
@@ -66,18 +87,32 @@ def partial(tmp_path_factory: pytest.TempPathFactory) -> Job:
     return job_with(tmp_path_factory.mktemp("partial"), PARTIAL, {"finance": TASKS})
 
 
-def test_the_probabilities_are_those_of_all_panels_of_models_and_trials(selected: tuple[Job, StageReport]) -> None:
-    exact = probabilities([[TENTHS[model][task] for model in sorted(TENTHS)] for task in TASKS], SIZE)
+def test_the_probabilities_are_those_of_all_panels_of_models_and_trials(
+    selected: tuple[Job, StageReport],
+) -> None:
+    exact = probabilities(
+        [[TENTHS[model][task] for model in sorted(TENTHS)] for task in TASKS], SIZE
+    )
 
-    actual = values_in(selected[0], "select inclusion_probability, is_border from hard_stability order by task_id")
-    assert pytest.approx([float(each) for each in exact], abs=0.03) == [probability for probability, _ in actual]
-    assert [0.05 <= probability <= 0.95 for probability, _ in actual] == [is_border for _, is_border in actual]
+    actual = values_in(
+        selected[0], "select inclusion_probability, is_border from hard_stability order by task_id"
+    )
+    assert pytest.approx([float(each) for each in exact], abs=0.03) == [
+        probability for probability, _ in actual
+    ]
+    assert [0.05 <= probability <= 0.95 for probability, _ in actual] == [
+        is_border for _, is_border in actual
+    ]
     assert {True, False} == {is_border for _, is_border in actual}
 
 
-def test_the_overlap_without_each_model_is_that_with_what_the_others_select(selected: tuple[Job, StageReport]) -> None:
+def test_the_overlap_without_each_model_is_that_with_what_the_others_select(
+    selected: tuple[Job, StageReport],
+) -> None:
     hard = chosen(TENTHS, SIZE)
-    wanted = {model: expected_overlap(hard, chosen(without(TENTHS, model), SIZE)) for model in TENTHS}
+    wanted = {
+        model: expected_overlap(hard, chosen(without(TENTHS, model), SIZE)) for model in TENTHS
+    }
 
     actual = overlaps(selected[0], "leave_one_out")
     assert wanted == actual
@@ -86,20 +121,32 @@ def test_the_overlap_without_each_model_is_that_with_what_the_others_select(sele
     assert [f"Finance: 6 of 12 tasks are hard, {n_border} on the border"] == selected[1].notes
 
 
-def test_the_official_hard_split_is_compared_and_a_single_model_is_not_left_out(tmp_path: Path) -> None:
+def test_the_official_hard_split_is_compared_and_a_single_model_is_not_left_out(
+    tmp_path: Path,
+) -> None:
     # The hardest three of eight; the official split has two of these and one other.
     tasks = [f"task-{i}" for i in range(8)]
-    splits = {"legal": tasks, "legal_hard": ["task-0", "task-1", "task-7"], "finance_hard": tasks[:2]}
-    job = job_with(tmp_path, {"a": {task: [i] for i, task in enumerate(tasks)}}, splits, field="Legal", size=3)
+    splits = {
+        "legal": tasks,
+        "legal_hard": ["task-0", "task-1", "task-7"],
+        "finance_hard": tasks[:2],
+    }
+    job = job_with(
+        tmp_path, {"a": {task: [i] for i, task in enumerate(tasks)}}, splits, field="Legal", size=3
+    )
     report = select_hard(job)
 
     assert {"legal_hard": (3, 3, 2, 0.5)} == overlaps(job, "official")
     assert {} == overlaps(job, "leave_one_out")
-    assert [(0.0,), (1.0,)] == values_in(job, "select distinct inclusion_probability from hard_stability order by all")
+    assert [(0.0,), (1.0,)] == values_in(
+        job, "select distinct inclusion_probability from hard_stability order by all"
+    )
     assert ["Legal: 3 of 8 tasks are hard, 0 on the border"] == report.notes
 
 
-def test_a_second_run_writes_nothing_and_says_the_same(selected: tuple[Job, StageReport], again: Job) -> None:
+def test_a_second_run_writes_nothing_and_says_the_same(
+    selected: tuple[Job, StageReport], again: Job
+) -> None:
     before = parts_of(again)
     report = select_hard(again)
 
@@ -108,7 +155,9 @@ def test_a_second_run_writes_nothing_and_says_the_same(selected: tuple[Job, Stag
     assert before == parts_of(again)
 
 
-def test_a_selection_that_has_no_stability_yet_is_given_it(selected: tuple[Job, StageReport], again: Job) -> None:
+def test_a_selection_that_has_no_stability_yet_is_given_it(
+    selected: tuple[Job, StageReport], again: Job
+) -> None:
     before = {table: values_in(again, f"from {table} order by all") for table in TABLES}
     for lost in ("hard_stability", "hard_overlaps"):
         shutil.rmtree(again.warehouse / "parts" / lost)
@@ -129,14 +178,20 @@ def test_an_official_split_that_is_ingested_later_is_compared_all_the_same(tmp_p
     report = select_hard(job)
 
     assert 1 == report.rows
-    assert {"finance_hard": expected_overlap(chosen(TENTHS, SIZE), {*OFFICIAL})} == overlaps(job, "official")
+    assert {"finance_hard": expected_overlap(chosen(TENTHS, SIZE), {*OFFICIAL})} == overlaps(
+        job, "official"
+    )
 
 
 @pytest.mark.parametrize(
     ("least", "bar"), [(None, "coverage.min is 99.0%"), (0.76, "hard_subset.min_coverage is 76.0%")]
 )
-def test_too_few_complete_tasks_are_refused_by_the_bar_that_holds(partial: Job, least: float | None, bar: str) -> None:
-    with pytest.raises(PipelineError, match=rf"9 of 12 tasks are complete for all 3 models \(75.0%, {bar}\)"):
+def test_too_few_complete_tasks_are_refused_by_the_bar_that_holds(
+    partial: Job, least: float | None, bar: str
+) -> None:
+    with pytest.raises(
+        PipelineError, match=rf"9 of 12 tasks are complete for all 3 models \(75.0%, {bar}\)"
+    ):
         select_hard(with_rule(partial, min_coverage=least))
 
 
@@ -149,7 +204,9 @@ def test_a_lower_bar_of_its_own_lets_the_complete_tasks_be_chosen_from(partial: 
     wanted = [(task, task in hard) for task in TASKS[:9]]
     assert wanted == values_in(job, "select task_id, is_selected from hard_stability order by all")
     others = {model: chosen(without(PARTIAL, model), SIZE, TASKS[:9]) for model in PARTIAL}
-    assert {model: expected_overlap(hard, other) for model, other in others.items()} == overlaps(job, "leave_one_out")
+    assert {model: expected_overlap(hard, other) for model, other in others.items()} == overlaps(
+        job, "leave_one_out"
+    )
 
 
 def test_a_selection_that_is_made_again_after_another_is_the_one_that_counts(again: Job) -> None:
@@ -161,13 +218,22 @@ def test_a_selection_that_is_made_again_after_another_is_the_one_that_counts(aga
 
     assert first != other
     assert first == values_in(again, latest)
-    on_board = "select distinct task_id from intermediate.task_set_members where is_own_hard order by all"
+    on_board = (
+        "select distinct task_id from intermediate.task_set_members where is_own_hard order by all"
+    )
     assert sorted((task,) for task in chosen(TENTHS, SIZE)) == values_in(again, on_board)
 
 
 def test_a_judge_that_judged_several_times_selects_by_its_first_time(again: Job) -> None:
     once = rows_in(again, "from verdicts")
-    store(again, {"verdicts": [each | {"verdict_id": each["verdict_id"] + "/2", "judge_trial": 2} for each in once]})
+    store(
+        again,
+        {
+            "verdicts": [
+                each | {"verdict_id": each["verdict_id"] + "/2", "judge_trial": 2} for each in once
+            ]
+        },
+    )
     before = values_in(again, "select selection_id from intermediate.latest_selections")
     judge = once[0]["judge"]
 
@@ -177,17 +243,25 @@ def test_a_judge_that_judged_several_times_selects_by_its_first_time(again: Job)
 
 
 @pytest.mark.slow
-def test_a_task_that_lacks_a_trial_is_chosen_from_with_the_trials_that_it_has(tmp_path: Path) -> None:
+def test_a_task_that_lacks_a_trial_is_chosen_from_with_the_trials_that_it_has(
+    tmp_path: Path,
+) -> None:
     lacking = dict(TENTHS) | {"gpt": dict(TENTHS["gpt"]) | {TASKS[3]: TENTHS["gpt"][TASKS[3]][:1]}}
     # The only trial counts as both.
-    filled = dict(TENTHS) | {"gpt": dict(TENTHS["gpt"]) | {TASKS[3]: TENTHS["gpt"][TASKS[3]][:1] * 2}}
+    filled = dict(TENTHS) | {
+        "gpt": dict(TENTHS["gpt"]) | {TASKS[3]: TENTHS["gpt"][TASKS[3]][:1] * 2}
+    }
     probabilities = []
     for name, tenths in {"lacking": lacking, "filled": filled}.items():
         (tmp_path / name).mkdir()
         job = job_with(tmp_path / name, tenths, {"finance": TASKS})
         select_hard(job)
-        assert chosen(tenths, SIZE) == {task for (task,) in values_in(job, "select task_id from hard_subset")}
-        probabilities.append(values_in(job, "select task_id, inclusion_probability from hard_stability order by all"))
+        assert chosen(tenths, SIZE) == {
+            task for (task,) in values_in(job, "select task_id from hard_subset")
+        }
+        probabilities.append(
+            values_in(job, "select task_id, inclusion_probability from hard_stability order by all")
+        )
 
     assert len(TASKS) == len(probabilities[0])
     assert probabilities[0] == probabilities[1]

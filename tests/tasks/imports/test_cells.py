@@ -26,7 +26,10 @@ from tests.tasks.imports.conftest import ingested
 pytestmark = pytest.mark.usefixtures("without_scores")
 
 Row = dict[str, Any]
-CONVERSATION = [{"role": "user", "content": "A question."}, {"role": "assistant", "content": "A response."}]
+CONVERSATION = [
+    {"role": "user", "content": "A question."},
+    {"role": "assistant", "content": "A response."},
+]
 IN_PARTS = [
     {"role": "assistant", "content": "An earlier response."},
     {"role": "user", "content": "More."},
@@ -50,10 +53,19 @@ READ: dict[str, tuple[Any, str | None]] = {
     "content in parts": (IN_PARTS[-1:], "Two parts."),
     "messages as JSON": (json.dumps(IN_PARTS), "Two parts."),
     "messages as JSON in a text of JSON": (json.dumps(json.dumps(CONVERSATION)), "A response."),
-    "JSON of no messages": ('[{"name": "Ann", "role": "assistant"}]', '[{"name": "Ann", "role": "assistant"}]'),
-    "JSON of messages of others": ('[{"role": "user", "content": "x"}]', '[{"role": "user", "content": "x"}]'),
+    "JSON of no messages": (
+        '[{"name": "Ann", "role": "assistant"}]',
+        '[{"name": "Ann", "role": "assistant"}]',
+    ),
+    "JSON of messages of others": (
+        '[{"role": "user", "content": "x"}]',
+        '[{"role": "user", "content": "x"}]',
+    ),
     "an image in an earlier message": (
-        [{"role": "user", "content": WITH_AN_IMAGE}, {"role": "assistant", "content": WITH_AN_IMAGE[:1]}],
+        [
+            {"role": "user", "content": WITH_AN_IMAGE},
+            {"role": "assistant", "content": WITH_AN_IMAGE[:1]},
+        ],
         "See",
     ),
     "a call of a tool alone": ([{"role": "assistant", "content": None}], None),
@@ -80,14 +92,21 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """Two tasks with one response."""
     folder = tmp_path_factory.mktemp("cells")
     job = ingested(folder, "t1", "t2")
-    import_responses(job, write_jsonl(folder / "x.jsonl", [{"task": "t1", "model": "ada", "response": "A response."}]))
+    import_responses(
+        job,
+        write_jsonl(
+            folder / "x.jsonl", [{"task": "t1", "model": "ada", "response": "A response."}]
+        ),
+    )
     return job
 
 
 def parquet(path: Path, **columns: Any) -> Path:
     """A file of one row."""
     arrays = {
-        name: pa.array([value.as_py()], value.type) if isinstance(value, pa.Scalar) else pa.array([value])
+        name: pa.array([value.as_py()], value.type)
+        if isinstance(value, pa.Scalar)
+        else pa.array([value])
         for name, value in columns.items()
     }
     pq.write_table(pa.table(arrays), path)
@@ -104,21 +123,30 @@ def refusal(bring_in: Bring, job: Job, file: Path) -> PipelineError:
 
 
 @pytest.mark.parametrize("case", READ)
-def test_a_cell_of_parquet_that_is_text_or_messages_is_read_as_text(job: Job, tmp_path: Path, case: str) -> None:
+def test_a_cell_of_parquet_that_is_text_or_messages_is_read_as_text(
+    job: Job, tmp_path: Path, case: str
+) -> None:
     cell, text = READ[case]
     import_responses(job, parquet(tmp_path / "x.parquet", task=b"t2", model="bell", response=cell))
 
-    assert [(text,)] == values_in(job, "select text from responses where task_id = 't2' and model = 'bell'")
+    assert [(text,)] == values_in(
+        job, "select text from responses where task_id = 't2' and model = 'bell'"
+    )
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_cell_that_is_no_text_is_refused_with_its_row_and_type(shared: Job, tmp_path: Path, case: str) -> None:
+def test_a_cell_that_is_no_text_is_refused_with_its_row_and_type(
+    shared: Job, tmp_path: Path, case: str
+) -> None:
     cell, type_name = REFUSED[case]
     file = parquet(tmp_path / "x.parquet", task="t2", model="bell", response=cell)
 
     line = str(refusal(import_responses, shared, file))
 
-    assert f"x.parquet: row 1: `{'content' if 'content' in case else 'response'}` is not a text" in line
+    assert (
+        f"x.parquet: row 1: `{'content' if 'content' in case else 'response'}` is not a text"
+        in line
+    )
     assert f"(its type is {type_name})" in line
 
 
@@ -127,15 +155,21 @@ def test_a_cell_that_is_no_text_is_refused_with_its_row_and_type(shared: Job, tm
 def test_a_response_with_a_part_that_is_no_text_is_refused_with_the_type_of_the_part(
     shared: Job, tmp_path: Path, kind: str, form: Callable[[Any], Any]
 ) -> None:
-    response = [{"role": "assistant", "content": [{"type": kind}, {"type": "text", "text": "See above."}]}]
-    file = write_jsonl(tmp_path / "x.jsonl", [{"task": "t2", "model": "bell", "response": form(response)}])
+    response = [
+        {"role": "assistant", "content": [{"type": kind}, {"type": "text", "text": "See above."}]}
+    ]
+    file = write_jsonl(
+        tmp_path / "x.jsonl", [{"task": "t2", "model": "bell", "response": form(response)}]
+    )
 
     line = str(refusal(import_responses, shared, file))
 
     assert f"x.jsonl: row 1: `content` has a part that is not a text (its type is {kind})" in line
 
 
-def test_the_last_message_of_the_assistant_is_the_response_in_json_too(job: Job, tmp_path: Path) -> None:
+def test_the_last_message_of_the_assistant_is_the_response_in_json_too(
+    job: Job, tmp_path: Path
+) -> None:
     (tmp_path / "x.json").write_text(json.dumps({"t2": IN_PARTS}), encoding="utf-8")
     write_jsonl(tmp_path / "x.jsonl", [{"task": "t2", "model": "cora", "response": CONVERSATION}])
     import_responses(job, tmp_path / "x.json", "bell")
@@ -145,7 +179,9 @@ def test_the_last_message_of_the_assistant_is_the_response_in_json_too(job: Job,
     assert texts == [("bell", "Two parts."), ("cora", "A response.")]
 
 
-def test_labels_find_a_stored_response_that_is_itself_messages_in_json(job: Job, tmp_path: Path) -> None:
+def test_labels_find_a_stored_response_that_is_itself_messages_in_json(
+    job: Job, tmp_path: Path
+) -> None:
     dialogue = json.dumps(CONVERSATION)
     response = [{"role": "assistant", "content": dialogue}]
     row = {"task": "t2", "model": "bell"}
@@ -158,7 +194,9 @@ def test_labels_find_a_stored_response_that_is_itself_messages_in_json(job: Job,
 
 
 @pytest.mark.parametrize("name", ["explanation", "judge", "task", "criterion"])
-def test_labels_with_a_cell_that_is_no_text_are_refused_with_their_row(shared: Job, tmp_path: Path, name: str) -> None:
+def test_labels_with_a_cell_that_is_no_text_are_refused_with_their_row(
+    shared: Job, tmp_path: Path, name: str
+) -> None:
     row = {"task": "t1", "model": "ada", "criterion": "t1-c0", "criteria_met": True}
     file = write_jsonl(tmp_path / "x.jsonl", [row, row | {"criterion": "t1-c1", name: ["x"]}])
 
@@ -169,17 +207,27 @@ def test_labels_with_a_cell_that_is_no_text_are_refused_with_their_row(shared: J
 
 def test_an_id_may_be_a_number(tmp_path: Path) -> None:
     job = ingested(tmp_path, "17")
-    import_responses(job, write_jsonl(tmp_path / "x.jsonl", [{"task": 17, "model": 4, "response": "A response."}]))
+    import_responses(
+        job,
+        write_jsonl(tmp_path / "x.jsonl", [{"task": 17, "model": 4, "response": "A response."}]),
+    )
 
     assert [("17", "4")] == values_in(job, "select task_id, model from responses")
 
 
-@pytest.mark.parametrize(("changes", "column"), [
-    ({"prompt_0": [{"role": "user", "content": "A question."}]}, "`prompt_0`"),
-    ({"prompt_0": 5}, "`prompt_0`"), ({"task": {"id": 1}}, "`task`"),
-    ({"rubric": [{"id": "c", "title": ["One."]}]}, "`title`"), ({"reference_texts_0": [["x"]]}, "`reference_texts_0`"),
-])  # fmt: skip
-def test_a_data_set_with_a_cell_that_is_no_text_is_refused(tmp_path: Path, changes: Row, column: str) -> None:
+@pytest.mark.parametrize(
+    ("changes", "column"),
+    [
+        ({"prompt_0": [{"role": "user", "content": "A question."}]}, "`prompt_0`"),
+        ({"prompt_0": 5}, "`prompt_0`"),
+        ({"task": {"id": 1}}, "`task`"),
+        ({"rubric": [{"id": "c", "title": ["One."]}]}, "`title`"),
+        ({"reference_texts_0": [["x"]]}, "`reference_texts_0`"),
+    ],
+)
+def test_a_data_set_with_a_cell_that_is_no_text_is_refused(
+    tmp_path: Path, changes: Row, column: str
+) -> None:
     file = write_jsonl(tmp_path / "finance.jsonl", [good_row("t1"), good_row("t2") | changes])
 
     line = str(refusal(lambda job, _: ingest(job), job_on(file, tmp_path / "warehouse"), file))
@@ -189,7 +237,9 @@ def test_a_data_set_with_a_cell_that_is_no_text_is_refused(tmp_path: Path, chang
 
 def test_a_data_set_of_binary_columns_is_the_one_of_texts(tmp_path: Path) -> None:
     row = good_row("t1")
-    texts = {name: value.encode() if isinstance(value, str) else value for name, value in row.items()}
+    texts = {
+        name: value.encode() if isinstance(value, str) else value for name, value in row.items()
+    }
     query = "select task_id, field, content_hash from tasks"
     stored = []
     for name, cells in (("texts", row), ("binary", texts)):
@@ -231,7 +281,9 @@ SHEETS = {
 
 
 @pytest.mark.parametrize("case", SHEETS)
-def test_a_sheet_is_read_however_a_spreadsheet_writes_it(job: Job, tmp_path: Path, case: str) -> None:
+def test_a_sheet_is_read_however_a_spreadsheet_writes_it(
+    job: Job, tmp_path: Path, case: str
+) -> None:
     (tmp_path / "x.csv").write_bytes(SHEETS[case].encode())
     import_responses(job, tmp_path / "x.csv")
 
@@ -240,14 +292,18 @@ def test_a_sheet_is_read_however_a_spreadsheet_writes_it(job: Job, tmp_path: Pat
 
 @pytest.mark.parametrize("trial", ["1.0", 1.0, "1.", " 1 ", float("nan"), None, "", Decimal("1.0")])
 def test_a_first_trial_is_read_in_every_form(job: Job, tmp_path: Path, trial: Any) -> None:
-    import_responses(job, parquet(tmp_path / "x.parquet", task="t2", model="bell", response="Two.", trial=trial))
+    import_responses(
+        job, parquet(tmp_path / "x.parquet", task="t2", model="bell", response="Two.", trial=trial)
+    )
 
     assert [(1,)] == values_in(job, "select trial from responses where model = 'bell'")
 
 
 @pytest.mark.parametrize("trial", ["1.5", "1.0e0", "one", "-1", "1,0"])
 def test_what_is_no_whole_number_is_no_trial(shared: Job, tmp_path: Path, trial: str) -> None:
-    file = write_jsonl(tmp_path / "x.jsonl", [{"task": "t2", "model": "bell", "response": "Two.", "trial": trial}])
+    file = write_jsonl(
+        tmp_path / "x.jsonl", [{"task": "t2", "model": "bell", "response": "Two.", "trial": trial}]
+    )
 
     assert f"row 1: `trial` is {trial!r}" in str(refusal(import_responses, shared, file))
 
@@ -262,7 +318,19 @@ def test_a_mark_before_a_formula_is_undone_by_every_reader(text: str) -> None:
 
 
 def test_a_response_that_left_as_csv_comes_back_as_it_was(tmp_path: Path) -> None:
-    texts = ["=1+1", "'=1+1", "- a list", " @x", "'2026-11-03", "plain", "a\r=1", "\r=1", "a\n=1", "\u200b=1", "a\r\n"]
+    texts = [
+        "=1+1",
+        "'=1+1",
+        "- a list",
+        " @x",
+        "'2026-11-03",
+        "plain",
+        "a\r=1",
+        "\r=1",
+        "a\n=1",
+        "\u200b=1",
+        "a\r\n",
+    ]
     content = csv_text([["response"], *([not_run(text)] for text in texts)])
     (tmp_path / "x.csv").write_bytes(content.encode())
 
@@ -284,37 +352,54 @@ def _reviews(job: Job, file: Path) -> object:
 
 BRINGS_NOTHING: dict[str, tuple[Bring, str, str]] = {
     "another heading of decisions": (
-        _skipping_empty, VERDICTS.replace("criteria_met", "Criteria_met") + "t1,ada,t1-c0,yes\n",
+        _skipping_empty,
+        VERDICTS.replace("criteria_met", "Criteria_met") + "t1,ada,t1-c0,yes\n",
         "`criteria_met` is missing (did you mean `Criteria_met`?)",
     ),
     "headings in capitals": (
-        _skipping_empty, VERDICTS.upper() + "t1,ada,t1-c0,yes\n", "`task` is missing (did you mean `TASK`?)",
+        _skipping_empty,
+        VERDICTS.upper() + "t1,ada,t1-c0,yes\n",
+        "`task` is missing (did you mean `TASK`?)",
     ),
     "another heading of responses": (
-        import_responses, "task,model,Response text\nt1,ada,x\n",
+        import_responses,
+        "task,model,Response text\nt1,ada,x\n",
         "`response` is missing (did you mean `Response text`?)",
     ),
     "nothing like a model": (
-        import_responses, "task,llm,response\nt1,ada,x\n",
+        import_responses,
+        "task,llm,response\nt1,ada,x\n",
         "`model` is missing (the columns are task, llm, response); add the column, or give --as LABEL",
     ),
-    "no decision": (_skipping_empty, VERDICTS + "t1,ada,t1-c0,\nt1,ada,t1-c1, \n", "2 rows without a decision skipped"),
+    "no decision": (
+        _skipping_empty,
+        VERDICTS + "t1,ada,t1-c0,\nt1,ada,t1-c1, \n",
+        "2 rows without a decision skipped",
+    ),
     "no row": (import_responses, "task,model,response\n", "it has no rows"),
     "an empty file": (import_verdicts, "", "it has no rows"),
     "no task that is here": (
-        lambda job, file: import_responses(job, file, skip_unknown=True), "task,model,response\nt9,ada,x\n",
+        lambda job, file: import_responses(job, file, skip_unknown=True),
+        "task,model,response\nt9,ada,x\n",
         "1 rows skipped whose task or criterion is not in the data set",
     ),
     "another heading of reviews": (
-        _reviews, "task,criterion,reviewer,decisions\nt1,t1-c0,eva,agree\n",
+        _reviews,
+        "task,criterion,reviewer,decisions\nt1,t1-c0,eva,agree\n",
         "`decision` is missing (did you mean `decisions`?)",
     ),
-    "no review": (_reviews, "task,criterion,reviewer,decision\nt1,t1-c0,eva,\n", "1 rows without a decision skipped"),
-}  # fmt: skip
+    "no review": (
+        _reviews,
+        "task,criterion,reviewer,decision\nt1,t1-c0,eva,\n",
+        "1 rows without a decision skipped",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", BRINGS_NOTHING)
-def test_a_file_that_brings_nothing_is_refused_with_the_reason(shared: Job, tmp_path: Path, case: str) -> None:
+def test_a_file_that_brings_nothing_is_refused_with_the_reason(
+    shared: Job, tmp_path: Path, case: str
+) -> None:
     bring_in, content, reason = BRINGS_NOTHING[case]
     (tmp_path / "x.csv").write_text(content, encoding="utf-8")
 

@@ -29,22 +29,31 @@ ENCODINGS = {"utf-16": "not UTF-8", "utf-16-le": "NUL", "latin-1": "at byte 3"}
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_text_in_another_encoding_is_refused_and_not_guessed(tmp_path: Path, encoding: str) -> None:
-    (tmp_path / "a.txt").write_bytes(("Caf\xe9" if encoding == "latin-1" else "Coffee").encode(encoding))
+    (tmp_path / "a.txt").write_bytes(
+        ("Caf\xe9" if encoding == "latin-1" else "Coffee").encode(encoding)
+    )
 
     with pytest.raises(DocumentRefused, match=f"{tmp_path / 'a.txt'}: .*{ENCODINGS[encoding]}"):
         convert([tmp_path / "a.txt"], is_quiet=True)
 
 
-def test_a_file_that_takes_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_takes_too_long_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(documents, "LONGEST_S", 0.01)
 
     with pytest.raises(DocumentRefused, match="not converted within"):
         convert([write_docx(tmp_path / "a.docx", "In Word.")], is_quiet=True)
 
 
-@pytest.mark.parametrize(("name", "library"), [
-    ("a.PDF", "pdfplumber"), ("a.docx", "mammoth"), ("a.docx", "markdownify"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "library"),
+    [
+        ("a.PDF", "pdfplumber"),
+        ("a.docx", "mammoth"),
+        ("a.docx", "markdownify"),
+    ],
+)
 def test_without_the_extra_one_line_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, library: str
 ) -> None:
@@ -54,10 +63,14 @@ def test_without_the_extra_one_line_says_what_to_install(
     advice = "PDF and DOCX files need more libraries: `uv sync --extra documents`$"
     with pytest.raises(UsageError, match=f"^{tmp_path / name}: {advice}"):
         convert([tmp_path / "no-such.md", tmp_path / name], is_quiet=True)
-    assert ["Text needs no library."] == [each.text for each in convert([tmp_path / "b.md"], is_quiet=True).values()]
+    assert ["Text needs no library."] == [
+        each.text for each in convert([tmp_path / "b.md"], is_quiet=True).values()
+    ]
 
 
-def test_a_document_is_converted_beside_modules_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_is_converted_beside_modules_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "json.py").write_text("raise SystemExit('a module of the user')", encoding="utf-8")
     file = write_docx(tmp_path / "a.docx", "In Word.")
     monkeypatch.chdir(tmp_path)
@@ -67,7 +80,9 @@ def test_a_document_is_converted_beside_modules_of_the_user(tmp_path: Path, monk
     assert "In Word.\n" == converted.text
 
 
-def test_a_docx_becomes_markdown_in_order_and_formulas_that_are_left_out_are_told(tmp_path: Path) -> None:
+def test_a_docx_becomes_markdown_in_order_and_formulas_that_are_left_out_are_told(
+    tmp_path: Path,
+) -> None:
     picture = io.BytesIO()
     Image.new("RGB", (200, 200), "red").save(picture, "PNG")
     document = Document()
@@ -80,23 +95,32 @@ def test_a_docx_becomes_markdown_in_order_and_formulas_that_are_left_out_are_tol
     for cell, text in zip(table._cells, ("Land", "Rate", "Köln", "3|5\nand more"), strict=True):
         cell.text = text
     document.add_page_break()
-    written_documents.add_link(document.add_paragraph("See "), "the source", "https://example.org/a")
+    written_documents.add_link(
+        document.add_paragraph("See "), "the source", "https://example.org/a"
+    )
     for description in ("Prices\nby year", ""):
         document.add_picture(picture)
         document.inline_shapes[-1]._inline.docPr.set("descr", description)
     document.save(str(tmp_path / "x.docx"))
     parts = [
-        "# Łódź und 東京", "## Part", "5 * 3 is snake_case **bold**", "- a\n- b",
-        "| Land | Rate |\n| --- | --- |\n| Köln | 3\\|5 and more |", "See [the source](https://example.org/a)",
+        "# Łódź und 東京",
+        "## Part",
+        "5 * 3 is snake_case **bold**",
+        "- a\n- b",
+        "| Land | Rate |\n| --- | --- |\n| Köln | 3\\|5 and more |",
+        "See [the source](https://example.org/a)",
         "![Prices by year]()",
-    ]  # fmt: skip
+    ]
     plain = docx_to_markdown(tmp_path / "x.docx")
     written_documents.add_formula(document.add_paragraph("It is "), "a+b")
     document.save(str(tmp_path / "x.docx"))
     with_formula = docx_to_markdown(tmp_path / "x.docx")
 
     assert (parts, False) == (plain.text.strip().split("\n\n"), plain.lacks_formulas)
-    assert ([*parts, "It is"], True) == (with_formula.text.strip().split("\n\n"), with_formula.lacks_formulas)
+    assert ([*parts, "It is"], True) == (
+        with_formula.text.strip().split("\n\n"),
+        with_formula.lacks_formulas,
+    )
     assert "" == docx_to_markdown(write_docx(tmp_path / "y.docx")).text
 
 
@@ -108,8 +132,17 @@ def test_what_unpacks_to_far_more_than_a_report_is_refused_unread(tmp_path: Path
         docx_to_markdown(tmp_path / "x.docx")
 
 
-def at(text: str, x0: float, top: float, size: float = 10.0, upright: bool = True) -> dict[str, Any]:
-    return {"text": text, "x0": x0, "x1": x0 + 5 * len(text), "top": top, "bottom": top + size, "upright": upright}
+def at(
+    text: str, x0: float, top: float, size: float = 10.0, upright: bool = True
+) -> dict[str, Any]:
+    return {
+        "text": text,
+        "x0": x0,
+        "x1": x0 + 5 * len(text),
+        "top": top,
+        "bottom": top + size,
+        "upright": upright,
+    }
 
 
 LETTERS, POSITIONS = st.text("abcdefgh", min_size=1, max_size=8), st.integers(0, 600)
@@ -124,8 +157,17 @@ def test_no_letter_is_lost_and_none_changes_its_place(words: list[dict[str, Any]
 
 
 def test_sentences_go_on_over_pages_and_levels_of_headings_follow_sizes() -> None:
-    lines = [*lines_of([at("going", 0, 700)], 1), *lines_of([at("on", 0, 20)], 2), *lines_of([at("New", 0, 20)], 3)]
-    words = [at("Big", 0, 0, 20), at("One", 0, 24, 20), at("Small", 0, 60, 14), at("and the text of it", 0, 90)]
+    lines = [
+        *lines_of([at("going", 0, 700)], 1),
+        *lines_of([at("on", 0, 20)], 2),
+        *lines_of([at("New", 0, 20)], 3),
+    ]
+    words = [
+        at("Big", 0, 0, 20),
+        at("One", 0, 24, 20),
+        at("Small", 0, 60, 14),
+        at("and the text of it", 0, 90),
+    ]
 
     assert "going\non\n\nNew\n" == markdown_of(lines)
     assert "# Big One\n\n## Small\n\nand the text of it\n" == markdown_of(list(lines_of(words, 1)))
@@ -136,14 +178,26 @@ RATES = [["Land", "Rate", "Note"], ["Köln", "3,5 %", "a|b"], ["Genève", "4 %",
 
 def test_pages_come_in_order_with_headings_lists_and_tables(tmp_path: Path) -> None:
     parts = [
-        heading("The title", 1), body("Opening words."), heading("First part"), body("One."),
-        written_documents.points("a", "b c"), PageBreak(), heading("Second part"), table(RATES), body("Closing words."),
-    ]  # fmt: skip
+        heading("The title", 1),
+        body("Opening words."),
+        heading("First part"),
+        body("One."),
+        written_documents.points("a", "b c"),
+        PageBreak(),
+        heading("Second part"),
+        table(RATES),
+        body("Closing words."),
+    ]
     expected = [
-        "# The title", "Opening words.", "## First part", "One.", "- a\n- b c", "## Second part",
+        "# The title",
+        "Opening words.",
+        "## First part",
+        "One.",
+        "- a\n- b c",
+        "## Second part",
         "| Land | Rate | Note |\n| --- | --- | --- |\n| Köln | 3,5 % | a\\|b |\n| Genève | 4 % | two words |",
         "Closing words.",
-    ]  # fmt: skip
+    ]
 
     document = pdf_to_markdown(write_pdf(tmp_path / "x.pdf", *parts))
 
@@ -158,9 +212,15 @@ SHOWN: dict[str, tuple[Flowable, str]] = {
     "a box around text": (table([["In a box."]]), "In a box."),
     "latin": (body(LATIN, "Vera"), LATIN),
     "japanese": (body(JAPANESE, "HeiseiMin-W3"), JAPANESE),
-    "links": (body(LINKS), "See [the source](<https://example.org/a_(b)>) and [more](https://example.org/c) there."),
-    "raised letters": (body("About 10<super>6</super> t of CO<sub>2</sub> a year."), "About 106 t of CO2 a year."),
-}  # fmt: skip
+    "links": (
+        body(LINKS),
+        "See [the source](<https://example.org/a_(b)>) and [more](https://example.org/c) there.",
+    ),
+    "raised letters": (
+        body("About 10<super>6</super> t of CO<sub>2</sub> a year."),
+        "About 106 t of CO2 a year.",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", SHOWN)
@@ -171,7 +231,9 @@ def test_what_a_page_shows_is_the_text(tmp_path: Path, case: str) -> None:
     assert expected.split("\n\n") == [line for line in document.split("\n") if line]
 
 
-def test_a_page_of_pictures_has_no_text_and_one_that_is_a_drawing_is_not_searched_for_tables(tmp_path: Path) -> None:
+def test_a_page_of_pictures_has_no_text_and_one_that_is_a_drawing_is_not_searched_for_tables(
+    tmp_path: Path,
+) -> None:
     document = pdf_to_markdown(written_documents.write_scan(tmp_path / "x.pdf"))
     assert ("", 1) == (document.text, document.n_pages_without_text)
     page = written_documents.canvas(tmp_path / "y.pdf")
@@ -185,7 +247,11 @@ def test_a_page_of_pictures_has_no_text_and_one_that_is_a_drawing_is_not_searche
 
 def _broken_stream(content: bytes) -> bytes:
     """Overwrite some bytes in the text of the second page."""
-    starts = [match.end() for match in re.finditer(rb"stream\n", content) if content[match.start() - 3 :][:3] != b"end"]
+    starts = [
+        match.end()
+        for match in re.finditer(rb"stream\n", content)
+        if content[match.start() - 3 :][:3] != b"end"
+    ]
     at = starts[1] + 20
     return content[:at] + bytes(20) + content[at + 20 :]
 
@@ -196,7 +262,11 @@ DAMAGES: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
     "another kind of file": (".pdf", lambda _: b"<html>Not found</html>", "no readable PDF"),
     "cut off": (".pdf", lambda content: content[: len(content) // 2], "no readable PDF"),
     "a page that can't be unpacked": (".pdf", _broken_stream, "damaged (page 2"),
-    "a page that is gone": (".pdf", lambda content: content.replace(b"/Count 2", b"/Count 3"), "2 of 3 pages"),
+    "a page that is gone": (
+        ".pdf",
+        lambda content: content.replace(b"/Count 2", b"/Count 3"),
+        "2 of 3 pages",
+    ),
     "empty DOCX": (".docx", lambda _: b"", "no readable DOCX"),
     "DOCX cut off": (".docx", lambda content: content[: len(content) // 2], "no readable DOCX"),
     "encrypted, or old Word": (
@@ -208,11 +278,15 @@ DAMAGES: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_or_locked_file_is_refused_and_not_taken_in_part(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_or_locked_file_is_refused_and_not_taken_in_part(
+    tmp_path: Path, damage: str
+) -> None:
     suffix, change, reason = DAMAGES[damage]
     file = tmp_path / f"x{suffix}"
     if suffix == ".pdf":
-        assert pdf_to_markdown(written_documents.write_pages(file, *TWO_PAGES, pageCompression=1)).text
+        assert pdf_to_markdown(
+            written_documents.write_pages(file, *TWO_PAGES, pageCompression=1)
+        ).text
     else:
         write_docx(file, *("Something that one can read." for _ in range(50)))
     file.write_bytes(change(file.read_bytes()))

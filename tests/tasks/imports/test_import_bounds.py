@@ -48,10 +48,17 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("skip_other", [False, True])
-@pytest.mark.parametrize(("target", "reason"), [
-    ("{secret}", "leads out of"), ("../../elsewhere/t1.md", "leads out of"), ("x.md", "leads out of"),
-    ("../../elsewhere", "is a link to a folder"), ("/dev/zero", "leads out of"), (None, "is not a regular file"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("{secret}", "leads out of"),
+        ("../../elsewhere/t1.md", "leads out of"),
+        ("x.md", "leads out of"),
+        ("../../elsewhere", "is a link to a folder"),
+        ("/dev/zero", "leads out of"),
+        (None, "is not a regular file"),
+    ],
+)
 def test_a_link_that_leads_out_or_a_pipe_is_refused(
     job: Job, folder: Path, secret: Path, target: str | None, reason: str, skip_other: bool
 ) -> None:
@@ -63,11 +70,23 @@ def test_a_link_that_leads_out_or_a_pipe_is_refused(
     assert [] == rows_in(job, "from responses")
 
 
-@pytest.mark.parametrize("name", [
-    "{secret}", "../elsewhere/t1.md", "ada/../../elsewhere/t1.md", "link.md", "linked/t1.md", "/dev/../{secret}",
-    "pipe.md", "ada.md", "nul\0.md",
-])  # fmt: skip
-def test_a_table_names_files_of_its_folder_alone(job: Job, folder: Path, secret: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        "{secret}",
+        "../elsewhere/t1.md",
+        "ada/../../elsewhere/t1.md",
+        "link.md",
+        "linked/t1.md",
+        "/dev/../{secret}",
+        "pipe.md",
+        "ada.md",
+        "nul\0.md",
+    ],
+)
+def test_a_table_names_files_of_its_folder_alone(
+    job: Job, folder: Path, secret: Path, name: str
+) -> None:
     (folder / "link.md").symlink_to(secret)
     (folder / "linked").symlink_to(secret.parent)
     (folder / "ada.md").mkdir()
@@ -80,7 +99,9 @@ def test_a_table_names_files_of_its_folder_alone(job: Job, folder: Path, secret:
     assert [] == rows_in(job, "from responses")
 
 
-def test_what_stays_inside_is_taken_however_it_is_named(job: Job, folder: Path, tmp_path: Path) -> None:
+def test_what_stays_inside_is_taken_however_it_is_named(
+    job: Job, folder: Path, tmp_path: Path
+) -> None:
     (folder / "ada" / "t1.md").symlink_to("t2.md")
     assert 2 == import_responses(job, folder).rows
     files = {"t1": "ada/../ada/t2.md", "t2": str(folder / "ada" / "t1.md")}
@@ -111,7 +132,9 @@ def test_a_link_put_in_place_after_the_look_is_not_followed(
         open_inside(folder, "ada/t2.md")
 
 
-def test_a_document_is_opened_within_its_folder_when_it_is_converted(folder: Path, secret: Path) -> None:
+def test_a_document_is_opened_within_its_folder_when_it_is_converted(
+    folder: Path, secret: Path
+) -> None:
     for name in ("t1.md", "t1.pdf", "t1.docx"):
         (folder / name).symlink_to(secret)
         with pytest.raises(NotInside, match="leads out of"):
@@ -139,18 +162,27 @@ READERS: dict[str, Callable[[Job, Path], object]] = {
     "log.eval": lambda job, file: import_results(job, [file]),
     "report.html": lambda job, file: import_results(job, [file]),
     "manifest.json": lambda job, file: imported(job, file.parent),
-    "backup.json": lambda job, file: restore(job.model_copy(update={"warehouse": job.warehouse / "x"}), file.parent),
+    "backup.json": lambda job, file: restore(
+        job.model_copy(update={"warehouse": job.warehouse / "x"}), file.parent
+    ),
     "figures.zip": lambda _, file: verify(file),
     "finance.jsonl": lambda job, file: ingest(job_on(file, job.warehouse)),
     "finance.parquet": lambda job, file: ingest(job_on(file, job.warehouse)),
-}  # fmt: skip
+}
 
 
-@pytest.mark.parametrize(("name", "kind"), [
-    (name, kind) for name in READERS for kind in ("a pipe", "/dev/full", "a link to /dev/zero", "too large")
-    if (name, kind) != ("figures.zip", "too large")  # only its digest is made of it
-])  # fmt: skip
-def test_only_regular_files_of_bounded_size_are_read(job: Job, tmp_path: Path, name: str, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        (name, kind)
+        for name in READERS
+        for kind in ("a pipe", "/dev/full", "a link to /dev/zero", "too large")
+        if (name, kind) != ("figures.zip", "too large")  # only its digest is made of it
+    ],
+)
+def test_only_regular_files_of_bounded_size_are_read(
+    job: Job, tmp_path: Path, name: str, kind: str
+) -> None:
     (path := tmp_path / "given" / name).parent.mkdir()
     if kind == "a pipe":
         os.mkfifo(path)
@@ -165,21 +197,31 @@ def test_only_regular_files_of_bounded_size_are_read(job: Job, tmp_path: Path, n
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-def test_an_archive_that_unpacks_to_far_more_is_refused_unread(job: Job, tmp_path: Path, method: int) -> None:
+def test_an_archive_that_unpacks_to_far_more_is_refused_unread(
+    job: Job, tmp_path: Path, method: int
+) -> None:
     with zipfile.ZipFile(tmp_path / "log.eval", "w", method) as archive:
         archive.writestr("header.json", "{}")
         for number in range(100_000 if method == zipfile.ZIP_STORED else 1):
-            archive.writestr(f"samples/{number}", b"" if method == zipfile.ZIP_STORED else bytes(60_000_000))
-    with pytest.raises(PipelineError, match=r"log.eval: (it would unpack to 60 MB|has 100,001 members)"):
+            archive.writestr(
+                f"samples/{number}", b"" if method == zipfile.ZIP_STORED else bytes(60_000_000)
+            )
+    with pytest.raises(
+        PipelineError, match=r"log.eval: (it would unpack to 60 MB|has 100,001 members)"
+    ):
         import_results(job, [tmp_path / "log.eval"])
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_a_member_larger_than_the_archive_says_is_not_unpacked_whole(job: Job, tmp_path: Path, method: int) -> None:
+def test_a_member_larger_than_the_archive_says_is_not_unpacked_whole(
+    job: Job, tmp_path: Path, method: int
+) -> None:
     n_bytes, path = 30_000_000, tmp_path / "log.eval"
     with zipfile.ZipFile(path, "w", method) as archive:
         archive.writestr("header.json", bytes(n_bytes))
-    path.write_bytes(path.read_bytes().replace(struct.pack("<L", n_bytes), struct.pack("<L", 1_000)))
+    path.write_bytes(
+        path.read_bytes().replace(struct.pack("<L", n_bytes), struct.pack("<L", 1_000))
+    )
     tracemalloc.start()
     with pytest.raises(PipelineError, match=r"log.eval: cannot be read"):
         import_results(job, [path])
@@ -187,19 +229,37 @@ def test_a_member_larger_than_the_archive_says_is_not_unpacked_whole(job: Job, t
     tracemalloc.stop()
 
 
-def test_a_text_that_a_parquet_file_stores_once_for_many_rows_is_not_unpacked(job: Job, tmp_path: Path) -> None:
-    text = pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), ["A response. " * 10_000])
+def test_a_text_that_a_parquet_file_stores_once_for_many_rows_is_not_unpacked(
+    job: Job, tmp_path: Path
+) -> None:
+    text = pa.DictionaryArray.from_arrays(
+        pa.array([0] * 100_000, pa.int32()), ["A response. " * 10_000]
+    )
     pq.write_table(pa.table({"response": text}), tmp_path / "r.parquet")
     with pytest.raises(PipelineError, match=r"r.parquet: (it would unpack to|cannot be read)"):
         import_responses(job, tmp_path / "r.parquet")
 
 
-@pytest.mark.parametrize("part", [
-    '<div class="message u"><div class="role">\nu', '<div class="message u"><div class="role">u<pre>', "<pre>",
-    "<p>Score: 1", "<td><b>Score</b></td>\n", "\n\n[True] [5", "<!--",
-])  # fmt: skip
-def test_a_report_is_read_in_time_that_grows_with_its_size_alone(job: Job, tmp_path: Path, part: str) -> None:
-    headings = ("<h3>Prompt conversation</h3>", "<h3>Sampled message</h3>", "<h3>Results</h3><p>Rubrics with grades: ")
+@pytest.mark.parametrize(
+    "part",
+    [
+        '<div class="message u"><div class="role">\nu',
+        '<div class="message u"><div class="role">u<pre>',
+        "<pre>",
+        "<p>Score: 1",
+        "<td><b>Score</b></td>\n",
+        "\n\n[True] [5",
+        "<!--",
+    ],
+)
+def test_a_report_is_read_in_time_that_grows_with_its_size_alone(
+    job: Job, tmp_path: Path, part: str
+) -> None:
+    headings = (
+        "<h3>Prompt conversation</h3>",
+        "<h3>Sampled message</h3>",
+        "<h3>Results</h3><p>Rubrics with grades: ",
+    )
     (tmp_path / "r.html").write_text("".join(heading + part * 40_000 for heading in headings))
     # A pattern that scans to the end from each position takes minutes.
     with pytest.raises(PipelineError):

@@ -15,7 +15,14 @@ from tasks.imports.responses import import_responses, parts_of, readings_of
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import Patch, one_line, values_in, write_jsonl
 from tests.tasks.imports.conftest import ingested
-from tests.tasks.imports.written_documents import body, heading, write_docx, write_locked_pdf, write_pdf, write_scan
+from tests.tasks.imports.written_documents import (
+    body,
+    heading,
+    write_docx,
+    write_locked_pdf,
+    write_pdf,
+    write_scan,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
@@ -48,9 +55,15 @@ def test_a_folder_holds_a_response_for_each_model_and_task(job: Job, folder: Pat
     (folder / "bell" / "t2.TXT").write_text("\ufeffżółć", encoding="utf-8")
     report = import_responses(job, write(folder, ada__t2="# As\r\n\nit *is*\n"))
 
-    expected = {("ada", "t1"): "# Rates\n\nAll about Köln.\n", ("ada", "t2"): "# As\r\n\nit *is*\n",
-                ("bell", "t1"): "From Word.\n", ("bell", "t2"): "żółć"}  # fmt: skip
-    assert [(*cell, 1, "base", "ok", text) for cell, text in expected.items()] == values_in(job, RESPONSES)
+    expected = {
+        ("ada", "t1"): "# Rates\n\nAll about Köln.\n",
+        ("ada", "t2"): "# As\r\n\nit *is*\n",
+        ("bell", "t1"): "From Word.\n",
+        ("bell", "t2"): "żółć",
+    }
+    assert [(*cell, 1, "base", "ok", text) for cell, text in expected.items()] == values_in(
+        job, RESPONSES
+    )
     assert "4 responses imported" in report.line
     assert re.search("4 documents read with mammoth 1.*, markdownify .*, pdfplumber ", report.line)
 
@@ -58,20 +71,34 @@ def test_a_folder_holds_a_response_for_each_model_and_task(job: Job, folder: Pat
 def test_a_table_names_documents_beside_rows_with_responses(job: Job, tmp_path: Path) -> None:
     write(tmp_path, **{"lists__more__a": "A.", "lists__b": "B."})
     table = tmp_path / "lists" / "files.csv"
-    head, *rows = "task,model,file,response,trial,vintage", "t1,x/y,more/a.md,,2,older", "t2,x/y,,In a row.,,"
+    head, *rows = (
+        "task,model,file,response,trial,vintage",
+        "t1,x/y,more/a.md,,2,older",
+        "t2,x/y,,In a row.,,",
+    )
     table.write_text("\n".join([head, *rows, "t2,z,more/../b.md,,,"]), encoding="utf-8")
     import_responses(job, table)
 
     assert [
-        ("x/y", "t1", 2, "older", "ok", "A."), ("x/y", "t2", 1, "base", "ok", "In a row."),
+        ("x/y", "t1", 2, "older", "ok", "A."),
+        ("x/y", "t2", 1, "base", "ok", "In a row."),
         ("z", "t2", 1, "base", "ok", "B."),
-    ] == values_in(job, RESPONSES)  # fmt: skip
+    ] == values_in(job, RESPONSES)
 
 
-@pytest.mark.parametrize(("name", "model", "pattern", "row"), [
-    ("may__ada (run 2) on t1", None, "{vintage}/{model} (run {trial}) on {task}", ("ada", "t1", 2, "may")),
-    ("t1", "x/y", None, ("x/y", "t1", 1, "base")), ("a_b_t1", None, "{model}_{task}", ("a_b", "t1", 1, "base")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "model", "pattern", "row"),
+    [
+        (
+            "may__ada (run 2) on t1",
+            None,
+            "{vintage}/{model} (run {trial}) on {task}",
+            ("ada", "t1", 2, "may"),
+        ),
+        ("t1", "x/y", None, ("x/y", "t1", 1, "base")),
+        ("a_b_t1", None, "{model}_{task}", ("a_b", "t1", 1, "base")),
+    ],
+)
 def test_the_name_of_a_file_says_what_it_is(
     job: Job, folder: Path, name: str, model: str | None, pattern: str | None, row: tuple[Any, ...]
 ) -> None:
@@ -112,13 +139,18 @@ def test_the_same_folder_again_converts_nothing(job: Job, folder: Path, monkeypa
     assert "0 responses imported, 1 already present" in import_responses(job, folder).line
 
 
-def test_two_files_for_one_response_are_refused_unless_they_are_equal(job: Job, folder: Path) -> None:
+def test_two_files_for_one_response_are_refused_unless_they_are_equal(
+    job: Job, folder: Path
+) -> None:
     write(folder, ada__t1="A.")
     (folder / "ada" / "t1.txt").write_text("A.", encoding="utf-8")
     assert 1 == import_responses(job, folder).rows
     (folder / "ada" / "t2.txt").write_text("A.", encoding="utf-8")
 
-    with pytest.raises(PipelineError, match=r"t2\.txt: a different .* \(model ada, trial 1, earlier in this import\)"):
+    with pytest.raises(
+        PipelineError,
+        match=r"t2\.txt: a different .* \(model ada, trial 1, earlier in this import\)",
+    ):
         import_responses(job, write(folder, ada__t2="B."))
 
 
@@ -135,19 +167,35 @@ def test_a_table_is_another_batch_once_a_document_changes(job: Job, tmp_path: Pa
 
 
 def _row(**values: Any) -> Callable[[Path], Path]:
-    rows = [{"task": "t2", "model": "ada", "file": "a.md"}, {"task": "t1", "model": "ada", **values}]
+    rows = [
+        {"task": "t2", "model": "ada", "file": "a.md"},
+        {"task": "t1", "model": "ada", **values},
+    ]
     return lambda folder: write_jsonl(write(folder, a="A.") / "m.jsonl", rows)
 
 
-@pytest.mark.parametrize(("make", "pattern", "reason"), [
-    (_row(file="a.md", response="B."), None, "row 2: has both `response` and `file`"),
-    (_row(file="gone.md"), None, "`file`: "), (_row(file="a.xlsx"), None, "is not a document"),
-    (lambda folder: write_locked_pdf(write(folder, ada__t2="A.") / "ada" / "t1.pdf", password="x").parents[1], None,
-     "t1.pdf: no readable PDF"),
-    (lambda folder: folder.mkdir() or folder, None, "not a document"),
-    (lambda folder: write(folder, ada__t1__one="A."), "{model}/{task}/{trial}", "`trial` is 'one'"),
-    (lambda folder: write(folder, a_b_t2="A."), "{model}_{task}", "task 'b_t2' or task 't2'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("make", "pattern", "reason"),
+    [
+        (_row(file="a.md", response="B."), None, "row 2: has both `response` and `file`"),
+        (_row(file="gone.md"), None, "`file`: "),
+        (_row(file="a.xlsx"), None, "is not a document"),
+        (
+            lambda folder: write_locked_pdf(
+                write(folder, ada__t2="A.") / "ada" / "t1.pdf", password="x"
+            ).parents[1],
+            None,
+            "t1.pdf: no readable PDF",
+        ),
+        (lambda folder: folder.mkdir() or folder, None, "not a document"),
+        (
+            lambda folder: write(folder, ada__t1__one="A."),
+            "{model}/{task}/{trial}",
+            "`trial` is 'one'",
+        ),
+        (lambda folder: write(folder, a_b_t2="A."), "{model}_{task}", "task 'b_t2' or task 't2'"),
+    ],
+)
 def test_what_does_not_fit_is_refused_in_one_line_and_nothing_is_stored(
     job: Job, folder: Path, make: Callable[[Path], Path], pattern: str | None, reason: str
 ) -> None:
@@ -167,20 +215,36 @@ def test_options_for_folders_are_refused_with_a_file(job: Job, tmp_path: Path) -
             import_responses(job, tmp_path / "x.json", "ada", **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("text", [
-    "{model}", "{task}", "{model}{task}", "{model}/{task}.pdf", "{model}/{task}.{ext}", "{model}/{name}-{task}",
-    "{model}/{task",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{model}",
+        "{task}",
+        "{model}{task}",
+        "{model}/{task}.pdf",
+        "{model}/{task}.{ext}",
+        "{model}/{name}-{task}",
+        "{model}/{task",
+    ],
+)
 def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="with text between two fields and without the files' ending"):
+    with pytest.raises(
+        UsageError, match="with text between two fields and without the files' ending"
+    ):
         parts_of(text, None)
 
 
-@pytest.mark.parametrize(("pattern", "path", "readings"), [
-    ("{task}/v1.0 [{model}]", "t/v1.0 [m.x].pdf", [{"task": "t", "model": "m.x"}]),
-    ("{task}/v1.0 [{model}]", "t/v1x0 [m].pdf", []), ("{task}/v1.0 [{model}]", "deep/t/v1.0 [m].pdf", []),
-    ("{task}/{task}_{model}", "a_b/a_b_m.md", [{"task": "a_b", "model": "m"}]),
-    ("{task}/{task}_{model}", "a/b_m.md", []),
-])  # fmt: skip
-def test_a_field_of_a_pattern_stands_for_one_name(pattern: str, path: str, readings: list[dict[str, str]]) -> None:
+@pytest.mark.parametrize(
+    ("pattern", "path", "readings"),
+    [
+        ("{task}/v1.0 [{model}]", "t/v1.0 [m.x].pdf", [{"task": "t", "model": "m.x"}]),
+        ("{task}/v1.0 [{model}]", "t/v1x0 [m].pdf", []),
+        ("{task}/v1.0 [{model}]", "deep/t/v1.0 [m].pdf", []),
+        ("{task}/{task}_{model}", "a_b/a_b_m.md", [{"task": "a_b", "model": "m"}]),
+        ("{task}/{task}_{model}", "a/b_m.md", []),
+    ],
+)
+def test_a_field_of_a_pattern_stands_for_one_name(
+    pattern: str, path: str, readings: list[dict[str, str]]
+) -> None:
     assert readings == list(readings_of(path.rpartition(".")[0], parts_of(pattern, None), {}))

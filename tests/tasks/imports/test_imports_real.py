@@ -15,13 +15,20 @@ from tasks.ingest import ingest
 from tests.kit import SHARED_DATA, job_on, values_in
 from tests.tasks.certify.checker import check as checked
 
-FILES = [SHARED_DATA / "prbench" / name for name in (
-    "finance_hard.parquet", "responses_finance_hard_3models.jsonl", "verdicts_finance_hard_3models.jsonl",
-)]  # fmt: skip
+FILES = [
+    SHARED_DATA / "prbench" / name
+    for name in (
+        "finance_hard.parquet",
+        "responses_finance_hard_3models.jsonl",
+        "verdicts_finance_hard_3models.jsonl",
+    )
+]
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not all(file.is_file() for file in FILES), reason="real data are not beside the checkout")
+@pytest.mark.skipif(
+    not all(file.is_file() for file in FILES), reason="real data are not beside the checkout"
+)
 def test_leaderboards_of_real_rows_have_the_figures_of_the_checker(tmp_path: Path) -> None:
     tasks, responses, verdicts = FILES
     job = job_on(tasks, tmp_path / "warehouse")
@@ -33,9 +40,15 @@ def test_leaderboards_of_real_rows_have_the_figures_of_the_checker(tmp_path: Pat
     certify(job, tmp_path / "real.zip")
 
     assert [] == checked(tmp_path / "real.zip")[1]
-    assert [(6, 95, 95)] == values_in(job, "select count(*), min(n_tasks), max(n_tasks_ranked) from leaderboard")
-    assert [("criteria_per_task", 7)] == values_in(job, "select check_name, count(*) from quarantine group by all")
+    assert [(6, 95, 95)] == values_in(
+        job, "select count(*), min(n_tasks), max(n_tasks_ranked) from leaderboard"
+    )
+    assert [("criteria_per_task", 7)] == values_in(
+        job, "select check_name, count(*) from quarantine group by all"
+    )
     decisions = [json.loads(line) for line in verdicts.read_text(encoding="utf-8").splitlines()]
     met = Counter((each["model"], float(each["criteria_met"])) for each in decisions)
     assert met == Counter(values_in(job, "select model, value from verdicts"))
-    assert [(300, 4734)] == values_in(job, "select (select count(*) from responses), (select count(*) from verdicts)")
+    assert [(300, 4734)] == values_in(
+        job, "select (select count(*) from responses), (select count(*) from verdicts)"
+    )

@@ -74,7 +74,9 @@ def write_pages(file: Path, *texts: str, **options: Any) -> Path:
 
 def write_locked_pdf(file: Path, *, password: str) -> Path:
     """A PDF that its owner protected; with an empty password everyone can read it."""
-    return write_pages(file, "Behind a lock.", encrypt=StandardEncryption(password, ownerPassword="owner"))
+    return write_pages(
+        file, "Behind a lock.", encrypt=StandardEncryption(password, ownerPassword="owner")
+    )
 
 
 def write_scan(file: Path) -> Path:
@@ -94,11 +96,17 @@ def write_docx(file: Path, *paragraphs: str) -> Path:
 
 def add_formula(paragraph: Any, text: str) -> None:
     """Append a formula to a paragraph of a DOCX."""
-    paragraph._p.append(parse_xml(f'<m:oMath xmlns:m="{_MATH}"><m:r><m:t>{text}</m:t></m:r></m:oMath>'))
+    paragraph._p.append(
+        parse_xml(f'<m:oMath xmlns:m="{_MATH}"><m:r><m:t>{text}</m:t></m:r></m:oMath>')
+    )
 
 
 def add_link(paragraph: Any, text: str, address: str) -> None:
     """Append a link to a paragraph of a DOCX."""
     number = paragraph.part.relate_to(address, RELATIONSHIP_TYPE.HYPERLINK, is_external=True)
     spaces = f'xmlns:w="{_WORD}" xmlns:r="{_LINKS}"'
-    paragraph._p.append(parse_xml(f'<w:hyperlink {spaces} r:id="{number}"><w:r><w:t>{text}</w:t></w:r></w:hyperlink>'))
+    paragraph._p.append(
+        parse_xml(
+            f'<w:hyperlink {spaces} r:id="{number}"><w:r><w:t>{text}</w:t></w:r></w:hyperlink>'
+        )
+    )

@@ -41,7 +41,9 @@ def root(tmp_path: Path) -> Path:
 ROWS = [good_row("t1"), good_row("t2", rubric=good_rubric("t2", 12))]
 
 
-@pytest.mark.parametrize(("write", "name"), [(write_jsonl, "finance.jsonl"), (write_parquet, "finance.parquet")])
+@pytest.mark.parametrize(
+    ("write", "name"), [(write_jsonl, "finance.jsonl"), (write_parquet, "finance.parquet")]
+)
 def test_a_file_becomes_tasks_criteria_and_members_of_the_split_of_its_name(
     tmp_path: Path, root: Path, write: Callable[[Path, Rows], Path], name: str
 ) -> None:
@@ -50,9 +52,12 @@ def test_a_file_becomes_tasks_criteria_and_members_of_the_split_of_its_name(
 
     common = (["finance"], hashlib.sha256(file.read_bytes()).hexdigest()[:40], False)
     assert [("t1", 10, 50.0, *common), ("t2", 12, 60.0, *common)] == values_in(
-        root, "select task_id, n_criteria, positive_weight, splits, dataset_revision, is_admitted from tasks order by 1"
+        root,
+        "select task_id, n_criteria, positive_weight, splits, dataset_revision, is_admitted from tasks order by 1",
     )
-    assert [("t1", 10), ("t2", 12)] == values_in(root, "select task_id, count(*) from criteria group by 1 order by 1")
+    assert [("t1", 10), ("t2", 12)] == values_in(
+        root, "select task_id, count(*) from criteria group by 1 order by 1"
+    )
 
 
 def test_a_configured_split_names_the_file(tmp_path: Path, root: Path) -> None:
@@ -73,19 +78,32 @@ def test_a_folder_is_a_data_set_with_a_split_for_each_file(tmp_path: Path, root:
     assert [("t1", ["finance"], 1), ("t2", ["finance", "finance_hard"], 1)] == splits
 
 
-def test_the_same_revision_again_changes_no_part_and_another_one_is_stored_beside(tmp_path: Path, root: Path) -> None:
+def test_the_same_revision_again_changes_no_part_and_another_one_is_stored_beside(
+    tmp_path: Path, root: Path
+) -> None:
     parts = []
     for given in (ROWS, ROWS, ROWS[:1]):
         ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", given), root))
         parts.append(set(parts_of(root)))
 
     assert parts[0] == parts[1] < parts[2]
-    assert [("t1", 2), ("t2", 1)] == values_in(root, "select task_id, count(*) from tasks group by 1 order by 1")
+    assert [("t1", 2), ("t2", 1)] == values_in(
+        root, "select task_id, count(*) from tasks group by 1 order by 1"
+    )
 
 
-def test_a_canary_stands_in_no_table_with_a_text_and_the_authors_notes_nowhere(tmp_path: Path, root: Path) -> None:
-    ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", [good_row("t", scratchpad="planted-notes")]), root))
-    stored = json.dumps([pq.read_table(root / part).to_pylist() for part in parts_of(root)], default=str)
+def test_a_canary_stands_in_no_table_with_a_text_and_the_authors_notes_nowhere(
+    tmp_path: Path, root: Path
+) -> None:
+    ingest(
+        job_on(
+            write_jsonl(tmp_path / "finance.jsonl", [good_row("t", scratchpad="planted-notes")]),
+            root,
+        )
+    )
+    stored = json.dumps(
+        [pq.read_table(root / part).to_pylist() for part in parts_of(root)], default=str
+    )
 
     query = "select table_name from information_schema.columns where column_name = 'canary'"
     assert [("split_members",)] == values_in(root, query)
@@ -107,23 +125,43 @@ def bytes_file(path: Path, content: bytes) -> Path:
 GOOD_LINE = json.dumps(good_row("t")).encode()
 BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a missing column": (
-        lambda p: write_jsonl(p / "x.jsonl", lacking(good_row("t"), "rubric")), "lacks the column rubric",
+        lambda p: write_jsonl(p / "x.jsonl", lacking(good_row("t"), "rubric")),
+        "lacks the column rubric",
     ),
-    "a broken line": (lambda p: bytes_file(p / "x.jsonl", GOOD_LINE + b"\n\n{broken\n"), "x.jsonl:3: not a JSON"),
-    "a line that is a list": (lambda p: write_jsonl(p / "x.jsonl", [[1]]), "x.jsonl:1: not a JSON object but list"),
+    "a broken line": (
+        lambda p: bytes_file(p / "x.jsonl", GOOD_LINE + b"\n\n{broken\n"),
+        "x.jsonl:3: not a JSON",
+    ),
+    "a line that is a list": (
+        lambda p: write_jsonl(p / "x.jsonl", [[1]]),
+        "x.jsonl:1: not a JSON object but list",
+    ),
     "a key twice": (
-        lambda p: bytes_file(p / "x.jsonl", GOOD_LINE + b"\n" + GOOD_LINE[:-1] + b', "task": "another"}\n'),
+        lambda p: bytes_file(
+            p / "x.jsonl", GOOD_LINE + b"\n" + GOOD_LINE[:-1] + b', "task": "another"}\n'
+        ),
         "x.jsonl:2: not a JSON object (key 'task' appears twice",
     ),
     "a value nested deeply": (
-        lambda p: bytes_file(p / "x.jsonl", GOOD_LINE[:-1] + b', "more": ' + b"[" * 950 + b"]" * 950 + b"}"),
+        lambda p: bytes_file(
+            p / "x.jsonl", GOOD_LINE[:-1] + b', "more": ' + b"[" * 950 + b"]" * 950 + b"}"
+        ),
         "x.jsonl:1: not a JSON",
     ),
-    "another encoding": (lambda p: bytes_file(p / "x.jsonl", "{\"é\": 1}".encode("latin-1")), "not UTF-8"),
+    "another encoding": (
+        lambda p: bytes_file(p / "x.jsonl", '{"é": 1}'.encode("latin-1")),
+        "not UTF-8",
+    ),
     "an empty file": (lambda p: bytes_file(p / "x.jsonl", b""), "there is no row"),
-    "a Parquet file that is none": (lambda p: bytes_file(p / "x.parquet", b"PAR? no"), "cannot be read as Parquet"),
-    "a row without an id": (lambda p: write_jsonl(p / "x.jsonl", [good_row("t"), good_row("t", task="")]), "row 2: "),
-}  # fmt: skip
+    "a Parquet file that is none": (
+        lambda p: bytes_file(p / "x.parquet", b"PAR? no"),
+        "cannot be read as Parquet",
+    ),
+    "a row without an id": (
+        lambda p: write_jsonl(p / "x.jsonl", [good_row("t"), good_row("t", task="")]),
+        "row 2: ",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", BROKEN)
@@ -144,14 +182,23 @@ def test_a_benchmark_s_own_mistake_names_the_row_that_showed_it(
 ) -> None:
     source = write_jsonl(tmp_path / "x.jsonl", [good_row("good"), {**good_row("bad"), "rubric": 7}])
     benchmark = load_benchmark("prbench")
-    careless = replace(benchmark, parse_row=lambda row: benchmark.parse_row(row | {"rubric": [*row["rubric"]]}))
+    careless = replace(
+        benchmark, parse_row=lambda row: benchmark.parse_row(row | {"rubric": [*row["rubric"]]})
+    )
     monkeypatch.setattr(import_module("tasks.ingest"), "load_benchmark", lambda _: careless)
     with pytest.raises(PipelineError, match=r"x\.jsonl: row 2: prbench\.parse_row: TypeError: "):
         ingest(job_on(source, root))
 
 
-def test_a_turn_count_that_no_table_can_hold_harms_no_other_task(tmp_path: Path, root: Path) -> None:
-    ingest(job_on(write_jsonl(tmp_path / "x.jsonl", [good_row("bad", turns=1e300), good_row("good")]), root))
+def test_a_turn_count_that_no_table_can_hold_harms_no_other_task(
+    tmp_path: Path, root: Path
+) -> None:
+    ingest(
+        job_on(
+            write_jsonl(tmp_path / "x.jsonl", [good_row("bad", turns=1e300), good_row("good")]),
+            root,
+        )
+    )
 
     assert [(None,), (1,)] == values_in(root, "select turns from tasks order by task_id")
 
@@ -167,7 +214,11 @@ def test_a_turn_count_that_no_table_can_hold_harms_no_other_task(tmp_path: Path,
     ],
 )
 def test_a_data_set_that_is_named_wrongly_is_a_usage_error_of_one_line(
-    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch, dataset: dict[str, Any], reason: str
+    tmp_path: Path,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    dataset: dict[str, Any],
+    reason: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text("task\n", encoding="utf-8")
@@ -179,7 +230,9 @@ def test_a_data_set_that_is_named_wrongly_is_a_usage_error_of_one_line(
 
 
 @pytest.mark.parametrize("name", ["legal.jsonl", "prompts.tsv"])
-def test_a_pipe_in_a_data_set_s_folder_is_refused_and_not_waited_for(tmp_path: Path, root: Path, name: str) -> None:
+def test_a_pipe_in_a_data_set_s_folder_is_refused_and_not_waited_for(
+    tmp_path: Path, root: Path, name: str
+) -> None:
     (folder := tmp_path / "folder").mkdir()
     write_jsonl(folder / "finance.jsonl", [good_row("t")])
     os.mkfifo(folder / name)

@@ -16,11 +16,23 @@ from tasks.config.job import Job
 from tasks.llm.ledger.files import ledger_path
 from tasks.plan.plan import plan
 from tests.faults.behaviours import prompt_of
-from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, meets, well_behaved
+from tests.faults.server import (
+    FaultServer,
+    HttpResponse,
+    Request,
+    is_judge_request,
+    meets,
+    well_behaved,
+)
 from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
 
 STRONG: dict[str, Any] = {"name": "hosted_vllm/strong", "label": "strong"}
-CHEAP: dict[str, Any] = {"name": "hosted_vllm/cheap", "label": "cheap", "trials": 2, "logprobs": True}
+CHEAP: dict[str, Any] = {
+    "name": "hosted_vllm/cheap",
+    "label": "cheap",
+    "trials": 2,
+    "logprobs": True,
+}
 CONCURRENCY = 4
 
 
@@ -34,7 +46,9 @@ def job_at(api_base: str, folder: Path, *judges: dict[str, Any]) -> Job:
     at = {"api_base": api_base}
     given = [judge if "cascade" in judge else judge | at for judge in judges]
     limits = {"concurrency": CONCURRENCY, "attempts": 2}
-    job = prepared(job_on("sample", folder, models=[endpoint("a", api_base)], judges=given, limits=limits))
+    job = prepared(
+        job_on("sample", folder, models=[endpoint("a", api_base)], judges=given, limits=limits)
+    )
     return job.model_copy(update={"limit": 4})
 
 
@@ -45,7 +59,11 @@ def random_values(*parts: object) -> float:
 
 def two_judges(request: Request, number: int) -> HttpResponse:
     """A strong judge that never varies, and a cheap one that errs, wavers, fails, and varies in confidence."""
-    if is_judge_request(request) and request["model"] == "cheap" and random_values("fail", prompt_of(request)) < 0.1:
+    if (
+        is_judge_request(request)
+        and request["model"] == "cheap"
+        and random_values("fail", prompt_of(request)) < 0.1
+    ):
         return HttpResponse("I cannot say.")
     return two_sound_judges(request, number)
 
@@ -56,7 +74,9 @@ def two_sound_judges(request: Request, number: int) -> HttpResponse:
         return well_behaved(request, number)
     prompt = prompt_of(request)
     # The second repetition sends the same prompt again.
-    turns = random_values("err", prompt) < 0.2 or (random_values("waver", prompt) < 0.3 and number % 2 == 1)
+    turns = random_values("err", prompt) < 0.2 or (
+        random_values("waver", prompt) < 0.3 and number % 2 == 1
+    )
     text = json.dumps({"explanation": "cheaply", "criteria_met": meets(prompt) != turns})
     return replace(HttpResponse(text), certainty=0.5 + random_values("sure", prompt) / 2)
 
@@ -79,7 +99,9 @@ def provider() -> Iterator[FaultServer]:
 
 
 @pytest.fixture(scope="module")
-def in_full(provider: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def in_full(
+    provider: FaultServer, tmp_path_factory: pytest.TempPathFactory
+) -> list[dict[str, Any]]:
     """The verdicts of both judges on everything, the cheap judge's twice."""
     job = job_at(provider.api_base, tmp_path_factory.mktemp("full"), CHEAP, STRONG)
     sampled(job)
@@ -94,7 +116,9 @@ def server() -> Iterator[FaultServer]:
 
 
 def verdicts_of(job: Job) -> list[dict[str, Any]]:
-    joined = "verdicts inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)"
+    joined = (
+        "verdicts inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)"
+    )
     order = "order by response_id, criterion_id, judge, judge_trial"
     return rows_in(job, f"select verdicts.*, weight, category from {joined} {order}")
 
@@ -129,16 +153,26 @@ def replayed(first: list[dict[str, Any]], when: dict[str, Any]) -> list[str]:
     return why
 
 
-def foretold(rows: list[dict[str, Any]], when: dict[str, Any]) -> dict[tuple[str, str], tuple[Any, ...]]:
+def foretold(
+    rows: list[dict[str, Any]], when: dict[str, Any]
+) -> dict[tuple[str, str], tuple[Any, ...]]:
     """(task, criterion) -> the judge that decides, the reasons, and the decision, from both judges' stored verdicts."""
     by_criterion: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
     for row in rows:
-        by_criterion.setdefault((row["task_id"], row["criterion_id"]), {}).setdefault(row["judge"], []).append(row)
+        by_criterion.setdefault((row["task_id"], row["criterion_id"]), {}).setdefault(
+            row["judge"], []
+        ).append(row)
     rows = {}
     for key, judges in by_criterion.items():
         why = replayed(judges["cheap"], when)
         decided = judges["strong" if why else "cheap"][0]
-        rows[key] = (decided["judge"], why or None, decided["value"], decided["explanation"], decided["status"])
+        rows[key] = (
+            decided["judge"],
+            why or None,
+            decided["value"],
+            decided["explanation"],
+            decided["status"],
+        )
     return rows
 
 
@@ -152,7 +186,9 @@ def owner_of(job: Job) -> dict[tuple[str, str], tuple[Any, ...]]:
     }
 
 
-def n_foretold(expected: dict[tuple[str, str], tuple[Any, ...]], when: dict[str, Any]) -> dict[str, int]:
+def n_foretold(
+    expected: dict[tuple[str, str], tuple[Any, ...]], when: dict[str, Any]
+) -> dict[str, int]:
     """Return the expected number of calls of each judge."""
     n_strong = sum(judge == "strong" for judge, *_ in expected.values())
     assert 0 < n_strong < len(expected)
@@ -160,12 +196,19 @@ def n_foretold(expected: dict[tuple[str, str], tuple[Any, ...]], when: dict[str,
 
 
 def by_model(calls: Counter[tuple[str, str]]) -> dict[str, int]:
-    return {model: sum(n for (named, _), n in calls.items() if named == model) for model in ("strong", "cheap")}
+    return {
+        model: sum(n for (named, _), n in calls.items() if named == model)
+        for model in ("strong", "cheap")
+    }
 
 
 @pytest.mark.parametrize("name", WHENS)
 def test_a_live_cascade_makes_the_calls_and_verdicts_that_a_replay_of_both_judges_foretells(
-    name: str, in_full: list[dict[str, Any]], provider: FaultServer, server: FaultServer, tmp_path: Path
+    name: str,
+    in_full: list[dict[str, Any]],
+    provider: FaultServer,
+    server: FaultServer,
+    tmp_path: Path,
 ) -> None:
     when = WHENS[name]
     expected, all_calls = foretold(in_full, when), calls_of(provider)
@@ -201,7 +244,9 @@ def test_calls_that_the_judges_have_made_for_themselves_are_not_made_again_and_w
     assert {0} == {row["prompt_tokens"] for row in verdicts_of(both) if row["judge"] == "careful"}
 
 
-def test_a_second_judge_s_failure_is_the_verdict_s_and_is_tried_again(server: FaultServer, tmp_path: Path) -> None:
+def test_a_second_judge_s_failure_is_the_verdict_s_and_is_tried_again(
+    server: FaultServer, tmp_path: Path
+) -> None:
     def strong_is_down(request: Request, number: int) -> HttpResponse:
         if is_judge_request(request) and request["model"] == "strong":
             return HttpResponse("I cannot say.")
@@ -213,7 +258,9 @@ def test_a_second_judge_s_failure_is_the_verdict_s_and_is_tried_again(server: Fa
     judged(job)
     failed = [row for row in verdicts_of(job) if row["escalated_because"]]
     assert failed
-    assert {("strong", "parse_error", None)} == {(r["decided_by"], r["status"], r["value"]) for r in failed}
+    assert {("strong", "parse_error", None)} == {
+        (r["decided_by"], r["status"], r["value"]) for r in failed
+    }
     n_cheap = by_model(calls_of(server))["cheap"]
 
     planned = {each.label: each.calls for each in plan(job) if each.purpose == "judge"}
@@ -226,11 +273,12 @@ def test_a_second_judge_s_failure_is_the_verdict_s_and_is_tried_again(server: Fa
 
 def test_a_verdict_holds_what_all_calls_for_it_came_to(server: FaultServer, tmp_path: Path) -> None:
     job = job_at(
-        server.api_base, tmp_path,
+        server.api_base,
+        tmp_path,
         CHEAP | {"price": {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 1.0}},
         STRONG | {"price": {"input_usd_per_mtok": 10.0, "output_usd_per_mtok": 10.0}},
         cascade(disagreement=True),
-    )  # fmt: skip
+    )
     sampled(job)
     judged(job)
     rows = verdicts_of(job)
@@ -248,7 +296,9 @@ def test_a_verdict_holds_what_all_calls_for_it_came_to(server: FaultServer, tmp_
     assert all(row["served_model"].startswith("strong") for row in escalated)
 
 
-def test_log_probabilities_are_asked_for_without_changing_the_call(server: FaultServer, tmp_path: Path) -> None:
+def test_log_probabilities_are_asked_for_without_changing_the_call(
+    server: FaultServer, tmp_path: Path
+) -> None:
     """A reply that was stored without them is used; its confidence is unknown."""
     server.behaviour = two_sound_judges
     plain = {key: value for key, value in CHEAP.items() if key not in {"logprobs", "trials"}}

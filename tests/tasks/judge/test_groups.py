@@ -33,7 +33,18 @@ from tasks.run.judge_configs import configs_of
 from tasks.run.run_context import open_run_context
 from tests.faults.behaviours import criteria_of, decisions, prompt_of, well_behaved
 from tests.faults.server import Behaviour, FaultServer, HttpResponse, Request, is_judge_request
-from tests.kit import Patch, copied, endpoint, good_row, job_on, judged, prepared, rows_in, sampled, write_jsonl
+from tests.kit import (
+    Patch,
+    copied,
+    endpoint,
+    good_row,
+    job_on,
+    judged,
+    prepared,
+    rows_in,
+    sampled,
+    write_jsonl,
+)
 from warehouse import Warehouse
 
 PRICE = {"input_usd_per_mtok": 0.7, "output_usd_per_mtok": 1.3}
@@ -56,9 +67,12 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 def job_of(
-    server: FaultServer, warehouse: Path, judge: Mapping[str, Any], more: Sequence[Mapping[str, Any]] = (),
+    server: FaultServer,
+    warehouse: Path,
+    judge: Mapping[str, Any],
+    more: Sequence[Mapping[str, Any]] = (),
     **settings: Any,
-) -> Job:  # fmt: skip
+) -> Job:
     """A job on two tasks with one model, a judge with these settings, and more judges."""
     own = {"label": "judge", "api_base": server.api_base, "price": PRICE, **judge}
     given = {"models": [endpoint("a", server.api_base)], "judges": [own, *more], **settings}
@@ -101,9 +115,14 @@ def verdicts(job: Job) -> list[dict[str, Any]]:
 
 def usages(server: FaultServer, since: int = 0, model: str = "") -> list[tuple[int, int]]:
     """The numbers of tokens of each paid call of a judge: prompt, reply."""
-    replies = [(each.request, server.behaviour(each.request, each.number)) for each in server.paid[since:]]
-    return [(len(prompt_of(request).split()), len((reply.text or "").split())) for request, reply in replies
-            if is_judge_request(request) and model in request["model"]]  # fmt: skip
+    replies = [
+        (each.request, server.behaviour(each.request, each.number)) for each in server.paid[since:]
+    ]
+    return [
+        (len(prompt_of(request).split()), len((reply.text or "").split()))
+        for request, reply in replies
+        if is_judge_request(request) and model in request["model"]
+    ]
 
 
 def nano(used: Sequence[tuple[int, int]]) -> int:
@@ -125,20 +144,29 @@ def test_each_criterion_has_a_verdict_of_its_own_and_a_share_of_the_cost_from_on
     assert {} == report.failures
     assert len(rows) == report.rows > 20
     size = {"decisions": 99}.get(kind, 4)
-    sizes = [sum(row["task_id"] == task for row in rows) for task in dict.fromkeys(row["task_id"] for row in rows)]
+    sizes = [
+        sum(row["task_id"] == task for row in rows)
+        for task in dict.fromkeys(row["task_id"] for row in rows)
+    ]
     assert sum(-(-n // size) for n in sizes) == len(requests)
     assert [(min(size, n - i // size * size), i % size + 1) for n in sizes for i in range(n)] == [
         (row["n_in_call"], row["position_in_call"]) for row in rows
     ]
     if kind == "chat":
-        decided = [each for request in requests for each in json.loads(well_behaved(request, 0).text or "")]
-        assert sorted(float(each["criteria_met"]) for each in decided) == sorted(row["value"] for row in rows)
+        decided = [
+            each for request in requests for each in json.loads(well_behaved(request, 0).text or "")
+        ]
+        assert sorted(float(each["criteria_met"]) for each in decided) == sorted(
+            row["value"] for row in rows
+        )
         assert {"as the test says"} == {row["explanation"] for row in rows}
     else:
         decided = [each["probability"] for request in requests for each in decisions(request)]
         assert sorted(decided) == sorted(row["probability"] for row in rows)
         assert [float(row["probability"] >= 0.5) for row in rows] == [row["value"] for row in rows]
-        assert all(row["confidence"] == max(row["probability"], 1 - row["probability"]) for row in rows)
+        assert all(
+            row["confidence"] == max(row["probability"], 1 - row["probability"]) for row in rows
+        )
         assert {None} == {row["explanation"] for row in rows}
 
     assert sum(prompt for prompt, _ in used) == sum(row["prompt_tokens"] for row in rows)
@@ -225,9 +253,13 @@ def test_a_piece_that_is_unreadable_in_two_runs_is_asked_again_only_with_retry_f
     assert len(server.judge_requests) - n_before == n_pieces
 
 
-def test_a_criterion_alone_that_is_unreadable_is_asked_again_in_each_run(make: Make, server: FaultServer) -> None:
+def test_a_criterion_alone_that_is_unreadable_is_asked_again_in_each_run(
+    make: Make, server: FaultServer
+) -> None:
     server.behaviour = lambda request, number: (
-        HttpResponse("I cannot say.") if is_judge_request(request) else well_behaved(request, number)
+        HttpResponse("I cannot say.")
+        if is_judge_request(request)
+        else well_behaved(request, number)
     )
     job = make({"name": "hosted_vllm/a-chat"})
     n_calls = []
@@ -252,7 +284,11 @@ def test_each_criterion_takes_the_first_attempt_in_which_its_entry_can_be_read(
         if number == 0:
             return replace(reply, text=json.dumps([given[0], *given[2:]]))
         turned = [
-            {**each, "criteria_met": not each.get("criteria_met"), "probability": 1 - each.get("probability", 0)}
+            {
+                **each,
+                "criteria_met": not each.get("criteria_met"),
+                "probability": 1 - each.get("probability", 0),
+            }
             for each in given
         ]
         return replace(reply, text=json.dumps(turned))
@@ -288,8 +324,11 @@ def test_another_threshold_makes_its_verdicts_of_stored_probabilities_without_a_
     prune(make(OPENAI).warehouse / "ledger", math.inf, lambda cells: dict.fromkeys(cells, True))
     job = make({**OPENAI, "threshold": 0.75})
     judged(job)
-    rows = rows_in(job, "select threshold, cost_usd, probability, value from (select *, dense_rank() over (order by "
-                        "cost_usd > 0) as threshold from verdicts)")  # fmt: skip
+    rows = rows_in(
+        job,
+        "select threshold, cost_usd, probability, value from (select *, dense_rank() over (order by "
+        "cost_usd > 0) as threshold from verdicts)",
+    )
 
     assert n_calls == len(server.book)
     free = [row for row in rows if row["cost_usd"] == 0]
@@ -298,7 +337,9 @@ def test_another_threshold_makes_its_verdicts_of_stored_probabilities_without_a_
 
 
 HOSTILE: dict[str, bytes] = {
-    "ten thousand decisions": json.dumps({"answers": [{"name": "c1", "probability": 0.5}] * 10_000}).encode(),
+    "ten thousand decisions": json.dumps(
+        {"answers": [{"name": "c1", "probability": 0.5}] * 10_000}
+    ).encode(),
     "deep nesting": b'{"answers": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     "no decisions": b'{"answers": 3, "model": "m"}',
     "text": b"<html>",
@@ -332,13 +373,22 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("judge", "message"), REFUSED)
-def test_settings_that_no_provider_can_follow_are_refused(judge: dict[str, Any], message: str) -> None:
+def test_settings_that_no_provider_can_follow_are_refused(
+    judge: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
-        Settings.model_validate({"dataset": {"source": "sample"}, "judges": [{"name": "openai/x", **judge}]})
+        Settings.model_validate(
+            {"dataset": {"source": "sample"}, "judges": [{"name": "openai/x", **judge}]}
+        )
 
 
 TOO_LONG = HttpResponse(
-    status=400, error={"message": "maximum context length exceeded", "type": "invalid_request_error", "code": None}
+    status=400,
+    error={
+        "message": "maximum context length exceeded",
+        "type": "invalid_request_error",
+        "code": None,
+    },
 )
 
 
@@ -383,20 +433,30 @@ def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_it
     make: Make, server: FaultServer, monkeypatch: Patch
 ) -> None:
     monkeypatch.undo()  # here scores are published
-    second = {"name": "hosted_vllm/second", "label": "second", "api_base": server.api_base, "price": PRICE}
+    second = {
+        "name": "hosted_vllm/second",
+        "label": "second",
+        "api_base": server.api_base,
+        "price": PRICE,
+    }
     for threshold in (0.5, 0.75):  # the second threshold needs no call
         judged(make({**OPENAI, "threshold": threshold}, more=[second]))
     expected = [nano(usages(server, model=name)) / 1e9 for name in ("a-decider", "second")]
     for threshold in (0.5, 0.75):
         job = make({**OPENAI, "threshold": threshold})
         given = {**job.key, "cheap": "judge", "strong": "second"}
-        configured = {each.judge_config_hash for each in configs_of(job.settings.judges[0], load_benchmark("prbench"))}
+        configured = {
+            each.judge_config_hash
+            for each in configs_of(job.settings.judges[0], load_benchmark("prbench"))
+        }
         with Warehouse(job.warehouse).reader() as reader:
             pair = stored_pair(reader, {**given, "splits": []}, configured)
         facts = pair.paired.facts
 
         assert [(p >= threshold) * 1.0 for p in facts.probability] == list(facts.first[:, 0])
-        costs_usd = [each * len(facts.probability) for each in (pair.costs.cheap_usd, pair.costs.strong_usd)]
+        costs_usd = [
+            each * len(facts.probability) for each in (pair.costs.cheap_usd, pair.costs.strong_usd)
+        ]
         assert pytest.approx(expected) == costs_usd
 
 
@@ -404,18 +464,36 @@ def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_it
 def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
     of_second: dict[str, Any], make: Make, server: FaultServer
 ) -> None:
-    second = {"name": "hosted_vllm/second", "label": "second", "api_base": server.api_base, "price": PRICE, **of_second}
+    second = {
+        "name": "hosted_vllm/second",
+        "label": "second",
+        "api_base": server.api_base,
+        "price": PRICE,
+        **of_second,
+    }
     when = {"first": "judge", "then": "second", "when": {"confidence_below": 0.75}}
     job = make(OPENAI, more=[second, {"label": "cascade", "cascade": when}])
     judged(job)
-    rows = rows_in(job, "select decided_by, escalated_because, confidence, n_in_call, value from verdicts")
-    sure = [max(each["probability"], 1 - each["probability"]) for request in server.judge_requests
-            if request["model"] == "a-decider" for each in decisions(request)]  # fmt: skip
+    rows = rows_in(
+        job, "select decided_by, escalated_because, confidence, n_in_call, value from verdicts"
+    )
+    sure = [
+        max(each["probability"], 1 - each["probability"])
+        for request in server.judge_requests
+        if request["model"] == "a-decider"
+        for each in decisions(request)
+    ]
 
     assert len(sure) == len(rows)
-    assert sum(each < 0.75 for each in sure) == sum(row["decided_by"] == "second" for row in rows) > 0
-    assert {("confidence",)} == {tuple(row["escalated_because"]) for row in rows if row["decided_by"] == "second"}
-    assert {1 if of_second else None} == {row["n_in_call"] for row in rows if row["decided_by"] == "second"}
+    assert (
+        sum(each < 0.75 for each in sure) == sum(row["decided_by"] == "second" for row in rows) > 0
+    )
+    assert {("confidence",)} == {
+        tuple(row["escalated_because"]) for row in rows if row["decided_by"] == "second"
+    }
+    assert {1 if of_second else None} == {
+        row["n_in_call"] for row in rows if row["decided_by"] == "second"
+    }
     assert len(server.judge_requests) == 2 + sum(row["decided_by"] == "second" for row in rows)
     assert all(row["confidence"] >= 0.75 for row in rows if row["decided_by"] == "judge")
 
@@ -423,12 +501,19 @@ def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
 def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_planned(
     make: Make, server: FaultServer
 ) -> None:
-    second = {"name": "hosted_vllm/second", "label": "second", "api_base": server.api_base, "price": PRICE}
+    second = {
+        "name": "hosted_vllm/second",
+        "label": "second",
+        "api_base": server.api_base,
+        "price": PRICE,
+    }
     when = {"first": "judge", "then": "second", "when": {"confidence_below": 0.75}}
     job = make(SYSTEM_ONE, more=[second, {"label": "cascade", "cascade": when}])
 
     def unreadable(request: Request, number: int) -> HttpResponse:
-        is_second = is_judge_request(request) and request["model"] == "second" and "[" in prompt_of(request)
+        is_second = (
+            is_judge_request(request) and request["model"] == "second" and "[" in prompt_of(request)
+        )
         return HttpResponse("I cannot say.") if is_second else well_behaved(request, number)
 
     server.behaviour = unreadable
@@ -446,14 +531,19 @@ def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_plann
 
 def test_an_unused_threshold_is_refused_and_part_of_no_identity() -> None:
     benchmark = load_benchmark("researchrubrics")  # ternary by default
-    judges = [Judge(name="openai/judge", kind="decisions", grading=grading) for grading in (None, "ternary")]
+    judges = [
+        Judge(name="openai/judge", kind="decisions", grading=grading)
+        for grading in (None, "ternary")
+    ]
     assert 1 == len({configs_of(judge, benchmark)[0].judge_config_hash for judge in judges})
     with pytest.raises(UsageError, match="threshold"):
         configs_of(Judge(name="openai/judge", kind="decisions", threshold=0.7), benchmark)
 
 
 @pytest.mark.parametrize("name", ["mine.txt", "mine_v3.txt"])
-def test_a_benchmark_of_ones_own_has_a_template_for_groups_beside_its_own(name: str, tmp_path: Path) -> None:
+def test_a_benchmark_of_ones_own_has_a_template_for_groups_beside_its_own(
+    name: str, tmp_path: Path
+) -> None:
     judge = Judge(name="openai/judge", criteria_per_call=4)
     of_benchmark = replace(load_benchmark("prbench"), gradings={"binary": str(tmp_path / name)})
     with pytest.raises(UsageError, match=r"mine_group_v1\.txt is neither a file nor one of"):
@@ -470,10 +560,16 @@ def test_provider_batches_hold_one_line_for_each_piece(make: Make, server: Fault
     n_before = len(server.judge_requests)
     server.behaviour = well_behaved
     judged(job)
-    rows = rows_in(job, "select criterion_id, value, cost_usd from verdicts where judge = 'batched'")
+    rows = rows_in(
+        job, "select criterion_id, value, cost_usd from verdicts where judge = 'batched'"
+    )
 
-    assert {tuple(each) for each in expected} == {(row["criterion_id"], row["value"]) for row in rows}
-    assert n_before == len(server.judge_requests)  # the same calls, so their replies are in the ledger
+    assert {tuple(each) for each in expected} == {
+        (row["criterion_id"], row["value"]) for row in rows
+    }
+    assert n_before == len(
+        server.judge_requests
+    )  # the same calls, so their replies are in the ledger
     assert {0.0} == {row["cost_usd"] for row in rows}
 
 
@@ -489,7 +585,9 @@ def test_neighbours_measures_the_effect_that_the_judge_has(
         if "questions" not in request:
             return reply
         first, *others = json.loads(reply.text or "")
-        return replace(reply, text=json.dumps([first, *({**each, "probability": 0.0} for each in others)]))
+        return replace(
+            reply, text=json.dumps([first, *({**each, "probability": 0.0} for each in others)])
+        )
 
     server.behaviour = influenced
     job = make(SYSTEM_ONE).model_copy(update={"n_responses": 2})
@@ -499,17 +597,30 @@ def test_neighbours_measures_the_effect_that_the_judge_has(
     columns = "arrangement, response_id, criterion_id, value, position_in_call"
     rows = rows_in(job, f"select {columns} from neighbour_verdicts")
     of = {(row["arrangement"], row["response_id"], row["criterion_id"]): row for row in rows}
-    change = [row["value"] - of["alone", row["response_id"], row["criterion_id"]]["value"] for row in rows
-              if row["arrangement"] == "grouped"]  # fmt: skip
-    (effect,) = rows_in(job, "select before, after, change, n from neighbour_effects where arrangement = 'grouped' "
-                             "and compared_with = 'alone' and measure_of = 'met' and breakdown = 'all'")  # fmt: skip
+    change = [
+        row["value"] - of["alone", row["response_id"], row["criterion_id"]]["value"]
+        for row in rows
+        if row["arrangement"] == "grouped"
+    ]
+    (effect,) = rows_in(
+        job,
+        "select before, after, change, n from neighbour_effects where arrangement = 'grouped' "
+        "and compared_with = 'alone' and measure_of = 'met' and breakdown = 'all'",
+    )
 
     assert len(change) == effect["n"] > 20
     assert math.isclose(sum(change) / len(change), effect["change"])
     assert effect["change"] < -0.2
-    assert {0.0} == {row["value"] for row in rows if row["arrangement"] == "shuffled" and row["position_in_call"] > 1}
+    assert {0.0} == {
+        row["value"]
+        for row in rows
+        if row["arrangement"] == "shuffled" and row["position_in_call"] > 1
+    }
     # The groups are those of the run, and its calls are not repeated.
-    n_alone, n_shuffled = len(change), len({entry.digest for entry in server.paid}) - n_before - len(change)
+    n_alone, n_shuffled = (
+        len(change),
+        len({entry.digest for entry in server.paid}) - n_before - len(change),
+    )
     assert n_alone + n_shuffled == len(server.judge_requests) - n_before
     compared(job)
     assert n_alone + n_shuffled == len(server.judge_requests) - n_before
@@ -524,7 +635,9 @@ def test_neighbours_measures_the_effect_that_the_judge_has(
     with Warehouse(job.warehouse).reader() as reader:
         shown = list(Scope(job, reader).rows_of(LEADERBOARD))
     assert len({row["split"] for row in shown}) == len(shown)
-    assert {(4, effect["change"])} == {(row["criteria_per_call"], row["neighbour_effect"]) for row in shown}
+    assert {(4, effect["change"])} == {
+        (row["criteria_per_call"], row["neighbour_effect"]) for row in shown
+    }
 
 
 @pytest.mark.parametrize("has_own_template", [False, True])
@@ -537,7 +650,10 @@ def test_neighbours_tries_again_what_failed_for_a_temporary_cause(
     server.behaviour = lambda _request, _number: HttpResponse("[]")
     compared(job)
     statuses = "select distinct arrangement, status, value is null as is_open from neighbour_verdicts order by all"
-    failed = [{"status": "parse_error", "is_open": True, "arrangement": name} for name in sorted(ARRANGEMENTS)]
+    failed = [
+        {"status": "parse_error", "is_open": True, "arrangement": name}
+        for name in sorted(ARRANGEMENTS)
+    ]
     assert failed == rows_in(job, statuses)
 
     server.behaviour = well_behaved
@@ -576,7 +692,9 @@ def test_a_control_set_holds_whole_pieces_and_a_night_asks_for_each_once(
     job = make(SYSTEM_ONE, drift={"verdicts": 6})
     judged(job)
     choose_control_set(job)
-    members = rows_in(job, "select verdicts.* from control_set inner join verdicts using (verdict_id)")
+    members = rows_in(
+        job, "select verdicts.* from control_set inner join verdicts using (verdict_id)"
+    )
     n_before, n_paid = len(server.judge_requests), len(server.paid)
     tonight = job.model_copy(update={"night": "2026-11-26"})
     killed = copied(tonight, tmp_path / "killed")
@@ -599,14 +717,25 @@ def test_a_control_set_holds_whole_pieces_and_a_night_asks_for_each_once(
     assert sorted(row["value"] for row in members) == sorted(row["value"] for row in again)
 
 
-AWAY = HttpResponse(status=307, raw=b"", headers={"Location": "http://elsewhere.example/v1/decisions"})
+AWAY = HttpResponse(
+    status=307, raw=b"", headers={"Location": "http://elsewhere.example/v1/decisions"}
+)
 SECRET = "sk-of-a-test-1234567890"
-WRONG_KEY = HttpResponse(status=401, error={"message": f"Incorrect API key provided: {SECRET}", "type": None})
+WRONG_KEY = HttpResponse(
+    status=401, error={"message": f"Incorrect API key provided: {SECRET}", "type": None}
+)
 
 
-@pytest.mark.parametrize(("http_response", "status"), [(AWAY, "redirected"), (WRONG_KEY, "provider_error")])
+@pytest.mark.parametrize(
+    ("http_response", "status"), [(AWAY, "redirected"), (WRONG_KEY, "provider_error")]
+)
 def test_a_request_that_no_repetition_helps_is_made_once_and_tells_no_secret(
-    http_response: HttpResponse, status: str, kind: str, make: Make, server: FaultServer, monkeypatch: Patch
+    http_response: HttpResponse,
+    status: str,
+    kind: str,
+    make: Make,
+    server: FaultServer,
+    monkeypatch: Patch,
 ) -> None:
     for name in ("OPENAI_API_KEY", "HOSTED_VLLM_API_KEY"):
         monkeypatch.setenv(name, SECRET)

@@ -34,8 +34,12 @@ CRITERIA = 8
 CONTEXT = 8_192
 PROOF = "The last word is that subject 0 says 7, with figures."
 HINT = "It may be that subject 0 says 4."
-TOO_LONG = HttpResponse(status=400, error={"message": "prompt is too long", "type": "x", "param": None, "code": None})
-SECTION = "## Section {0}\n\n" + "Paragraph {0} tells at length of other matters, with {0} sources. " * 12
+TOO_LONG = HttpResponse(
+    status=400, error={"message": "prompt is too long", "type": "x", "param": None, "code": None}
+)
+SECTION = (
+    "## Section {0}\n\n" + "Paragraph {0} tells at length of other matters, with {0} sources. " * 12
+)
 TEXT = "\n\n".join(SECTION.format(number) for number in range(200))
 REPORT = f"{TEXT[:79_900]}\n\n{HINT}\n\n{PROOF}"
 """80,000 characters; the only full evidence for a criterion is the last paragraph."""
@@ -62,14 +66,20 @@ class Judge:
         if len(self.encoding.encode(prompt)) > self.context:
             return TOO_LONG
         criterion = criterion_of(prompt)
-        quote = next((quote for title, quote in self.quotes.items() if criterion.startswith(title)), None)
+        quote = next(
+            (quote for title, quote in self.quotes.items() if criterion.startswith(title)), None
+        )
         quotes = [quote] if quote and quote in prompt.split("\n\nCriterion, quoted")[0] else []
         if is_search(prompt):
             is_report = "of the report:" in prompt
             return HttpResponse(
-                json.dumps({"evidence": quotes + ([self.padding] if self.padding and is_report else [])})
+                json.dumps(
+                    {"evidence": quotes + ([self.padding] if self.padding and is_report else [])}
+                )
             )
-        word = {PROOF: "satisfied", HINT: "partially satisfied"}.get("".join(quotes), "not satisfied")
+        word = {PROOF: "satisfied", HINT: "partially satisfied"}.get(
+            "".join(quotes), "not satisfied"
+        )
         return HttpResponse(json.dumps({"explanation": "as it says", "verdict": word}))
 
 
@@ -84,7 +94,10 @@ def part_in(prompt: str) -> int:
 
 def searched_in(prompt: str) -> list[str]:
     """Return the searched texts of a prompt; none for a prompt that asks for a verdict."""
-    return [quotes[1] for quotes in re.findall(r"\[(\d+) part\]\n(.*)\n\[\1 end of the part\]", prompt, re.DOTALL)]
+    return [
+        quotes[1]
+        for quotes in re.findall(r"\[(\d+) part\]\n(.*)\n\[\1 end of the part\]", prompt, re.DOTALL)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +105,10 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a task, and a warehouse with a long and a short report for it."""
     folder = tmp_path_factory.mktemp("imported")
     write_jsonl(folder / "research.jsonl", [research_row(0, CRITERIA)])
-    rows = [{"task": "r0", "model": "long", "response": REPORT}, {"task": "r0", "model": "short", "response": SHORT}]
+    rows = [
+        {"task": "r0", "model": "long", "response": REPORT},
+        {"task": "r0", "model": "short", "response": SHORT},
+    ]
     job = prepared(job_of(folder))
     import_responses(job, write_jsonl(folder / "responses.jsonl", rows))
     Warehouse(job.warehouse).publish()
@@ -100,7 +116,11 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def job_of(folder: Path, *judges: Mapping[str, Any]) -> Job:
-    given = {"judges": list(judges), "limits": {"attempts": 1}, "quality": {"criteria_per_task": "warn"}}
+    given = {
+        "judges": list(judges),
+        "limits": {"attempts": 1},
+        "quality": {"criteria_per_task": "warn"},
+    }
     return job_on(folder / "research.jsonl", folder / "w", benchmark="researchrubrics", **given)
 
 
@@ -115,7 +135,10 @@ class World:
     notes: frozenset[str] = frozenset()
 
     def job(self, **judge: Any) -> Job:
-        return job_of(self.folder, endpoint("judge", self.server.api_base, **{"context_tokens": CONTEXT, **judge}))
+        return job_of(
+            self.folder,
+            endpoint("judge", self.server.api_base, **{"context_tokens": CONTEXT, **judge}),
+        )
 
     def judged(self, **judge: Any) -> StageReport:
         self.server.behaviour = self.judge
@@ -132,13 +155,19 @@ class World:
 
     def evidence(self, criterion: str) -> list[dict[str, Any]]:
         verdict_id = self.verdicts()[criterion]["verdict_id"]
-        return self.rows(f"select * from evidence where verdict_id = '{verdict_id}' order by round, chunk_number")
+        return self.rows(
+            f"select * from evidence where verdict_id = '{verdict_id}' order by round, chunk_number"
+        )
 
     def prompts(self) -> list[str]:
         return list(map(prompt_of, self.server.book))
 
     def searches(self, criterion: str = "Says ") -> list[str]:
-        return [each for each in self.prompts() if is_search(each) and criterion_of(each).startswith(criterion)]
+        return [
+            each
+            for each in self.prompts()
+            if is_search(each) and criterion_of(each).startswith(criterion)
+        ]
 
 
 @contextmanager
@@ -171,37 +200,50 @@ def test_what_stands_in_the_last_paragraph_of_a_long_report_decides(done: World)
     statuses = {key: row["status"] for key, row in done.verdicts().items()}
     assert statuses == dict.fromkeys(statuses, "unmet") | {"Says 7": "met", "Says 4": "partial"}
 
-    last_calls = [each for each in done.prompts() if not is_search(each) and "too long to be shown" in each]
+    last_calls = [
+        each for each in done.prompts() if not is_search(each) and "too long to be shown" in each
+    ]
     assert CRITERIA == len(last_calls)
     assert 1 == sum(PROOF in each for each in last_calls)
     assert not any("Paragraph" in each for each in last_calls)
 
 
-def test_every_character_is_in_one_part_for_each_criterion_and_every_prompt_leaves_room(done: World) -> None:
+def test_every_character_is_in_one_part_for_each_criterion_and_every_prompt_leaves_room(
+    done: World,
+) -> None:
     n_chunks = len(done.searches("Says 7 "))
     assert n_chunks > 2
     for number in range(CRITERIA):
         assert REPORT == "".join(searched_in(each)[0] for each in done.searches(f"Says {number} "))
     assert len(done.searches()) == n_chunks * CRITERIA
     assert {row["attempts"] for row in done.verdicts().values()} == {n_chunks + 1}
-    assert all(len(done.judge.encoding.encode(prompt)) <= CONTEXT * 3 // 4 for prompt in done.prompts())
+    assert all(
+        len(done.judge.encoding.encode(prompt)) <= CONTEXT * 3 // 4 for prompt in done.prompts()
+    )
 
 
 def test_a_report_that_fits_takes_one_call_for_each_criterion(done: World) -> None:
     assert CRITERIA == sum(SHORT in prompt for prompt in done.prompts())
     assert {1} == {row["attempts"] for row in done.verdicts("short").values()}
     assert "met" == done.verdicts("short")["Says 7"]["status"]
-    assert [] == done.rows("select 1 from evidence inner join responses using (response_id) where model = 'short'")
+    assert [] == done.rows(
+        "select 1 from evidence inner join responses using (response_id) where model = 'short'"
+    )
 
 
 def test_the_plan_counts_the_calls_of_parts(done: World) -> None:
     assert done.planned is not None
-    assert (done.planned.calls, done.notes) == (len(done.prompts()), {"its price is unknown; set its `price`"})
+    assert (done.planned.calls, done.notes) == (
+        len(done.prompts()),
+        {"its price is unknown; set its `price`"},
+    )
     sent = sum(len(done.judge.encoding.encode(prompt)) for prompt in done.prompts())
     assert done.planned.prompt_tokens == pytest.approx(sent, rel=0.15)
 
 
-def test_the_plan_of_a_judge_of_groups_counts_pieces_that_fit_and_else_the_calls_of_parts(world: World) -> None:
+def test_the_plan_of_a_judge_of_groups_counts_pieces_that_fit_and_else_the_calls_of_parts(
+    world: World,
+) -> None:
     def listed(request: Request, number: int) -> HttpResponse:
         prompt = prompt_of(request)
         if is_search(prompt):
@@ -209,14 +251,21 @@ def test_the_plan_of_a_judge_of_groups_counts_pieces_that_fit_and_else_the_calls
         met = [text.startswith("Says 7 ") and PROOF in prompt for text in criteria_of(prompt)]
         words = ["satisfied" if each else "not satisfied" for each in met]
         return HttpResponse(
-            json.dumps([{"number": n, "explanation": "so", "verdict": word} for n, word in enumerate(words, start=1)])
+            json.dumps(
+                [
+                    {"number": n, "explanation": "so", "verdict": word}
+                    for n, word in enumerate(words, start=1)
+                ]
+            )
         )
 
     world.server.behaviour, job = listed, world.job(criteria_per_call=4)
     planned = total_of(plan(job)).calls
     judged(job)
     assert planned == len(world.prompts())
-    assert {(1,), (4,)} == {tuple({row["n_in_call"] for row in world.verdicts(m).values()}) for m in ("long", "short")}
+    assert {(1,), (4,)} == {
+        tuple({row["n_in_call"] for row in world.verdicts(m).values()}) for m in ("long", "short")
+    }
     assert {"Says 7": "met"} == {
         key: row["status"] for key, row in world.verdicts().items() if row["status"] != "unmet"
     }
@@ -228,7 +277,9 @@ def test_the_first_criterion_asks_about_every_part_before_the_others_do(done: Wo
     first, others = searches[:n_chunks], searches[n_chunks:]
     assert list(range(1, n_chunks + 1)) == [part_in(prompt_of(entry.request)) for entry in first]
     assert {"Says 0"} == {criterion_of(prompt_of(entry.request))[:6] for entry in first}
-    assert all((entry.responded_at_s or 0) <= min(each.arrived_at_s for each in others) for entry in first)
+    assert all(
+        (entry.responded_at_s or 0) <= min(each.arrived_at_s for each in others) for entry in first
+    )
 
 
 def test_the_evidence_of_every_part_is_stored(done: World) -> None:
@@ -236,20 +287,26 @@ def test_the_evidence_of_every_part_is_stored(done: World) -> None:
     n_chunks = len(done.searches("Says 7 "))
 
     assert [row["chunk_number"] for row in rows] == list(range(1, n_chunks + 1))
-    assert REPORT == "".join(REPORT[row["first_char"] : row["first_char"] + row["n_chars"]] for row in rows)
+    assert REPORT == "".join(
+        REPORT[row["first_char"] : row["first_char"] + row["n_chars"]] for row in rows
+    )
     assert [row["evidence"] for row in rows] == [[]] * (n_chunks - 1) + [[PROOF]]
     assert {(row["round"], row["n_chunks"], row["status"]) for row in rows} == {(1, n_chunks, "ok")}
     assert all(row["prompt_tokens"] > 0 for row in rows)
     assert done.rows("select count(*) as n from evidence") == [{"n": n_chunks * CRITERIA}]
 
 
-def test_a_part_that_fails_is_the_verdict_s_failure_and_the_next_run_asks_for_it_alone(world: World) -> None:
+def test_a_part_that_fails_is_the_verdict_s_failure_and_the_next_run_asks_for_it_alone(
+    world: World,
+) -> None:
     judge = world.judge
     is_well = []
 
     def stammers(request: Request, number: int) -> HttpResponse:
         prompt = prompt_of(request)
-        is_struck = criterion_of(prompt).startswith("Says 7 ") and part_in(prompt) == 2 and not is_well
+        is_struck = (
+            criterion_of(prompt).startswith("Says 7 ") and part_in(prompt) == 2 and not is_well
+        )
         return HttpResponse("words") if is_struck else judge(request, number)
 
     world.server.behaviour = stammers
@@ -258,8 +315,9 @@ def test_a_part_that_fails_is_the_verdict_s_failure_and_the_next_run_asks_for_it
     assert ("parse_error", None, 3) == (failed["status"], failed["value"], failed["attempts"])
     assert failed["error"].startswith("chunk 2 of ")
     assert [
-        (1, "ok", []), (2, "parse_error", None),
-    ] == [(row["chunk_number"], row["status"], row["evidence"]) for row in world.evidence("Says 7")]  # fmt: skip
+        (1, "ok", []),
+        (2, "parse_error", None),
+    ] == [(row["chunk_number"], row["status"], row["evidence"]) for row in world.evidence("Says 7")]
 
     is_well.append(True)
     before = len(world.prompts())
@@ -270,7 +328,9 @@ def test_a_part_that_fails_is_the_verdict_s_failure_and_the_next_run_asks_for_it
     assert {"ok"} == {row["status"] for row in world.evidence("Says 7")}
 
 
-def test_no_verdict_is_on_disk_before_its_evidence(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_verdict_is_on_disk_before_its_evidence(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     written, write = list[str](), Warehouse.write
     job = world.job()
 
@@ -296,17 +356,25 @@ def test_the_control_set_is_judged_part_by_part_too_and_its_evidence_kept(world:
     assert [{"n": 2 * CRITERIA}] == world.rows(
         "select count(*) as n from control_verdicts inner join control_set using (set_id, response_id, criterion_id) "
         "where value = first_value"
-    )  # fmt: skip
+    )
     again = "evidence inner join control_verdicts using (verdict_id)"
-    assert world.rows(f"select count(*) as n from {again} where evidence.status = 'ok'") == [{"n": n_before}]
+    assert world.rows(f"select count(*) as n from {again} where evidence.status = 'ok'") == [
+        {"n": n_before}
+    ]
 
 
 def test_a_judge_of_unknown_context_says_itself_what_is_too_long(world: World) -> None:
     assert {} == world.judged(context_tokens=None).failures
     assert "met" == world.verdicts()["Says 7"]["status"]
     refused = [entry for entry in world.server.entries if entry.status == 400]
-    assert len(refused) == sum(criterion_of(prompt_of(entry.request)).startswith("Says 0") for entry in refused) <= 3
-    (quotes,) = world.rows("select n_chunks, count(*) as n from evidence where status = 'ok' group by all")
+    assert (
+        len(refused)
+        == sum(criterion_of(prompt_of(entry.request)).startswith("Says 0") for entry in refused)
+        <= 3
+    )
+    (quotes,) = world.rows(
+        "select n_chunks, count(*) as n from evidence where status = 'ok' group by all"
+    )
     assert quotes["n"] == quotes["n_chunks"] * CRITERIA
 
 
@@ -321,7 +389,9 @@ def test_evidence_that_is_too_long_is_searched_again(world: World) -> None:
     world.judge.padding = "Much was found here. " * 450
     assert {} == world.judged().failures
     assert "met" == world.verdicts()["Says 7"]["status"]
-    rounds = world.rows("select round, count(distinct verdict_id) as n from evidence group by round order by round")
+    rounds = world.rows(
+        "select round, count(distinct verdict_id) as n from evidence group by round order by round"
+    )
     assert [{"round": 1, "n": CRITERIA}, {"round": 2, "n": CRITERIA}] == rounds
     last = [each for each in world.prompts() if not is_search(each) and "Notes 1 of" in each]
     assert CRITERIA == len(last)
@@ -329,12 +399,16 @@ def test_evidence_that_is_too_long_is_searched_again(world: World) -> None:
 
 def test_evidence_that_no_round_makes_shorter_is_a_failure(world: World) -> None:
     # The judge repeats every searched text, word for word.
-    world.server.behaviour = lambda request, _: HttpResponse(json.dumps({"evidence": searched_in(prompt_of(request))}))
+    world.server.behaviour = lambda request, _: HttpResponse(
+        json.dumps({"evidence": searched_in(prompt_of(request))})
+    )
     assert CRITERIA == judged(world.job()).failures["context_length"]
     assert "round 2 left" in world.verdicts()["Says 7"]["error"]
 
 
-def test_a_run_that_ends_before_its_rows_are_on_disk_pays_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_ends_before_its_rows_are_on_disk_pays_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write, calls = VerdictRows.write, iter(range(4))
 
     def dies(rows: VerdictRows, verdict: JudgedCriterion) -> None:
@@ -361,10 +435,15 @@ def test_a_run_that_ends_before_its_rows_are_on_disk_pays_once(world: World, mon
 def test_batches_hold_what_a_judge_can_read_and_calls_do_the_rest(world: World) -> None:
     without = world.judged(mode="batch")
     assert (CRITERIA, {}) == (without.skipped, without.failures)
-    assert any(f"{CRITERIA} verdicts on long responses need live calls" in each for each in without.warnings)
+    assert any(
+        f"{CRITERIA} verdicts on long responses need live calls" in each
+        for each in without.warnings
+    )
     report = world.judged(mode="batch", allow_live=True)
     assert {} == report.failures
-    batched = [prompt_of(entry.request) for entry in world.server.entries if entry.path == "/v1/batches"]
+    batched = [
+        prompt_of(entry.request) for entry in world.server.entries if entry.path == "/v1/batches"
+    ]
     assert CRITERIA == len(batched)
     assert all(SHORT in prompt for prompt in batched)
     assert "met" == world.verdicts()["Says 7"]["status"]

@@ -19,7 +19,14 @@ from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.request import Call
 from tasks.run.judge_configs import judge_target
-from tests.faults.server import Behaviour, FaultServer, HttpResponse, Request, is_judge_request, well_behaved
+from tests.faults.server import (
+    Behaviour,
+    FaultServer,
+    HttpResponse,
+    Request,
+    is_judge_request,
+    well_behaved,
+)
 from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
@@ -35,7 +42,9 @@ def responded() -> tuple[Path, int]:
     folder = Path(tempfile.mkdtemp(prefix="responded-"))
     atexit.register(shutil.rmtree, folder)
     with FaultServer() as server:
-        job = prepared(job_on("sample", folder, models=[endpoint("a", server.api_base, max_tokens=1000)]))
+        job = prepared(
+            job_on("sample", folder, models=[endpoint("a", server.api_base, max_tokens=1000)])
+        )
         sampled(job.model_copy(update={"limit": LIMIT}))
         return folder, int(server.api_base.rpartition(":")[2].partition("/")[0])
 
@@ -49,7 +58,11 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
 
 
 def job_at(
-    server: FaultServer, folder: Path, mode: str = "batch", judge: dict[str, Any] | None = None, **limits: Any
+    server: FaultServer,
+    folder: Path,
+    mode: str = "batch",
+    judge: dict[str, Any] | None = None,
+    **limits: Any,
 ) -> Job:
     """A job on half of the sample with all responses and one judge."""
     own = {"name": "openai/judge", "mode": mode, "max_tokens": 1000, **(judge or {})}
@@ -62,18 +75,24 @@ def job_at(
 
 
 def rows_of(job: Job) -> list[dict[str, Any]]:
-    return rows_in(job, "select verdict_id, status, value, explanation, error, attempts from verdicts")
+    return rows_in(
+        job, "select verdict_id, status, value, explanation, error, attempts from verdicts"
+    )
 
 
 def verdicts_of(job: Job) -> dict[str, tuple[Any, ...]]:
-    return {row["verdict_id"]: (row["status"], row["value"], row["explanation"]) for row in rows_of(job)}
+    return {
+        row["verdict_id"]: (row["status"], row["value"], row["explanation"]) for row in rows_of(job)
+    }
 
 
 def paid_verdicts(server: FaultServer) -> Counter[str]:
     return Counter(entry.path for entry in server.paid if is_judge_request(entry.request))
 
 
-def test_a_batch_is_submitted_once_and_collected_by_a_later_run(server: FaultServer, tmp_path: Path) -> None:
+def test_a_batch_is_submitted_once_and_collected_by_a_later_run(
+    server: FaultServer, tmp_path: Path
+) -> None:
     server.polls_until_done = 2
     job = job_at(server, tmp_path)
     first = judged(job)
@@ -85,7 +104,9 @@ def test_a_batch_is_submitted_once_and_collected_by_a_later_run(server: FaultSer
     assert {BATCH: N_CRITERIA} == paid_verdicts(server)
 
 
-def test_a_batch_gives_the_same_verdicts_under_the_same_keys_as_calls_do(server: FaultServer, tmp_path: Path) -> None:
+def test_a_batch_gives_the_same_verdicts_under_the_same_keys_as_calls_do(
+    server: FaultServer, tmp_path: Path
+) -> None:
     batched = job_at(server, tmp_path / "batched")
     judged(batched)
     one_by_one = job_at(server, tmp_path / "live", mode="live")
@@ -95,7 +116,9 @@ def test_a_batch_gives_the_same_verdicts_under_the_same_keys_as_calls_do(server:
 
 
 @pytest.mark.parametrize("kind", [503, 0])
-def test_what_a_provider_does_not_do_at_once_is_asked_again(kind: int, server: FaultServer, tmp_path: Path) -> None:
+def test_what_a_provider_does_not_do_at_once_is_asked_again(
+    kind: int, server: FaultServer, tmp_path: Path
+) -> None:
     """If only its response was lost (0), the provider has the batch, and nothing is paid twice."""
     job = job_at(server, tmp_path, batch_wait_s=60.0)
     requested: Counter[str] = Counter()
@@ -106,12 +129,16 @@ def test_what_a_provider_does_not_do_at_once_is_asked_again(kind: int, server: F
 
     server.strikes = strikes
     assert N_CRITERIA == judged(job).rows
-    assert {"batches", "files"} == {request.split("/")[2] for request in requested if requested[request] > 1}
+    assert {"batches", "files"} == {
+        request.split("/")[2] for request in requested if requested[request] > 1
+    }
     assert min(requested.values()) > 1 or kind == 0
     assert {BATCH: N_CRITERIA} == paid_verdicts(server)
 
 
-def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(server: FaultServer, tmp_path: Path) -> None:
+def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(
+    server: FaultServer, tmp_path: Path
+) -> None:
     job = job_at(server, tmp_path)
     server.strikes = lambda seen: 503 if seen.startswith("GET /v1/batches/") else None
     report = judged(job)
@@ -141,7 +168,9 @@ def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(
 
 
 def fails_at_first(request: Request, number: int) -> HttpResponse:
-    is_struck = is_judge_request(request) and sum(map(ord, request["messages"][0]["content"])) % 5 == 0
+    is_struck = (
+        is_judge_request(request) and sum(map(ord, request["messages"][0]["content"])) % 5 == 0
+    )
     return HttpResponse(status=500) if is_struck and number == 0 else well_behaved(request, number)
 
 
@@ -150,7 +179,9 @@ def talks_at_first(request: Request, number: int) -> HttpResponse:
     return HttpResponse("Certainly!") if is_first else well_behaved(request, number)
 
 
-@pytest.mark.parametrize(("behaviour", "status"), [(fails_at_first, "provider_error"), (talks_at_first, "parse_error")])
+@pytest.mark.parametrize(
+    ("behaviour", "status"), [(fails_at_first, "provider_error"), (talks_at_first, "parse_error")]
+)
 def test_calls_that_fail_in_a_batch_are_failures_until_the_next_run_s_batch(
     behaviour: Behaviour, status: str, server: FaultServer, tmp_path: Path
 ) -> None:
@@ -168,14 +199,19 @@ def test_calls_that_fail_in_a_batch_are_failures_until_the_next_run_s_batch(
 
 
 @pytest.mark.parametrize("behaviour", [fails_at_first, talks_at_first])
-def test_they_are_made_live_if_allowed_and_counted(behaviour: Behaviour, server: FaultServer, tmp_path: Path) -> None:
+def test_they_are_made_live_if_allowed_and_counted(
+    behaviour: Behaviour, server: FaultServer, tmp_path: Path
+) -> None:
     server.behaviour = behaviour
     job = job_at(server, tmp_path, judge={"allow_live": True})
     report = judged(job)
     assert (N_CRITERIA, {}) == (report.rows, report.failures)
     n_live = paid_verdicts(server)[CHAT]
     assert n_live > 0
-    assert f"{n_live} calls of `mode: batch` were made live, at the live price (`allow_live`)" in report.warnings
+    assert (
+        f"{n_live} calls of `mode: batch` were made live, at the live price (`allow_live`)"
+        in report.warnings
+    )
 
 
 def test_a_crash_between_handing_in_and_writing_it_down_pays_nothing_twice(
@@ -193,9 +229,10 @@ def test_a_crash_between_handing_in_and_writing_it_down_pays_nothing_twice(
     assert {BATCH: N_CRITERIA} == paid_verdicts(server)
 
 
-@pytest.mark.parametrize(("end", "n_responses", "status"), [
-    ("failed", 0, "ended as failed"), ("expired", 20, "27 of 47 calls have no result")
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("end", "n_responses", "status"),
+    [("failed", 0, "ended as failed"), ("expired", 20, "27 of 47 calls have no result")],
+)
 def test_what_a_batch_that_fails_or_expires_has_is_taken_and_the_rest_submitted_by_the_next_run(
     end: str, n_responses: int, status: str, server: FaultServer, tmp_path: Path
 ) -> None:
@@ -209,29 +246,43 @@ def test_what_a_batch_that_fails_or_expires_has_is_taken_and_the_rest_submitted_
 
 def test_no_batch_is_submitted_that_could_pass_the_cap(server: FaultServer, tmp_path: Path) -> None:
     job = job_at(server, tmp_path)
-    capped = job.settings.model_copy(update={"limits": Limits(max_tokens=10_000, batch_wait_s=120.0)})
+    capped = job.settings.model_copy(
+        update={"limits": Limits(max_tokens=10_000, batch_wait_s=120.0)}
+    )
     report = judged(job.model_copy(update={"settings": capped}))
     assert report.is_at_budget
     assert 0 < report.rows < N_CRITERIA
     assert report.rows == sum(paid_verdicts(server).values())
 
 
-def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(server: FaultServer, tmp_path: Path) -> None:
+def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(
+    server: FaultServer, tmp_path: Path
+) -> None:
     server.polls_until_done = 1
     target = judge_target(job_at(server, tmp_path).settings.judges[0])
     n_before = len(server.paid)
     calls = [
-        Call(target, [{"role": "user", "content": f"prompt {number}"}], f"cell {number}", is_batched=True)
+        Call(
+            target,
+            [{"role": "user", "content": f"prompt {number}"}],
+            f"cell {number}",
+            is_batched=True,
+        )
         for number in range(30)
     ]
 
     async def both() -> list[Batching]:
         ledgers = [Ledger(tmp_path / "ledger") for _ in range(2)]
         limiter = Limiter(4, Budget(None, None))
-        runs = [Batching(target, ledger, limiter, f"run {n}", "judge") for n, ledger in enumerate(ledgers)]
+        runs = [
+            Batching(target, ledger, limiter, f"run {n}", "judge")
+            for n, ledger in enumerate(ledgers)
+        ]
         await asyncio.gather(*(run.submit_and_collect(calls, 30.0) for run in runs))
         for ledger in ledgers:
-            histories = [ledger.history(call.key(call.parameters(target.parameters))) for call in calls]
+            histories = [
+                ledger.history(call.key(call.parameters(target.parameters))) for call in calls
+            ]
             assert [1] * 30 == [len(history.entries) for history in histories]
             ledger.close()
         return runs
@@ -240,4 +291,6 @@ def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(server:
     assert [0, 30] == sorted([one.n_submitted, other.n_submitted])
     assert [0, 30] == sorted([len(one.replies), len(other.replies)])
     assert 30 == len(server.paid) - n_before
-    assert (30, "judge") in [(row["calls"], row["purpose"]) for row in spend_in(tmp_path / "ledger")]
+    assert (30, "judge") in [
+        (row["calls"], row["purpose"]) for row in spend_in(tmp_path / "ledger")
+    ]

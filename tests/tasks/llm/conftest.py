@@ -30,10 +30,12 @@ Row = TypeVar("Row")
 Route = TypeVar("Route")
 failed = behaviours.failed
 ROUTES: dict[str, dict[str, Any]] = {
-    "vllm": {}, "openai": {"name": "openai/candidate"}, "streamed": {"is_streamed": True},
+    "vllm": {},
+    "openai": {"name": "openai/candidate"},
+    "streamed": {"is_streamed": True},
     "openai-streamed": {"name": "openai/candidate", "is_streamed": True},
     "responses": {"name": "openai/candidate", "parameters": {"api": "responses"}},
-}  # fmt: skip
+}
 """Route -> target settings: the routes to a chat model."""
 
 
@@ -57,7 +59,9 @@ class Calling:
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[tuple[Gateway, Ledger]]:
         """A gateway and its ledger, for one run."""
-        self.limiter = Limiter(self.concurrency, Budget(self.max_usd, self.max_tokens), **self.limits)
+        self.limiter = Limiter(
+            self.concurrency, Budget(self.max_usd, self.max_tokens), **self.limits
+        )
         with closing(Ledger(self.folder)) as ledger:
             async with asyncio.timeout(self.patience_s):
                 yield Gateway(self.limiter, ledger, "a-run", self.attempts, self.deadline_s), ledger
@@ -73,9 +77,13 @@ class Calling:
 
     def at_once(self, *calls: Call) -> list[Any]:
         """Make calls at the same time, and return the reply or the exception of each."""
-        return self.inside(lambda gateway, _: asyncio.gather(*map(gateway.complete, calls), return_exceptions=True))
+        return self.inside(
+            lambda gateway, _: asyncio.gather(*map(gateway.complete, calls), return_exceptions=True)
+        )
 
-    async def batched(self, calls: Sequence[Call], budget: Budget | None = None, wait_s: float = 60.0) -> Batching:
+    async def batched(
+        self, calls: Sequence[Call], budget: Budget | None = None, wait_s: float = 60.0
+    ) -> Batching:
         """Make calls to one model in provider batches."""
         limiter = Limiter(self.concurrency, budget or Budget(None, None))
         with closing(Ledger(self.folder)) as ledger:
@@ -99,20 +107,27 @@ class Calling:
 
 DECISION_ROUTES: dict[str, dict[str, Any]] = {
     "decisions": {
-        "name": "openai/candidate", "questions": questions_on(["Cites a case.", "Names a sum."], "binary"),
+        "name": "openai/candidate",
+        "questions": questions_on(["Cites a case.", "Names a sum."], "binary"),
         "parameters": {"api": "decisions"},
     },
-}  # fmt: skip
+}
 DECISION_ROUTES["systemone"] = {**DECISION_ROUTES["decisions"], "name": "hosted_vllm/candidate"}
 """Route -> target settings: the routes to a decision model."""
 
 
 def call_to(
-    server: FaultServer | str, prompt: str = "What is a bond?", cell: str = "", questions: Any = (), **target: Any
+    server: FaultServer | str,
+    prompt: str = "What is a bond?",
+    cell: str = "",
+    questions: Any = (),
+    **target: Any,
 ) -> Call:
     """A call to a model at a server; the default cell is the prompt."""
     api_base = server if isinstance(server, str) else server.api_base
-    to = Target(**{"name": "hosted_vllm/candidate", "timeout_s": 30.0, "api_base": api_base} | target)
+    to = Target(
+        **{"name": "hosted_vllm/candidate", "timeout_s": 30.0, "api_base": api_base} | target
+    )
     return Call(to, [{"role": "user", "content": prompt}], cell or prompt, questions=questions)
 
 
@@ -122,7 +137,9 @@ def in_turn(rows: Collection[Row], routes: Collection[Route]) -> list[tuple[Row,
     Every row on every route would take minutes, and few differences are both a row's and a route's.
     """
     n_pairs = max(len(rows), len(routes))
-    return list(itertools.islice(zip(itertools.cycle(rows), itertools.cycle(routes), strict=False), n_pairs))
+    return list(
+        itertools.islice(zip(itertools.cycle(rows), itertools.cycle(routes), strict=False), n_pairs)
+    )
 
 
 def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, int]] = ()) -> None:
@@ -183,4 +200,6 @@ def calling(tmp_path: Path) -> Calling:
 def serve() -> Iterator[Serve]:
     """Start servers that end with the test."""
     with ExitStack() as servers:
-        yield lambda given: servers.enter_context(FaultServer(given if callable(given) else then(given)))
+        yield lambda given: servers.enter_context(
+            FaultServer(given if callable(given) else then(given))
+        )

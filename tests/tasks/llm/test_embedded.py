@@ -30,18 +30,36 @@ def test_the_server_of_the_embedded_model_serves_this_process_alone() -> None:
 
     def requested(method: str, path: str, **headers: str) -> http.client.HTTPResponse:
         connection = http.client.HTTPConnection("127.0.0.1", parts.port or 0)
-        body = json.dumps({"content": "a", "prompt": "a", "n_predict": 1}) if method == "POST" else None
+        body = (
+            json.dumps({"content": "a", "prompt": "a", "n_predict": 1})
+            if method == "POST"
+            else None
+        )
         connection.request(method, path, body, headers)
         return connection.getresponse()
 
-    for headers in ({}, {"Host": "evil.example", "Origin": "http://evil.example"}, {"Authorization": "Bearer none"}):
-        for path in ("/v1/chat/completions", "/completion", "/tokenize", "/lora-adapters", "/slots/0?action=erase"):
-            assert 401 == requested("POST", path, **headers, **{"Content-Type": "text/plain"}).status, path
+    for headers in (
+        {},
+        {"Host": "evil.example", "Origin": "http://evil.example"},
+        {"Authorization": "Bearer none"},
+    ):
+        for path in (
+            "/v1/chat/completions",
+            "/completion",
+            "/tokenize",
+            "/lora-adapters",
+            "/slots/0?action=erase",
+        ):
+            assert (
+                401 == requested("POST", path, **headers, **{"Content-Type": "text/plain"}).status
+            ), path
         for path in ("/v1/models", "/props", "/slots", "/metrics"):
             assert 401 == requested("GET", path, **headers).status, path
         assert requested("GET", "/", **headers).status in {401, 404}
     for origin in ("http://evil.example", "null"):
-        preflight = requested("OPTIONS", "/tokenize", Origin=origin, **{"Access-Control-Request-Method": "POST"})
+        preflight = requested(
+            "OPTIONS", "/tokenize", Origin=origin, **{"Access-Control-Request-Method": "POST"}
+        )
         assert preflight.headers["Access-Control-Allow-Origin"] not in {origin, "*"}
 
 
@@ -50,16 +68,29 @@ def test_waiting_threads_of_the_embedded_model_sleep() -> None:
     command = [sys.executable, "-c", "from tasks.llm import embedded; embedded.api_base()"]
     environment = os.environ | {"OMP_DISPLAY_ENV": "verbose"}
 
-    ended = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
+    ended = subprocess.run(
+        command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True
+    )
 
     assert "GOMP_SPINCOUNT = '0'" in ended.stderr
 
 
 @pytest.mark.parametrize(
     ("n_cpus", "load", "n_threads"),
-    [(2, 0.0, 2), (2, 0.4, 2), (2, 1.0, 1), (2, 6.0, 1), (1, 0.0, 1), (4, 1.2, 3), (64, 10.0, 4), (64, 63.2, 1)],
+    [
+        (2, 0.0, 2),
+        (2, 0.4, 2),
+        (2, 1.0, 1),
+        (2, 6.0, 1),
+        (1, 0.0, 1),
+        (4, 1.2, 3),
+        (64, 10.0, 4),
+        (64, 63.2, 1),
+    ],
 )
-def test_the_embedded_model_computes_on_idle_processors_alone(n_cpus: int, load: float, n_threads: int) -> None:
+def test_the_embedded_model_computes_on_idle_processors_alone(
+    n_cpus: int, load: float, n_threads: int
+) -> None:
     assert embedded.idle_threads(n_cpus, load) == n_threads
 
 
@@ -83,19 +114,40 @@ def test_a_vector_comes_back_as_json_with_its_tokens_and_cost(route: str) -> Non
         reply = requested(target(server.api_base, route, dimensions=64), "reading long leases")
         (request,) = server.book
 
-    assert (None, OK, 3, 0) == (reply.failure, reply.status, reply.prompt_tokens, reply.completion_tokens)
+    assert (None, OK, 3, 0) == (
+        reply.failure,
+        reply.status,
+        reply.prompt_tokens,
+        reply.completion_tokens,
+    )
     assert words_vector("reading long leases") == json.loads(reply.text)
     assert pytest.approx(3 * 2.0 / 1_000_000) == reply.cost_usd
     assert (["reading long leases"], 64) == (request["input"], request["dimensions"])
     assert "api" not in request
 
 
-@pytest.mark.parametrize(("status_code", "data", "status"), [
-    (500, [], PROVIDER_ERROR), (200, [], EMPTY), (200, [{"object": "embedding", "index": 0, "embedding": []}], EMPTY),
-])  # fmt: skip
-def test_a_reply_without_a_vector_is_a_failure(status_code: int, data: list[Any], status: str) -> None:
-    body = json.dumps({"object": "list", "data": data, "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}})
-    with FaultServer(lambda request, number: HttpResponse(status=status_code, raw=body.encode())) as server:
+@pytest.mark.parametrize(
+    ("status_code", "data", "status"),
+    [
+        (500, [], PROVIDER_ERROR),
+        (200, [], EMPTY),
+        (200, [{"object": "embedding", "index": 0, "embedding": []}], EMPTY),
+    ],
+)
+def test_a_reply_without_a_vector_is_a_failure(
+    status_code: int, data: list[Any], status: str
+) -> None:
+    body = json.dumps(
+        {
+            "object": "list",
+            "data": data,
+            "model": "m",
+            "usage": {"prompt_tokens": 1, "total_tokens": 1},
+        }
+    )
+    with FaultServer(
+        lambda request, number: HttpResponse(status=status_code, raw=body.encode())
+    ) as server:
         reply = requested(target(server.api_base), "leases")
 
     assert (status, None) == (reply.status, reply.text)

@@ -22,8 +22,14 @@ NAMED: dict[str, tuple[dict[str, Any], str]] = {
         {"headers": {"X-Team-Token": "${TEAM_TOKEN}"}},
         "OPENAI_API_KEY is set, TEAM_TOKEN is not set",
     ),
-    "any other header": ({"headers": {"cf-aig-run": "${GATEWAY}"}}, "OPENAI_API_KEY is set, GATEWAY is not set"),
-    "a header instead of the key": ({"headers": {"Authorization": "Bearer ${TEAM_TOKEN}"}}, "TEAM_TOKEN is not set"),
+    "any other header": (
+        {"headers": {"cf-aig-run": "${GATEWAY}"}},
+        "OPENAI_API_KEY is set, GATEWAY is not set",
+    ),
+    "a header instead of the key": (
+        {"headers": {"Authorization": "Bearer ${TEAM_TOKEN}"}},
+        "TEAM_TOKEN is not set",
+    ),
     "a key of its own": ({"parameters": {"api_key": "${TEAM_TOKEN}"}}, "TEAM_TOKEN is not set"),
     "a key of its own and a header": (
         {"parameters": {"api_key": "${OWN_KEY}"}, "headers": {"X-Team": "${TEAM_TOKEN}"}},
@@ -45,17 +51,23 @@ def test_a_refusal_names_every_variable_that_may_be_refused(case: str, monkeypat
     assert key_state(Target("openai/m", **settings)) == named
 
 
-@pytest.mark.parametrize("name", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"])
+@pytest.mark.parametrize(
+    "name", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"]
+)
 def test_certificates_that_do_not_exist_are_refused_with_the_variable(
     name: str, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     monkeypatch.setenv(name, str(tmp_path / "none.pem"))
 
-    with pytest.raises(UsageError, match=rf"\A{name} is \S+/none.pem, .* not exist\); correct or unset it\Z"):
+    with pytest.raises(
+        UsageError, match=rf"\A{name} is \S+/none.pem, .* not exist\); correct or unset it\Z"
+    ):
         refuse_unusable_network()
 
 
-def test_a_file_without_certificates_is_refused_with_the_variable(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_file_without_certificates_is_refused_with_the_variable(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     file = tmp_path / "empty.pem"
     file.write_text("nothing")
     monkeypatch.setenv("SSL_CERT_FILE", str(file))
@@ -79,11 +91,16 @@ def test_litellm_names_the_variable_if_it_cannot_be_imported(tmp_path: Path) -> 
 
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
-    assert f"UsageError: SSL_CERT_FILE is {tmp_path}, which cannot be used (it is a folder)" in done.stderr
+    assert (
+        f"UsageError: SSL_CERT_FILE is {tmp_path}, which cannot be used (it is a folder)"
+        in done.stderr
+    )
 
 
 @pytest.mark.parametrize("name", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
-def test_a_folder_is_accepted_where_libraries_read_one(name: str, tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_folder_is_accepted_where_libraries_read_one(
+    name: str, tmp_path: Path, monkeypatch: Patch
+) -> None:
     monkeypatch.setenv(name, str(tmp_path))
 
     refuse_unusable_network()
@@ -95,19 +112,27 @@ def test_one_folder_of_several_is_enough(tmp_path: Path, monkeypatch: Patch) -> 
     refuse_unusable_network()
 
 
-def test_a_folder_as_a_file_of_certificates_is_refused_with_the_variable(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_folder_as_a_file_of_certificates_is_refused_with_the_variable(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path))
 
-    with pytest.raises(UsageError, match=r"\ASSL_CERT_FILE is \S+, .*\(it is a folder\); correct or unset it\Z"):
+    with pytest.raises(
+        UsageError, match=r"\ASSL_CERT_FILE is \S+, .*\(it is a folder\); correct or unset it\Z"
+    ):
         refuse_unusable_network()
 
 
-def test_a_file_as_a_folder_of_certificates_is_refused_with_the_variable(monkeypatch: Patch) -> None:
+def test_a_file_as_a_folder_of_certificates_is_refused_with_the_variable(
+    monkeypatch: Patch,
+) -> None:
     import certifi
 
     monkeypatch.setenv("SSL_CERT_DIR", certifi.where())
 
-    with pytest.raises(UsageError, match=r"\ASSL_CERT_DIR is \S+, .*\(it is no folder\); correct or unset it\Z"):
+    with pytest.raises(
+        UsageError, match=r"\ASSL_CERT_DIR is \S+, .*\(it is no folder\); correct or unset it\Z"
+    ):
         refuse_unusable_network()
 
 
@@ -128,7 +153,13 @@ UNUSABLE = [
     "user:hidden-0011/x@proxy:1",
     "http://[::1",
 ]
-USABLE = ["", "http://proxy:8080", "HTTPS://user:p%40ss@proxy", "proxy.example:3128", "http://[::1]:8080/"]
+USABLE = [
+    "",
+    "http://proxy:8080",
+    "HTTPS://user:p%40ss@proxy",
+    "proxy.example:3128",
+    "http://[::1]:8080/",
+]
 
 
 @pytest.mark.parametrize(("address", "name"), in_turn(UNUSABLE, PROXIES))
@@ -137,7 +168,9 @@ def test_a_proxy_that_no_library_can_use_is_refused_with_the_variable(
 ) -> None:
     monkeypatch.setenv(name, address)
 
-    with pytest.raises(UsageError, match=rf"\A{name} cannot be used \([^\n]+\); correct or unset it\Z") as refused:
+    with pytest.raises(
+        UsageError, match=rf"\A{name} cannot be used \([^\n]+\); correct or unset it\Z"
+    ) as refused:
         refuse_unusable_network()
     assert "hidden" not in str(refused.value)
 
@@ -149,7 +182,9 @@ def test_a_proxy_that_can_be_used_is_accepted(name: str, address: str, monkeypat
     refuse_unusable_network()
 
 
-def test_a_socks_proxy_is_refused_only_without_its_library(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_socks_proxy_is_refused_only_without_its_library(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     monkeypatch.setenv("ALL_PROXY", "socks5h://127.0.0.1:7890")
 
     with pytest.raises(UsageError, match=r"ALL_PROXY cannot be used \(.*socksio"):
@@ -175,18 +210,31 @@ print(httpx.get(address).status_code, requests.get(address).status_code)
 def test_requests_to_this_machine_go_through_no_proxy(host: str) -> None:
     nobody = "http://127.0.0.1:9"
     proxies = dict.fromkeys(("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"), nobody)
-    environment = {**os.environ, **proxies, "NO_PROXY": "intranet.example", "OPENAI_API_KEY": "none"}
+    environment = {
+        **os.environ,
+        **proxies,
+        "NO_PROXY": "intranet.example",
+        "OPENAI_API_KEY": "none",
+    }
 
     with FaultServer() as server:
         command = [sys.executable, "-c", CALL, server.api_base.replace("127.0.0.1", host)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
 
     assert done.stdout.split() == ["ok", "ok", "404", "404"], done.stderr
 
 
-@pytest.mark.parametrize("given", [{"NO_PROXY": "a.example, b.example"}, {"no_proxy": "a.example,b.example"}])
+@pytest.mark.parametrize(
+    "given", [{"NO_PROXY": "a.example, b.example"}, {"no_proxy": "a.example,b.example"}]
+)
 def test_addresses_that_users_exempt_from_proxies_stay_exempt(given: dict[str, str]) -> None:
-    command = [sys.executable, "-c", "import os, tasks; print(os.environ['NO_PROXY'], os.environ['no_proxy'])"]
+    command = [
+        sys.executable,
+        "-c",
+        "import os, tasks; print(os.environ['NO_PROXY'], os.environ['no_proxy'])",
+    ]
     own = {name: value for name, value in os.environ.items() if name.lower() != "no_proxy"}
 
     done = subprocess.run(command, env={**own, **given}, capture_output=True, text=True, check=True)
@@ -195,7 +243,11 @@ def test_addresses_that_users_exempt_from_proxies_stay_exempt(given: dict[str, s
 
 
 def test_without_proxies_the_environment_stays_as_it_is() -> None:
-    command = [sys.executable, "-c", "import os; before = dict(os.environ); import tasks; print(before == os.environ)"]
+    command = [
+        sys.executable,
+        "-c",
+        "import os; before = dict(os.environ); import tasks; print(before == os.environ)",
+    ]
     own = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
 
     done = subprocess.run(command, env=own, capture_output=True, text=True, check=True)

@@ -12,7 +12,16 @@ from tasks.llm.calls.gateway import backoff_s
 from tasks.llm.failures import retry_after_s
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import FaultServer, HttpResponse
-from tests.tasks.llm.conftest import DECISION_ROUTES, ROUTES, Calling, Serve, call_to, failed, in_turn, then
+from tests.tasks.llm.conftest import (
+    DECISION_ROUTES,
+    ROUTES,
+    Calling,
+    Serve,
+    call_to,
+    failed,
+    in_turn,
+    then,
+)
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -23,58 +32,125 @@ ALL_ROUTES = ROUTES | DECISION_ROUTES
 STATES: dict[str, tuple[HttpResponse, str, int]] = {
     **{str(code): (failed(code), "provider_error", 1) for code in (400, 403, 422)},
     **{str(code): (failed(code), "provider_error", 2) for code in (409, 424, 498, 499, 503, 529)},
-    **{str(code): (HttpResponse(status=code, raw=b"<html>No</html>"), "provider_error", n)
-       for code, n in ((402, 1), (413, 1), (502, 2))},
+    **{
+        str(code): (HttpResponse(status=code, raw=b"<html>No</html>"), "provider_error", n)
+        for code, n in ((402, 1), (413, 1), (502, 2))
+    },
     **{str(code): (HttpResponse(status=code, raw=b""), "timeout", 2) for code in (408, 504)},
-    **{f"{code} of another type": (failed(code, kind="invalid_request_error"), "provider_error", 2)
-       for code in (429, 500)},
-    "401": (failed(401, "Incorrect API key provided", "invalid_api_key", "invalid_request_error"), "provider_error", 1),
-    "401 of another type": (failed(401, "Authentication Fails", "invalid_request_error"), "provider_error", 1),
-    "404": (failed(404, "The model `candidate` does not exist", "model_not_found"), "provider_error", 1),
+    **{
+        f"{code} of another type": (failed(code, kind="invalid_request_error"), "provider_error", 2)
+        for code in (429, 500)
+    },
+    "401": (
+        failed(401, "Incorrect API key provided", "invalid_api_key", "invalid_request_error"),
+        "provider_error",
+        1,
+    ),
+    "401 of another type": (
+        failed(401, "Authentication Fails", "invalid_request_error"),
+        "provider_error",
+        1,
+    ),
+    "404": (
+        failed(404, "The model `candidate` does not exist", "model_not_found"),
+        "provider_error",
+        1,
+    ),
     "429": (failed(429, "slow down", kind="rate_limit_error"), "provider_error", 2),
     "500": (failed(500, "broken", kind="server_error"), "provider_error", 2),
-    "a code for a full context": (failed(400, "no", "context_length_exceeded"), "context_length", 1),
-    "a text about a full context": (failed(400, "maximum context length is 10 tokens, not 99"), "context_length", 1),
-    **{raw: (HttpResponse(status=code, raw=raw.encode()), "context_length", 1) for code, raw in (
-        (400, "prompt is too long: 9 tokens"), (400, '{"error": {"message": "Prompt exceeds max length"}}'),
-        (422, '{"error": "Input validation error: inputs tokens + max_new_tokens must be <= 4096. Given: 5000"}'),
-        (400, '{"error": {"code": "1261", "message": "no"}}'), (500, "the request exceeds the available context size"),
-    )},
+    "a code for a full context": (
+        failed(400, "no", "context_length_exceeded"),
+        "context_length",
+        1,
+    ),
+    "a text about a full context": (
+        failed(400, "maximum context length is 10 tokens, not 99"),
+        "context_length",
+        1,
+    ),
+    **{
+        raw: (HttpResponse(status=code, raw=raw.encode()), "context_length", 1)
+        for code, raw in (
+            (400, "prompt is too long: 9 tokens"),
+            (400, '{"error": {"message": "Prompt exceeds max length"}}'),
+            (
+                422,
+                '{"error": "Input validation error: inputs tokens + max_new_tokens must be <= 4096. Given: 5000"}',
+            ),
+            (400, '{"error": {"code": "1261", "message": "no"}}'),
+            (500, "the request exceeds the available context size"),
+        )
+    },
     "a code for a filter": (failed(400, "filtered", "content_filter"), "refused", 1),
     "refusal": (HttpResponse(None, refusal="I will not."), "refused", 1),
     "cut at the limit": (HttpResponse("cut", finish_reason="length"), "truncated", 1),
     "cut by a filter": (HttpResponse("cut", finish_reason="content_filter"), "refused", 1),
     "400 for an unknown model": (failed(400, "The model `c` does not exist"), "provider_error", 1),
     "429 for an exhausted quota": (
-        failed(429, "You exceeded your current quota, please check your plan", "insufficient_quota"),
-        "provider_error", 1,
+        failed(
+            429, "You exceeded your current quota, please check your plan", "insufficient_quota"
+        ),
+        "provider_error",
+        1,
     ),
     "429 that mentions payment": (
-        failed(429, "Rate limit reached on requests per min. Limit: 3 / min. Please try again in 20s. Please add a "
-               "payment method to your account to increase your rate limit.", "rate_limit_exceeded"),
-        "provider_error", 2,
+        failed(
+            429,
+            "Rate limit reached on requests per min. Limit: 3 / min. Please try again in 20s. Please add a "
+            "payment method to your account to increase your rate limit.",
+            "rate_limit_exceeded",
+        ),
+        "provider_error",
+        2,
     ),
     "400 that quotes a question about payment": (
-        failed(400, "Invalid value for 'messages[0].content': 'Is this payment taxed?'"), "provider_error", 1,
+        failed(400, "Invalid value for 'messages[0].content': 'Is this payment taxed?'"),
+        "provider_error",
+        1,
     ),
-    "no text": (HttpResponse(""), "empty", 2), "null for a text": (HttpResponse(None), "empty", 2),
+    "no text": (HttpResponse(""), "empty", 2),
+    "null for a text": (HttpResponse(None), "empty", 2),
     "no choices": (HttpResponse("x", choices=0), "empty", 2),
     "cut connection": (HttpResponse(cuts_connection=True), "provider_error", 2),
     "cut body": (HttpResponse(LONG, cuts_body=True), "provider_error", 2),
     "half a body": (HttpResponse(raw=b'{"id": "chatcmpl", "choi'), "provider_error", 2),
     "a page for a body": (HttpResponse(raw=b"<html>hello</html>"), "provider_error", 2),
     "nothing for a body": (HttpResponse(raw=b""), "provider_error", 2),
-}  # fmt: skip
-OF_CHAT = {"refusal", "cut at the limit", "cut by a filter", "no text", "null for a text", "no choices"}
+}
+OF_CHAT = {
+    "refusal",
+    "cut at the limit",
+    "cut by a filter",
+    "no text",
+    "null for a text",
+    "no choices",
+}
 FATAL = {
-    "401", "401 of another type", "402", "403", "404", "400 for an unknown model", "429 for an exhausted quota",
-}  # fmt: skip
+    "401",
+    "401 of another type",
+    "402",
+    "403",
+    "404",
+    "400 for an unknown model",
+    "429 for an exhausted quota",
+}
 """Outcomes that stop the model for the run."""
 MAIN = (
-    "401 of another type", "429", "500", "a code for a full context", "a text about a full context",
-    "a code for a filter", "refusal", "cut at the limit", "cut by a filter", "no text", "no choices", "cut connection",
-    "cut body", "half a body",
-)  # fmt: skip
+    "401 of another type",
+    "429",
+    "500",
+    "a code for a full context",
+    "a text about a full context",
+    "a code for a filter",
+    "refusal",
+    "cut at the limit",
+    "cut by a filter",
+    "no text",
+    "no choices",
+    "cut connection",
+    "cut body",
+    "half a body",
+)
 
 
 def every_state() -> list[tuple[str, str]]:
@@ -89,7 +165,9 @@ def every_state() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("state", "route"), every_state())
-def test_only_a_failure_that_may_pass_is_tried_again(state: str, route: str, calling: Calling, serve: Serve) -> None:
+def test_only_a_failure_that_may_pass_is_tried_again(
+    state: str, route: str, calling: Calling, serve: Serve
+) -> None:
     http_response, status, calls = STATES[state]
     server = serve(http_response)
     reply = calling(call_to(server, **ALL_ROUTES[route]))
@@ -103,9 +181,13 @@ def test_only_a_failure_that_may_pass_is_tried_again(state: str, route: str, cal
 
 @pytest.mark.parametrize("route", ALL_ROUTES)
 @pytest.mark.parametrize(
-    "late", [HttpResponse("[]", delay_s=90), HttpResponse(LONG, body_delay_s=90)], ids=["before", "during"]
+    "late",
+    [HttpResponse("[]", delay_s=90), HttpResponse(LONG, body_delay_s=90)],
+    ids=["before", "during"],
 )
-def test_a_reply_that_is_too_late_is_a_timeout(late: HttpResponse, route: str, calling: Calling, serve: Serve) -> None:
+def test_a_reply_that_is_too_late_is_a_timeout(
+    late: HttpResponse, route: str, calling: Calling, serve: Serve
+) -> None:
     server = serve(late)
     reply = calling(call_to(server, timeout_s=0.3, **ALL_ROUTES[route]))
     assert ("timeout", None, 2) == (reply.status, reply.text, reply.attempts)
@@ -116,17 +198,37 @@ def test_a_reply_that_is_too_late_is_a_timeout(late: HttpResponse, route: str, c
 @pytest.mark.parametrize("route", ALL_ROUTES)
 def test_a_server_that_is_not_there_is_a_provider_error(route: str, calling: Calling) -> None:
     reply = calling(call_to("http://127.0.0.1:9/v1", **ALL_ROUTES[route]))
-    assert ("provider_error", None, 2, True) == (reply.status, reply.text, reply.attempts, bool(reply.error))
+    assert ("provider_error", None, 2, True) == (
+        reply.status,
+        reply.text,
+        reply.attempts,
+        bool(reply.error),
+    )
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_a_good_reply_has_its_text_and_what_the_provider_reported(route: str, calling: Calling, serve: Serve) -> None:
+def test_a_good_reply_has_its_text_and_what_the_provider_reported(
+    route: str, calling: Calling, serve: Serve
+) -> None:
     """A lone surrogate in its text is replaced. LiteLLM drops the fingerprint on two routes, on one before 1.110."""
-    server = serve(HttpResponse("A \ud83d debt.", model="candidate-0613", reasoning_tokens=7, fingerprint="fp_1"))
+    server = serve(
+        HttpResponse(
+            "A \ud83d debt.", model="candidate-0613", reasoning_tokens=7, fingerprint="fp_1"
+        )
+    )
     reply = calling(call_to(server, **ROUTES[route]))
-    assert ("ok", "A \ufffd debt.", "candidate-0613") == (reply.status, reply.text, reply.served_model)
+    assert ("ok", "A \ufffd debt.", "candidate-0613") == (
+        reply.status,
+        reply.text,
+        reply.served_model,
+    )
     assert "fp_1" == reply.served_fingerprint or route in {"responses", "streamed"}
-    assert (4, 2, 10, 7) == (reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens, reply.reasoning_tokens)
+    assert (4, 2, 10, 7) == (
+        reply.prompt_tokens,
+        reply.cached_tokens,
+        reply.completion_tokens,
+        reply.reasoning_tokens,
+    )
     assert (1, False, None, 1) == (reply.attempts, reply.degraded, reply.error, len(server.book))
     assert (reply.latency_s or 0) > 0
 
@@ -139,27 +241,47 @@ def test_waits_between_attempts_double_and_are_spread() -> None:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_the_seconds_that_a_server_asks_for_are_waited(route: str, calling: Calling, serve: Serve) -> None:
-    server = serve(then(failed(429, kind="rate_limit_error", retry_after_ms="200"), HttpResponse("now")))
+def test_the_seconds_that_a_server_asks_for_are_waited(
+    route: str, calling: Calling, serve: Serve
+) -> None:
+    server = serve(
+        then(failed(429, kind="rate_limit_error", retry_after_ms="200"), HttpResponse("now"))
+    )
     reply = calling(call_to(server, **ROUTES[route]))
     first, second = (entry.arrived_at_s for entry in server.entries)
     assert ("ok", 2) == (reply.status, reply.attempts)
     assert second - first >= 0.2
 
 
-@pytest.mark.parametrize(("headers", "wait_s"), [
-    ({"retry-after": "7"}, 7.0), ({"retry-after": "0"}, 0.0), ({"retry-after": "-3"}, 0.0),
-    ({"retry-after": "1.5"}, 1.5), ({"retry-after-ms": "250", "retry-after": "9"}, 0.25), ({}, None),
-    ({"retry-after": "soon"}, None), ({"retry-after": ""}, None),
-    ({"retry-after": "Thu, 01 Jan 1970 00:16:50 GMT"}, 10.0), ({"retry-after": "Thu, 01 Jan 1970 00:00:01 GMT"}, 0.0),
-    ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0),
-    ({"retry-after": "600"}, 600.0), ({"retry-after": "60000"}, None), ({"retry-after": "7200"}, None),
-    ({"retry-after": "1e300"}, None), ({"retry-after": "inf"}, None), ({"retry-after": "nan"}, None),
-    ({"retry-after": "Thu, 01 Jan 2099 00:00:00 GMT"}, None),
-    ({"retry-after-ms": "60000"}, 60.0), ({"retry-after-ms": "6e9", "retry-after": "9"}, 9.0),
-    ({"x-ratelimit-reset-requests": "6m0s", "x-ratelimit-reset-tokens": "99999"}, None),
-])  # fmt: skip
-def test_what_a_server_asks_for_is_read_if_it_is_believed(headers: dict[str, str], wait_s: float | None) -> None:
+@pytest.mark.parametrize(
+    ("headers", "wait_s"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0"}, 0.0),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": ""}, None),
+        ({"retry-after": "Thu, 01 Jan 1970 00:16:50 GMT"}, 10.0),
+        ({"retry-after": "Thu, 01 Jan 1970 00:00:01 GMT"}, 0.0),
+        ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0),
+        ({"retry-after": "600"}, 600.0),
+        ({"retry-after": "60000"}, None),
+        ({"retry-after": "7200"}, None),
+        ({"retry-after": "1e300"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "Thu, 01 Jan 2099 00:00:00 GMT"}, None),
+        ({"retry-after-ms": "60000"}, 60.0),
+        ({"retry-after-ms": "6e9", "retry-after": "9"}, 9.0),
+        ({"x-ratelimit-reset-requests": "6m0s", "x-ratelimit-reset-tokens": "99999"}, None),
+    ],
+)
+def test_what_a_server_asks_for_is_read_if_it_is_believed(
+    headers: dict[str, str], wait_s: float | None
+) -> None:
     assert wait_s == retry_after_s(headers, now_s=1000.0)
 
 
@@ -174,16 +296,23 @@ def test_no_header_asks_for_a_wait_beyond_the_bound(headers: dict[str, str]) -> 
     assert wait_s is None or 0 <= wait_s <= 600
 
 
-@pytest.mark.parametrize("requested", ["7200", "60000", "Thu, 01 Jan 2099 00:00:00 GMT", "-1", "nan"])
+@pytest.mark.parametrize(
+    "requested", ["7200", "60000", "Thu, 01 Jan 2099 00:00:00 GMT", "-1", "nan"]
+)
 def test_no_requested_wait_stops_a_model(requested: str, calling: Calling, serve: Serve) -> None:
-    server = serve(then(failed(429, "come back tomorrow", retry_after=requested), HttpResponse("now")))
+    server = serve(
+        then(failed(429, "come back tomorrow", retry_after=requested), HttpResponse("now"))
+    )
     reply = calling(call_to(server))
     assert (reply.status, reply.attempts) == ("ok", 2)
     assert list(calling.stopped.values()) == [None]
 
 
 def test_no_wait_is_begun_that_ends_after_the_deadline(calling: Calling, serve: Serve) -> None:
-    calling.deadline_s, server = 0.5, serve(failed(503, retry_after="500"))  # longer than the test's patience
+    calling.deadline_s, server = (
+        0.5,
+        serve(failed(503, retry_after="500")),
+    )  # longer than the test's patience
     assert ("provider_error", 1) == (calling(call_to(server)).status, len(server.book))
 
 
@@ -198,12 +327,19 @@ def temperatures(server: FaultServer) -> list[float]:
     return [request["temperature"] for request in server.book]
 
 
-def test_the_last_attempt_alone_uses_the_fallback_and_its_cell_keeps_the_reply(calling: Calling, serve: Serve) -> None:
+def test_the_last_attempt_alone_uses_the_fallback_and_its_cell_keeps_the_reply(
+    calling: Calling, serve: Serve
+) -> None:
     calling.attempts, server = 3, serve(only_low)
     call = call_to(server, **HIGH)
     first = calling(call)
     for reply in (first, calling(call)):
-        assert ("low", True, 3, first.cost_usd) == (reply.text, reply.degraded, reply.attempts, reply.cost_usd)
+        assert ("low", True, 3, first.cost_usd) == (
+            reply.text,
+            reply.degraded,
+            reply.attempts,
+            reply.cost_usd,
+        )
         assert [1, 1, 0] == temperatures(server)
     plain = calling(call_to(server, cell="of its parameters", parameters={"temperature": 0.0}))
     assert ("low", False, 3) == (plain.text, plain.degraded, len(server.book))
@@ -212,18 +348,27 @@ def test_the_last_attempt_alone_uses_the_fallback_and_its_cell_keeps_the_reply(c
     assert ("high", False, [1, 1, 0, 1]) == (other.text, other.degraded, temperatures(server))
 
 
-def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(calling: Calling, serve: Serve) -> None:
+def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(
+    calling: Calling, serve: Serve
+) -> None:
     server = serve(only_low)
     replies = calling.at_once(*(call_to(server, cell=cell, **HIGH) for cell in "ab"))
     assert [("low", True)] * 2 == [(reply.text, reply.degraded) for reply in replies]
     assert 1 == temperatures(server).count(0)
 
 
-def test_a_fallback_that_fails_is_a_marked_failure_and_is_tried_again_in_full(calling: Calling, serve: Serve) -> None:
+def test_a_fallback_that_fails_is_a_marked_failure_and_is_tried_again_in_full(
+    calling: Calling, serve: Serve
+) -> None:
     server = serve(failed(500))
     first = calling(call_to(server, **HIGH))
     assert ("provider_error", True, [1, 0]) == (first.status, first.degraded, temperatures(server))
     calling.spend(first)
     server.behaviour = lambda _request, _number: HttpResponse("now")
     reply = calling(call_to(server, **HIGH))
-    assert ("now", False, 1, [1, 0, 1]) == (reply.text, reply.degraded, reply.attempts, temperatures(server))
+    assert ("now", False, 1, [1, 0, 1]) == (
+        reply.text,
+        reply.degraded,
+        reply.attempts,
+        temperatures(server),
+    )

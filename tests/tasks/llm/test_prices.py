@@ -11,23 +11,40 @@ from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to
 
 OWN = Prices(2.0, 0.5, 8.0, "configuration")
 USAGE = {
-    "prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100,
+    "prompt_tokens": 1000,
+    "completion_tokens": 100,
+    "total_tokens": 1100,
     "prompt_tokens_details": {"cached_tokens": 400},
-}  # fmt: skip
+}
 
 
-@pytest.mark.parametrize(("prices", "tokens", "usd"), [
-    (OWN, (1_000_000, 0, 0), 2.0), (OWN, (1_000_000, 1_000_000, 0), 0.5), (OWN, (0, 0, 1_000_000), 8.0),
-    (OWN, (1_000_000, 400_000, 500_000), 1.2 + 0.2 + 4.0), (OWN, (1_000_000, None, 0), 2.0), (OWN, (0, 0, 0), 0.0),
-    (OWN, (None, None, 5), None), (OWN, (5, None, None), None), (OWN, (10, 99, 0), 10 * 0.5 / 1e6),
-    (NO_PRICES, (5, 0, 5), None), (Prices(2.0, None, None), (5, 0, 5), None), (Prices(None, 1.0, 8.0), (5, 0, 5), None),
-    (Prices(2.0, None, 8.0), (1_000_000, 400_000, 0), 2.0),
-])  # fmt: skip
-def test_tokens_cost_their_prices(prices: Prices, tokens: tuple[int | None, ...], usd: float | None) -> None:
+@pytest.mark.parametrize(
+    ("prices", "tokens", "usd"),
+    [
+        (OWN, (1_000_000, 0, 0), 2.0),
+        (OWN, (1_000_000, 1_000_000, 0), 0.5),
+        (OWN, (0, 0, 1_000_000), 8.0),
+        (OWN, (1_000_000, 400_000, 500_000), 1.2 + 0.2 + 4.0),
+        (OWN, (1_000_000, None, 0), 2.0),
+        (OWN, (0, 0, 0), 0.0),
+        (OWN, (None, None, 5), None),
+        (OWN, (5, None, None), None),
+        (OWN, (10, 99, 0), 10 * 0.5 / 1e6),
+        (NO_PRICES, (5, 0, 5), None),
+        (Prices(2.0, None, None), (5, 0, 5), None),
+        (Prices(None, 1.0, 8.0), (5, 0, 5), None),
+        (Prices(2.0, None, 8.0), (1_000_000, 400_000, 0), 2.0),
+    ],
+)
+def test_tokens_cost_their_prices(
+    prices: Prices, tokens: tuple[int | None, ...], usd: float | None
+) -> None:
     assert (None if usd is None else pytest.approx(usd)) == request.cost_usd(prices, *tokens)
 
 
-def test_a_model_of_the_table_has_its_published_price_and_its_name_at_another_provider_has_none() -> None:
+def test_a_model_of_the_table_has_its_published_price_and_its_name_at_another_provider_has_none() -> (
+    None
+):
     prices = request.prices_of(Target("openai/gpt-4o-mini"))
     actual = (prices.input_usd_per_mtok, prices.cached_usd_per_mtok, prices.output_usd_per_mtok)
     assert pytest.approx((0.15, 0.075, 0.6)) == actual
@@ -47,7 +64,9 @@ def test_no_tokenizer_makes_more_tokens_of_a_prompt_than_its_bound(text: str) ->
     request.count_tokens(Target("hosted_vllm/judge"), "")
     encoding = tiktoken.get_encoding("cl100k_base")
     assert len(encoding.encode(text)) <= len(text.encode())
-    assert len(encoding.encode(text)) + 7 <= request.most_prompt_tokens([{"role": "user", "content": text}], {})
+    assert len(encoding.encode(text)) + 7 <= request.most_prompt_tokens(
+        [{"role": "user", "content": text}], {}
+    )
 
 
 def test_the_bound_of_the_cost_is_not_below_any_real_cost() -> None:
@@ -59,11 +78,20 @@ def test_the_bound_of_the_cost_is_not_below_any_real_cost() -> None:
 
 @pytest.mark.parametrize("route", ["vllm", "streamed", "responses"])
 @pytest.mark.parametrize("of_table", [False, True], ids=["configured", "of the table"])
-def test_a_call_costs_its_tokens_at_its_price(of_table: bool, route: str, calling: Calling, serve: Serve) -> None:
-    usage = USAGE if route != "responses" else {
-        "input_tokens": 1000, "output_tokens": 100, "total_tokens": 1100,
-        "input_tokens_details": {"cached_tokens": 400}, "output_tokens_details": {"reasoning_tokens": 0},
-    }  # fmt: skip
+def test_a_call_costs_its_tokens_at_its_price(
+    of_table: bool, route: str, calling: Calling, serve: Serve
+) -> None:
+    usage = (
+        USAGE
+        if route != "responses"
+        else {
+            "input_tokens": 1000,
+            "output_tokens": 100,
+            "total_tokens": 1100,
+            "input_tokens_details": {"cached_tokens": 400},
+            "output_tokens_details": {"reasoning_tokens": 0},
+        }
+    )
     own = {"name": "openai/gpt-4o-mini"} if of_table else {"prices": OWN}
     reply = calling(call_to(serve(HttpResponse("x", usage=usage)), **ROUTES[route] | own))
     prompt, cached, completion = (0.15, 0.075, 0.6) if of_table else (2.0, 0.5, 8.0)
@@ -71,7 +99,9 @@ def test_a_call_costs_its_tokens_at_its_price(of_table: bool, route: str, callin
     assert of_table or OWN == reply.prices
 
 
-def test_litellm_s_cost_of_a_call_counts_for_its_models(calling: Calling, serve: Serve, monkeypatch: Patch) -> None:
+def test_litellm_s_cost_of_a_call_counts_for_its_models(
+    calling: Calling, serve: Serve, monkeypatch: Patch
+) -> None:
     monkeypatch.setattr("tasks.llm.replies.cost_usd", lambda *_: 1.0)
     reply = calling(call_to(serve(HttpResponse("x", usage=USAGE)), name="openai/gpt-4o-mini"))
     assert pytest.approx((600 * 0.15 + 400 * 0.075 + 100 * 0.6) / 1e6) == reply.cost_usd
@@ -81,7 +111,9 @@ MIXED = "Figures: 1.234 \u20ac, \u6771\u4eac\u306e\u5831\u544a, na\u00efve words
 
 
 def test_tokens_of_an_openai_model_are_those_of_its_own_tokenizer_and_no_network_is_asked() -> None:
-    newer, older = (len(tiktoken.get_encoding(name).encode(MIXED)) for name in ("o200k_base", "cl100k_base"))
+    newer, older = (
+        len(tiktoken.get_encoding(name).encode(MIXED)) for name in ("o200k_base", "cl100k_base")
+    )
     assert older != newer == request.count_tokens(Target("openai/gpt-4o"), MIXED)
     # A tokenizer for Llama would come from the network.
     assert older == request.count_tokens(Target("groq/llama-3.1-8b-instant"), MIXED)

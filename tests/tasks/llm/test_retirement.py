@@ -18,7 +18,9 @@ from tests.tasks.llm.conftest import Calling, Serve, call_to, failed
 
 TODAY = date(2026, 11, 28)
 A_YEAR = timedelta(days=365)
-MODEL_NAME = re.compile(r"\b(?:(?:gpt|claude|gemini)-[a-z0-9.-]*\d[a-z0-9.-]*|o\d(?:-mini|-pro)?)\b(?!\.json)")
+MODEL_NAME = re.compile(
+    r"\b(?:(?:gpt|claude|gemini)-[a-z0-9.-]*\d[a-z0-9.-]*|o\d(?:-mini|-pro)?)\b(?!\.json)"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +53,9 @@ def dates(monkeypatch: Patch) -> None:
         ("openai/twin", None),
     ],
 )
-def test_the_day_is_that_of_the_entry_to_which_litellm_routes(name: str, last_day: date | None) -> None:
+def test_the_day_is_that_of_the_entry_to_which_litellm_routes(
+    name: str, last_day: date | None
+) -> None:
     assert retirement_date(Target(name)) == last_day
 
 
@@ -77,7 +81,9 @@ def test_an_end_within_90_days_is_announced_and_a_later_one_is_not() -> None:
     assert retirement_notice(Target("openai/endless"), TODAY) is None
 
 
-def test_each_configured_model_that_ends_has_a_line_with_the_day_and_what_to_do(tmp_path: Path) -> None:
+def test_each_configured_model_that_ends_has_a_line_with_the_day_and_what_to_do(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "prbench.yaml"
     file.write_text(
         "dataset: {source: sample}\n"
@@ -89,14 +95,18 @@ def test_each_configured_model_that_ends_has_a_line_with_the_day_and_what_to_do(
     job = load_job(Arguments(config=file))
     lines = {callee.label: retirement_line(callee, TODAY) for callee in callees(job)}
 
-    assert str(lines["a"]).endswith("make the calls that are still needed before that day, and choose its successor")
+    assert str(lines["a"]).endswith(
+        "make the calls that are still needed before that day, and choose its successor"
+    )
     assert lines["b"] is None
     assert str(lines["c"]).endswith("configure another one (stored results stay)")
     assert str(lines["d"]).endswith("let both judge the same responses before that day")
 
 
 @pytest.mark.parametrize("status", [400, 403, 404])
-def test_a_refused_call_to_a_model_that_has_ended_names_the_day(status: int, calling: Calling, serve: Serve) -> None:
+def test_a_refused_call_to_a_model_that_has_ended_names_the_day(
+    status: int, calling: Calling, serve: Serve
+) -> None:
     server = serve(failed(status, "The model is not available."))
 
     reply = calling(call_to(server, name="hosted_vllm/old"))
@@ -114,8 +124,14 @@ def test_a_refused_call_to_another_model_names_no_day(calling: Calling, serve: S
 
 def test_no_example_names_a_model_that_ends_within_a_year() -> None:
     texts = [str(command.help) for _, command in commands_of()]
-    pages = [path for path in tracked_files() if path.suffix == ".md" and path.parts[0] in {"README.md", "flows"}]
-    texts += [(ROOT / path).read_text(encoding="utf-8") for path in [*pages, Path("prbench.example.yaml")]]
+    pages = [
+        path
+        for path in tracked_files()
+        if path.suffix == ".md" and path.parts[0] in {"README.md", "flows"}
+    ]
+    texts += [
+        (ROOT / path).read_text(encoding="utf-8") for path in [*pages, Path("prbench.example.yaml")]
+    ]
     names = {name for text in texts for name in MODEL_NAME.findall(text)}
 
     known = {name for name in names if table_entry(name)}

@@ -22,11 +22,19 @@ SECRET = "sk-planted-0123456789"
 
 def traces(folder: Path, secret: str) -> list[str]:
     """The files below a folder that contain a secret."""
-    return [path.name for path in folder.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+    return [
+        path.name
+        for path in folder.rglob("*")
+        if path.is_file() and secret.encode() in path.read_bytes()
+    ]
 
 
-@pytest.mark.parametrize("name", ["SOME_API_KEY", "HF_TOKEN", "CLIENT_SECRET", "DB_PASSWORD", "PROXY_AUTH"])
-def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(name: str, monkeypatch: Patch) -> None:
+@pytest.mark.parametrize(
+    "name", ["SOME_API_KEY", "HF_TOKEN", "CLIENT_SECRET", "DB_PASSWORD", "PROXY_AUTH"]
+)
+def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(
+    name: str, monkeypatch: Patch
+) -> None:
     monkeypatch.setenv(name, SECRET)
     monkeypatch.setenv("PRBENCH_PLACE", "somewhere-nice")
     monkeypatch.setenv("SHORT_TOKEN", "true")
@@ -43,10 +51,15 @@ def test_a_value_that_the_configuration_names_is_taken_out_anyway(monkeypatch: P
         filled_in("x ${PRBENCH_NOWHERE}")
 
 
-@pytest.mark.parametrize("url", [
-    "http://user:pass-word@host/v1", "https://token@host:8000/v1", "redis://:pass-word@host",
-    "https://user:pass@word@host/v1",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:pass-word@host/v1",
+        "https://token@host:8000/v1",
+        "redis://:pass-word@host",
+        "https://user:pass@word@host/v1",
+    ],
+)
 def test_credentials_in_an_address_are_taken_out(url: str) -> None:
     shown = redacted(f"cannot reach {url} today")
     assert not any(secret in shown for secret in ("user", "pass", "word", "token"))
@@ -74,16 +87,21 @@ def disguised(secret: str, before: str = "user:") -> dict[str, str]:
     packed = base64.b64encode(f"{before}{secret}:x".encode()).decode()
     percent = urllib.parse.quote(secret, safe="")
     return {
-        "literal": secret, "percent": percent,
-        "percent in small letters": re.sub("%..", lambda match: match[0].lower(), percent), "base64": packed,
+        "literal": secret,
+        "percent": percent,
+        "percent in small letters": re.sub("%..", lambda match: match[0].lower(), percent),
+        "base64": packed,
         "base64 for addresses": packed.replace("+", "-").replace("/", "_"),
-        "percent of base64": urllib.parse.quote(packed, safe=""), "json": json.dumps(secret)[1:-1],
+        "percent of base64": urllib.parse.quote(packed, safe=""),
+        "json": json.dumps(secret)[1:-1],
         "json with escaped slashes": json.dumps(secret)[1:-1].replace("/", "\\/"),
         "json in json": json.dumps(json.dumps({"key": secret})),
-    }  # fmt: skip
+    }
 
 
-@pytest.mark.parametrize("secret", [SECRET, HARD_SECRET, HARD_SECRET + "ü"], ids=["plain", "hard", "not ascii"])
+@pytest.mark.parametrize(
+    "secret", [SECRET, HARD_SECRET, HARD_SECRET + "ü"], ids=["plain", "hard", "not ascii"]
+)
 @pytest.mark.parametrize("form", disguised(SECRET))
 def test_a_secret_is_taken_out_in_every_form(form: str, secret: str, monkeypatch: Patch) -> None:
     monkeypatch.setenv("SOME_API_KEY", secret)
@@ -103,20 +121,28 @@ def test_a_reply_keeps_ordinary_words_addresses_and_escapes(monkeypatch: Patch) 
     monkeypatch.setenv("SOME_API_KEY", SECRET)
     plain = "the password of Jane Q. Public, Esq. of 20261122 is in https://user:pass@host"
     with_escapes = json.dumps({"a": "ü\n" * 50, "b": "100%25 of \\alpha", "c": "&#x41;"})
-    assert [plain, with_escapes] == [redacted(text, is_reply=True) for text in (plain, with_escapes)]
+    assert [plain, with_escapes] == [
+        redacted(text, is_reply=True) for text in (plain, with_escapes)
+    ]
 
 
 ECHOES = list(itertools.product([200, 400, 401, 429, 500], ROUTES))
 
 
-@pytest.mark.parametrize(("echo", "form"), in_turn(ECHOES, ["literal", "base64", "json", "percent"]))
+@pytest.mark.parametrize(
+    ("echo", "form"), in_turn(ECHOES, ["literal", "base64", "json", "percent"])
+)
 def test_a_key_that_a_provider_echoes_is_not_stored_in_any_form(
     echo: tuple[int, str], form: str, calling: Calling, serve: Serve, monkeypatch: Patch
 ) -> None:
     status, route = echo
     monkeypatch.setenv("SOME_API_KEY", HARD_SECRET)
     planted = disguised(HARD_SECRET)[form]
-    names = {"model": f"m-{planted}", "fingerprint": f"fp {planted}", "headers": {"X-Key": HARD_SECRET}}
+    names = {
+        "model": f"m-{planted}",
+        "fingerprint": f"fp {planted}",
+        "headers": {"X-Key": HARD_SECRET},
+    }
     good, error = HttpResponse(f"Your key is {planted}.", **names), f"Bad key: {planted}"
     sent = good if status == 200 else failed(status, error, X_Key=HARD_SECRET)
     reply = calling(call_to(serve(sent), **ROUTES[route]))
@@ -128,7 +154,9 @@ def test_a_key_that_a_provider_echoes_is_not_stored_in_any_form(
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_secrets_reach_the_server_alone(route: str, calling: Calling, serve: Serve, monkeypatch: Patch) -> None:
+def test_secrets_reach_the_server_alone(
+    route: str, calling: Calling, serve: Serve, monkeypatch: Patch
+) -> None:
     monkeypatch.setenv("PRBENCH_GATE", SECRET)
     server = serve(HttpResponse("x"))
     body = {"extra_body": {"auth": {"token": "${PRBENCH_GATE}"}, "note": "${PRBENCH_GATE}"}}
@@ -144,7 +172,9 @@ def test_secrets_reach_the_server_alone(route: str, calling: Calling, serve: Ser
     assert ("ok", 1) == (calling(call).status, len(server.book))
 
 
-def test_an_address_is_filled_in_at_the_call(calling: Calling, serve: Serve, monkeypatch: Patch) -> None:
+def test_an_address_is_filled_in_at_the_call(
+    calling: Calling, serve: Serve, monkeypatch: Patch
+) -> None:
     server = serve(lambda _request, _number: failed(500, f"no such place: {server.api_base}"))
     monkeypatch.setenv("PRBENCH_HOST", server.api_base.split("/")[2])
     assert "127.0.0.1" not in str(calling(call_to("http://${PRBENCH_HOST}/v1")).error)

@@ -35,7 +35,11 @@ def renamed(usage: dict[str, Any], route: str) -> dict[str, Any]:
     """The report with the names of the route's API."""
     if route != "responses":
         return usage
-    text = json.dumps(usage).replace("prompt_tokens", "input_tokens").replace("completion_tokens", "output_tokens")
+    text = (
+        json.dumps(usage)
+        .replace("prompt_tokens", "input_tokens")
+        .replace("completion_tokens", "output_tokens")
+    )
     report: dict[str, Any] = json.loads(text)
     return report
 
@@ -58,10 +62,17 @@ UNKNOWN = {"prompt": None, "cached": None, "completion": None, "reasoning": None
 
 
 @pytest.mark.parametrize("route", USAGE_ROUTES)
-def test_reasoning_beside_the_completion_is_counted_and_paid(route: str, calling: Calling, serve: Serve) -> None:
+def test_reasoning_beside_the_completion_is_counted_and_paid(
+    route: str, calling: Calling, serve: Serve
+) -> None:
     reply = ask(XAI_USAGE, route, calling, serve)
 
-    assert counts(reply) == {"prompt": 10_120, "cached": 128, "completion": 4_308, "reasoning": 2_809}
+    assert counts(reply) == {
+        "prompt": 10_120,
+        "cached": 128,
+        "completion": 4_308,
+        "reasoning": 2_809,
+    }
     assert reply.cost_usd == XAI_COST_USD
 
 
@@ -72,11 +83,17 @@ def test_litellm_prices_what_the_report_really_counts(calling: Calling, serve: S
 
 
 @pytest.mark.parametrize("route", ["streamed", "openai-streamed"])
-def test_the_last_of_a_stream_s_growing_reports_counts(route: str, calling: Calling, serve: Serve) -> None:
+def test_the_last_of_a_stream_s_growing_reports_counts(
+    route: str, calling: Calling, serve: Serve
+) -> None:
     events = []
     for number, reasoning_tokens in enumerate((10, 30, 30)):
         is_last = number == 2
-        choice = {"index": 0, "delta": {"content": "a"}, "finish_reason": "stop" if is_last else None}
+        choice = {
+            "index": 0,
+            "delta": {"content": "a"},
+            "finish_reason": "stop" if is_last else None,
+        }
         usage = {
             "prompt_tokens": 100,
             "completion_tokens": number,
@@ -114,7 +131,9 @@ def test_a_reply_from_the_ledger_has_the_same_counts(calling: Calling, serve: Se
     assert again.cost_usd == XAI_COST_USD
 
 
-def test_a_cap_counts_the_reasoning_and_lets_no_further_call_through(calling: Calling, serve: Serve) -> None:
+def test_a_cap_counts_the_reasoning_and_lets_no_further_call_through(
+    calling: Calling, serve: Serve
+) -> None:
     server = serve(HttpResponse("A debt.", usage=XAI_USAGE))
     calling.max_usd = 0.03
     calling.concurrency = 1
@@ -134,19 +153,27 @@ NOT_ADDING_UP: dict[str, tuple[dict[str, Any], int]] = {
     "a negative total": (PLAIN | {"total_tokens": -1}, 1_100),
     "an absurd total": (PLAIN | {"total_tokens": 10**15}, 1_100),
     "a total between two readings": (
-        PLAIN | {"total_tokens": 1_200, "completion_tokens_details": {"reasoning_tokens": 300}}, 1_400,
-    ),
-    "more reasoning than completion inside": (
-        PLAIN | {"total_tokens": 1_100, "completion_tokens_details": {"reasoning_tokens": 300}}, 1_400,
-    ),
-    "more cached tokens than prompt inside": (
-        PLAIN | {"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": 3_000}}, 4_100,
-    ),
-    "reasoning stated twice, differently": (
-        PLAIN | {"total_tokens": 1_400, "reasoning_tokens": 300, "completion_tokens_details": {"reasoning_tokens": 0}},
+        PLAIN | {"total_tokens": 1_200, "completion_tokens_details": {"reasoning_tokens": 300}},
         1_400,
     ),
-}  # fmt: skip
+    "more reasoning than completion inside": (
+        PLAIN | {"total_tokens": 1_100, "completion_tokens_details": {"reasoning_tokens": 300}},
+        1_400,
+    ),
+    "more cached tokens than prompt inside": (
+        PLAIN | {"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": 3_000}},
+        4_100,
+    ),
+    "reasoning stated twice, differently": (
+        PLAIN
+        | {
+            "total_tokens": 1_400,
+            "reasoning_tokens": 300,
+            "completion_tokens_details": {"reasoning_tokens": 0},
+        },
+        1_400,
+    ),
+}
 """Reports, and the tokens that a cap assumes."""
 
 
@@ -179,7 +206,9 @@ async def test_a_batch_whose_reports_do_not_add_up_counts_by_the_largest_reading
     assert budget.used_tokens == 5_000
 
 
-@pytest.mark.parametrize(("total", "route"), in_turn([{}, {"total_tokens": None}, {"total_tokens": 0}], CHAT_ROUTES))
+@pytest.mark.parametrize(
+    ("total", "route"), in_turn([{}, {"total_tokens": None}, {"total_tokens": 0}], CHAT_ROUTES)
+)
 def test_without_a_total_the_counts_are_those_that_are_stated(
     total: dict[str, Any], route: str, calling: Calling, serve: Serve
 ) -> None:
@@ -187,30 +216,73 @@ def test_without_a_total_the_counts_are_those_that_are_stated(
 
     reply = ask(usage | total, route, calling, serve)
 
-    assert counts(reply) == {"prompt": 10_120, "cached": 128, "completion": 1_499, "reasoning": 2_809}
+    assert counts(reply) == {
+        "prompt": 10_120,
+        "cached": 128,
+        "completion": 1_499,
+        "reasoning": 2_809,
+    }
 
 
 CACHES: dict[str, tuple[dict[str, Any], int, int | None]] = {
-    "in the details": ({"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": 400}}, 1_000, 400),
+    "in the details": (
+        {"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": 400}},
+        1_000,
+        400,
+    ),
     "at the top": ({"total_tokens": 1_100, "cached_tokens": 400}, 1_000, 400),
-    "as hits": ({"total_tokens": 1_100, "prompt_cache_hit_tokens": 400, "prompt_cache_miss_tokens": 600}, 1_000, 400),
+    "as hits": (
+        {"total_tokens": 1_100, "prompt_cache_hit_tokens": 400, "prompt_cache_miss_tokens": 600},
+        1_000,
+        400,
+    ),
     "as reads inside": ({"total_tokens": 1_100, "cache_read_input_tokens": 400}, 1_000, 400),
     "as reads beside": ({"total_tokens": 1_500, "cache_read_input_tokens": 400}, 1_400, 400),
     "as reads and writes beside": (
-        {"total_tokens": 1_550, "cache_read_input_tokens": 400, "cache_creation_input_tokens": 50}, 1_450, 400,
+        {"total_tokens": 1_550, "cache_read_input_tokens": 400, "cache_creation_input_tokens": 50},
+        1_450,
+        400,
     ),
-    "in the details, beside": ({"total_tokens": 1_500, "prompt_tokens_details": {"cached_tokens": 400}}, 1_400, 400),
+    "in the details, beside": (
+        {"total_tokens": 1_500, "prompt_tokens_details": {"cached_tokens": 400}},
+        1_400,
+        400,
+    ),
     "at the top beside null details": (
-        {"total_tokens": 1_100, "cached_tokens": 400, "prompt_tokens_details": {"cached_tokens": None}}, 1_000, 400,
+        {
+            "total_tokens": 1_100,
+            "cached_tokens": 400,
+            "prompt_tokens_details": {"cached_tokens": None},
+        },
+        1_000,
+        400,
     ),
-    "null": ({"total_tokens": 1_100, "cached_tokens": None, "prompt_tokens_details": None}, 1_000, None),
-    "null in the details": ({"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": None}}, 1_000, None),
+    "null": (
+        {"total_tokens": 1_100, "cached_tokens": None, "prompt_tokens_details": None},
+        1_000,
+        None,
+    ),
+    "null in the details": (
+        {"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": None}},
+        1_000,
+        None,
+    ),
     "stated twice, differently": (
-        {"total_tokens": 1_100, "cached_tokens": 9, "prompt_tokens_details": {"cached_tokens": 0}}, 1_000, None,
+        {"total_tokens": 1_100, "cached_tokens": 9, "prompt_tokens_details": {"cached_tokens": 0}},
+        1_000,
+        None,
     ),
-    "negative": ({"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": -400}}, 1_000, None),
-    "absurd": ({"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": 10**15}}, 1_000, None),
-}  # fmt: skip
+    "negative": (
+        {"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": -400}},
+        1_000,
+        None,
+    ),
+    "absurd": (
+        {"total_tokens": 1_100, "prompt_tokens_details": {"cached_tokens": 10**15}},
+        1_000,
+        None,
+    ),
+}
 
 
 @pytest.mark.parametrize(("case", "route"), in_turn(CACHES, USAGE_ROUTES))
@@ -225,10 +297,14 @@ def test_cached_tokens_are_found_and_the_prompt_includes_them(
     assert reply.cached_tokens == cached_tokens
     assert reply.completion_tokens == 100
     cached = cached_tokens or 0
-    assert reply.cost_usd == pytest.approx(((prompt_tokens - cached) * 1.0 + cached * 0.1 + 100 * 10.0) / 1e6)
+    assert reply.cost_usd == pytest.approx(
+        ((prompt_tokens - cached) * 1.0 + cached * 0.1 + 100 * 10.0) / 1e6
+    )
 
 
-def test_litellm_gives_the_discount_for_cached_tokens_at_the_top(calling: Calling, serve: Serve) -> None:
+def test_litellm_gives_the_discount_for_cached_tokens_at_the_top(
+    calling: Calling, serve: Serve
+) -> None:
     usage = PLAIN | {"total_tokens": 1_100, "cached_tokens": 400}
 
     reply = ask(usage, "openai", calling, serve, name="openai/gpt-4o-mini", prices=None)
@@ -237,7 +313,9 @@ def test_litellm_gives_the_discount_for_cached_tokens_at_the_top(calling: Callin
 
 
 @pytest.mark.parametrize("route", CHAT_ROUTES)
-def test_a_completion_of_null_tokens_is_unknown_and_not_free(route: str, calling: Calling, serve: Serve) -> None:
+def test_a_completion_of_null_tokens_is_unknown_and_not_free(
+    route: str, calling: Calling, serve: Serve
+) -> None:
     usage = {"prompt_tokens": 1_000, "completion_tokens": None, "total_tokens": 1_100}
 
     reply = ask(usage, route, calling, serve)
@@ -282,7 +360,10 @@ def provider() -> Iterator[Provider]:
 
 def gemini(usage: dict[str, int]) -> dict[str, Any]:
     content = {"role": "model", "parts": [{"text": "A debt."}]}
-    return {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}], "usageMetadata": usage}
+    return {
+        "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
+        "usageMetadata": usage,
+    }
 
 
 def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
@@ -298,48 +379,92 @@ def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(("usage", "expected"), [
-    (
-        {"promptTokenCount": 100, "candidatesTokenCount": 20, "thoughtsTokenCount": 30, "totalTokenCount": 150},
-        {"prompt": 100, "cached": None, "completion": 50, "reasoning": 30},
-    ),
-    (
-        {"promptTokenCount": 100, "candidatesTokenCount": 50, "thoughtsTokenCount": 30, "totalTokenCount": 150},
-        {"prompt": 100, "cached": None, "completion": 50, "reasoning": 30},
-    ),
-    (
-        {"promptTokenCount": 100, "thoughtsTokenCount": 30, "totalTokenCount": 130, "cachedContentTokenCount": 40},
-        {"prompt": 100, "cached": 40, "completion": 30, "reasoning": 30},
-    ),
-    (
-        {"promptTokenCount": 100, "candidatesTokenCount": 20, "toolUsePromptTokenCount": 7, "totalTokenCount": 127},
-        {"prompt": 107, "cached": None, "completion": 20, "reasoning": None},
-    ),
-    ({"promptTokenCount": 100, "candidatesTokenCount": 20, "thoughtsTokenCount": 30, "totalTokenCount": 999}, UNKNOWN),
-], ids=["beside", "inside", "only thoughts", "with a tool", "not adding up"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        (
+            {
+                "promptTokenCount": 100,
+                "candidatesTokenCount": 20,
+                "thoughtsTokenCount": 30,
+                "totalTokenCount": 150,
+            },
+            {"prompt": 100, "cached": None, "completion": 50, "reasoning": 30},
+        ),
+        (
+            {
+                "promptTokenCount": 100,
+                "candidatesTokenCount": 50,
+                "thoughtsTokenCount": 30,
+                "totalTokenCount": 150,
+            },
+            {"prompt": 100, "cached": None, "completion": 50, "reasoning": 30},
+        ),
+        (
+            {
+                "promptTokenCount": 100,
+                "thoughtsTokenCount": 30,
+                "totalTokenCount": 130,
+                "cachedContentTokenCount": 40,
+            },
+            {"prompt": 100, "cached": 40, "completion": 30, "reasoning": 30},
+        ),
+        (
+            {
+                "promptTokenCount": 100,
+                "candidatesTokenCount": 20,
+                "toolUsePromptTokenCount": 7,
+                "totalTokenCount": 127,
+            },
+            {"prompt": 107, "cached": None, "completion": 20, "reasoning": None},
+        ),
+        (
+            {
+                "promptTokenCount": 100,
+                "candidatesTokenCount": 20,
+                "thoughtsTokenCount": 30,
+                "totalTokenCount": 999,
+            },
+            UNKNOWN,
+        ),
+    ],
+    ids=["beside", "inside", "only thoughts", "with a tool", "not adding up"],
+)
 def test_gemini_s_thoughts_are_a_part_of_the_completion(
     usage: dict[str, int], expected: dict[str, int | None], calling: Calling, provider: Provider
 ) -> None:
     provider.body = gemini(usage)
 
-    reply = calling(call_to(provider.address, name="gemini/candidate", parameters={"api_key": "none"}))
+    reply = calling(
+        call_to(provider.address, name="gemini/candidate", parameters={"api_key": "none"})
+    )
 
     assert reply.status == "ok"
     assert counts(reply) == expected
 
 
-@pytest.mark.parametrize(("usage", "prompt_tokens", "cached_tokens"), [
-    ({"cache_read_input_tokens": 400, "cache_creation_input_tokens": 50}, 550, 400),
-    ({"cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}, 100, 0),
-    ({"cache_read_input_tokens": None, "cache_creation_input_tokens": None}, 100, None),
-    ({}, 100, None),
-], ids=["read and written", "zero", "null", "not stated"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("usage", "prompt_tokens", "cached_tokens"),
+    [
+        ({"cache_read_input_tokens": 400, "cache_creation_input_tokens": 50}, 550, 400),
+        ({"cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}, 100, 0),
+        ({"cache_read_input_tokens": None, "cache_creation_input_tokens": None}, 100, None),
+        ({}, 100, None),
+    ],
+    ids=["read and written", "zero", "null", "not stated"],
+)
 def test_anthropic_s_cached_tokens_are_a_part_of_the_prompt(
-    usage: dict[str, Any], prompt_tokens: int, cached_tokens: int | None, calling: Calling, provider: Provider
+    usage: dict[str, Any],
+    prompt_tokens: int,
+    cached_tokens: int | None,
+    calling: Calling,
+    provider: Provider,
 ) -> None:
     provider.body = anthropic({"input_tokens": 100, "output_tokens": 20} | usage)
 
-    reply = calling(call_to(provider.address, name="anthropic/candidate", parameters={"api_key": "none"}))
+    reply = calling(
+        call_to(provider.address, name="anthropic/candidate", parameters={"api_key": "none"})
+    )
 
     assert reply.status == "ok"
     assert reply.prompt_tokens == prompt_tokens
@@ -376,7 +501,8 @@ def report_of(call: dict[str, Any]) -> dict[str, Any]:
     prompt_name, completion_name = call["names"]
     cache = {"cached_tokens": call["cached"], "cache_write_tokens": call["written"]}
     return {
-        f"{prompt_name}_tokens": call["prompt"] - is_cache_beside * (call["cached"] + call["written"]),
+        f"{prompt_name}_tokens": call["prompt"]
+        - is_cache_beside * (call["cached"] + call["written"]),
         f"{completion_name}_tokens": call["completion"] - is_reasoning_beside * call["reasoning"],
         "total_tokens": call["prompt"] + call["completion"],
         f"{completion_name}_tokens_details": {"reasoning_tokens": call["reasoning"]},
@@ -385,7 +511,9 @@ def report_of(call: dict[str, Any]) -> dict[str, Any]:
 
 
 @given(call=calls())
-def test_a_report_in_any_convention_gives_the_parts_that_it_was_made_from(call: dict[str, Any]) -> None:
+def test_a_report_in_any_convention_gives_the_parts_that_it_was_made_from(
+    call: dict[str, Any],
+) -> None:
     report = report_of(call)
     if call["cached"] + call["written"] == call["reasoning"]:  # two conventions have the same total
         return
@@ -396,11 +524,15 @@ def test_a_report_in_any_convention_gives_the_parts_that_it_was_made_from(call: 
     assert tokens.cached == call["cached"]
     assert tokens.completion == call["completion"]
     assert tokens.reasoning == call["reasoning"]
-    assert tokens_in(openai_form(report))._replace(convention=None) == tokens._replace(convention=None)
+    assert tokens_in(openai_form(report))._replace(convention=None) == tokens._replace(
+        convention=None
+    )
 
 
 @given(call=calls(), total=st.integers(-10, 10**7))
-def test_a_report_adds_up_in_a_convention_or_gives_nothing(call: dict[str, Any], total: int) -> None:
+def test_a_report_adds_up_in_a_convention_or_gives_nothing(
+    call: dict[str, Any], total: int
+) -> None:
     report = report_of(call) | {"total_tokens": total}
 
     tokens = tokens_in(report)
@@ -417,7 +549,9 @@ def test_a_report_adds_up_in_a_convention_or_gives_nothing(call: dict[str, Any],
         assert openai_form(report) == {}
 
 
-def test_calls_at_once_stop_soon_after_a_cap_whatever_the_reports_say(calling: Calling, serve: Serve) -> None:
+def test_calls_at_once_stop_soon_after_a_cap_whatever_the_reports_say(
+    calling: Calling, serve: Serve
+) -> None:
     server = serve(HttpResponse("A debt.", usage=PLAIN | {"total_tokens": 5_000}, delay_s=0.02))
     calling.max_tokens = 12_000
     calling.concurrency = 2

@@ -59,7 +59,9 @@ def contents(job: Job) -> list[dict[str, Any]]:
     """What responses and verdicts say, apart from their identities."""
     hidden = "* exclude (response_id, model_config_hash), null"
     verdicts = "* exclude (verdict_id, response_id, judge_config_hash), null"
-    of_verdicts = rows_in(job, f"select {verdicts} from verdicts order by task_id, criterion_id, judge")
+    of_verdicts = rows_in(
+        job, f"select {verdicts} from verdicts order by task_id, criterion_id, judge"
+    )
     return rows_in(job, f"select {hidden} from responses order by task_id") + of_verdicts
 
 
@@ -75,7 +77,9 @@ def test_adopted_results_are_used_without_a_call(before: Job, server: FaultServe
 
 
 def test_one_line_says_how_many_results_are_not_used(before: Job, server: FaultServer) -> None:
-    n_responses, n_verdicts = (values_in(before, f"select count(*) from {t}")[0][0] for t in ("responses", "verdicts"))
+    n_responses, n_verdicts = (
+        values_in(before, f"select count(*) from {t}")[0][0] for t in ("responses", "verdicts")
+    )
 
     (line,) = lines_on_unadopted(before)
 
@@ -84,7 +88,9 @@ def test_one_line_says_how_many_results_are_not_used(before: Job, server: FaultS
     assert "OPENAI_BASE_URL" in line
 
 
-def test_results_that_were_made_again_with_the_address_are_not_counted(before: Job, server: FaultServer) -> None:
+def test_results_that_were_made_again_with_the_address_are_not_counted(
+    before: Job, server: FaultServer
+) -> None:
     missing_calls(before, server)
 
     assert lines_on_unadopted(before) == []
@@ -104,7 +110,9 @@ def test_adopting_again_changes_nothing(before: Job, server: FaultServer) -> Non
     assert rows_in(before, "from verdicts order by verdict_id") == adopted
 
 
-def test_adopted_replies_serve_rows_that_were_never_written(before: Job, server: FaultServer, tmp_path: Path) -> None:
+def test_adopted_replies_serve_rows_that_were_never_written(
+    before: Job, server: FaultServer, tmp_path: Path
+) -> None:
     """A run that was killed had replies in the ledger, and no rows."""
     for part in (before.warehouse / "parts").glob("verdicts/*.parquet"):
         part.unlink()
@@ -144,7 +152,9 @@ def test_a_judge_is_adopted_on_responses_that_keep_their_identity(
     tmp_path: Path, server: FaultServer, monkeypatch: Patch
 ) -> None:
     models = [{"name": "hosted_vllm/m", "label": "m", "api_base": server.api_base}]
-    job = prepared(job_on("sample", tmp_path / "data", models=models, judges=JUDGES)).model_copy(update={"limit": 1})
+    job = prepared(job_on("sample", tmp_path / "data", models=models, judges=JUDGES)).model_copy(
+        update={"limit": 1}
+    )
     sampled(job)
     with monkeypatch.context() as earlier:
         earlier.setattr("tasks.run.judge_configs.address_of", lambda *_: None)
@@ -157,7 +167,9 @@ def test_a_judge_is_adopted_on_responses_that_keep_their_identity(
     assert missing_calls(job, server) == 0
 
 
-def test_what_another_server_gave_is_not_adopted(before: Job, server: FaultServer, monkeypatch: Patch) -> None:
+def test_what_another_server_gave_is_not_adopted(
+    before: Job, server: FaultServer, monkeypatch: Patch
+) -> None:
     adopt(before, server.api_base)
     with FaultServer() as other:
         monkeypatch.setenv("OPENAI_BASE_URL", other.api_base)
@@ -170,7 +182,9 @@ def test_without_the_variable_adopted_results_are_not_used(
 ) -> None:
     adopt(before, server.api_base)
     monkeypatch.delenv("OPENAI_BASE_URL")
-    configured = [{**each, "api_base": server.api_base.replace("127.0.0.1", "localhost")} for each in MODELS]
+    configured = [
+        {**each, "api_base": server.api_base.replace("127.0.0.1", "localhost")} for each in MODELS
+    ]
     elsewhere = copied(before, tmp_path / "copy").with_settings(
         models=job_on("sample", tmp_path, models=configured).settings.models, judges=()
     )
@@ -178,6 +192,10 @@ def test_without_the_variable_adopted_results_are_not_used(
     assert missing_calls(elsewhere, server) == 2
 
 
-def test_an_address_that_the_environment_does_not_give_is_refused(before: Job, server: FaultServer) -> None:
-    with pytest.raises(UsageError, match=f"known: {server.api_base} .from OPENAI_BASE_URL.*; name one"):
+def test_an_address_that_the_environment_does_not_give_is_refused(
+    before: Job, server: FaultServer
+) -> None:
+    with pytest.raises(
+        UsageError, match=f"known: {server.api_base} .from OPENAI_BASE_URL.*; name one"
+    ):
         adopt(before, "http://elsewhere/v1")

@@ -52,14 +52,18 @@ def add_part(job: Job, name: str) -> None:
 
 
 def files_in(folder: Path) -> dict[str, int]:
-    return {str(p.relative_to(folder)): p.stat().st_mtime_ns for p in folder.rglob("*") if p.is_file()}
+    return {
+        str(p.relative_to(folder)): p.stat().st_mtime_ns for p in folder.rglob("*") if p.is_file()
+    }
 
 
 @pytest.mark.parametrize("killed", ["", "before a part", "in a repair"])
 def test_a_restored_warehouse_has_every_row_that_was_paid_and_a_run_on_it_makes_no_call(
     killed: str, evaluated: Job, job: Job, folder: Path, tmp_path: Path, provider: FaultServer
 ) -> None:
-    for table in ("responses", "verdicts") if killed else ():  # as if replies were in the ledger, but not in a part yet
+    for table in (
+        ("responses", "verdicts") if killed else ()
+    ):  # as if replies were in the ledger, but not in a part yet
         shutil.rmtree(job.warehouse / "parts" / table)
     if killed == "in a repair":
         ledger_of(job).rename(ledger_of(job).with_name("repaired-calls.sqlite"))
@@ -75,7 +79,9 @@ def test_a_restored_warehouse_has_every_row_that_was_paid_and_a_run_on_it_makes_
     assert killed or content(job) == content(restored)
 
 
-def test_a_second_backup_copies_only_what_is_new_and_removes_what_is_needed_no_more(job: Job, folder: Path) -> None:
+def test_a_second_backup_copies_only_what_is_new_and_removes_what_is_needed_no_more(
+    job: Job, folder: Path
+) -> None:
     backup(job, folder)
     before = files_in(folder)
     add_part(job, "new")
@@ -92,11 +98,15 @@ def test_a_second_backup_copies_only_what_is_new_and_removes_what_is_needed_no_m
     with sqlite3.connect(ledger_of(job)) as ledger:
         ledger.execute("create table anything (x)")
     backup(job, folder)
-    (old,), (other,) = ([name for name in names if "ledger" in name] for names in (after, files_in(folder)))
+    (old,), (other,) = (
+        [name for name in names if "ledger" in name] for names in (after, files_in(folder))
+    )
     assert old != other
 
 
-def test_merged_files_are_backed_up_in_place_of_those_they_replaced(small: Job, folder: Path, tmp_path: Path) -> None:
+def test_merged_files_are_backed_up_in_place_of_those_they_replaced(
+    small: Job, folder: Path, tmp_path: Path
+) -> None:
     add_part(small, "b")
     backup(small, folder)
     Warehouse(small.warehouse).compact()
@@ -109,7 +119,9 @@ def test_merged_files_are_backed_up_in_place_of_those_they_replaced(small: Job, 
     assert 1 == len(copies) == len(Warehouse(restored.warehouse).part_sizes())
 
 
-def test_a_backup_while_a_run_writes_is_of_one_moment(job: Job, folder: Path, tmp_path: Path) -> None:
+def test_a_backup_while_a_run_writes_is_of_one_moment(
+    job: Job, folder: Path, tmp_path: Path
+) -> None:
     stop = threading.Event()
     written: list[str] = []
 
@@ -122,7 +134,9 @@ def test_a_backup_while_a_run_writes_is_of_one_moment(job: Job, folder: Path, tm
                 name = f"w{len(written)}"
                 # both halves are in one transaction, but far apart in the file
                 ledger.execute("begin")
-                ledger.executemany("insert into pairs values (?, ?)", [(name, half * 3000) for half in "xy"])
+                ledger.executemany(
+                    "insert into pairs values (?, ?)", [(name, half * 3000) for half in "xy"]
+                )
                 ledger.execute("commit")
                 warehouse.write("responses", [response(name)])
                 written.append(name)
@@ -170,7 +184,9 @@ def held(job: Job) -> tuple[list[str], int]:
     """The responses in the parts, and the number of calls in the ledger."""
     with sqlite3.connect(ledger_of(job)) as ledger:
         (n_calls,) = ledger.execute("select count(*) from calls").fetchone()
-    return [row["task_id"] for row in rows_in(job, "select task_id from responses order by all")], n_calls
+    return [
+        row["task_id"] for row in rows_in(job, "select task_id from responses order by all")
+    ], n_calls
 
 
 IMPORTS = "from tasks.maintain.backup import backup, restore\nfrom tests.kit import job_on"
@@ -212,7 +228,9 @@ def test_a_kill_of_a_restore_is_made_good_by_the_same_command(small: Job, tmp_pa
     assert len(folders) > 4
 
 
-def test_an_upload_that_was_cut_off_leaves_the_last_backup(small: Job, store: Store, tmp_path: Path) -> None:
+def test_an_upload_that_was_cut_off_leaves_the_last_backup(
+    small: Job, store: Store, tmp_path: Path
+) -> None:
     def cut_off(n_files: int) -> None:
         with pytest.MonkeyPatch.context() as patched:
             Cut(patched, n_files)
@@ -230,7 +248,9 @@ def test_an_upload_that_was_cut_off_leaves_the_last_backup(small: Job, store: St
     assert ["a"] == held(into(small, tmp_path / "restored"))[0]
 
 
-def test_a_damaged_copy_is_refused_whole_and_renewed_by_verify(small: Job, store: Store, tmp_path: Path) -> None:
+def test_a_damaged_copy_is_refused_whole_and_renewed_by_verify(
+    small: Job, store: Store, tmp_path: Path
+) -> None:
     backup(small, store)
     name = next(name for name in store.files() if "parts/responses" in name)
     content = store.read(name) or b""
@@ -244,7 +264,9 @@ def test_a_damaged_copy_is_refused_whole_and_renewed_by_verify(small: Job, store
     assert content == store.read(name)
 
 
-def test_a_target_with_other_files_or_in_the_warehouse_is_refused(small: Job, store: Store, tmp_path: Path) -> None:
+def test_a_target_with_other_files_or_in_the_warehouse_is_refused(
+    small: Job, store: Store, tmp_path: Path
+) -> None:
     backup(small, tmp_path / "whole")
     before = files_in(small.warehouse)
     with pytest.raises(UsageError, match="is not empty"):
@@ -253,7 +275,9 @@ def test_a_target_with_other_files_or_in_the_warehouse_is_refused(small: Job, st
     folder = Folder(tmp_path / "mine")
     for target, location in ((store, store), (folder.path, folder)):
         location.write("notes.txt", b"mine")
-        with pytest.raises(UsageError, match="has files that are not a backup; name an empty folder or prefix"):
+        with pytest.raises(
+            UsageError, match="has files that are not a backup; name an empty folder or prefix"
+        ):
             backup(small, target)
         assert {"notes.txt": 4} == location.files()
     with pytest.raises(UsageError, match="is inside the warehouse"):

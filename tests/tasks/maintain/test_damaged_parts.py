@@ -49,14 +49,23 @@ def whole_job(job: Job) -> list[Callable[[], StageReport]]:
 
 
 def stored(job: Job) -> dict[str, list[tuple[Any, ...]]]:
-    return {name: rows for name, rows in rows_of(Warehouse(job.warehouse)).items() if name not in _OF_RUNS}
+    return {
+        name: rows
+        for name, rows in rows_of(Warehouse(job.warehouse)).items()
+        if name not in _OF_RUNS
+    }
 
 
 def board(job: Job) -> list[dict[str, Any]]:
-    columns = "split, model, judge, score_name, n_tasks, mean_score, coverage, ci_low, ci_high, met_share"
+    columns = (
+        "split, model, judge, score_name, n_tasks, mean_score, coverage, ci_low, ci_high, met_share"
+    )
     rows = rows_in(job, f"select {columns} from leaderboard order by all")
     # Sums in another order may differ in the last digits.
-    return [{name: round(v, 9) if isinstance(v, float) else v for name, v in row.items()} for row in rows]
+    return [
+        {name: round(v, 9) if isinstance(v, float) else v for name, v in row.items()}
+        for row in rows
+    ]
 
 
 def facts(job: Job, table: str) -> list[dict[str, Any]]:
@@ -68,7 +77,9 @@ def victim(job: Job, table: str) -> Path:
     return Warehouse(job.warehouse).store.standing(table)[0]
 
 
-@pytest.mark.parametrize(("table", "what"), [("criteria", "a flipped bit"), ("verdicts", "deleted")])
+@pytest.mark.parametrize(
+    ("table", "what"), [("criteria", "a flipped bit"), ("verdicts", "deleted")]
+)
 def test_aggregate_reports_damage_and_restores_rows(
     job: Job, calls: Calls, table: str, what: str, capsys: Printed
 ) -> None:
@@ -91,7 +102,9 @@ def lose(job: Job, table: str, *, with_ledger: bool = False) -> None:
 
 
 @pytest.mark.parametrize("table", ["responses", "verdicts"])
-def test_without_the_database_rows_come_from_the_ledger(job: Job, calls: Calls, table: str, capsys: Printed) -> None:
+def test_without_the_database_rows_come_from_the_ledger(
+    job: Job, calls: Calls, table: str, capsys: Printed
+) -> None:
     before, figures = facts(job, table), board(job)
     lose(job, table)
 
@@ -103,7 +116,9 @@ def test_without_the_database_rows_come_from_the_ledger(job: Job, calls: Calls, 
     assert 0 == calls()
 
 
-def test_rows_that_only_calls_restore_wait_until_asked(job: Job, calls: Calls, capsys: Printed) -> None:
+def test_rows_that_only_calls_restore_wait_until_asked(
+    job: Job, calls: Calls, capsys: Printed
+) -> None:
     before, figures = facts(job, "verdicts"), board(job)
     lose(job, "verdicts", with_ledger=True)
 
@@ -120,7 +135,9 @@ def test_rows_that_only_calls_restore_wait_until_asked(job: Job, calls: Calls, c
     assert figures == board(job)
 
 
-def test_a_backup_refuses_a_damaged_part_and_keeps_what_is_lost_in_mind(job: Job, tmp_path: Path) -> None:
+def test_a_backup_refuses_a_damaged_part_and_keeps_what_is_lost_in_mind(
+    job: Job, tmp_path: Path
+) -> None:
     content = victim(job, "verdicts").read_bytes()
     flip(victim(job, "verdicts"))
     with pytest.raises(Damaged, match="is damaged"):
@@ -144,5 +161,7 @@ def test_other_models_are_still_called_while_rows_of_one_are_lost(job: Job, call
     run(both, lambda: sampled(both))
 
     with Warehouse(job.warehouse).reader() as reader:
-        assert ["b"] == [row["model"] for row in reader.rows("select distinct model from responses")]
+        assert ["b"] == [
+            row["model"] for row in reader.rows("select distinct model from responses")
+        ]
         assert calls() == reader.value("select count(*) from responses")

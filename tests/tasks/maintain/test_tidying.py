@@ -22,8 +22,12 @@ def job_with(folder: Path, n_parts: int, **settings: object) -> Job:
     return job
 
 
-@pytest.mark.parametrize(("most", "n_parts", "note"), [(4, 1, "5 files merged into 1 "), (5, 5, "5 files, no need to")])
-def test_many_files_are_compacted(tmp_path: Path, monkeypatch: Patch, most: int, n_parts: int, note: str) -> None:
+@pytest.mark.parametrize(
+    ("most", "n_parts", "note"), [(4, 1, "5 files merged into 1 "), (5, 5, "5 files, no need to")]
+)
+def test_many_files_are_compacted(
+    tmp_path: Path, monkeypatch: Patch, most: int, n_parts: int, note: str
+) -> None:
     monkeypatch.setattr("tasks.maintain.upkeep.MANY_PARTS", most)
     report = tidy(job_with(tmp_path, 5), only_if_needed=True)
 
@@ -44,7 +48,9 @@ ROW, NO_ROW = "t0/a-model/1", "t9/a-model/1"
 
 
 @pytest.mark.parametrize(("days", "stay"), [(30, {NO_ROW, "new"}), (None, {ROW, NO_ROW, "new"})])
-def test_old_replies_that_became_rows_go_and_their_cost_stays(tmp_path: Path, days: int | None, stay: set[str]) -> None:
+def test_old_replies_that_became_rows_go_and_their_cost_stays(
+    tmp_path: Path, days: int | None, stay: set[str]
+) -> None:
     job = job_with(tmp_path, 1, retention={"replies_days": days})
     record(job, ROW, LONG_AGO_S)
     record(job, NO_ROW, LONG_AGO_S)

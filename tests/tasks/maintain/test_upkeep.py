@@ -19,7 +19,17 @@ from tasks.maintain.upkeep import ResponseChoice, remove, run_cost, store_calls,
 from tasks.rules.errors import UsageError
 from tests import kit
 from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
-from tests.kit import call_entry, imported, job_on, judged, prepared, recorded, rows_in, sampled, values_in
+from tests.kit import (
+    call_entry,
+    imported,
+    job_on,
+    judged,
+    prepared,
+    recorded,
+    rows_in,
+    sampled,
+    values_in,
+)
 from tests.warehouse.parts import flip
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
@@ -52,7 +62,9 @@ def record(job: Job, run_id: str, number: int) -> None:
 
 
 @without_scores
-def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server: FaultServer, tmp_path: Path) -> None:
+def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(
+    server: FaultServer, tmp_path: Path
+) -> None:
     def fails_first(request: Request, number: int) -> HttpResponse:
         if is_judge_request(request) or number > 0:
             return well_behaved(request, 1)
@@ -70,14 +82,21 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server:
     )
     names = ("purpose", "called_model", "calls", "failed_calls", "unpriced_calls")
     assert ("judge", "openai/judge", N_CRITERIA, 0, 0) == tuple(of_judge[name] for name in names)
-    assert ("sample", "hosted_vllm/a", 2 * n_responses, n_responses) == tuple(of_model[name] for name in names[:-1])
-    assert pytest.approx((of_verdicts, of_responses)) == (of_judge["cost_usd"], of_model["cost_usd"])
+    assert ("sample", "hosted_vllm/a", 2 * n_responses, n_responses) == tuple(
+        of_model[name] for name in names[:-1]
+    )
+    assert pytest.approx((of_verdicts, of_responses)) == (
+        of_judge["cost_usd"],
+        of_model["cost_usd"],
+    )
     assert of_verdicts > 0
     assert 0 == store_calls(job)
 
 
 @without_scores
-def test_every_request_is_an_attempt_with_its_labels_and_costs_add_up(server: FaultServer, tmp_path: Path) -> None:
+def test_every_request_is_an_attempt_with_its_labels_and_costs_add_up(
+    server: FaultServer, tmp_path: Path
+) -> None:
     def fails_first(request: Request, number: int) -> HttpResponse:
         is_busy = number == 0 and not is_judge_request(request)
         return HttpResponse(status=503, raw=b"busy") if is_busy else well_behaved(request, number)
@@ -99,7 +118,14 @@ def test_every_request_is_an_attempt_with_its_labels_and_costs_add_up(server: Fa
     )
 
     assert groups == [
-        {"purpose": purpose, "model": "a", "judge": judge, "http_status": http_status, "n": n, "n_rows": n}
+        {
+            "purpose": purpose,
+            "model": "a",
+            "judge": judge,
+            "http_status": http_status,
+            "n": n,
+            "n_rows": n,
+        }
         for purpose, judge, http_status, n in (
             ("sample", None, 503, N_TASKS),
             ("sample", None, None, N_TASKS),
@@ -126,11 +152,15 @@ def test_spend_is_written_only_when_it_is_new_and_the_ledger_may_be_read(
     assert 2 == store_calls(job)
     assert [("killed", 2, 1.0), ("next", 1, 0.5)] == figures(job)
     record(job, "next", 2)
-    assert [2, 2] == [row["calls"] for run_id in ("killed", "next") for row in run_cost(job, run_id)]
+    assert [2, 2] == [
+        row["calls"] for run_id in ("killed", "next") for row in run_cost(job, run_id)
+    ]
     with monkeypatch.context() as patched:
         # Two machines that open the same ledger damage it.
         patched.setattr(Warehouse, "elsewhere", lambda _: "node7")
-        assert [2, 1] == [row["calls"] for run_id in ("killed", "next") for row in run_cost(job, run_id)]
+        assert [2, 1] == [
+            row["calls"] for run_id in ("killed", "next") for row in run_cost(job, run_id)
+        ]
         assert 0 == store_calls(job)
     shutil.rmtree(job.warehouse / "ledger")
     record(job, "killed", 3)
@@ -162,8 +192,14 @@ def shared(provider: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> J
 
 def rambling(request: Request, number: int) -> HttpResponse:
     """The first response to one of the tasks never ends."""
-    is_struck = not is_judge_request(request) and "What does t1 cost?" in request["messages"][-1]["content"]
-    return HttpResponse("blah " * 20_000) if is_struck and number == 0 else well_behaved(request, number)
+    is_struck = (
+        not is_judge_request(request) and "What does t1 cost?" in request["messages"][-1]["content"]
+    )
+    return (
+        HttpResponse("blah " * 20_000)
+        if is_struck and number == 0
+        else well_behaved(request, number)
+    )
 
 
 def longest(job: Job) -> dict[str, Any]:
@@ -175,7 +211,9 @@ def in_ledger(job: Job, text: str) -> bool:
     return any(text.encode() in path.read_bytes() for path in files)
 
 
-def test_a_removed_response_goes_with_its_verdicts_and_is_sampled_again(job: Job, provider: FaultServer) -> None:
+def test_a_removed_response_goes_with_its_verdicts_and_is_sampled_again(
+    job: Job, provider: FaultServer
+) -> None:
     ((n_responses, n_verdicts, _),) = before = values_in(job, COUNTS)
     bad = longest(job)
     of_bad = f"where response_id = '{bad['response_id']}'"
@@ -185,8 +223,12 @@ def test_a_removed_response_goes_with_its_verdicts_and_is_sampled_again(job: Job
 
     assert 1 == remove(job, ResponseChoice([bad["response_id"]]), "never ends").rows
     assert [(n_responses - 1, n_verdicts - n_of_bad)] == [row[:2] for row in values_in(job, COUNTS)]
-    assert [] == values_in(job, f"select 1 from verdict_details {of_bad} and status <> 'not_judged'")
-    assert [(bad["response_id"], "never ends")] == values_in(job, "select response_id, reason from removals")
+    assert [] == values_in(
+        job, f"select 1 from verdict_details {of_bad} and status <> 'not_judged'"
+    )
+    assert [(bad["response_id"], "never ends")] == values_in(
+        job, "select response_id, reason from removals"
+    )
     assert not in_ledger(job, "blah blah")
     assert spent == values_in(job, spend)
 
@@ -197,17 +239,25 @@ def test_a_removed_response_goes_with_its_verdicts_and_is_sampled_again(job: Job
     Warehouse(job.warehouse).database.unlink()
     Warehouse(job.warehouse).publish()
     assert before == values_in(job, COUNTS)
-    assert (0, 0, n_calls + 1 + n_of_bad) == (sampled(job).rows, judged(job).rows, len(provider.book))
+    assert (0, 0, n_calls + 1 + n_of_bad) == (
+        sampled(job).rows,
+        judged(job).rows,
+        len(provider.book),
+    )
 
 
-def test_a_removed_response_is_in_no_part_backup_or_export_and_its_space_is_freed(job: Job, tmp_path: Path) -> None:
+def test_a_removed_response_is_in_no_part_backup_or_export_and_its_space_is_freed(
+    job: Job, tmp_path: Path
+) -> None:
     export_tables(job, tmp_path / "before")
     bad = longest(job)
     remove(job, ResponseChoice([bad["response_id"]]), "")
     expected = values_in(job, COUNTS)
 
     backup(job, tmp_path / "backup")
-    restored, other = (job.model_copy(update={"warehouse": tmp_path / name}) for name in ("restored", "other"))
+    restored, other = (
+        job.model_copy(update={"warehouse": tmp_path / name}) for name in ("restored", "other")
+    )
     restore(restored, tmp_path / "backup")
     export_tables(job, tmp_path / "exported")
     imported(other, tmp_path / "exported")
@@ -224,7 +274,9 @@ def test_a_removed_response_is_in_no_part_backup_or_export_and_its_space_is_free
 
 
 @without_scores
-def test_a_kill_after_a_noted_removal_is_made_good_by_compaction(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_after_a_noted_removal_is_made_good_by_compaction(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bad = longest(job)
     with monkeypatch.context() as patched:
         patched.setattr(Warehouse, "clean", Mock(side_effect=KeyboardInterrupt))
@@ -234,11 +286,16 @@ def test_a_kill_after_a_noted_removal_is_made_good_by_compaction(job: Job, monke
 
     assert [] == rows_in(job, f"select 1 from responses where response_id = '{bad['response_id']}'")
     assert not in_ledger(job, "blah blah")
-    assert not any(b"blah" in part.read_bytes() for part in Warehouse(job.warehouse).store.standing("responses"))
+    assert not any(
+        b"blah" in part.read_bytes()
+        for part in Warehouse(job.warehouse).store.standing("responses")
+    )
 
 
 @without_scores
-def test_what_is_removed_is_chosen_by_all_that_is_given(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_removed_is_chosen_by_all_that_is_given(
+    job: Job, capsys: pytest.CaptureFixture[str]
+) -> None:
     def run(*arguments: str, code: int = 0) -> str:
         assert code == main(["remove", "response", *arguments, "--warehouse", str(job.warehouse)])
         captured = capsys.readouterr()
@@ -253,7 +310,9 @@ def test_what_is_removed_is_chosen_by_all_that_is_given(job: Job, capsys: pytest
     assert [] == listed("--model", "b")
     assert "name the responses to remove" in run(code=2)
     assert "nothing-like-it: no stored response has this id" in run("nothing-like-it", code=2)
-    assert "1 response removed" in run(bad["response_id"], "--task", bad["task_id"], "--reason", "too long")
+    assert "1 response removed" in run(
+        bad["response_id"], "--task", bad["task_id"], "--reason", "too long"
+    )
     assert "no stored response has this id" in run(bad["response_id"], code=2)
 
 
@@ -266,7 +325,9 @@ def test_nothing_is_removed_while_a_part_is_damaged_or_a_run_is_at_work(job: Job
         remove(job, ResponseChoice(), "")
     (part,) = warehouse.store.standing("verdicts")
     flip(part)
-    with pytest.raises(WarehouseError, match=f"{part.name}: is damaged; run `prbench aggregate` to repair it"):
+    with pytest.raises(
+        WarehouseError, match=f"{part.name}: is damaged; run `prbench aggregate` to repair it"
+    ):
         remove(job, wanted, "too long")
     assert not warehouse.store.standing("removals")
 
@@ -276,7 +337,9 @@ def test_nothing_is_removed_while_a_part_is_damaged_or_a_run_is_at_work(job: Job
 
 
 @without_scores
-def test_the_ledger_does_not_bring_a_removed_response_back(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_ledger_does_not_bring_a_removed_response_back(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # as if another ledger file had the reply, or a backup of the ledger had been restored
     monkeypatch.setattr("tasks.maintain.upkeep.forget", lambda *_: Pruned())
     remove(job, ResponseChoice([longest(job)["response_id"]]), "")

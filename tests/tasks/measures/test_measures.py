@@ -25,15 +25,23 @@ def most_met(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
 
 
 OWN = Measure(
-    "most_met", "intermediate.mean_scores", "intermediate.figure_values", "task, n_met", most_met, "max-1",
+    "most_met",
+    "intermediate.mean_scores",
+    "intermediate.figure_values",
+    "task, n_met",
+    most_met,
+    "max-1",
     group_by=("task_set_id", "breakdown"),
-)  # fmt: skip
+)
 """The largest number of criteria met on a task: a measure for this test only."""
 
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
-    decided = {model: {t: [i % 2, model == "bob", 1] for i, t in enumerate(RUBRICS)} for model in ("ada", "bob")}
+    decided = {
+        model: {t: [i % 2, model == "bob", 1] for i, t in enumerate(RUBRICS)}
+        for model in ("ada", "bob")
+    }
     responses = [judged(of_model, model, rubrics=RUBRICS) for model, of_model in decided.items()]
     return aggregated(tmp_path, combined(tasks_of(RUBRICS), *responses))
 
@@ -47,7 +55,9 @@ def renewed(warehouse: Warehouse, measure: Measure) -> list[Row]:
     return rows
 
 
-def test_a_measure_is_computed_once_for_each_figure_and_again_only_by_another_method(warehouse: Warehouse) -> None:
+def test_a_measure_is_computed_once_for_each_figure_and_again_only_by_another_method(
+    warehouse: Warehouse,
+) -> None:
     first = renewed(warehouse, OWN)
     query = "select count(*) as n from intermediate.mean_scores where basis is not null"
 
@@ -55,23 +65,34 @@ def test_a_measure_is_computed_once_for_each_figure_and_again_only_by_another_me
     assert {2.0, 3.0} == {row["value"] for row in first if row["note"] == "4"}
     assert [] == renewed(warehouse, OWN)
     assert len(first) == len(renewed(warehouse, replace(OWN, method="max-2")))
-    assert {"max-2"} == {row["method"] for row in rows_in(warehouse.root, "from measures where measure = 'most_met'")}
+    assert {"max-2"} == {
+        row["method"] for row in rows_in(warehouse.root, "from measures where measure = 'most_met'")
+    }
 
 
-def test_figures_are_narrowed_by_their_columns_and_computed_in_whole_groups(warehouse: Warehouse) -> None:
+def test_figures_are_narrowed_by_their_columns_and_computed_in_whole_groups(
+    warehouse: Warehouse,
+) -> None:
     with warehouse.reader() as reader:
         of_score = OWN.fresh(reader, breakdown="all", score_name="score")
         everything = OWN.fresh(reader, breakdown="all")
 
-    assert (["2"] * 2, ["4"] * 4) == ([row["note"] for row in of_score], [row["note"] for row in everything])
+    assert (["2"] * 2, ["4"] * 4) == (
+        [row["note"] for row in of_score],
+        [row["note"] for row in everything],
+    )
     assert {row["figure_id"]: row["value"] for row in everything}.items() >= {
         row["figure_id"]: row["value"] for row in of_score
     }.items()
 
 
 def test_every_measure_has_its_columns_beside_the_others(warehouse: Warehouse) -> None:
-    columns = {row["column_name"] for row in rows_in(warehouse.root, "describe intermediate.measured")}
-    stored = {row["measure"] for row in rows_in(warehouse.root, "from measures")} | {each.name for each in MEASURES}
+    columns = {
+        row["column_name"] for row in rows_in(warehouse.root, "describe intermediate.measured")
+    }
+    stored = {row["measure"] for row in rows_in(warehouse.root, "from measures")} | {
+        each.name for each in MEASURES
+    }
 
     assert stored <= columns
 

@@ -12,10 +12,18 @@ from tasks.run.missing_work import ComparedModel, PlannedComparison, Progress
 PRICES = Prices(1.0, 0.5, 10.0)
 
 
-def test_responses_that_were_never_measured_cost_from_the_shortest_to_the_longest_that_is_assumed() -> None:
-    planned = planned_calls("sample", "a-model", 1_000, PerCall(100, basis=COUNTED), PRICES, most_reply=2_000)
+def test_responses_that_were_never_measured_cost_from_the_shortest_to_the_longest_that_is_assumed() -> (
+    None
+):
+    planned = planned_calls(
+        "sample", "a-model", 1_000, PerCall(100, basis=COUNTED), PRICES, most_reply=2_000
+    )
 
-    assert (100_000, None, None) == (planned.prompt_tokens, planned.completion_tokens, planned.cost_usd)
+    assert (100_000, None, None) == (
+        planned.prompt_tokens,
+        planned.completion_tokens,
+        planned.cost_usd,
+    )
     assert pytest.approx(0.1 + 500 * 0.01) == planned.cost_usd_low
     assert pytest.approx(0.1 + 2_000 * 0.01) == planned.cost_usd_high
     assert ("assumed", "responses of 500 to 2,000 tokens") == (planned.basis, planned.assumed)
@@ -27,7 +35,10 @@ def test_a_judge_of_responses_to_come_reads_an_assumed_length_beside_what_is_cou
     # In the cheapest case most prompt tokens are cached, at half the price.
     assert pytest.approx(1_000 * (1 - 0.85 / 2) / 1_000 + 50 * 0.01) == planned.cost_usd_low
     assert pytest.approx(2_700 / 1_000 + 1_000 * 0.01) == planned.cost_usd_high
-    assert "responses of 300 to 2,000 tokens to judge, replies of 50 to 1,000 tokens" in planned.assumed
+    assert (
+        "responses of 300 to 2,000 tokens to judge, replies of 50 to 1,000 tokens"
+        in planned.assumed
+    )
 
 
 def test_without_a_price_there_is_no_range_and_the_sum_has_none_either() -> None:
@@ -41,10 +52,17 @@ def test_without_a_price_there_is_no_range_and_the_sum_has_none_either() -> None
 
 
 def test_what_is_free_costs_nothing_at_any_length_and_measured_lengths_have_one_cost() -> None:
-    planned = planned_calls("judge", "a-judge", 10, PerCall(base_prompt=700), Prices(0.0, 0.0, 0.0, "embedded"))
+    planned = planned_calls(
+        "judge", "a-judge", 10, PerCall(base_prompt=700), Prices(0.0, 0.0, 0.0, "embedded")
+    )
     assert (0.0, 0.0, "") == (planned.cost_usd, planned.cost_usd_high, planned.assumed)
     measured = planned_calls("sample", "a-model", 1_000, PerCall(100, 0, 10, "measured"), PRICES)
-    assert measured.cost_usd == measured.cost_usd_low == measured.cost_usd_high == pytest.approx(0.1 + 0.1)
+    assert (
+        measured.cost_usd
+        == measured.cost_usd_low
+        == measured.cost_usd_high
+        == pytest.approx(0.1 + 0.1)
+    )
     assert ("measured", "") == (measured.basis, measured.assumed)
 
 
@@ -79,7 +97,8 @@ def test_a_settled_comparison_needs_what_it_has_and_an_open_one_more_than_that()
 
 def test_a_judge_is_called_for_what_each_model_needs() -> None:
     needed, _ = simulated(
-        [progress("a", "b", 5), progress("a", "c", 1, DIFFERENT), progress("b", "c", 1, DIFFERENT)], [UNCLEAR] * 3
+        [progress("a", "b", 5), progress("a", "c", 1, DIFFERENT), progress("b", "c", 1, DIFFERENT)],
+        [UNCLEAR] * 3,
     )
     # Model c needs 20 tasks with 3 criteria each; a and b, and a model without a comparison, need all.
     missing = [(label, task, 3) for label in ("a", "c", "alone") for task in ORDER]

@@ -13,16 +13,23 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 _SWITCHES = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-)  # fmt: skip
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 DESKTOP, PHONE = (1280, 900), (390, 800)
 _PATIENCE_MS = 60_000
 
 
 def chromium() -> str | None:
     """Return the path of Chromium; None if it is not installed."""
-    return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    return (
+        os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    )
 
 
 @contextmanager
@@ -30,7 +37,9 @@ def browsing() -> Iterator[Browser]:
     """A headless browser; without Chromium the test is skipped."""
     path = chromium()
     if path is None:
-        pytest.skip("Chromium is not installed: `apt-get install chromium`, or its path in CHROMIUM")
+        pytest.skip(
+            "Chromium is not installed: `apt-get install chromium`, or its path in CHROMIUM"
+        )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=list(_SWITCHES))
         yield browser
@@ -48,7 +57,10 @@ class Visit:
 
     def __post_init__(self) -> None:
         self.page.set_default_timeout(_PATIENCE_MS)
-        self.page.on("console", lambda line: line.type in {"error", "warning"} and self.complaints.append(line.text))
+        self.page.on(
+            "console",
+            lambda line: line.type in {"error", "warning"} and self.complaints.append(line.text),
+        )
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", lambda request: self._requested(request.url))
         self.page.on("dialog", lambda dialog: (self.complaints.append("dialog"), dialog.dismiss()))
@@ -76,7 +88,9 @@ class Visit:
 
 
 @contextmanager
-def visiting(browser: Browser, site: Path | str, size: tuple[int, int] = DESKTOP, **more: Any) -> Iterator[Visit]:
+def visiting(
+    browser: Browser, site: Path | str, size: tuple[int, int] = DESKTOP, **more: Any
+) -> Iterator[Visit]:
     """Visit the pages of a report, from disk or an address, in a new page; `more` goes to the browser context."""
     viewport: Any = dict(zip(("width", "height"), size, strict=True))
     context = browser.new_context(viewport=viewport, reduced_motion="reduce", **more)
@@ -89,6 +103,10 @@ def visiting(browser: Browser, site: Path | str, size: tuple[int, int] = DESKTOP
 def whom_it_keeps_out(visit: Visit) -> list[tuple[str, list[str]]]:
     """Return the serious accessibility findings of axe: the rule, and some of the elements."""
     # Not `preload`: it requests the stylesheets again, which the content security policy forbids.
-    actual = Axe().run(visit.page, options={"resultTypes": ["violations"], "preload": False}).response["violations"]
+    actual = (
+        Axe()
+        .run(visit.page, options={"resultTypes": ["violations"], "preload": False})
+        .response["violations"]
+    )
     grave = [each for each in actual if each["impact"] in {"serious", "critical"}]
     return [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in grave]

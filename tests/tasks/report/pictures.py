@@ -9,7 +9,12 @@ from tests.tasks.report.browser import browsing, visiting
 from tests.tasks.report.synthetic.world import report_world
 
 FOLDER = Path(__file__).parents[3] / "tasks/report/pictures"
-SHOWN = {"overview": "index.html", "categories": "categories.html", "tasks": "tasks.html", "task": "#changed_tasks a"}
+SHOWN = {
+    "overview": "index.html",
+    "categories": "categories.html",
+    "tasks": "tasks.html",
+    "task": "#changed_tasks a",
+}
 """Picture -> its page, or the link on the overview to its page."""
 
 
@@ -20,8 +25,14 @@ def main() -> None:
         write_report(job, folder)
         site = folder / job.settings.benchmark
         for name, page in SHOWN.items():
-            with visiting(browser, site, color_scheme="dark" if name == "categories" else "light") as visit:
-                link = visit.open("index.html").page.locator(page).first if page.startswith("#") else None
+            with visiting(
+                browser, site, color_scheme="dark" if name == "categories" else "light"
+            ) as visit:
+                link = (
+                    visit.open("index.html").page.locator(page).first
+                    if page.startswith("#")
+                    else None
+                )
                 visit.open(link.get_attribute("href") or "" if link else page)
                 session = visit.page.context.new_cdp_session(visit.page)
                 taken = session.send("Page.captureScreenshot", {"format": "webp", "quality": 55})

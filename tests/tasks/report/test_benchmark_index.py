@@ -26,11 +26,18 @@ class Sections:
         text = page.read_text(encoding="utf-8")
         actual = re.findall(r'<section[^>]* id="(.*?)"[^>]*>(.*?)</section>', text, re.DOTALL)
         inside = {unescape(name): text for name, text in actual}
-        self.texts = {name: " ".join(unescape(re.sub("<[^>]*>", " ", text)).split()) for name, text in inside.items()}
-        self.links = {name: re.findall(r'<a[^>]* href="(.*?)"', text) for name, text in inside.items()}
+        self.texts = {
+            name: " ".join(unescape(re.sub("<[^>]*>", " ", text)).split())
+            for name, text in inside.items()
+        }
+        self.links = {
+            name: re.findall(r'<a[^>]* href="(.*?)"', text) for name, text in inside.items()
+        }
 
 
-def test_each_benchmark_has_leaders_of_its_own_and_a_way_into_its_report_or_a_command(research_site: Path) -> None:
+def test_each_benchmark_has_leaders_of_its_own_and_a_way_into_its_report_or_a_command(
+    research_site: Path,
+) -> None:
     actual = Sections(research_site.parent / "index.html")
 
     assert ["prbench", "researchrubrics"] == list(actual.texts)
@@ -45,7 +52,9 @@ def test_each_benchmark_has_leaders_of_its_own_and_a_way_into_its_report_or_a_co
     assert [] == actual.links["prbench"]
 
 
-def test_a_build_leaves_the_folders_of_other_benchmarks_alone(research_job: Job, tmp_path: Path) -> None:
+def test_a_build_leaves_the_folders_of_other_benchmarks_alone(
+    research_job: Job, tmp_path: Path
+) -> None:
     (tmp_path / "prbench").mkdir()
     (tmp_path / "prbench/index.html").write_text("a report of another day")
     (tmp_path / "notes.md").write_text("mine")
@@ -58,7 +67,9 @@ def test_a_build_leaves_the_folders_of_other_benchmarks_alone(research_job: Job,
     assert before == files(tmp_path / "prbench")
     assert "mine" == (tmp_path / "notes.md").read_text()
     # Existing reports are linked, whichever benchmark's report is built now.
-    assert {"prbench": ["prbench/index.html"], "researchrubrics": []} == Sections(tmp_path / "index.html").links
+    assert {"prbench": ["prbench/index.html"], "researchrubrics": []} == Sections(
+        tmp_path / "index.html"
+    ).links
 
 
 def test_the_page_of_one_benchmark_alone_goes_straight_to_its_report(world_site: Path) -> None:
@@ -69,11 +80,16 @@ def test_the_page_of_one_benchmark_alone_goes_straight_to_its_report(world_site:
     assert "prbench" == world_site.name
 
 
-def test_revisions_and_benchmarks_that_this_version_does_not_know_are_told_and_not_linked(tmp_path: Path) -> None:
+def test_revisions_and_benchmarks_that_this_version_does_not_know_are_told_and_not_linked(
+    tmp_path: Path,
+) -> None:
     attack = "<script>window.attacked='name'</script>/.."
     own = {**admitted(["t1"], n_criteria=1), "criteria": [criterion("t1", 0, 1.0)]}
     others = ({"dataset_revision": "an-older-revision"}, {"benchmark": attack})
-    tables = [{name: [row | {k: of[k] for k in of if k in row} for row in own[name]] for name in own} for of in others]
+    tables = [
+        {name: [row | {k: of[k] for k in of if k in row} for row in own[name]] for name in own}
+        for of in others
+    ]
     stored = combined(own, *tables)
     scope = scope_of(tmp_path / "warehouse", stored)
 
@@ -92,7 +108,9 @@ def test_revisions_and_benchmarks_that_this_version_does_not_know_are_told_and_n
         (tmp_path / "report/prbench" / REVISION).write_text(shown)
         write_benchmark_index(tmp_path / "report", scope.reader, "prbench")
         text = Sections(tmp_path / "report/index.html").texts["prbench"]
-        assert f"Revision {shown[:8]} Tasks 1 Criteria 1 Models 0 Judges 0 Last judged never" in text
+        assert (
+            f"Revision {shown[:8]} Tasks 1 Criteria 1 Models 0 Judges 0 Last judged never" in text
+        )
         assert text.index("Revision") == text.index(f"Revision {shown[:8]}")
 
 
@@ -113,11 +131,16 @@ def test_the_first_page_leads_into_a_report_and_back(browser: Browser, research_
 def _lines(visit: Visit, number: int) -> list[tuple[str, str]]:
     """The judges listed for a criterion, with the decision of each."""
     rows = visit.page.locator("#criteria tbody").nth(number).locator("tr:not(.criterion)")
-    cells = [(row.locator("th").inner_text(), row.locator(".badge").first.inner_text()) for row in rows.all()]
+    cells = [
+        (row.locator("th").inner_text(), row.locator(".badge").first.inner_text())
+        for row in rows.all()
+    ]
     return [(judge, badge.split(maxsplit=1)[1]) for judge, badge in cells]
 
 
-def test_labels_filter_tasks_and_three_steps_are_told_with_their_reading(browser: Browser, research_site: Path) -> None:
+def test_labels_filter_tasks_and_three_steps_are_told_with_their_reading(
+    browser: Browser, research_site: Path
+) -> None:
     with visiting(browser, research_site) as visit:
         visit.open("tasks.html")
         assert visit.page.get_by_label("Topic").is_hidden()
@@ -125,7 +148,9 @@ def test_labels_filter_tasks_and_three_steps_are_told_with_their_reading(browser
         assert "4 of 12 tasks" == visit.page.locator("#count").inner_text()
         visit.page.get_by_role("button", name="Reset").click()
         visit.page.get_by_label("Words").fill("shallow")
-        visit.page.wait_for_function("() => document.getElementById('count').textContent === '4 of 12 tasks'")
+        visit.page.wait_for_function(
+            "() => document.getElementById('count').textContent === '4 of 12 tasks'"
+        )
 
         visit.open("task.html")
         assert "Conceptual breadth" in visit.page.locator("#about").inner_text()
@@ -135,7 +160,15 @@ def test_labels_filter_tasks_and_three_steps_are_told_with_their_reading(browser
             steps = dict(lines)
             for judge in ("careful", "lenient", "historian"):
                 # The binary reading is listed only if its decision differs.
-                assert ("not met" if steps[judge] == "partly met" else None) == steps.get(f"{judge} (as binary)")
+                assert ("not met" if steps[judge] == "partly met" else None) == steps.get(
+                    f"{judge} (as binary)"
+                )
         disputed = visit.page.locator("#criteria .tag.dispute").count()
-        assert sum(len({step for judge, step in lines if not judge.endswith(")")}) > 1 for lines in facts) == disputed
+        assert (
+            sum(
+                len({step for judge, step in lines if not judge.endswith(")")}) > 1
+                for lines in facts
+            )
+            == disputed
+        )
         assert [] == visit.faults

@@ -42,12 +42,24 @@ def rows_of(job: Job, query: str) -> list[tuple[object, ...]]:
 
 def test_importing_takes_no_heavy_library() -> None:
     script = "import sys, json, tasks.results; print(json.dumps(sorted(sys.modules)))"
-    loaded = json.loads(subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout)
-    assert not {"polars", "pandas", "pyarrow", "duckdb", "litellm", "prefect", "great_expectations"} & set(loaded)
+    loaded = json.loads(
+        subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout
+    )
+    assert not {
+        "polars",
+        "pandas",
+        "pyarrow",
+        "duckdb",
+        "litellm",
+        "prefect",
+        "great_expectations",
+    } & set(loaded)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_table_has_all_its_rows_in_every_kind_of_frame(results: Results, world_job: Job, kind: str) -> None:
+def test_a_table_has_all_its_rows_in_every_kind_of_frame(
+    results: Results, world_job: Job, kind: str
+) -> None:
     table = results.table("leaderboard", format=kind)  # type: ignore[arg-type]
     assert isinstance(table, KINDS[kind])
     columns = table.column_names if kind == "arrow" else list(table.columns)
@@ -70,7 +82,15 @@ def test_a_query_takes_parameters_by_place_and_by_name(results: Results) -> None
 
 
 @pytest.mark.parametrize(
-    "query", ["create table x (a int)", "copy (select 1) to 'x.csv'", "select 1; select 2", "", "selec", "drop table x"]
+    "query",
+    [
+        "create table x (a int)",
+        "copy (select 1) to 'x.csv'",
+        "select 1; select 2",
+        "",
+        "selec",
+        "drop table x",
+    ],
 )
 def test_what_is_no_single_reading_query_is_refused(results: Results, query: str) -> None:
     with pytest.raises(UsageError, match=r"^sql: [^\n]*$"):
@@ -79,26 +99,45 @@ def test_what_is_no_single_reading_query_is_refused(results: Results, query: str
 
 def test_the_leaderboard_is_that_of_the_command(results: Results, world_job: Job) -> None:
     assert leaderboard(world_job) == results.leaderboard().to_dicts()
-    by_category = results.leaderboard(by="category", judges=["strict-judge"], models=["birch-2"], format="arrow")
-    narrowed = world_job.model_copy(update={"named_models": ("birch-2",), "named_judges": ("strict-judge",)})
+    by_category = results.leaderboard(
+        by="category", judges=["strict-judge"], models=["birch-2"], format="arrow"
+    )
+    narrowed = world_job.model_copy(
+        update={"named_models": ("birch-2",), "named_judges": ("strict-judge",)}
+    )
     assert leaderboard(narrowed, by="category") == by_category.to_pylist()
     assert by_category.num_rows > 1
 
 
-def test_a_difference_is_second_minus_first_with_its_sentence(results: Results, world_job: Job) -> None:
+def test_a_difference_is_second_minus_first_with_its_sentence(
+    results: Results, world_job: Job
+) -> None:
     rows = results.diff("alder-large", "cedar-mini", judges=["strict-judge"])
-    rows = {row["split"]: row for row in rows.to_dicts() if row["first_judge_trial"] == row["second_judge_trial"] == 1}
+    rows = {
+        row["split"]: row
+        for row in rows.to_dicts()
+        if row["first_judge_trial"] == row["second_judge_trial"] == 1
+    }
     assert set(rows) == set(results.splits)
     row = rows["legal"]
-    assert ("alder-large", "cedar-mini", "strict-judge") == (row["first"], row["second_model"], row["first_judge"])
+    assert ("alder-large", "cedar-mini", "strict-judge") == (
+        row["first"],
+        row["second_model"],
+        row["first_judge"],
+    )
     assert pytest.approx(row["second_mean"] - row["first_mean"]) == row["difference"]
     assert row["ci_low"] < row["difference"] < row["ci_high"]
     assert "cedar-mini" in row["sentence"]
 
 
-def test_a_mistake_is_one_line_that_names_what_there_is(results: Results, world_job: Job, tmp_path: Path) -> None:
+def test_a_mistake_is_one_line_that_names_what_there_is(
+    results: Results, world_job: Job, tmp_path: Path
+) -> None:
     for wrong, reason in (
-        (lambda: results.table("leaderbord"), "no table or view leaderbord (did you mean `leaderboard`?)"),
+        (
+            lambda: results.table("leaderbord"),
+            "no table or view leaderbord (did you mean `leaderboard`?)",
+        ),
         (lambda: results.leaderboard(models=["nobody"]), "nobody: not found; known: alder-large"),
         (lambda: results.leaderboard(by="colour"), "no such breakdown"),
         (lambda: results.leaderboard(vintage="never"), "never: not found; known: "),
@@ -113,7 +152,9 @@ def test_a_mistake_is_one_line_that_names_what_there_is(results: Results, world_
         open_results(tmp_path)
 
 
-def test_columns_have_their_types_where_no_value_is_known_and_where_there_is_no_row(results: Results) -> None:
+def test_columns_have_their_types_where_no_value_is_known_and_where_there_is_no_row(
+    results: Results,
+) -> None:
     lawyers = results.leaderboard(judges=["lawyers"])
     assert len(lawyers) == lawyers["ci_low"].null_count()
     nobody = results.leaderboard(vintage="2026-10-05", models=["birch-2"])
@@ -121,12 +162,20 @@ def test_columns_have_their_types_where_no_value_is_known_and_where_there_is_no_
     for board in (lawyers, nobody):
         types = dict(board.schema)
         assert types["ci_low"] == types["mean_score"] == types["cost_usd"] == pl.Float64
-        assert (types["rank"], types["is_below_bar"], types["model"]) == (pl.Int64, pl.Boolean, pl.String)
+        assert (types["rank"], types["is_below_bar"], types["model"]) == (
+            pl.Int64,
+            pl.Boolean,
+            pl.String,
+        )
     assert results.leaderboard(by="topic").schema["label"] == pl.String
     few = results.diff("alder-large", "birch-2", judges=["lawyers"])
     assert len(few) == few["ci_low"].null_count()
     types = dict(few.schema)
-    assert (pl.Float64, pl.Float64, pl.Boolean) == (types["ci_low"], types["p_adjusted"], types["is_significant"])
+    assert (pl.Float64, pl.Float64, pl.Boolean) == (
+        types["ci_low"],
+        types["p_adjusted"],
+        types["is_significant"],
+    )
 
 
 def published(tmp_path: Path) -> Job:
@@ -146,7 +195,9 @@ def test_a_publication_a_store_and_a_copied_file_hold_the_same(tmp_path: Path) -
             assert ["t1", "t2"] == sorted(results.table("tasks")["task_id"])
 
 
-def test_a_copy_from_a_store_is_deleted_when_it_is_closed(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_copy_from_a_store_is_deleted_when_it_is_closed(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     publish(published(tmp_path), open_location("memory://other"), n_kept=None)
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -167,17 +218,26 @@ def run(folder: Path) -> Any:
 
 
 def outputs(notebook: Any) -> list[Any]:
-    return [output["data"] for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    return [
+        output["data"]
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+        for output in cell.outputs
+    ]
 
 
 def test_it_is_kept_without_outputs() -> None:
     notebook = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
     nbformat.validate(notebook)  # type: ignore[no-untyped-call]
-    assert not [cell for cell in notebook.cells if cell.get("outputs") or cell.get("execution_count")]
+    assert not [
+        cell for cell in notebook.cells if cell.get("outputs") or cell.get("execution_count")
+    ]
 
 
 @pytest.mark.slow
-def test_it_shows_the_leaderboard_and_charts(world_job: Job, tmp_path: Path, monkeypatch: Patch) -> None:
+def test_it_shows_the_leaderboard_and_charts(
+    world_job: Job, tmp_path: Path, monkeypatch: Patch
+) -> None:
     monkeypatch.setenv("PRBENCH_WAREHOUSE", str(world_job.warehouse))
     shown = outputs(run(tmp_path))
     texts = [each["text/plain"] for each in shown]

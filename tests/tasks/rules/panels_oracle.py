@@ -14,7 +14,10 @@ def probabilities(scores: Trials, size: int) -> list[Fraction]:
     for panel, chance in panels([len(trials) for trials in scores[0]]):
         # Fractions, so that only true ties are ties.
         means = [
-            sum(Fraction(sum(of_task[model][trial] for trial in sampled)) / len(sampled) for model, sampled in panel)
+            sum(
+                Fraction(sum(of_task[model][trial] for trial in sampled)) / len(sampled)
+                for model, sampled in panel
+            )
             for of_task in scores
         ]
         for task in sorted(range(len(scores)), key=lambda task: (means[task], task))[:size]:
@@ -22,7 +25,9 @@ def probabilities(scores: Trials, size: int) -> list[Fraction]:
     return chances
 
 
-def panels(n_trials: Sequence[int]) -> Iterator[tuple[tuple[tuple[int, tuple[int, ...]], ...], Fraction]]:
+def panels(
+    n_trials: Sequence[int],
+) -> Iterator[tuple[tuple[tuple[int, tuple[int, ...]], ...], Fraction]]:
     """Every panel, a tuple of (model, drawn trials), with its chance."""
     ways = [
         (model, sampled, Fraction(1, len(n_trials) * n**n))

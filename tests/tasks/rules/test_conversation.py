@@ -33,24 +33,39 @@ def test_a_conversation_is_user_and_assistant_in_turn_without_a_system_prompt() 
 
 @pytest.mark.parametrize("nothing", [None, "", " \n\t"])
 def test_a_blank_slot_makes_no_message(nothing: str | None) -> None:
-    assert (("user", "a"), ("user", "b")) == build_messages([turn("a", nothing), turn("b"), turn(nothing)])
+    assert (("user", "a"), ("user", "b")) == build_messages(
+        [turn("a", nothing), turn("b"), turn(nothing)]
+    )
 
 
 # templates
 
-TEXTS = st.text(st.sampled_from("<>_ab\n\\"), max_size=20) | st.sampled_from(PLACEHOLDERS) | st.text(max_size=20)
+TEXTS = (
+    st.text(st.sampled_from("<>_ab\n\\"), max_size=20)
+    | st.sampled_from(PLACEHOLDERS)
+    | st.text(max_size=20)
+)
 
 
 @given(TEXTS, TEXTS)
-def test_a_filled_template_is_its_parts_with_the_texts_between(conversation: str, item: str) -> None:
+def test_a_filled_template_is_its_parts_with_the_texts_between(
+    conversation: str, item: str
+) -> None:
     filled = fill(f"one{ITEM}two{CONVERSATION}three", {CONVERSATION: conversation, ITEM: item})
 
     assert "one" + item + "two" + conversation + "three" == filled
 
 
 def test_a_template_is_told_what_it_lacks() -> None:
-    templates = (f"C: {CONVERSATION}\nI: {ITEM}\nagain: {ITEM}", CONVERSATION, ITEM, "<conversation>")
-    assert [[], [ITEM], [CONVERSATION], [CONVERSATION, ITEM]] == list(map(missing_placeholders, templates))
+    templates = (
+        f"C: {CONVERSATION}\nI: {ITEM}\nagain: {ITEM}",
+        CONVERSATION,
+        ITEM,
+        "<conversation>",
+    )
+    assert [[], [ITEM], [CONVERSATION], [CONVERSATION, ITEM]] == list(
+        map(missing_placeholders, templates)
+    )
 
 
 # replies
@@ -58,7 +73,9 @@ def test_a_template_is_told_what_it_lacks() -> None:
 TAGS = ("think", "thinking", "thought", "reasoning", "reason", "seed:think")
 
 
-@pytest.mark.parametrize("name", [spelling(tag) for tag in TAGS for spelling in (str, str.upper, str.title)])
+@pytest.mark.parametrize(
+    "name", [spelling(tag) for tag in TAGS for spelling in (str, str.upper, str.title)]
+)
 def test_thinking_is_taken_away_under_every_tag(name: str) -> None:
     assert "The reply." == final_text(f"<{name}>first\n\nthen</{name}>\nThe reply.")
 
@@ -68,8 +85,14 @@ REPLIES = {
     "behind white space": (" \n<think>x</think>The reply.", "The reply."),
     "in the middle": ("One <think>x</think>two.", "One <think>x</think>two."),
     "twice": ("<think>x</think>One <reason>y</reason>two.", "One <reason>y</reason>two."),
-    "a closing tag that nothing opened": ("first this</think>The reply.", "first this</think>The reply."),
-    "a closing tag in the reply": ("<think>x</think>Write </think> at the end.", "Write </think> at the end."),
+    "a closing tag that nothing opened": (
+        "first this</think>The reply.",
+        "first this</think>The reply.",
+    ),
+    "a closing tag in the reply": (
+        "<think>x</think>Write </think> at the end.",
+        "Write </think> at the end.",
+    ),
     "never ended after white space": (" \n<thinking>first this", ""),
     "ended by another tag": ("<think>first this</reason>The reply.", ""),
     "its own tag named in it": ("<think>I write <think> first</think>The reply.", "The reply."),
@@ -77,12 +100,18 @@ REPLIES = {
     "empty": ("", ""),
     "a tag with an attribute": ('<think a="b">x', '<think a="b">x'),
     "other tags": ("<b>The</b> <thinker>reply</thinker>.", "<b>The</b> <thinker>reply</thinker>."),
-    "a tag in letters that look alike": ("<thin\u212a>x</thin\u212a>y", "<thin\u212a>x</thin\u212a>y"),
+    "a tag in letters that look alike": (
+        "<thin\u212a>x</thin\u212a>y",
+        "<thin\u212a>x</thin\u212a>y",
+    ),
     "letters that grow when made small": ("<think>\u0130\u0130</THINK>The reply.", "The reply."),
     "nothing that a reader sees": ("<think>x</think>\u200b\u00ad\u3164\x00\u202e", ""),
     "its opening tag omitted": ("omitted: first this</think>The reply.", "The reply."),
     "another tag omitted": ("omitted: first this</reasoning>\nThe reply.", "The reply."),
-    "an opening tag after all": ("<think>omitted: first </reason> this</think>The reply.", "The reply."),
+    "an opening tag after all": (
+        "<think>omitted: first </reason> this</think>The reply.",
+        "The reply.",
+    ),
     "a second closing tag": ("omitted: first</think>Write </think>.", "Write </think>."),
     "nothing but thinking, its tag omitted": ("omitted: first this</think>", ""),
 }
@@ -96,11 +125,19 @@ def test_the_final_text_is_what_was_said_and_not_what_was_thought(case: str) -> 
     assert wanted == final_text(text, omits_think_tag="omitted: " in text)
 
 
-@given(st.text(st.characters(exclude_characters="<"), max_size=20), st.sampled_from(TAGS), st.text(max_size=20))
-def test_a_text_that_does_not_start_with_thinking_is_kept_whole(text: str, tag: str, more: str) -> None:
+@given(
+    st.text(st.characters(exclude_characters="<"), max_size=20),
+    st.sampled_from(TAGS),
+    st.text(max_size=20),
+)
+def test_a_text_that_does_not_start_with_thinking_is_kept_whole(
+    text: str, tag: str, more: str
+) -> None:
     reply = f".{text}</{tag}>{more}."
 
-    assert final_text(reply).replace("\n", "").replace("\r", "") == reply.replace("\n", "").replace("\r", "")
+    assert final_text(reply).replace("\n", "").replace("\r", "") == reply.replace("\n", "").replace(
+        "\r", ""
+    )
 
 
 ANALYSIS = "<|channel|>analysis<|message|>Is it <b>a debt</b>?"
@@ -118,7 +155,7 @@ FORMATS = {
     "Cohere": "<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>The <|end|> reply.<|END_RESPONSE|>",
     "OpenThinker": "<|begin_of_thought|>Hm.<|end_of_thought|>\n<|begin_of_solution|>The <|end|> reply."
     "<|end_of_solution|>",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -127,36 +164,70 @@ def test_thinking_in_the_format_of_a_model_is_taken_away(name: str) -> None:
     assert unknown_opening(final_text(FORMATS[name])) is None
 
 
-@pytest.mark.parametrize("text", [ANALYSIS, "[THINK]Is it", "<seed:think>Is it</think>", "<|START_THINKING|>Is it"])
+@pytest.mark.parametrize(
+    "text", [ANALYSIS, "[THINK]Is it", "<seed:think>Is it</think>", "<|START_THINKING|>Is it"]
+)
 def test_thinking_in_the_format_of_a_model_that_never_ends_leaves_nothing(text: str) -> None:
     assert "" == final_text(text)
 
 
-@pytest.mark.parametrize("text", [
-    "<p>The reply</p>", "<?xml version='1.0'?><contract/>", "<!doctype html>", "<thinker>reply</thinker>",
-    "analysis of the contract", "analysis: it is <b>void</b>", "[1] See below.", "[Thinking] about it", "<|x|>a",
-    "<result>The reply</result>", "<reason >x</reason >", "◁b▷", "A <|channel|>final<|message|> in a text",
-    "<analysis>It is void.</analysis>The reply", "<scratchpad>x</scratchpad>y",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<p>The reply</p>",
+        "<?xml version='1.0'?><contract/>",
+        "<!doctype html>",
+        "<thinker>reply</thinker>",
+        "analysis of the contract",
+        "analysis: it is <b>void</b>",
+        "[1] See below.",
+        "[Thinking] about it",
+        "<|x|>a",
+        "<result>The reply</result>",
+        "<reason >x</reason >",
+        "◁b▷",
+        "A <|channel|>final<|message|> in a text",
+        "<analysis>It is void.</analysis>The reply",
+        "<scratchpad>x</scratchpad>y",
+    ],
+)
 def test_a_reply_that_begins_with_any_other_tag_stays_as_it_is(text: str) -> None:
     assert text == final_text(text)
 
 
-@pytest.mark.parametrize(("text", "opening"), [
-    ("<scratchpad>x</scratchpad>y", "<scratchpad>"), (" <|inner_thoughts|>x", "<|inner_thoughts|>"),
-    ("<my-reasoning>x", "<my-reasoning>"), ('<think budget="9">x', '<think budget="9">'),
-    ("<analysis>x</analysis>y", "<analysis>"), ("<p>x</p>", None), ("<result>x", None), ("Think about it.", None),
-    ("<table><tr>", None), ("", None), ("I <think> so", None),
-])  # fmt: skip
-def test_an_unknown_opening_that_looks_like_thinking_is_found(text: str, opening: str | None) -> None:
+@pytest.mark.parametrize(
+    ("text", "opening"),
+    [
+        ("<scratchpad>x</scratchpad>y", "<scratchpad>"),
+        (" <|inner_thoughts|>x", "<|inner_thoughts|>"),
+        ("<my-reasoning>x", "<my-reasoning>"),
+        ('<think budget="9">x', '<think budget="9">'),
+        ("<analysis>x</analysis>y", "<analysis>"),
+        ("<p>x</p>", None),
+        ("<result>x", None),
+        ("Think about it.", None),
+        ("<table><tr>", None),
+        ("", None),
+        ("I <think> so", None),
+    ],
+)
+def test_an_unknown_opening_that_looks_like_thinking_is_found(
+    text: str, opening: str | None
+) -> None:
     assert opening == unknown_opening(text)
 
 
 BREAKS = {
-    "a\nb": "a\nb", "a\n\nb": "a\n\nb", "a\n\n\nb": "a\n\nb", "a" + "\n" * 50 + "b": "a\n\nb",
-    "a\r\n\r\nb": "a\r\n\r\nb", "a\r\n\r\n\r\nb": "a\n\nb", "a\n\n\nb\n\n\nc": "a\n\nb\n\nc", "\n\n\n a \n\n\n": "a",
+    "a\nb": "a\nb",
+    "a\n\nb": "a\n\nb",
+    "a\n\n\nb": "a\n\nb",
+    "a" + "\n" * 50 + "b": "a\n\nb",
+    "a\r\n\r\nb": "a\r\n\r\nb",
+    "a\r\n\r\n\r\nb": "a\n\nb",
+    "a\n\n\nb\n\n\nc": "a\n\nb\n\nc",
+    "\n\n\n a \n\n\n": "a",
     "<think>x</think>\n\n\na\n\n\n\nb": "a\n\nb",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text", BREAKS)
@@ -164,7 +235,14 @@ def test_three_or_more_line_breaks_become_two(text: str) -> None:
     assert BREAKS[text] == final_text(text)
 
 
-PIECES = [f"<{slash}{tag}>" for slash in ("", "/") for tag in TAGS] + ["<", ">", "\n", "x ", "</", "y"]
+PIECES = [f"<{slash}{tag}>" for slash in ("", "/") for tag in TAGS] + [
+    "<",
+    ">",
+    "\n",
+    "x ",
+    "</",
+    "y",
+]
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))

@@ -15,7 +15,10 @@ from tasks.rules.verdict import VerdictError
 
 GOOD = {
     "nothing": ('{"evidence": []}', ()),
-    "quotes": ('{"evidence": ["It says so.", "Table 2 says 7."]}', ("It says so.", "Table 2 says 7.")),
+    "quotes": (
+        '{"evidence": ["It says so.", "Table 2 says 7."]}',
+        ("It says so.", "Table 2 says 7."),
+    ),
     "fenced": ('```json\n{"evidence": ["a"]}\n```', ("a",)),
     "behind thinking": ('<think>{"evidence": []}</think>{"evidence": ["a"]}', ("a",)),
     "blank texts": ('{"evidence": ["", " \\n", " a "]}', ("a",)),
@@ -29,11 +32,23 @@ def test_a_list_of_texts_is_read(case: str) -> None:
     assert expected == parse_evidence(reply)
 
 
-@pytest.mark.parametrize("reply", [
-    "", "nothing found", "[]", '{"evidence": "It says so."}', '{"evidence": [7]}', '{"evidence": null}', "{}",
-    '{"evidence": ["a", ["b"]]}', '{"evidence": ["a"]} and more', '{"evidence": [], "evidence": ["a"]}',
-    '{"criteria_met": true}', '{"evidence": ["a"',
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "nothing found",
+        "[]",
+        '{"evidence": "It says so."}',
+        '{"evidence": [7]}',
+        '{"evidence": null}',
+        "{}",
+        '{"evidence": ["a", ["b"]]}',
+        '{"evidence": ["a"]} and more',
+        '{"evidence": [], "evidence": ["a"]}',
+        '{"criteria_met": true}',
+        '{"evidence": ["a"',
+    ],
+)
 def test_anything_else_is_no_evidence_and_not_the_absence_of_it(reply: str) -> None:
     with pytest.raises(VerdictError):
         parse_evidence(reply)
@@ -43,10 +58,14 @@ def test_what_is_shown_names_every_chunk_and_holds_every_quote() -> None:
     text = shown([("first",), (), ("second", "third\nline")], 3, 1)
 
     assert "All 3 parts" in text
-    assert text.endswith("Part 1 of 3:\n- first\n\nPart 2 of 3: nothing found\n\nPart 3 of 3:\n- second\n- third\nline")
+    assert text.endswith(
+        "Part 1 of 3:\n- first\n\nPart 2 of 3: nothing found\n\nPart 3 of 3:\n- second\n- third\nline"
+    )
 
 
-LETTERS = st.text(alphabet=st.sampled_from("ab.!? \n\t\r|`#-\u00e9\u6771\u3002\U0001f600"), max_size=400)
+LETTERS = st.text(
+    alphabet=st.sampled_from("ab.!? \n\t\r|`#-\u00e9\u6771\u3002\U0001f600"), max_size=400
+)
 
 
 def larger_joined(text: str) -> int:
@@ -56,7 +75,9 @@ def larger_joined(text: str) -> int:
 
 @pytest.mark.parametrize("size_of", [lambda text: len(text.encode()), larger_joined])
 @given(text=LETTERS, most=st.integers(4, 200))
-def test_the_chunks_are_the_text_and_each_fits(size_of: Callable[[str], int], text: str, most: int) -> None:
+def test_the_chunks_are_the_text_and_each_fits(
+    size_of: Callable[[str], int], text: str, most: int
+) -> None:
     chunks = cut(text, most, size_of)
 
     assert text == "".join(chunks)
@@ -64,7 +85,9 @@ def test_the_chunks_are_the_text_and_each_fits(size_of: Callable[[str], int], te
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=30), st.integers(40, 100))
-def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(lengths: list[int], most: int) -> None:
+def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(
+    lengths: list[int], most: int
+) -> None:
     paragraphs = [f"{'x' * length}\n\n" for length in lengths]
     chunks = cut("".join(paragraphs), most, len)
 
@@ -72,14 +95,23 @@ def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(lengths: 
     assert all(len(one) + len(two) > most for one, two in pairwise(chunks))
 
 
-@pytest.mark.parametrize(("text", "most", "expected"), [
-    ("One.\n\nTwo.\n\nThree.", 14, ["One.\n\nTwo.\n\n", "Three."]),
-    ("A b. C d.\r\n\r\nE.", 13, ["A b. C d.\r\n\r\n", "E."]), ("Aa bb. Cc dd. Ee", 8, ["Aa bb. ", "Cc dd. ", "Ee"]),
-    ("| a | b |\n| c | d |\n", 10, ["| a | b |\n", "| c | d |\n"]), ("aaa bbb ccc", 8, ["aaa bbb ", "ccc"]),
-    ("abcdefgh", 3, ["ab", "cd", "ef", "gh"]), ("short", 9, ["short"]), ("a\n\n    b", 6, ["a\n\n", "    b"]),
-    ("", 9, []),
-])  # fmt: skip
-def test_borders_are_those_of_paragraphs_then_sentences_then_words(text: str, most: int, expected: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("text", "most", "expected"),
+    [
+        ("One.\n\nTwo.\n\nThree.", 14, ["One.\n\nTwo.\n\n", "Three."]),
+        ("A b. C d.\r\n\r\nE.", 13, ["A b. C d.\r\n\r\n", "E."]),
+        ("Aa bb. Cc dd. Ee", 8, ["Aa bb. ", "Cc dd. ", "Ee"]),
+        ("| a | b |\n| c | d |\n", 10, ["| a | b |\n", "| c | d |\n"]),
+        ("aaa bbb ccc", 8, ["aaa bbb ", "ccc"]),
+        ("abcdefgh", 3, ["ab", "cd", "ef", "gh"]),
+        ("short", 9, ["short"]),
+        ("a\n\n    b", 6, ["a\n\n", "    b"]),
+        ("", 9, []),
+    ],
+)
+def test_borders_are_those_of_paragraphs_then_sentences_then_words(
+    text: str, most: int, expected: list[str]
+) -> None:
     assert expected == cut(text, most, len)
 
 
@@ -88,8 +120,15 @@ def test_where_no_character_fits_there_is_no_room() -> None:
         cut("\U0001f600", 3, lambda text: len(text.encode()))
 
 
-@pytest.mark.parametrize("text", [
-    "\n \n" * 60_000, " " * 200_000, "." * 200_000, "\n" + "\t" * 200_000, 'a." ' * 50_000,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n \n" * 60_000,
+        " " * 200_000,
+        "." * 200_000,
+        "\n" + "\t" * 200_000,
+        'a." ' * 50_000,
+    ],
+)
 def test_a_hostile_text_takes_no_longer_than_a_long_one(text: str) -> None:
     assert text == "".join(cut(text, 5_000, len))

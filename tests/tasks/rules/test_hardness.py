@@ -15,7 +15,10 @@ from tests.tasks.rules.panels_oracle import probabilities
 
 TENTHS = st.floats(-1, 1, allow_nan=False).map(lambda x: round(x, 1))
 SCORES = st.dictionaries(
-    st.text("abc", min_size=1, max_size=4), st.lists(TENTHS, min_size=3, max_size=3), min_size=1, max_size=12
+    st.text("abc", min_size=1, max_size=4),
+    st.lists(TENTHS, min_size=3, max_size=3),
+    min_size=1,
+    max_size=12,
 )
 
 
@@ -35,7 +38,9 @@ def test_a_tie_in_exact_figures_is_a_tie_in_every_order_of_the_models() -> None:
 
 
 @given(SCORES, st.data())
-def test_no_task_that_is_left_out_is_harder_than_one_in(scores: dict[str, list[float]], data: st.DataObject) -> None:
+def test_no_task_that_is_left_out_is_harder_than_one_in(
+    scores: dict[str, list[float]], data: st.DataObject
+) -> None:
     size = data.draw(st.integers(1, len(scores)))
     selected = hardness.select_hardest(scores, size)
     # Exact sums of the same floats, so that only true ties are ties.
@@ -47,10 +52,20 @@ def test_no_task_that_is_left_out_is_harder_than_one_in(scores: dict[str, list[f
     assert [] == [task for task in selected if float(means[task]) > hardest_out + 1e-15]
 
 
-@pytest.mark.parametrize(("n_tasks", "share", "size"), [
-    (600, 0.5, 300), (500, 0.5, 250), (7, 0.5, 3), (1, 0.5, 0), (10, 0.3, 3), (100, 0.29, 29), (3, 1.0, 3), (0, 0.5, 0),
-    (7, {"Finance": 300}, 300),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("n_tasks", "share", "size"),
+    [
+        (600, 0.5, 300),
+        (500, 0.5, 250),
+        (7, 0.5, 3),
+        (1, 0.5, 0),
+        (10, 0.3, 3),
+        (100, 0.29, 29),
+        (3, 1.0, 3),
+        (0, 0.5, 0),
+        (7, {"Finance": 300}, 300),
+    ],
+)
 def test_a_share_is_rounded_down_and_a_number_taken(n_tasks: int, share: Any, size: int) -> None:
     assert size == hardness.wanted_size(n_tasks, share, "Finance")
 
@@ -60,8 +75,12 @@ def test_a_field_without_a_number_is_refused() -> None:
         hardness.wanted_size(500, {"Finance": 300}, "Legal")
 
 
-@pytest.mark.parametrize(("scores", "size"), [({}, 1), ({"a": [0.1]}, 2), ({"a": [0.1]}, 0), ({"a": [0.1]}, -1)])
-def test_a_size_that_cannot_be_had_is_refused_in_one_line(scores: dict[str, list[float]], size: int) -> None:
+@pytest.mark.parametrize(
+    ("scores", "size"), [({}, 1), ({"a": [0.1]}, 2), ({"a": [0.1]}, 0), ({"a": [0.1]}, -1)]
+)
+def test_a_size_that_cannot_be_had_is_refused_in_one_line(
+    scores: dict[str, list[float]], size: int
+) -> None:
     with pytest.raises(hardness.HardSubsetError, match=one_line()):
         hardness.select_hardest(scores, size)
 
@@ -75,32 +94,49 @@ NOISE = 0.03
 @st.composite
 def worlds(draw: st.DrawFn, max_tasks: int = 5, max_trials: int = 2) -> list[list[list[int]]]:
     """Scores of few tasks, by two or three models with one or two trials each; integers, so that there are ties."""
-    n_trials = draw(st.lists(st.integers(1, max_trials), min_size=2, max_size=3).filter(lambda n: sum(n) <= 5))
-    task = st.tuples(*(st.lists(st.integers(-2, 6), min_size=n, max_size=n) for n in n_trials)).map(list)
+    n_trials = draw(
+        st.lists(st.integers(1, max_trials), min_size=2, max_size=3).filter(lambda n: sum(n) <= 5)
+    )
+    task = st.tuples(*(st.lists(st.integers(-2, 6), min_size=n, max_size=n) for n in n_trials)).map(
+        list
+    )
     return draw(st.lists(task, min_size=1, max_size=max_tasks))
 
 
 def flat(world: list[list[list[int]]]) -> tuple[np.ndarray, list[int]]:
-    return np.array([[*chain(*of_task)] for of_task in world], float), [len(trials) for trials in world[0]]
+    return np.array([[*chain(*of_task)] for of_task in world], float), [
+        len(trials) for trials in world[0]
+    ]
 
 
 @given(worlds(), st.data())
 @settings(max_examples=40)
-def test_the_probabilities_are_those_of_all_panels(world: list[list[list[int]]], data: st.DataObject) -> None:
+def test_the_probabilities_are_those_of_all_panels(
+    world: list[list[list[int]]], data: st.DataObject
+) -> None:
     size = data.draw(st.integers(1, len(world)))
 
     wanted = [float(each) for each in probabilities(world, size)]
     assert pytest.approx(wanted, abs=NOISE) == hardness.inclusion_probabilities(*flat(world), size)
 
 
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=8), st.integers(1, 4), st.integers(1, 3), st.data())
-def test_equal_models_leave_no_doubt(scores: list[int], n_models: int, n_trials: int, data: st.DataObject) -> None:
+@given(
+    st.lists(st.integers(0, 3), min_size=1, max_size=8),
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.data(),
+)
+def test_equal_models_leave_no_doubt(
+    scores: list[int], n_models: int, n_trials: int, data: st.DataObject
+) -> None:
     size = data.draw(st.integers(1, len(scores)))
     # Thirds are not exact in binary: their means differ by rounding, but must still be ties.
     values = np.broadcast_to(np.array(scores)[:, None] / 3.0, (len(scores), n_models * n_trials))
     hardest = sorted(range(len(scores)), key=lambda task: (scores[task], task))[:size]
 
-    probability = hardness.inclusion_probabilities(values, [n_trials] * n_models, size, resamples=FEW)
+    probability = hardness.inclusion_probabilities(
+        values, [n_trials] * n_models, size, resamples=FEW
+    )
     assert [float(task in hardest) for task in range(len(scores))] == list(probability)
 
 
@@ -111,4 +147,6 @@ def test_one_model_with_several_trials_is_resampled_over_its_trials() -> None:
     assert 0.0 < wanted[0] < 1.0
     assert pytest.approx(wanted, abs=NOISE) == hardness.inclusion_probabilities(*flat(world), 1)
     # With a single response there is only one panel.
-    assert [0.0, 1.0, 0.0] == list(hardness.inclusion_probabilities(np.array([[0.5], [0.1], [0.5]]), [1], 1))
+    assert [0.0, 1.0, 0.0] == list(
+        hardness.inclusion_probabilities(np.array([[0.5], [0.1], [0.5]]), [1], 1)
+    )

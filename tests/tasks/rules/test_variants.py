@@ -12,25 +12,35 @@ from tasks.rules.verdict import VerdictError
 PLAIN = "Names three rivers of the basin."
 
 
-@pytest.mark.parametrize(("title", "expected"), [
-    ("Names rivers (e.g., Elbe, Havel) of the basin.", "Names rivers of the basin."),
-    ("Names rivers (e.g. Elbe).", "Names rivers."),
-    ("Names rivers(e.g., (1) the Elbe (north), (2) the Havel), and lakes (such as X).", "Names rivers, and lakes."),
-    ("Names rivers (For example: Elbe) twice (eg, Havel)", "Names rivers twice"),
-    ("Says what (i.e., how much) and (2023).", "Says what (i.e., how much) and (2023)."),
-    ("Names rivers (e.g., Elbe and never ends.", "Names rivers (e.g., Elbe and never ends."),
-    ("Names (the rivers (e.g., Elbe) of) it.", "Names (the rivers of) it."),
-    ("States the cost (including VAT).", "States the cost (including VAT)."),
-    ("(e.g., the Elbe).", "(e.g., the Elbe)."), ("Names rivers. (e.g., Elbe).", "Names rivers."),
-    ("Names rivers (e.g., Elbe) .", "Names rivers."),
-    ("Names rivers (e.g., Elbe) , lakes.", "Names rivers, lakes."), (PLAIN, PLAIN),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("Names rivers (e.g., Elbe, Havel) of the basin.", "Names rivers of the basin."),
+        ("Names rivers (e.g. Elbe).", "Names rivers."),
+        (
+            "Names rivers(e.g., (1) the Elbe (north), (2) the Havel), and lakes (such as X).",
+            "Names rivers, and lakes.",
+        ),
+        ("Names rivers (For example: Elbe) twice (eg, Havel)", "Names rivers twice"),
+        ("Says what (i.e., how much) and (2023).", "Says what (i.e., how much) and (2023)."),
+        ("Names rivers (e.g., Elbe and never ends.", "Names rivers (e.g., Elbe and never ends."),
+        ("Names (the rivers (e.g., Elbe) of) it.", "Names (the rivers of) it."),
+        ("States the cost (including VAT).", "States the cost (including VAT)."),
+        ("(e.g., the Elbe).", "(e.g., the Elbe)."),
+        ("Names rivers. (e.g., Elbe).", "Names rivers."),
+        ("Names rivers (e.g., Elbe) .", "Names rivers."),
+        ("Names rivers (e.g., Elbe) , lakes.", "Names rivers, lakes."),
+        (PLAIN, PLAIN),
+    ],
+)
 def test_examples_in_parentheses_are_taken_out_and_nothing_else(title: str, expected: str) -> None:
     assert expected == without_examples(title)
 
 
 @given(st.text(alphabet="abc (),.e.g:1\n", max_size=60))
-def test_taking_out_examples_only_ever_removes_and_a_second_time_changes_nothing(title: str) -> None:
+def test_taking_out_examples_only_ever_removes_and_a_second_time_changes_nothing(
+    title: str,
+) -> None:
     once = without_examples(title)
 
     letters = iter(title)
@@ -44,14 +54,25 @@ def test_a_criterion_in_more_words_is_taken() -> None:
     assert written == read_augmented(json.dumps({"criterion": f" {written}\n"}), PLAIN)
 
 
-@pytest.mark.parametrize(("reply", "cause"), [
-    ("Names three rivers.", "not one JSON object"), (json.dumps({"text": "x"}), "criterion is not a text"),
-    (json.dumps({"criterion": " "}), "criterion is not a text"),
-    (json.dumps({"criterion": PLAIN}), "no more than the original"),
-    (json.dumps({"criterion": "Names rivers. " * 90}), "times as long"),
-    (json.dumps({"criterion": "Gives the share in the year that was asked for, in percent."}), "lost 2.5"),
-])  # fmt: skip
-def test_what_is_no_more_detailed_criterion_is_refused_with_its_cause(reply: str, cause: str) -> None:
+@pytest.mark.parametrize(
+    ("reply", "cause"),
+    [
+        ("Names three rivers.", "not one JSON object"),
+        (json.dumps({"text": "x"}), "criterion is not a text"),
+        (json.dumps({"criterion": " "}), "criterion is not a text"),
+        (json.dumps({"criterion": PLAIN}), "no more than the original"),
+        (json.dumps({"criterion": "Names rivers. " * 90}), "times as long"),
+        (
+            json.dumps(
+                {"criterion": "Gives the share in the year that was asked for, in percent."}
+            ),
+            "lost 2.5",
+        ),
+    ],
+)
+def test_what_is_no_more_detailed_criterion_is_refused_with_its_cause(
+    reply: str, cause: str
+) -> None:
     title = "Gives 2.5 % for 2024." if "lost" in cause else PLAIN
 
     with pytest.raises(VerdictError, match=cause):

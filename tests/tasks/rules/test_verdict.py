@@ -20,13 +20,16 @@ GOOD: dict[str, tuple[str, Verdict]] = {
         Verdict("unmet", 0.0, 'says {"criteria_met": true}'),
     ),
     "a fence in white space": ('\n```json \n{"criteria_met": true}\n```\n', MET),
-    "thinking before a fence": ('<think>{"criteria_met": false}</think>\n```json\n{"criteria_met": true}\n```', MET),
+    "thinking before a fence": (
+        '<think>{"criteria_met": false}</think>\n```json\n{"criteria_met": true}\n```',
+        MET,
+    ),
     "another key": ('{"criteria_met": true, "confidence": 0.5}', MET),
     "a tag in the explanation behind thinking": (
         '<think>so</think>{"explanation": "a </think> <reason>x</reason>", "criteria_met": true}',
         Verdict("met", 1.0, "a </think> <reason>x</reason>"),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", GOOD)
@@ -37,11 +40,15 @@ def test_a_clear_reply_is_read(case: str) -> None:
 
 
 BAD = {
-    "nothing": "", "an object in its place": '{"criteria_met": {"value": true}}',
-    "one level down": '{"verdict": {"criteria_met": true}}', "a list": '[{"criteria_met": true}]',
-    "cut off": '{"explanation": "It is true that', "the key twice": '{"criteria_met": true, "criteria_met": false}',
+    "nothing": "",
+    "an object in its place": '{"criteria_met": {"value": true}}',
+    "one level down": '{"verdict": {"criteria_met": true}}',
+    "a list": '[{"criteria_met": true}]',
+    "cut off": '{"explanation": "It is true that',
+    "the key twice": '{"criteria_met": true, "criteria_met": false}',
     "a key twice further in": '{"criteria_met": true, "x": {"a": 1, "a": 2}}',
-    "text in front": 'Here it is: {"criteria_met": true}', "NaN": '{"criteria_met": NaN}',
+    "text in front": 'Here it is: {"criteria_met": true}',
+    "NaN": '{"criteria_met": NaN}',
     "an explanation that is a list": '{"criteria_met": true, "explanation": ["a"]}',
     "nested deep": '{"criteria_met": true, "x": ' + "[" * 100_000 + "]" * 100_000 + "}",
     "a number of five thousand digits": '{"criteria_met": true, "x": ' + "1" * 5_000 + "}",
@@ -52,7 +59,7 @@ BAD = {
     "a fence in a fence": '```json\n```json\n{"criteria_met": true}\n```\n```',
     "a decision inside of another value": '{"criteria_met": true, "details": [{"criteria_met": false}]}',
     "an object with a NUL behind": '{"criteria_met": true}\x00',
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -67,22 +74,51 @@ def test_a_reply_that_is_no_clear_decision_is_an_error(case: str) -> None:
 EXPLANATIONS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60) | st.sampled_from(
     ["```", "\n```\n", "<think>", "</think>", '{"criteria_met": false}', "\\", '"', "\u2028"]
 )
-FENCES = st.sampled_from(["{}", " {}\n", "```json\n{}\n```", "```\n{}\n```", "```JSON\r\n{}\r\n```\n"])
+FENCES = st.sampled_from(
+    ["{}", " {}\n", "```json\n{}\n```", "```\n{}\n```", "```JSON\r\n{}\r\n```\n"]
+)
 
 
-@given(met=st.booleans(), explanation=EXPLANATIONS, fence=FENCES, is_ascii=st.booleans(), indent=st.none() | st.just(2))
-def test_json_is_read_back(met: bool, explanation: str, fence: str, is_ascii: bool, indent: int | None) -> None:
+@given(
+    met=st.booleans(),
+    explanation=EXPLANATIONS,
+    fence=FENCES,
+    is_ascii=st.booleans(),
+    indent=st.none() | st.just(2),
+)
+def test_json_is_read_back(
+    met: bool, explanation: str, fence: str, is_ascii: bool, indent: int | None
+) -> None:
     content = {"explanation": explanation, "criteria_met": met}
     reply = fence.replace("{}", json.dumps(content, ensure_ascii=is_ascii, indent=indent))
 
     assert Verdict("met" if met else "unmet", float(met), explanation) == parse_verdict(reply)
 
 
-PIECES = ('{"criteria_met":', "true", "false", "}", "{", '"', ",", "```", "\n", "<think>", "</think>", "12")
+PIECES = (
+    '{"criteria_met":',
+    "true",
+    "false",
+    "}",
+    "{",
+    '"',
+    ",",
+    "```",
+    "\n",
+    "<think>",
+    "</think>",
+    "12",
+)
 KEYS = st.sampled_from(["criteria_met", "explanation", "x"])
 LEAVES = st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5)
-DOCUMENTS = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner), max_leaves=6)
-REPLIES = st.text(max_size=80) | st.lists(st.sampled_from(PIECES)).map("".join) | DOCUMENTS.map(json.dumps)
+DOCUMENTS = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner), max_leaves=6
+)
+REPLIES = (
+    st.text(max_size=80)
+    | st.lists(st.sampled_from(PIECES)).map("".join)
+    | DOCUMENTS.map(json.dumps)
+)
 
 
 def outcome(reply: str, grading: str = BINARY) -> Any:
@@ -94,19 +130,46 @@ def outcome(reply: str, grading: str = BINARY) -> Any:
 
 @given(REPLIES)
 @example("\ud800")
-def test_a_text_is_an_error_or_met_where_it_holds_a_true_or_unmet_where_it_holds_a_false(reply: str) -> None:
+def test_a_text_is_an_error_or_met_where_it_holds_a_true_or_unmet_where_it_holds_a_false(
+    reply: str,
+) -> None:
     result = outcome(reply)
 
-    assert isinstance(result, VerdictError) or {"met": "true", "unmet": "false"}[result.status] in reply
+    assert (
+        isinstance(result, VerdictError)
+        or {"met": "true", "unmet": "false"}[result.status] in reply
+    )
 
 
-PROSE = st.text(st.characters(exclude_categories=["Cs"]), max_size=30).filter(lambda text: text.strip(" \t\r\n"))
-NAMES = st.sampled_from(["think", "thinking", "reasoning", "reason", "THINK", "analysis", "scratchpad", "thin\u212a"])
+PROSE = st.text(st.characters(exclude_categories=["Cs"]), max_size=30).filter(
+    lambda text: text.strip(" \t\r\n")
+)
+NAMES = st.sampled_from(
+    ["think", "thinking", "reasoning", "reason", "THINK", "analysis", "scratchpad", "thin\u212a"]
+)
 SEPARATORS = st.one_of(
-    st.sampled_from(["", " ", "\n", "\n\n", "\u00a0", "\u2028", "\ufeff", "\x00", "---\n", "Reply: ", "// ", "# "]),
-    st.tuples(st.sampled_from(["</{}>", "<{}>", "<{}>so</{}>", "<{} />", "</{} >", "&lt;/{}&gt;", "[/{}]"]), NAMES).map(
-        lambda both: both[0].replace("{}", both[1])
+    st.sampled_from(
+        [
+            "",
+            " ",
+            "\n",
+            "\n\n",
+            "\u00a0",
+            "\u2028",
+            "\ufeff",
+            "\x00",
+            "---\n",
+            "Reply: ",
+            "// ",
+            "# ",
+        ]
     ),
+    st.tuples(
+        st.sampled_from(
+            ["</{}>", "<{}>", "<{}>so</{}>", "<{} />", "</{} >", "&lt;/{}&gt;", "[/{}]"]
+        ),
+        NAMES,
+    ).map(lambda both: both[0].replace("{}", both[1])),
 )
 VALID = st.tuples(st.sampled_from(["{}", "```json\n{}\n```", "```\n{}\n```"]), st.booleans()).map(
     lambda both: both[0].replace("{}", json.dumps({"explanation": "so", "criteria_met": both[1]}))
@@ -114,13 +177,20 @@ VALID = st.tuples(st.sampled_from(["{}", "```json\n{}\n```", "```\n{}\n```"]), s
 
 
 def starts_with_a_whole_block(reply: str) -> bool:
-    return re.match(r"\s*<(think|thinking|reasoning|reason)>.*?</\1>", reply, re.DOTALL | re.IGNORECASE) is not None
+    return (
+        re.match(
+            r"\s*<(think|thinking|reasoning|reason)>.*?</\1>", reply, re.DOTALL | re.IGNORECASE
+        )
+        is not None
+    )
 
 
 @settings(max_examples=500)
 @given(PROSE, st.lists(SEPARATORS, max_size=3), VALID, st.booleans())
 @example("The criterion is not met. It only says:", ["</think>"], '{"criteria_met": true}', False)
-def test_prose_before_valid_json_is_no_verdict(prose: str, between: list[str], valid: str, is_thought: bool) -> None:
+def test_prose_before_valid_json_is_no_verdict(
+    prose: str, between: list[str], valid: str, is_thought: bool
+) -> None:
     reply = ("<think>so</think>" if is_thought else "") + "".join([prose, *between, valid])
     assume(is_thought or not starts_with_a_whole_block(reply))
 
@@ -129,7 +199,9 @@ def test_prose_before_valid_json_is_no_verdict(prose: str, between: list[str], v
 
 @settings(max_examples=500)
 @given(VALID, st.lists(SEPARATORS | VALID, max_size=2), PROSE | VALID)
-def test_valid_json_and_then_anything_is_never_a_verdict(valid: str, between: list[str], more: str) -> None:
+def test_valid_json_and_then_anything_is_never_a_verdict(
+    valid: str, between: list[str], more: str
+) -> None:
     assert isinstance(outcome("".join([valid, *between, more])), VerdictError)
 
 
@@ -140,46 +212,112 @@ def test_where_the_server_omits_the_opening_tag_all_up_to_the_closing_one_is_thi
     assert MET == parse_verdict('{"criteria_met": true}', omits_think_tag=True)
     quoting = '{"criteria_met": true, "explanation": "quotes </think>"}'
     assert Verdict("met", 1.0, "quotes </think>") == parse_verdict(quoting, omits_think_tag=True)
-    for unclear in ('Not met. {"criteria_met": true}', 'so</think>Not met. {"criteria_met": true}', "so</think>"):
+    for unclear in (
+        'Not met. {"criteria_met": true}',
+        'so</think>Not met. {"criteria_met": true}',
+        "so</think>",
+    ):
         with pytest.raises(VerdictError):
             parse_verdict(unclear, omits_think_tag=True)
 
 
 def test_the_format_that_is_asked_for_takes_exactly_the_two_keys() -> None:
-    for most, explanation in ((None, {"type": "string"}), (80, {"type": "string", "maxLength": 80})):
+    for most, explanation in (
+        (None, {"type": "string"}),
+        (80, {"type": "string", "maxLength": 80}),
+    ):
         schema = replies.reply_format(most)["json_schema"]["schema"]
-        assert {"criteria_met": {"type": "boolean"}, "explanation": explanation} == schema["properties"]
-        assert (["criteria_met", "explanation"], False) == (sorted(schema["required"]), schema["additionalProperties"])
+        assert {"criteria_met": {"type": "boolean"}, "explanation": explanation} == schema[
+            "properties"
+        ]
+        assert (["criteria_met", "explanation"], False) == (
+            sorted(schema["required"]),
+            schema["additionalProperties"],
+        )
 
 
-@pytest.mark.parametrize(("word", "status"), [
-    ("satisfied", "met"), (" Satisfied\n", "met"), ("partially_satisfied", "partial"),
-    ("PARTIALLY-SATISFIED", "partial"), ("Partially  Satisfied", "partial"), ("not_satisfied", "unmet"),
-    ("Not Satisfied", "unmet"), ("not-satisfied", "unmet"), ("", None), ("_", None), ("notsatisfied", None),
-    ("satisfied_not", None), ("satisfied, partially satisfied", None), ("satisfied.", None),
-    ("not\u00a0satisfied", None), ("sat\u0131sfied", None),
-])  # fmt: skip
-def test_a_word_is_read_however_its_parts_are_joined_and_another_is_no_verdict(word: str, status: str | None) -> None:
+@pytest.mark.parametrize(
+    ("word", "status"),
+    [
+        ("satisfied", "met"),
+        (" Satisfied\n", "met"),
+        ("partially_satisfied", "partial"),
+        ("PARTIALLY-SATISFIED", "partial"),
+        ("Partially  Satisfied", "partial"),
+        ("not_satisfied", "unmet"),
+        ("Not Satisfied", "unmet"),
+        ("not-satisfied", "unmet"),
+        ("", None),
+        ("_", None),
+        ("notsatisfied", None),
+        ("satisfied_not", None),
+        ("satisfied, partially satisfied", None),
+        ("satisfied.", None),
+        ("not\u00a0satisfied", None),
+        ("sat\u0131sfied", None),
+    ],
+)
+def test_a_word_is_read_however_its_parts_are_joined_and_another_is_no_verdict(
+    word: str, status: str | None
+) -> None:
     values = {"met": 1.0, "partial": 0.5, "unmet": 0.0}
     read = outcome(json.dumps({"verdict": word}), TERNARY)
 
     assert status == replies.status_of(word)
-    assert isinstance(read, VerdictError) if status is None else Verdict(status, values[status], "") == read
+    assert (
+        isinstance(read, VerdictError)
+        if status is None
+        else Verdict(status, values[status], "") == read
+    )
 
 
-@pytest.mark.parametrize(("parts", "grading", "wanted"), [
-    ([('{"', 1.0), ("criteria", 1.0), ('_met":', 0.9), (" true", 0.8), ("}", 0.7)], "binary", 0.8),
-    ([('{"explanation": "\\"criteria_met\\": false", "criteria_met":', 0.5), ("tr", 0.5), ("ue", 0.5), ("}", 1.0)],
-     "binary", 0.25),
-    ([('{"verdict": "', 0.9), ("partially", 0.6), (" satisfied", 0.5), ('"}', 0.9)], "ternary", 0.3),
-    ([('{"criteria_met": ', 1.0), ("false", 0.1), (' } again: {"criteria_met": ', 1.0), ("true", 0.7), ("}", 1.0)],
-     "binary", 0.7),
-    ([("I cannot say.", 0.9)], "binary", None),
-    ([('{"verdict": "satisfied"}', 0.9)], "binary", None),
-    ([], "binary", None),
-    ([('{"criteria_met": ', 1.0), ("true", 0.0), ("}", 1.0)], "binary", None),
-    ([('{"criteria_met": ', 1.0), ("true", 1.5), ("}", 1.0)], "binary", None),
-])  # fmt: skip
-def test_confidence_is_that_of_the_decision(parts: list[tuple[str, float]], grading: str, wanted: float | None) -> None:
-    tokens = [(text, math.log(probability) if probability else -math.inf) for text, probability in parts]
-    assert (None if wanted is None else pytest.approx(wanted)) == replies.confidence_of(tokens, grading)
+@pytest.mark.parametrize(
+    ("parts", "grading", "wanted"),
+    [
+        (
+            [('{"', 1.0), ("criteria", 1.0), ('_met":', 0.9), (" true", 0.8), ("}", 0.7)],
+            "binary",
+            0.8,
+        ),
+        (
+            [
+                ('{"explanation": "\\"criteria_met\\": false", "criteria_met":', 0.5),
+                ("tr", 0.5),
+                ("ue", 0.5),
+                ("}", 1.0),
+            ],
+            "binary",
+            0.25,
+        ),
+        (
+            [('{"verdict": "', 0.9), ("partially", 0.6), (" satisfied", 0.5), ('"}', 0.9)],
+            "ternary",
+            0.3,
+        ),
+        (
+            [
+                ('{"criteria_met": ', 1.0),
+                ("false", 0.1),
+                (' } again: {"criteria_met": ', 1.0),
+                ("true", 0.7),
+                ("}", 1.0),
+            ],
+            "binary",
+            0.7,
+        ),
+        ([("I cannot say.", 0.9)], "binary", None),
+        ([('{"verdict": "satisfied"}', 0.9)], "binary", None),
+        ([], "binary", None),
+        ([('{"criteria_met": ', 1.0), ("true", 0.0), ("}", 1.0)], "binary", None),
+        ([('{"criteria_met": ', 1.0), ("true", 1.5), ("}", 1.0)], "binary", None),
+    ],
+)
+def test_confidence_is_that_of_the_decision(
+    parts: list[tuple[str, float]], grading: str, wanted: float | None
+) -> None:
+    tokens = [
+        (text, math.log(probability) if probability else -math.inf) for text, probability in parts
+    ]
+    assert (None if wanted is None else pytest.approx(wanted)) == replies.confidence_of(
+        tokens, grading
+    )

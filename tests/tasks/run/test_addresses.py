@@ -45,7 +45,10 @@ def test_replies_of_one_server_are_not_reused_for_another(
     tmp_path: Path, monkeypatch: Patch, servers: tuple[FaultServer, FaultServer]
 ) -> None:
     first, second = servers
-    named = {"models": [{"name": "openai/m", "label": "m"}], "judges": [{"name": "openai/judge", "label": "judge"}]}
+    named = {
+        "models": [{"name": "openai/m", "label": "m"}],
+        "judges": [{"name": "openai/judge", "label": "judge"}],
+    }
     job = prepared(job_on("sample", tmp_path, **named).model_copy(update={"limit": 2}))
 
     for server in (first, second, first):
@@ -56,20 +59,26 @@ def test_replies_of_one_server_are_not_reused_for_another(
     assert len(first.samples) == 2
     assert len(second.samples) == 2
     assert len(second.judge_requests) == len(first.judge_requests) > 0
-    assert values_in(job, "select count(distinct model_config_hash), count(*) from responses") == [(2, 4)]
+    assert values_in(job, "select count(distinct model_config_hash), count(*) from responses") == [
+        (2, 4)
+    ]
 
 
 @pytest.mark.parametrize(
     "address", [ADDRESS, f"{ADDRESS}/", ADDRESS.replace("http", "HTTP"), "https://Host.example/V1"]
 )
-def test_an_address_of_the_environment_is_identity_as_if_it_were_configured(address: str, monkeypatch: Patch) -> None:
+def test_an_address_of_the_environment_is_identity_as_if_it_were_configured(
+    address: str, monkeypatch: Patch
+) -> None:
     configured = model_hash(Model(name="openai/m", api_base=address))
     monkeypatch.setenv("OPENAI_BASE_URL", address)
 
     assert model_hash(Model(name="openai/m")) == configured
 
 
-def test_an_address_of_the_environment_changes_nothing_for_a_configured_one(monkeypatch: Patch) -> None:
+def test_an_address_of_the_environment_changes_nothing_for_a_configured_one(
+    monkeypatch: Patch,
+) -> None:
     configured = Model(name="openai/m", api_base="http://localhost:1/v1")
     kept = model_hash(configured)
     monkeypatch.setenv("OPENAI_BASE_URL", ADDRESS)
@@ -125,11 +134,15 @@ def test_an_empty_variable_is_no_address(monkeypatch: Patch) -> None:
         "http://host/v1\n",
     ],
 )
-def test_an_address_that_no_request_can_use_is_refused_with_its_variable(address: str, monkeypatch: Patch) -> None:
+def test_an_address_that_no_request_can_use_is_refused_with_its_variable(
+    address: str, monkeypatch: Patch
+) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", address)
     monkeypatch.setenv("OPENAI_API_BASE", ADDRESS)
 
-    with pytest.raises(UsageError, match=r"\AOPENAI_BASE_URL cannot be used \([^\n]+\); correct or unset it\Z"):
+    with pytest.raises(
+        UsageError, match=r"\AOPENAI_BASE_URL cannot be used \([^\n]+\); correct or unset it\Z"
+    ):
         target_of(Model(name="openai/m"))
 
 
@@ -139,7 +152,9 @@ def test_the_embedded_model_has_no_address_of_the_environment(monkeypatch: Patch
     assert target_of(Model(name="embedded/smollm2-135m-instruct")).api_base is None
 
 
-@pytest.mark.parametrize("address", ["https://user:hidden-0011@host/v1", "https://host/v1?api_key=hidden-0011"])
+@pytest.mark.parametrize(
+    "address", ["https://user:hidden-0011@host/v1", "https://host/v1?api_key=hidden-0011"]
+)
 def test_a_secret_in_an_address_of_the_environment_is_refused_as_in_a_configured_one(
     address: str, monkeypatch: Patch
 ) -> None:
@@ -150,21 +165,43 @@ def test_a_secret_in_an_address_of_the_environment_is_refused_as_in_a_configured
     assert "hidden-0011" not in str(refused.value)
 
 
-NOT_OF_MODELS = frozenset({
-    # search
-    "APISERPENT_API_BASE", "BRAVE_API_BASE", "CRW_API_BASE", "DATAFORSEO_API_BASE", "DUCKDUCKGO_API_BASE",
-    "EXA_API_BASE", "FIRECRAWL_API_BASE", "GOOGLE_PSE_API_BASE", "LINKUP_API_BASE", "NIMBLE_API_BASE",
-    "SEARCHAPI_API_BASE", "SEARXNG_API_BASE", "SERPER_API_BASE", "TAVILY_API_BASE", "TINYFISH_API_BASE",
-    "YOUCOM_API_BASE",
-    # pictures, logs
-    "BFL_API_BASE", "COMETAPI_BASE_URL", "FAL_AI_QUEUE_API_BASE", "LOGFIRE_BASE_URL",
-    # logins in a browser
-    "OPENAI_CHATGPT_API_BASE", "XAI_OAUTH_API_BASE",
-    # the API for messages of LiteLLM's proxy, and a route of bedrock/ to Anthropic's own platform
-    "ANTHROPIC_AWS_API_BASE", "ANTHROPIC_AWS_BASE_URL", "DEEPSEEK_ANTHROPIC_API_BASE", "TENCENT_ANTHROPIC_API_BASE",
-    # a provider that is gone, and a constant
-    "ALEPH_ALPHA_API_BASE", "DEFAULT_API_BASE",
-})  # fmt: skip
+NOT_OF_MODELS = frozenset(
+    {
+        # search
+        "APISERPENT_API_BASE",
+        "BRAVE_API_BASE",
+        "CRW_API_BASE",
+        "DATAFORSEO_API_BASE",
+        "DUCKDUCKGO_API_BASE",
+        "EXA_API_BASE",
+        "FIRECRAWL_API_BASE",
+        "GOOGLE_PSE_API_BASE",
+        "LINKUP_API_BASE",
+        "NIMBLE_API_BASE",
+        "SEARCHAPI_API_BASE",
+        "SEARXNG_API_BASE",
+        "SERPER_API_BASE",
+        "TAVILY_API_BASE",
+        "TINYFISH_API_BASE",
+        "YOUCOM_API_BASE",
+        # pictures, logs
+        "BFL_API_BASE",
+        "COMETAPI_BASE_URL",
+        "FAL_AI_QUEUE_API_BASE",
+        "LOGFIRE_BASE_URL",
+        # logins in a browser
+        "OPENAI_CHATGPT_API_BASE",
+        "XAI_OAUTH_API_BASE",
+        # the API for messages of LiteLLM's proxy, and a route of bedrock/ to Anthropic's own platform
+        "ANTHROPIC_AWS_API_BASE",
+        "ANTHROPIC_AWS_BASE_URL",
+        "DEEPSEEK_ANTHROPIC_API_BASE",
+        "TENCENT_ANTHROPIC_API_BASE",
+        # a provider that is gone, and a constant
+        "ALEPH_ALPHA_API_BASE",
+        "DEFAULT_API_BASE",
+    }
+)
 """Addresses that LiteLLM reads from the environment for other purposes than calls of models by the pipeline."""
 
 
@@ -173,13 +210,19 @@ def names_in_litellm() -> set[str]:
     sources = [folder / "main.py", *folder.glob("litellm_core_utils/*.py")]
     sources += [*folder.glob("llms/**/*.py"), *folder.glob("llms/**/*.json")]
     quoted = re.compile(r"[\"']([A-Z][A-Z0-9_]*_(?:API_BASE|BASE_URL))[\"']")
-    return {name for source in sources for name in quoted.findall(source.read_text(encoding="utf-8"))}
+    return {
+        name for source in sources for name in quoted.findall(source.read_text(encoding="utf-8"))
+    }
 
 
 def providers() -> set[str]:
     file = Path(litellm().__file__).parent / "llms/openai_like/providers.json"
     listed = {str(provider.value) for provider in litellm().provider_list}
-    return listed | set(litellm().openai_compatible_providers) | set(json.loads(file.read_text(encoding="utf-8")))
+    return (
+        listed
+        | set(litellm().openai_compatible_providers)
+        | set(json.loads(file.read_text(encoding="utf-8")))
+    )
 
 
 def test_every_address_that_litellm_reads_from_the_environment_belongs_to_a_provider() -> None:
@@ -190,16 +233,37 @@ def test_every_address_that_litellm_reads_from_the_environment_belongs_to_a_prov
 
 NOT_CALLED = {"aiohttp_openai", "chatgpt", "github_copilot", "claude_code", "microsoft_365_copilot"}
 """Refused by the configuration, or with a login in a browser."""
-USUAL = ("anthropic", "azure", "deepseek", "fireworks_ai", "gemini", "groq", "hosted_vllm", "mistral", "openai",
-         "openrouter", "together_ai", "vertex_ai", "xai")  # fmt: skip
+USUAL = (
+    "anthropic",
+    "azure",
+    "deepseek",
+    "fireworks_ai",
+    "gemini",
+    "groq",
+    "hosted_vllm",
+    "mistral",
+    "openai",
+    "openrouter",
+    "together_ai",
+    "vertex_ai",
+    "xai",
+)
 OWN = {"azure", "baseten", "huggingface", "xinference"}
 """LiteLLM uses the variable of these in another way, or not for every chat; a configured address is used as ours is."""
 
 
 @pytest.mark.parametrize("chosen", [USUAL, pytest.param((), marks=pytest.mark.slow, id="all")])
-def test_a_model_is_called_where_litellm_alone_would_call_it(chosen: Sequence[str], monkeypatch: Patch) -> None:
-    names = names_in_litellm() | {name for provider in providers() for name in address_variables(provider)}
-    refusal = Plain(400, {"content-type": "application/json"}, lambda: [b'{"error": {"message": "no", "code": 400}}'])
+def test_a_model_is_called_where_litellm_alone_would_call_it(
+    chosen: Sequence[str], monkeypatch: Patch
+) -> None:
+    names = names_in_litellm() | {
+        name for provider in providers() for name in address_variables(provider)
+    }
+    refusal = Plain(
+        400,
+        {"content-type": "application/json"},
+        lambda: [b'{"error": {"message": "no", "code": 400}}'],
+    )
     called: dict[str, list[str]] = {}
     called_by_litellm: dict[str, list[str]] = {}
     variables: dict[str, str | None] = {}
@@ -214,7 +278,10 @@ def test_a_model_is_called_where_litellm_alone_would_call_it(chosen: Sequence[st
                 monkeypatch.setenv(f"{provider.upper()}_API_KEY", "none")
                 target = target_of(Model(name=f"{provider}/m", timeout_s=6))
                 variables[provider] = target.address_variable
-                for paths, variant in ((called_by_litellm, replace(target, api_base=None)), (called, target)):
+                for paths, variant in (
+                    (called_by_litellm, replace(target, api_base=None)),
+                    (called, target),
+                ):
                     server.seen.clear()
                     await send(Call(variant, [{"role": "user", "content": "Hi"}], ""), {})
                     paths[provider] = [seen.path for seen in server.seen][-1:]
@@ -224,7 +291,11 @@ def test_a_model_is_called_where_litellm_alone_would_call_it(chosen: Sequence[st
     # LiteLLM takes some providers' addresses from nowhere; ours is then the variable that is named like all others.
     reached = {provider: paths for provider, paths in called_by_litellm.items() if paths}
     assert {provider: called[provider] for provider in reached} == reached
-    elsewhere = {each for each, paths in called.items() if paths and not paths[0].startswith(f"/{variables[each]}")}
+    elsewhere = {
+        each
+        for each, paths in called.items()
+        if paths and not paths[0].startswith(f"/{variables[each]}")
+    }
     assert elsewhere == set()
     assert len(reached) >= len(chosen or range(90)) - 1
 

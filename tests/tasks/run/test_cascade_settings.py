@@ -20,7 +20,10 @@ WHEN = {"weight_above": 7}
 
 
 def cascade(**parts: Any) -> dict[str, Any]:
-    return {"label": "careful", "cascade": {"first": "cheap", "then": "strong", "when": WHEN, **parts}}
+    return {
+        "label": "careful",
+        "cascade": {"first": "cheap", "then": "strong", "when": WHEN, **parts},
+    }
 
 
 def job_of(*judges: dict[str, Any], benchmark: str = "prbench") -> Job:
@@ -48,24 +51,30 @@ def test_a_named_judge_that_judges_only_within_a_cascade_is_refused() -> None:
 
 
 def test_settings_survive_being_written_down_and_read_again() -> None:
-    settings = job_of(CHEAP, STRONG, cascade(when={"disagreement": True, "categories": ["b", "a"]})).settings
+    settings = job_of(
+        CHEAP, STRONG, cascade(when={"disagreement": True, "categories": ["b", "a"]})
+    ).settings
     again = Settings.model_validate(settings.model_dump(mode="json"))
     assert settings == again
-    assert [judge.cascade.members for judge in again.judges if judge.cascade] == [tuple(settings.called_judges)]
+    assert [judge.cascade.members for judge in again.judges if judge.cascade] == [
+        tuple(settings.called_judges)
+    ]
 
 
 def test_a_cascade_is_known_by_its_judges_and_its_rule_and_by_nothing_else() -> None:
     hashes = {
         judge_config_of(*judges).judge_config_hash
         for judges in (
-            (CHEAP, STRONG, cascade()), (CHEAP | {"temperature": 0.5}, STRONG, cascade()),
-            (CHEAP, STRONG | {"seed": 1}, cascade()), (CHEAP, STRONG, cascade(when={"weight_above": 8})),
+            (CHEAP, STRONG, cascade()),
+            (CHEAP | {"temperature": 0.5}, STRONG, cascade()),
+            (CHEAP, STRONG | {"seed": 1}, cascade()),
+            (CHEAP, STRONG, cascade(when={"weight_above": 8})),
             (CHEAP, STRONG, cascade(when={"weight_above": 0})),
             (CHEAP, STRONG, cascade(when={"categories": ["a", "b"]})),
             (CHEAP, STRONG, cascade(when={"disagreement": True})),
             (CHEAP | {"trials": 3}, STRONG, cascade(when={"disagreement": True})),
         )
-    }  # fmt: skip
+    }
     assert 8 == len(hashes)
     quick = CHEAP | {"logprobs": False, "trials": 5, "timeout_s": 1.0}
     renamed = {**CHEAP, "label": "c"}, {**STRONG, "label": "s"}, cascade(first="c", then="s")
@@ -77,31 +86,68 @@ def test_the_template_is_that_of_both_judges_or_made_of_both() -> None:
     alone = judge_config_of(STRONG)
     assert alone.template_hash == judge_config_of(CHEAP, STRONG, cascade()).template_hash
     mixed = judge_config_of(CHEAP | {"template": "binary_v1"}, STRONG, cascade())
-    assert mixed.template_hash not in {alone.template_hash, judge_config_of(CHEAP | {"trials": 1}).template_hash}
+    assert mixed.template_hash not in {
+        alone.template_hash,
+        judge_config_of(CHEAP | {"trials": 1}).template_hash,
+    }
 
 
-@pytest.mark.parametrize(("judges", "printed"), [
-    ([CHEAP, STRONG, cascade(first="cheep")], "judges[2].cascade.first: there is no judge 'cheep'"),
-    ([CHEAP, STRONG, cascade(then="cheap")], "judges[2].cascade.then: is the first judge too"),
-    ([CHEAP, STRONG, cascade(), cascade(then="careful") | {"label": "b"}],
-     "judges[3].cascade.then: there is no judge 'careful'"),
-    ([CHEAP, STRONG, cascade(when={})], "judges[2].cascade.when: is empty; give at least one of disagreement"),
-    ([CHEAP | {"trials": 1}, STRONG, cascade(when={"disagreement": True})],
-     "judges[2].cascade.when.disagreement: 'cheap' is called once; give it `trials: 2`"),
-    ([CHEAP | {"logprobs": False}, STRONG, cascade(when={"confidence_below": 0.9})],
-     "judges[2].cascade.when.confidence_below: 'cheap' has no confidence; give it `logprobs: true`"),
-    ([CHEAP, STRONG, cascade(when={"weight_abov": 3})], "judges[2].cascade.when.weight_abov: there is no such key"),
-    ([CHEAP, STRONG | {"mode": "batch"}, cascade()], "judges[2].cascade.when: cannot wait for 'cheap' or 'strong'"),
-    ([CHEAP, STRONG | {"rubric": "examples_removed"}, cascade()], "judges[2].cascade.then: judges `rubric: examples_"),
-    ([CHEAP, STRONG, cascade() | {"trials": 2}], "judges[2]: `trials` is a setting of the judges of a cascade"),
-    ([CHEAP, STRONG, {"cascade": cascade()["cascade"]}], "judges[2]: a cascade needs a `label`"),
-    ([CHEAP, CHEAP, STRONG, cascade()], "label 'cheap' is used twice"),
-    ([CHEAP | {"api": "responses"}], "judges[0]: `logprobs` is for `api: chat`"),
-    ([CHEAP | {"mode": "batch"}], "judges[0]: `logprobs` is for `api: chat` and `mode: live`")
-])  # fmt: skip
-def test_what_no_cascade_can_be_is_refused_with_the_path_of_its_key(judges: list[dict[str, Any]], printed: str) -> None:
+@pytest.mark.parametrize(
+    ("judges", "printed"),
+    [
+        (
+            [CHEAP, STRONG, cascade(first="cheep")],
+            "judges[2].cascade.first: there is no judge 'cheep'",
+        ),
+        ([CHEAP, STRONG, cascade(then="cheap")], "judges[2].cascade.then: is the first judge too"),
+        (
+            [CHEAP, STRONG, cascade(), cascade(then="careful") | {"label": "b"}],
+            "judges[3].cascade.then: there is no judge 'careful'",
+        ),
+        (
+            [CHEAP, STRONG, cascade(when={})],
+            "judges[2].cascade.when: is empty; give at least one of disagreement",
+        ),
+        (
+            [CHEAP | {"trials": 1}, STRONG, cascade(when={"disagreement": True})],
+            "judges[2].cascade.when.disagreement: 'cheap' is called once; give it `trials: 2`",
+        ),
+        (
+            [CHEAP | {"logprobs": False}, STRONG, cascade(when={"confidence_below": 0.9})],
+            "judges[2].cascade.when.confidence_below: 'cheap' has no confidence; give it `logprobs: true`",
+        ),
+        (
+            [CHEAP, STRONG, cascade(when={"weight_abov": 3})],
+            "judges[2].cascade.when.weight_abov: there is no such key",
+        ),
+        (
+            [CHEAP, STRONG | {"mode": "batch"}, cascade()],
+            "judges[2].cascade.when: cannot wait for 'cheap' or 'strong'",
+        ),
+        (
+            [CHEAP, STRONG | {"rubric": "examples_removed"}, cascade()],
+            "judges[2].cascade.then: judges `rubric: examples_",
+        ),
+        (
+            [CHEAP, STRONG, cascade() | {"trials": 2}],
+            "judges[2]: `trials` is a setting of the judges of a cascade",
+        ),
+        (
+            [CHEAP, STRONG, {"cascade": cascade()["cascade"]}],
+            "judges[2]: a cascade needs a `label`",
+        ),
+        ([CHEAP, CHEAP, STRONG, cascade()], "label 'cheap' is used twice"),
+        ([CHEAP | {"api": "responses"}], "judges[0]: `logprobs` is for `api: chat`"),
+        ([CHEAP | {"mode": "batch"}], "judges[0]: `logprobs` is for `api: chat` and `mode: live`"),
+    ],
+)
+def test_what_no_cascade_can_be_is_refused_with_the_path_of_its_key(
+    judges: list[dict[str, Any]], printed: str
+) -> None:
     _, problems = sound_settings({"dataset": {"source": "sample"}, "judges": judges})
-    assert any(problem.removeprefix("judges: ").startswith(printed) for problem in problems), problems
+    assert any(problem.removeprefix("judges: ").startswith(printed) for problem in problems), (
+        problems
+    )
 
 
 def test_judges_that_grade_in_different_ways_are_refused_where_the_benchmark_says_how() -> None:
@@ -109,4 +155,6 @@ def test_judges_that_grade_in_different_ways_are_refused_where_the_benchmark_say
     assert "binary" == judge_config_of(*judges).grading
     message = "judge careful: its judges grade in different ways: cheap binary, strong tern"
     with pytest.raises(UsageError, match=message):
-        refuse_unlike_gradings(job_of(*judges).settings.judges[0], load_benchmark("researchrubrics"))
+        refuse_unlike_gradings(
+            job_of(*judges).settings.judges[0], load_benchmark("researchrubrics")
+        )

@@ -22,20 +22,34 @@ AT = {"api_base": "${GOLDEN_PROVIDER}/v1"}
 MODELS = [
     {"name": "hosted_vllm/plain", "label": "plain", **AT},
     {
-        "name": "openai/tuned", "label": "tuned", "temperature": 0.5, "max_tokens": 900, "reasoning_effort": "low",
-        "headers": {"X-Team": "${GOLDEN_TEAM}"}, "params": {"top_p": 0.9}, "fallback": {"max_tokens": 100},
-        "omits_think_tag": True, **AT,
+        "name": "openai/tuned",
+        "label": "tuned",
+        "temperature": 0.5,
+        "max_tokens": 900,
+        "reasoning_effort": "low",
+        "headers": {"X-Team": "${GOLDEN_TEAM}"},
+        "params": {"top_p": 0.9},
+        "fallback": {"max_tokens": 100},
+        "omits_think_tag": True,
+        **AT,
     },
-]  # fmt: skip
+]
 JUDGES = [
     {"name": "hosted_vllm/judge", "label": "judge", "max_tokens": 700, "trials": 2, **AT},
-    {"name": "openai/shaped", "label": "shaped", "structured_output": True, "explanation_chars": 300, **AT},
+    {
+        "name": "openai/shaped",
+        "label": "shaped",
+        "structured_output": True,
+        "explanation_chars": 300,
+        **AT,
+    },
 ]
 COLUMNS = {
-    "task_rows": "task_id, content_hash", "criteria": "criterion_id, content_hash",
+    "task_rows": "task_id, content_hash",
+    "criteria": "criterion_id, content_hash",
     "responses": "response_id, conversation_id, model_config_hash",
     "verdicts": "verdict_id, criterion_hash, judge_config_hash, template_hash",
-}  # fmt: skip
+}
 FROZEN = json.loads(Path(__file__).with_name("identities.json").read_text(encoding="utf-8"))
 """Benchmark -> table -> number of rows, and a digest of all their identities."""
 
@@ -48,17 +62,26 @@ def digest_of(values: Iterable[Any]) -> str:
 OTHERS = ("researchrubrics", "healthbench")
 
 
-@pytest.mark.parametrize("benchmark", ["prbench", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
-def test_a_run_has_the_frozen_identities(benchmark: str, tmp_path: Path, monkeypatch: Patch) -> None:
+@pytest.mark.parametrize(
+    "benchmark", ["prbench", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
+)
+def test_a_run_has_the_frozen_identities(
+    benchmark: str, tmp_path: Path, monkeypatch: Patch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("GOLDEN_TEAM", "any")
     with FaultServer() as server:
         monkeypatch.setenv("GOLDEN_PROVIDER", server.api_base.removesuffix("/v1"))
-        job = job_on("sample", tmp_path, benchmark=benchmark, models=MODELS, judges=JUDGES, trials=2)
+        job = job_on(
+            "sample", tmp_path, benchmark=benchmark, models=MODELS, judges=JUDGES, trials=2
+        )
         job = prepared(job.model_copy(update={"vintage": "2026-01-01", "limit": 3}))
         sampled(job)
         judged(job)
-    hashes = {table: digest_of(values_in(job, f"select {columns} from {table}")) for table, columns in COLUMNS.items()}
+    hashes = {
+        table: digest_of(values_in(job, f"select {columns} from {table}"))
+        for table, columns in COLUMNS.items()
+    }
     ledger = Ledger(job.warehouse / "ledger")
     hashes["calls"] = digest_of(key for (key,) in ledger.rows("select call_key from calls"))
     ledger.close()

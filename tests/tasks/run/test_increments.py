@@ -15,7 +15,16 @@ from tasks.rules.errors import UsageError
 from tasks.run.coverage import coverage
 from tests.faults.behaviours import HttpResponse, Request, is_judge_request, well_behaved
 from tests.faults.server import FaultServer
-from tests.kit import endpoint, good_row, good_rubric, job_on, judged, prepared, sampled, write_jsonl
+from tests.kit import (
+    endpoint,
+    good_row,
+    good_rubric,
+    job_on,
+    judged,
+    prepared,
+    sampled,
+    write_jsonl,
+)
 from warehouse import Warehouse
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
@@ -33,10 +42,14 @@ def new_each_time(request: Request, number: int) -> HttpResponse:
     """A response that differs each time, as with a temperature; verdicts depend on the prompt alone."""
     if is_judge_request(request):
         return well_behaved(request, number)
-    return HttpResponse(f"{well_behaved(request, number).text} Take {number} at {request.get('temperature')}.")
+    return HttpResponse(
+        f"{well_behaved(request, number).text} Take {number} at {request.get('temperature')}."
+    )
 
 
-def data(folder: Path, split: str = "finance", n_tasks: int = TASKS, **changed: dict[str, Any]) -> Path:
+def data(
+    folder: Path, split: str = "finance", n_tasks: int = TASKS, **changed: dict[str, Any]
+) -> Path:
     """A split of tasks, some with changed columns."""
     rows = [good_row(f"{split}-{i}", **changed.get(f"t{i}", {})) for i in range(n_tasks)]
     folder.mkdir(exist_ok=True)
@@ -97,18 +110,35 @@ def another_template(world: World) -> None:
 
 
 INCREMENTS: dict[str, tuple[Callable[[World], Any], tuple[int, int]]] = {
-    "another model": (lambda world: world.settings["models"].append(world.model("another")), (TASKS, VERDICTS)),
+    "another model": (
+        lambda world: world.settings["models"].append(world.model("another")),
+        (TASKS, VERDICTS),
+    ),
     "another trial": (lambda world: world.settings.update(trials=2), (TASKS, VERDICTS)),
-    "another judge": (lambda world: world.settings["judges"].append(world.judge("another-judge")), (0, VERDICTS)),
-    "another judge trial": (lambda world: world.settings["judges"][0].update(trials=2), (0, VERDICTS)),
+    "another judge": (
+        lambda world: world.settings["judges"].append(world.judge("another-judge")),
+        (0, VERDICTS),
+    ),
+    "another judge trial": (
+        lambda world: world.settings["judges"][0].update(trials=2),
+        (0, VERDICTS),
+    ),
     "another template": (another_template, (0, VERDICTS)),
-    "another split": (lambda world: world.settings["dataset"]["splits"].append("legal"), (2, 2 * CRITERIA)),
-    "a parameter": (lambda world: world.settings["models"][0].update(temperature=0.5), (TASKS, VERDICTS)),
+    "another split": (
+        lambda world: world.settings["dataset"]["splits"].append("legal"),
+        (2, 2 * CRITERIA),
+    ),
+    "a parameter": (
+        lambda world: world.settings["models"][0].update(temperature=0.5),
+        (TASKS, VERDICTS),
+    ),
 }
 
 
 @pytest.mark.parametrize("increment", INCREMENTS)
-def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(world: World, increment: str) -> None:
+def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(
+    world: World, increment: str
+) -> None:
     change, cost = INCREMENTS[increment]
     change(world)
     assert cost == world.does()
@@ -120,8 +150,15 @@ def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(worl
 @pytest.mark.long
 def test_a_revision_costs_only_what_reads_differently(world: World) -> None:
     reworded, heavier = good_rubric("finance-0"), good_rubric("finance-1")
-    reworded[3]["title"], heavier[0]["annotations"]["important_weight"] = "Names the risk in other words.", 4
-    changed = {"t0": {"rubric": reworded}, "t1": {"rubric": heavier}, "t2": {"prompt_0": "What else about finance-2?"}}
+    reworded[3]["title"], heavier[0]["annotations"]["important_weight"] = (
+        "Names the risk in other words.",
+        4,
+    )
+    changed = {
+        "t0": {"rubric": reworded},
+        "t1": {"rubric": heavier},
+        "t2": {"prompt_0": "What else about finance-2?"},
+    }
     data(world.folder / "data", **changed)
     # A reworded criterion is judged again, a changed prompt is sampled and judged; a changed weight costs nothing.
     assert (1, 1 + CRITERIA) == world.does()
@@ -138,9 +175,14 @@ def test_a_night_samples_anew_only_the_models_that_are_to_be(world: World) -> No
     assert (TASKS, VERDICTS) == world.does(night="2026-11-22")
     assert TASKS == world.count("responses", "model = 'pinned'")
     assert 3 * TASKS == world.count("responses", "model = 'fresh'")
-    rows = {(each.model, each.vintage, each.judge): each.share for each in coverage(world.job(night="2026-11-22"))}
+    rows = {
+        (each.model, each.vintage, each.judge): each.share
+        for each in coverage(world.job(night="2026-11-22"))
+    }
     assert {1.0} == set(rows.values())
-    assert {("pinned", "base"), ("fresh", "2026-11-22")} == {(model, vintage) for model, vintage, _ in rows}
+    assert {("pinned", "base"), ("fresh", "2026-11-22")} == {
+        (model, vintage) for model, vintage, _ in rows
+    }
 
 
 def test_named_trials_and_tasks_are_filled_in_and_nothing_else(world: World) -> None:
@@ -155,7 +197,9 @@ def test_a_task_that_is_not_there_is_refused_by_name(world: World) -> None:
         world.does(named_tasks=("nobody",))
 
 
-def test_an_imported_response_fills_its_cell_in_pinned_sampling_alone(world: World, tmp_path: Path) -> None:
+def test_an_imported_response_fills_its_cell_in_pinned_sampling_alone(
+    world: World, tmp_path: Path
+) -> None:
     given = tmp_path / "given.json"
     given.write_text(json.dumps({"finance-0": "A response that was made elsewhere."}))
     world.settings["models"] = [world.model("fresh", resample="nightly")]
@@ -173,11 +217,19 @@ IMPORTED = {
 
 
 @pytest.mark.parametrize("case", IMPORTED)
-def test_imported_responses_are_judged_where_listed_or_named_or_alone(case: str, world: World, tmp_path: Path) -> None:
-    rows = [{"task": "finance-0", "response": "One made elsewhere.", "trial": trial} for trial in (1, 2)]
+def test_imported_responses_are_judged_where_listed_or_named_or_alone(
+    case: str, world: World, tmp_path: Path
+) -> None:
+    rows = [
+        {"task": "finance-0", "response": "One made elsewhere.", "trial": trial} for trial in (1, 2)
+    ]
     listed, named, n_judged = IMPORTED[case]
-    (line,) = import_responses(world.job(), write_jsonl(tmp_path / "given.jsonl", rows), "elsewhere").warnings
-    assert line.startswith("elsewhere: not configured, so no run judges these responses; run with --model, or")
+    (line,) = import_responses(
+        world.job(), write_jsonl(tmp_path / "given.jsonl", rows), "elsewhere"
+    ).warnings
+    assert line.startswith(
+        "elsewhere: not configured, so no run judges these responses; run with --model, or"
+    )
     world.settings["models"] = [*world.settings["models"], *listed] if listed is not None else []
     narrowed = {"named_models": named} if named else {}
     job = world.job(**narrowed)

@@ -15,7 +15,9 @@ SPLITS = st.lists(st.lists(st.sampled_from("abcdefghijklmnop"), unique=True), ma
 
 
 @given(SPLITS, st.integers(1, 20))
-def test_a_limit_is_of_tasks_in_all_however_many_splits_share_them(splits: list[list[str]], limit: int) -> None:
+def test_a_limit_is_of_tasks_in_all_however_many_splits_share_them(
+    splits: list[list[str]], limit: int
+) -> None:
     drawn = drawn_in_turn(splits, limit)
 
     n_tasks = len(set().union(*splits))
@@ -39,14 +41,21 @@ def test_a_higher_limit_keeps_the_tasks_of_a_lower_one(splits: list[list[str]], 
 
 def test_the_first_tasks_of_each_split_are_drawn_in_its_own_order(tmp_path: Path) -> None:
     stored = admitted(["f1", "f2", "f3", "l1", "l2"], split="all")
-    for split, task_ids in {"finance": "f1 f2 f3", "finance_hard": "f3 f1", "legal": "l1 l2"}.items():
+    for split, task_ids in {
+        "finance": "f1 f2 f3",
+        "finance_hard": "f3 f1",
+        "legal": "l1 l2",
+    }.items():
         stored["split_members"] += admitted(task_ids.split(), split)["split_members"]
-    data = DataRevision(name="a-name", revision=REVISION, splits=("finance", "finance_hard", "legal"))
+    data = DataRevision(
+        name="a-name", revision=REVISION, splits=("finance", "finance_hard", "legal")
+    )
     job = job_on("sample", tmp_path).looking_up(lambda: data)
 
     with reading(tmp_path, stored) as reader:
         tasks = {
-            limit: wanted_tasks(job.model_copy(update={"limit": limit}), reader).task_ids for limit in (1, 3, 4, 9)
+            limit: wanted_tasks(job.model_copy(update={"limit": limit}), reader).task_ids
+            for limit in (1, 3, 4, 9)
         }
 
     assert tasks[1] == ("f1",)

@@ -7,9 +7,26 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tests.faults.behaviours import Behaviour, HttpResponse, Request, failed, prompt_of, well_behaved
+from tests.faults.behaviours import (
+    Behaviour,
+    HttpResponse,
+    Request,
+    failed,
+    prompt_of,
+    well_behaved,
+)
 from tests.faults.server import FaultServer
-from tests.kit import Patch, endpoint, good_row, job_on, judged, prepared, sampled, values_in, write_jsonl
+from tests.kit import (
+    Patch,
+    endpoint,
+    good_row,
+    job_on,
+    judged,
+    prepared,
+    sampled,
+    values_in,
+    write_jsonl,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
@@ -30,7 +47,9 @@ def job(server: FaultServer, tmp_path: Path) -> Callable[..., Job]:
     def job_with(**judge: Any) -> Job:
         judges = [endpoint("judge", server.api_base, **judge)]
         limits = {"concurrency": 1, "attempts": 1}
-        return prepared(job_on(source, tmp_path / "w", models=[model], judges=judges, limits=limits))
+        return prepared(
+            job_on(source, tmp_path / "w", models=[model], judges=judges, limits=limits)
+        )
 
     return job_with
 
@@ -43,7 +62,9 @@ def refusing(*texts: str, harmless: HttpResponse | None = None) -> Behaviour:
         if prompt == "Hi" and harmless is not None:
             return harmless
         if any(text in prompt for text in texts):
-            return HttpResponse(status=403, raw=b'{"code": "permission-denied", "error": "Content violates usage."}')
+            return HttpResponse(
+                status=403, raw=b'{"code": "permission-denied", "error": "Content violates usage."}'
+            )
         return well_behaved(request, number)
 
     return behaviour
@@ -69,7 +90,9 @@ def test_a_prompt_that_is_refused_costs_no_other_response(
     assert len(server.book) == n_calls
 
 
-def test_a_criterion_that_is_refused_costs_no_other_verdict(job: Callable[..., Job], server: FaultServer) -> None:
+def test_a_criterion_that_is_refused_costs_no_other_verdict(
+    job: Callable[..., Job], server: FaultServer
+) -> None:
     given = job()
     sampled(given)
     server.behaviour = refusing("States what t0-c0", "States what t3-c9")
@@ -81,7 +104,9 @@ def test_a_criterion_that_is_refused_costs_no_other_verdict(job: Callable[..., J
     assert sum(statuses(given, "verdicts").values()) == N_TASKS * N_CRITERIA
 
 
-def test_a_group_of_criteria_that_is_refused_costs_no_other_group(job: Callable[..., Job], server: FaultServer) -> None:
+def test_a_group_of_criteria_that_is_refused_costs_no_other_group(
+    job: Callable[..., Job], server: FaultServer
+) -> None:
     given = job(criteria_per_call=4)
     sampled(given)
     server.behaviour = refusing("States what t0-c0")
@@ -111,7 +136,9 @@ def test_the_next_run_begins_with_other_responses_than_the_last_one_ended_with(
 ) -> None:
     given = job()
     sampled(given)
-    server.behaviour = refusing("States what t0-c0", "States what t2-c0", harmless=failed(403, "Not with this key."))
+    server.behaviour = refusing(
+        "States what t0-c0", "States what t2-c0", harmless=failed(403, "Not with this key.")
+    )
 
     reports = [judged(given) for _ in range(6)]
 

@@ -19,7 +19,11 @@ N_TASKS = 2
 
 def by_model(request: Request, _number: int) -> HttpResponse:
     """A response at once, or after a while."""
-    return HttpResponse("From the quick one.") if request["model"] == "quick" else HttpResponse("Late.", delay_s=1.0)
+    return (
+        HttpResponse("From the quick one.")
+        if request["model"] == "quick"
+        else HttpResponse("Late.", delay_s=1.0)
+    )
 
 
 def job_in(folder: Path, server: FaultServer) -> Job:
@@ -32,7 +36,9 @@ def calls_of(server: FaultServer, model: str) -> int:
 
 
 @pytest.mark.usefixtures("without_scores")
-def test_an_error_in_the_work_on_one_model_loses_no_reply_of_another(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_an_error_in_the_work_on_one_model_loses_no_reply_of_another(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     def fails(text: str, **options: Any) -> str:
         if "quick" in text:
             raise ZeroDivisionError("unexpected")
@@ -62,5 +68,8 @@ def test_a_run_that_is_stopped_does_not_wait_for_replies(tmp_path: Path) -> None
             await work
 
     late = HttpResponse("Late.", delay_s=60.0)
-    with FaultServer(lambda _request, _number: late) as server, pytest.raises(asyncio.CancelledError):
+    with (
+        FaultServer(lambda _request, _number: late) as server,
+        pytest.raises(asyncio.CancelledError),
+    ):
         asyncio.run(asyncio.wait_for(stopped(job_in(tmp_path, server)), 30.0))

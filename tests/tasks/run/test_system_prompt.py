@@ -15,7 +15,9 @@ PROMPT = "Reply in one short sentence, and say 'indigo' first."
 
 
 def test_it_is_part_of_the_identity_only_where_it_is_set() -> None:
-    plain, *others = (target_of(Model(name="openai/x", system_prompt=prompt)) for prompt in (None, "a", "b"))
+    plain, *others = (
+        target_of(Model(name="openai/x", system_prompt=prompt)) for prompt in (None, "a", "b")
+    )
     assert "system_prompt" not in plain.identity
     assert 3 == len({each.config_hash for each in (plain, *others)})
 
@@ -35,7 +37,9 @@ def test_the_model_gets_it_before_the_conversation_and_the_judge_never(tmp_path:
     to_models = [body["messages"] for body in prompts_sent if body["model"] == "candidate"]
     to_judges = [body["messages"] for body in prompts_sent if body["model"] == "judge"]
 
-    prompted = [messages for messages in to_models if messages[0] == {"role": "system", "content": PROMPT}]
+    prompted = [
+        messages for messages in to_models if messages[0] == {"role": "system", "content": PROMPT}
+    ]
     others = [messages for messages in to_models if messages[0]["role"] != "system"]
     assert (2, 2) == (len(prompted), len(others))
     assert sorted(map(str, others)) == sorted(str(messages[1:]) for messages in prompted)
@@ -44,7 +48,11 @@ def test_the_model_gets_it_before_the_conversation_and_the_judge_never(tmp_path:
     assert to_judges
     assert not any("indigo" in str(messages) for messages in to_judges)
     with Warehouse(job.warehouse).reader() as reader:
-        rows = reader.rows("select model, conversation_id, model_config_hash from responses order by model, task_id")
+        rows = reader.rows(
+            "select model, conversation_id, model_config_hash from responses order by model, task_id"
+        )
         assert 0 == reader.value("select count(*) from messages where content like '%indigo%'")
-    assert [row["conversation_id"] for row in rows[:2]] == [row["conversation_id"] for row in rows[2:]]
+    assert [row["conversation_id"] for row in rows[:2]] == [
+        row["conversation_id"] for row in rows[2:]
+    ]
     assert 2 == len({row["model_config_hash"] for row in rows})

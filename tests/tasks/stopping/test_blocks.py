@@ -9,14 +9,18 @@ ORDER = tuple(f"t{number:02}" for number in range(50))
 
 def comparison(first: str, second: str, vintage: str = "base") -> PlannedComparison:
     rule = Rule("different", 0.01, 0.02, block_ends(len(ORDER), 20))
-    return PlannedComparison(ComparedModel(first, "hash", "base"), ComparedModel(second, "hash", vintage), rule, ORDER)
+    return PlannedComparison(
+        ComparedModel(first, "hash", "base"), ComparedModel(second, "hash", vintage), rule, ORDER
+    )
 
 
 A_B, A_C, B_C = comparison("a", "b"), comparison("a", "c"), comparison("b", "c")
 
 
 def test_models_of_open_comparisons_get_the_next_block() -> None:
-    block = next_block([Progress(A_B, 1), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, DIFFERENT)], after=0)
+    block = next_block(
+        [Progress(A_B, 1), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, DIFFERENT)], after=0
+    )
     assert block is not None
     assert (2, (A_B,)) == (block.number, block.comparisons)
     assert {"a": frozenset(ORDER[20:40]), "b": frozenset(ORDER[20:40])} == block.tasks
@@ -41,7 +45,9 @@ def test_nothing_comes_after_all_tasks_or_a_decision() -> None:
 
 
 def test_a_task_is_left_out_of_a_model_that_none_of_its_comparisons_needs_any_more() -> None:
-    left_out = left_out_of([Progress(A_B, 2, DIFFERENT), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, OPEN)])
+    left_out = left_out_of(
+        [Progress(A_B, 2, DIFFERENT), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, OPEN)]
+    )
     assert {"a": frozenset(ORDER[40:])} == left_out
     assert {} == left_out_of([Progress(A_B, 3, OPEN)])
     left_out = left_out_of([Progress(comparison("a", "a", EARLIER), 1, DIFFERENT)])

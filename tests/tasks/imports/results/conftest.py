@@ -24,7 +24,9 @@ def finance(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 @pytest.fixture(scope="session")
 def health_data(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    return prepared(job_on("sample", tmp_path_factory.mktemp("health") / "warehouse", benchmark="healthbench"))
+    return prepared(
+        job_on("sample", tmp_path_factory.mktemp("health") / "warehouse", benchmark="healthbench")
+    )
 
 
 @pytest.fixture

@@ -10,7 +10,15 @@ from typing import Any
 
 from tests.kit import write_jsonl
 from tests.tasks.imports.results import workload
-from tests.tasks.imports.results.workload import MODELS, is_met, response_to, rows, task_of, titles_of, weights_of
+from tests.tasks.imports.results.workload import (
+    MODELS,
+    is_met,
+    response_to,
+    rows,
+    task_of,
+    titles_of,
+    weights_of,
+)
 
 Row = dict[str, Any]
 
@@ -21,7 +29,9 @@ def conversation_of(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     for i in range(10):
         if prompt := row.get(f"prompt_{i}"):
             texts = enumerate(row.get(f"reference_texts_{i}") or [])
-            turns.append(("user", "".join(f"Reference Text {n}:\n{text}\n\n" for n, text in texts) + prompt))
+            turns.append(
+                ("user", "".join(f"Reference Text {n}:\n{text}\n\n" for n, text in texts) + prompt)
+            )
         if response := row.get(f"response_{i}"):
             turns.append(("assistant", response))
     return turns
@@ -35,11 +45,21 @@ def published(path: Path, given: Sequence[Row] | None = None, **config: Any) -> 
         outputs[model] = {task_of(row): _output(model, row) for row in given or rows()}
         for kind, of in points.items():
             of[model] = [_score(kind, output) for output in outputs[model].values()]
-    stated = {"judge_model_name": workload.JUDGE, "filename": "finance", "trial_number": 0, "web_search": False}
+    stated = {
+        "judge_model_name": workload.JUDGE,
+        "filename": "finance",
+        "trial_number": 0,
+        "web_search": False,
+    }
     document = {
-        **{f"mean_{kind}": {m: sum(v) / len(v) for m, v in of.items()} for kind, of in points.items()},
-        **{f"points_{kind}": of for kind, of in points.items()}, "outputs": outputs, "config": stated | config,
-    }  # fmt: skip
+        **{
+            f"mean_{kind}": {m: sum(v) / len(v) for m, v in of.items()}
+            for kind, of in points.items()
+        },
+        **{f"points_{kind}": of for kind, of in points.items()},
+        "outputs": outputs,
+        "config": stated | config,
+    }
     path.write_text(json.dumps(document, indent=2), encoding="utf-8")
     return path
 
@@ -47,14 +67,24 @@ def published(path: Path, given: Sequence[Row] | None = None, **config: Any) -> 
 def _output(model: str, row: Row) -> Row:
     task, weights = task_of(row), [int(weight) for weight in weights_of(row)]
     text = "N/A" if (model, task) == workload.UNANSWERED else response_to(model, task)
-    met = [text != "N/A" and is_met(*cell) and cell != workload.UNREADABLE
-           for i in range(len(weights)) for cell in [(model, task, i)]]  # fmt: skip
-    convo = "".join(f"{role}: {content}\n" for role, content in [*conversation_of(row), ("assistant", text)]).strip()
+    met = [
+        text != "N/A" and is_met(*cell) and cell != workload.UNREADABLE
+        for i in range(len(weights))
+        for cell in [(model, task, i)]
+    ]
+    convo = "".join(
+        f"{role}: {content}\n" for role, content in [*conversation_of(row), ("assistant", text)]
+    ).strip()
     return {
-        "convo": convo, "id": task, "grades": ["true" if each else "false" for each in met],
+        "convo": convo,
+        "id": task,
+        "grades": ["true" if each else "false" for each in met],
         "points": sum(weight for weight, counts in zip(weights, met, strict=True) if counts),
-        "categories": [None] * len(weights), "weights": weights, "rubric_texts": titles_of(row), "field": row["field"],
-    }  # fmt: skip
+        "categories": [None] * len(weights),
+        "weights": weights,
+        "rubric_texts": titles_of(row),
+        "field": row["field"],
+    }
 
 
 def _score(kind: str, output: Row) -> float:
@@ -67,18 +97,27 @@ def _score(kind: str, output: Row) -> float:
 def example(model: str, row: Row) -> Row:
     """An example as simple-evals stores it, with the system prompt that its samplers send."""
     task, text = task_of(row), response_to(model, task_of(row))
-    decided = ({"criteria_met": is_met(model, task, i), "explanation": f"Place {i}."} for i in itertools.count())
+    decided = (
+        {"criteria_met": is_met(model, task, i), "explanation": f"Place {i}."}
+        for i in itertools.count()
+    )
     items = [{**item, **of_judge} for item, of_judge in zip(row["rubrics"], decided, strict=False)]
     best = sum(item["points"] for item in items if item["points"] > 0)
     return {
         "score": sum(item["points"] for item in items if item["criteria_met"]) / best,
-        "usage": {"input_tokens": 12, "input_cached_tokens": 0, "output_tokens": 7, "output_reasoning_tokens": 0,
-                  "total_tokens": 19},
+        "usage": {
+            "input_tokens": 12,
+            "input_cached_tokens": 0,
+            "output_tokens": 7,
+            "output_reasoning_tokens": 0,
+            "total_tokens": 19,
+        },
         "rubric_items": items,
         "prompt": [{"role": "system", "content": "Help."}, *row["prompt"]],
-        "completion": [{"content": text, "role": "assistant"}], "prompt_id": task,
+        "completion": [{"content": text, "role": "assistant"}],
+        "prompt_id": task,
         "completion_id": hashlib.sha256((task + text).encode()).hexdigest(),
-    }  # fmt: skip
+    }
 
 
 def clipped_mean(examples: Sequence[Row]) -> float:
@@ -88,8 +127,13 @@ def clipped_mean(examples: Sequence[Row]) -> float:
 def simple_evals(path: Path, examples: Sequence[Row]) -> Path:
     """The file with all results."""
     score = clipped_mean(examples)
-    document = {"score": score, "metrics": {"overall_score": score}, "htmls": [], "convos": [],
-                "metadata": {"example_level_metadata": list(examples)}}  # fmt: skip
+    document = {
+        "score": score,
+        "metrics": {"overall_score": score},
+        "htmls": [],
+        "convos": [],
+        "metadata": {"example_level_metadata": list(examples)},
+    }
     path.write_text(json.dumps(document, indent=2), encoding="utf-8")
     return path
 
@@ -98,7 +142,10 @@ def simple_evals_html(path: Path, examples: Sequence[Row]) -> Path:
     """The HTML report: messages are escaped, grades are not, and unmet criteria come first."""
     sections = "\n<hr>\n".join(map(_section, examples))
     metrics = f"<table>\n<tr><td><b>Score</b></td>\n        <td>{clipped_mean(examples):.3f}</td></tr></table>"
-    path.write_text(f"<!DOCTYPE html>\n<html><body>{metrics}\n{sections}\n<hr>\n</body></html>", encoding="utf-8")
+    path.write_text(
+        f"<!DOCTYPE html>\n<html><body>{metrics}\n{sections}\n<hr>\n</body></html>",
+        encoding="utf-8",
+    )
     return path
 
 
@@ -108,12 +155,18 @@ def _section(of: Row) -> str:
     graded = [line.format(**item) for item in of["rubric_items"]]
     graded.sort(key=lambda text: text.startswith("[False]"), reverse=True)
     grades = "\n\n" + "\n\n".join(graded)
-    return "\n".join([
-        "<h3>Prompt conversation</h3>", *(_message(m["role"], m["content"]) for m in of["prompt"]),
-        "<h3>Sampled message</h3>", _message("assistant", text), "<h3>Results</h3>",
-        f"<p>Extracted Answer: {html.escape(text)}</p>", f"<p>Score: {of['score']}</p>",
-        "<p>Rubrics with grades: " + grades.replace("\n", "<br>") + "</p>",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "<h3>Prompt conversation</h3>",
+            *(_message(m["role"], m["content"]) for m in of["prompt"]),
+            "<h3>Sampled message</h3>",
+            _message("assistant", text),
+            "<h3>Results</h3>",
+            f"<p>Extracted Answer: {html.escape(text)}</p>",
+            f"<p>Score: {of['score']}</p>",
+            "<p>Rubrics with grades: " + grades.replace("\n", "<br>") + "</p>",
+        ]
+    )
 
 
 def _message(role: str, content: str) -> str:
@@ -123,16 +176,31 @@ def _message(role: str, content: str) -> str:
     )
 
 
-def m42(path: Path, model: str, given: Sequence[Row], guessed: tuple[str, int] | None = None) -> Path:
+def m42(
+    path: Path, model: str, given: Sequence[Row], guessed: tuple[str, int] | None = None
+) -> Path:
     """Rows as m42's judge writes them; the decision on `guessed` (task, position) is the harness's default."""
     lines = []
     for row in given:
         of = example(model, row)
         graded = []
         for i, item in enumerate(of["rubric_items"]):
-            guess = {"criteria_met": False, "explanation": "None"} if (task_of(row), i) == guessed else item
+            guess = (
+                {"criteria_met": False, "explanation": "None"}
+                if (task_of(row), i) == guessed
+                else item
+            )
             decision = {name: guess[name] for name in ("criteria_met", "explanation")}
-            graded.append({"response_dict": decision, "points": item["points"], "tags": item["tags"]})
-        lines.append(row | {"prompt_response": of["completion"], "score": of["score"],
-                            "metrics": str({"overall_score": 0}), "responses": str(graded)})  # fmt: skip
+            graded.append(
+                {"response_dict": decision, "points": item["points"], "tags": item["tags"]}
+            )
+        lines.append(
+            row
+            | {
+                "prompt_response": of["completion"],
+                "score": of["score"],
+                "metrics": str({"overall_score": 0}),
+                "responses": str(graded),
+            }
+        )
     return write_jsonl(path, lines)

@@ -16,34 +16,55 @@ from tasks.imports.verdicts import Wording
 from tasks.rules.identity import criterion_hash
 from tests.kit import Row, rows_in, values_in, write_jsonl
 from tests.tasks.imports.results.conftest import LOGS, SideBySide, brief_log, notes_of, unpacked
-from tests.tasks.imports.results.harness_files import example, m42, published, simple_evals, simple_evals_html
+from tests.tasks.imports.results.harness_files import (
+    example,
+    m42,
+    published,
+    simple_evals,
+    simple_evals_html,
+)
 from tests.tasks.imports.results.workload import MODELS, UNANSWERED, rows, true_score, weights_of
 
 SCORES = "select model, task_id, trial, value from scores where score_name = 'score' order by all"
 
 
-def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(side_by_side: SideBySide) -> None:
+def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(
+    side_by_side: SideBySide,
+) -> None:
     actual = {tuple(cell): value for *cell, value in values_in(side_by_side.job, SCORES)}
     wanted = {}
     for model, row in [(model, row) for model in MODELS for row in rows()]:
         task, true = row["task"], true_score(model, row)
         has_response = (model, task) != UNANSWERED
-        wanted[model, task, 1] = true_score(model, row, hides_failures=True) if has_response else None
+        wanted[model, task, 1] = (
+            true_score(model, row, hides_failures=True) if has_response else None
+        )
         wanted |= {(f"openai-api/workload/{model}", task, epoch): true for epoch in (1, 2)}
         wanted |= {(f"evalscope {model}", task, 1): true} if has_response else {}
 
-    assert {cell: None if value is None else pytest.approx(value) for cell, value in wanted.items()} == actual
+    assert {
+        cell: None if value is None else pytest.approx(value) for cell, value in wanted.items()
+    } == actual
 
 
-def test_failed_calls_are_failures_with_their_cause_and_never_unmet(side_by_side: SideBySide) -> None:
+def test_failed_calls_are_failures_with_their_cause_and_never_unmet(
+    side_by_side: SideBySide,
+) -> None:
     job, inspected = side_by_side.job, "openai-api/workload"
-    lost = rows_in(job, "select judge, status, error, may_hide_failures from verdicts where value is null")
-    failed = values_in(job, "select model, status, text, error from responses where status <> 'ok' order by 1")
+    lost = rows_in(
+        job, "select judge, status, error, may_hide_failures from verdicts where value is null"
+    )
+    failed = values_in(
+        job, "select model, status, text, error from responses where status <> 'ok' order by 1"
+    )
 
     judges = sorted((row["judge"], row["status"]) for row in lost)
     assert [(f"{inspected}/strict", "parse_error")] * 2 + [("strict", "parse_error")] == judges
     assert all(row["error"] and row["may_hide_failures"] is False for row in lost)
-    failures = [("brief", "provider_error", None), *[(f"{inspected}/brief", "provider_error", None)] * 2]
+    failures = [
+        ("brief", "provider_error", None),
+        *[(f"{inspected}/brief", "provider_error", None)] * 2,
+    ]
     assert failures == [row[:3] for row in failed]
     assert "N/A" in failed[0][3]
     assert failed[1][3].startswith("BadRequestError")
@@ -59,18 +80,36 @@ def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: Side
     assert [("brief",), ("thorough",)] == values_in(job, marked)
     # A leaderboard shows it as unknown if its verdicts do not say it.
     hiding = {"": True, "openai-api/workload/": None, "evalscope ": False}
-    of_boards = values_in(job, "select distinct model, may_hide_failures from leaderboard where is_judged")
-    assert {f"{tool}{model}": may for tool, may in hiding.items() for model in MODELS} == dict(of_boards)
+    of_boards = values_in(
+        job, "select distinct model, may_hide_failures from leaderboard where is_judged"
+    )
+    assert {f"{tool}{model}": may for tool, may in hiding.items() for model in MODELS} == dict(
+        of_boards
+    )
 
 
-def test_the_means_of_a_log_are_compared_and_differences_are_named_with_their_cause(side_by_side: SideBySide) -> None:
+def test_the_means_of_a_log_are_compared_and_differences_are_named_with_their_cause(
+    side_by_side: SideBySide,
+) -> None:
     notes = side_by_side.notes
 
-    assert "thorough: mean score 0.6923 in the log, 0.6923 here: equal on 3 tasks" in notes["published"]
-    assert f"differs on {UNANSWERED[1]} trial 1 (0.0000 and no score: the response failed)" in notes["published"]
-    assert "thorough: mean score 0.7551 in the log, 0.7551 here: equal on 2 tasks" in notes["evalscope"]
+    assert (
+        "thorough: mean score 0.6923 in the log, 0.6923 here: equal on 3 tasks"
+        in notes["published"]
+    )
+    assert (
+        f"differs on {UNANSWERED[1]} trial 1 (0.0000 and no score: the response failed)"
+        in notes["published"]
+    )
+    assert (
+        "thorough: mean score 0.7551 in the log, 0.7551 here: equal on 2 tasks"
+        in notes["evalscope"]
+    )
     assert "brief has no prediction on sample-fin-3" in notes["evalscope"]
-    assert "openai-api/workload/brief: mean score 0.0133 in the log, 0.0133 here: equal" in notes["inspect"]
+    assert (
+        "openai-api/workload/brief: mean score 0.0133 in the log, 0.0133 here: equal"
+        in notes["inspect"]
+    )
 
 
 def test_usage_and_time_of_calls_are_kept(side_by_side: SideBySide) -> None:
@@ -84,21 +123,30 @@ def test_usage_and_time_of_calls_are_kept(side_by_side: SideBySide) -> None:
 
 @pytest.mark.slow
 def test_a_log_in_either_form_of_inspect_is_the_same(job: Job) -> None:
-    (first, *_), (again, *_) = import_results(job, [LOGS / "brief.eval"]), import_results(job, [LOGS / "brief.json"])
+    (first, *_), (again, *_) = (
+        import_results(job, [LOGS / "brief.eval"]),
+        import_results(job, [LOGS / "brief.json"]),
+    )
 
     assert (52, 0) == (first.rows, again.rows)
     assert "52 already present" in again.notes[0]
 
 
 @pytest.mark.slow
-def test_other_weights_and_scores_clipped_one_by_one_are_told_apart(job: Job, tmp_path: Path) -> None:
+def test_other_weights_and_scores_clipped_one_by_one_are_told_apart(
+    job: Job, tmp_path: Path
+) -> None:
     file = published(tmp_path / "p.json")
     document = json.loads(file.read_text())
     document["outputs"]["thorough"]["sample-fin-2"]["weights"][0] += 1
     document["points_clipped"]["thorough"][0] += 0.25
-    document["points_clipped"]["brief"] = [max(value, 0) for value in document["points_clipped"]["brief"]]
+    document["points_clipped"]["brief"] = [
+        max(value, 0) for value in document["points_clipped"]["brief"]
+    ]
     file.write_text(json.dumps(document))
-    below = [row["task"] for row in rows() if (true_score("brief", row, hides_failures=True) or 0) < 0]
+    below = [
+        row["task"] for row in rows() if (true_score("brief", row, hides_failures=True) or 0) < 0
+    ]
 
     notes = notes_of(import_results(job, [file]))
     assert "1 weights in the log differ from those of this revision" in notes
@@ -109,7 +157,9 @@ def test_other_weights_and_scores_clipped_one_by_one_are_told_apart(job: Job, tm
 
 
 @pytest.mark.slow
-def test_the_other_adapter_of_evalscope_comes_in_with_its_scores(health: Job, tmp_path: Path) -> None:
+def test_the_other_adapter_of_evalscope_comes_in_with_its_scores(
+    health: Job, tmp_path: Path
+) -> None:
     notes = notes_of(import_results(health, [unpacked("evalhealth", tmp_path)]))
 
     assert 2 == notes.count("equal on 3 tasks")
@@ -128,18 +178,32 @@ def test_every_form_of_simple_evals_is_the_same(health: Job, tmp_path: Path, for
 
     assert "equal on 3 tasks" in notes
     actual = {task: value for _, task, _, value in values_in(health, SCORES)}
-    assert pytest.approx({row["prompt_id"]: true_score("thorough", row) for row in rows("healthbench")}) == actual
-    assert 3 == len(rows_in(health, "from responses where text like '%<b>text</b> & nothing else.'"))
+    assert (
+        pytest.approx(
+            {row["prompt_id"]: true_score("thorough", row) for row in rows("healthbench")}
+        )
+        == actual
+    )
+    assert 3 == len(
+        rows_in(health, "from responses where text like '%<b>text</b> & nothing else.'")
+    )
     assert [("grader",)] == values_in(health, "select distinct judge from verdicts")
 
 
 @pytest.mark.slow
-def test_repeats_of_simple_evals_are_trials_and_a_refused_call_is_a_failure(health: Job, tmp_path: Path) -> None:
+def test_repeats_of_simple_evals_are_trials_and_a_refused_call_is_a_failure(
+    health: Job, tmp_path: Path
+) -> None:
     first = example("thorough", rows("healthbench")[0])
-    refused = {**first, "completion": [{"content": "No response (bad request).", "role": "assistant"}]}
+    refused = {
+        **first,
+        "completion": [{"content": "No response (bad request).", "role": "assistant"}],
+    }
     import_results(health, [simple_evals(tmp_path / "r.json", [first, refused])], model="m")
 
-    assert [(1, "ok"), (2, "provider_error")] == values_in(health, "select trial, status from responses order by trial")
+    assert [(1, "ok"), (2, "provider_error")] == values_in(
+        health, "select trial, status from responses order by trial"
+    )
 
 
 @pytest.mark.slow
@@ -182,21 +246,41 @@ def _with_hard_part(folder: Path, text: str | None, met: bool | None) -> Path:
     return log
 
 
-@pytest.mark.parametrize(("text", "met", "trials", "judge_trials"), [
-    (None, None, [(1, 5)], [1]), ("Another text.", None, [(1, 5), (2, 5)], [1]), (None, True, [(1, 5)], [1, 2]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "met", "trials", "judge_trials"),
+    [
+        (None, None, [(1, 5)], [1]),
+        ("Another text.", None, [(1, 5), (2, 5)], [1]),
+        (None, True, [(1, 5)], [1, 2]),
+    ],
+)
 def test_in_another_part_another_text_is_a_further_trial_and_another_decision_a_further_one_of_the_judge(
-    job: Job, tmp_path: Path, text: str | None, met: bool | None, trials: list[Any], judge_trials: list[int]
+    job: Job,
+    tmp_path: Path,
+    text: str | None,
+    met: bool | None,
+    trials: list[Any],
+    judge_trials: list[int],
 ) -> None:
     import_results(job, [_with_hard_part(tmp_path, text, met)])
 
-    assert trials == values_in(job, "select trial, count(*) from responses group by trial order by trial")
-    assert {text} - {None} == {row[0] for row in values_in(job, "select text from responses where trial = 2")}
-    assert [(n,) for n in judge_trials] == values_in(job, "select distinct judge_trial from verdicts order by 1")
-    assert {(1.0,), (None,)} >= set(values_in(job, "select value from verdicts where judge_trial = 2"))
+    assert trials == values_in(
+        job, "select trial, count(*) from responses group by trial order by trial"
+    )
+    assert {text} - {None} == {
+        row[0] for row in values_in(job, "select text from responses where trial = 2")
+    }
+    assert [(n,) for n in judge_trials] == values_in(
+        job, "select distinct judge_trial from verdicts order by 1"
+    )
+    assert {(1.0,), (None,)} >= set(
+        values_in(job, "select value from verdicts where judge_trial = 2")
+    )
 
 
-def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_them(job: Job, tmp_path: Path) -> None:
+def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_them(
+    job: Job, tmp_path: Path
+) -> None:
     """A second judge finds all criteria met, negative ones too; the log has the mean of both scores."""
 
     def edit(row: Row) -> None:
@@ -204,9 +288,15 @@ def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_t
         attempts = score["metadata"]["judge_attempts"]
         rubric = row["sample_score"]["sample_metadata"]["rubrics"]
         if all(attempt["status"] == "success" for attempt in attempts):
-            mild = sum(each["weight"] for each in rubric) / sum(max(each["weight"], 0) for each in rubric)
+            mild = sum(each["weight"] for each in rubric) / sum(
+                max(each["weight"], 0) for each in rubric
+            )
             score["value"] = {"clipped_score": (score["value"]["clipped_score"] + mild) / 2}
-        mild_attempt = {"judge_id": "mild", "status": "success", "parsed_value": {"criteria_met": True}}
+        mild_attempt = {
+            "judge_id": "mild",
+            "status": "success",
+            "parsed_value": {"criteria_met": True},
+        }
         score["metadata"]["judge_attempts"] += [attempt | mild_attempt for attempt in attempts]
 
     log = unpacked("evalscope", tmp_path)
@@ -221,12 +311,21 @@ def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_t
 
 def _with_scores(path: Path, scored: Callable[[Row, Row], Row]) -> Path:
     """A log of Inspect whose scores are replaced; `scored` makes them of a sample and its score."""
-    return brief_log(path, lambda sample: sample.update(
-        scores={n: s for score in sample["scores"].values() for n, s in scored(sample, score).items()}
-    ))  # fmt: skip
+    return brief_log(
+        path,
+        lambda sample: sample.update(
+            scores={
+                n: s
+                for score in sample["scores"].values()
+                for n, s in scored(sample, score).items()
+            }
+        ),
+    )
 
 
-def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_score(job: Job, tmp_path: Path) -> None:
+def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_score(
+    job: Job, tmp_path: Path
+) -> None:
     """The first task has one score, the second two."""
 
     def scored(sample: Row, score: Row) -> Row:
@@ -234,30 +333,49 @@ def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_scor
         if sample["id"] == "sample-fin-2" and sample["epoch"] == 2:
             items[0] |= {"criteria_met": None, "error": "HTTP 500"}
         lost = items[0]["criteria_met"] is None
-        harsh = {**score, "value": None if lost else score["value"], "metadata": {"criteria": items}}
+        harsh = {
+            **score,
+            "value": None if lost else score["value"],
+            "metadata": {"criteria": items},
+        }
         return {"harsh": harsh, "mild": score, "length": {"value": 7, "metadata": {}}}
 
     log = _with_scores(tmp_path / "x.json", scored)
-    notes = [line for line in notes_of(import_results(job, [log], model="m")).splitlines() if " in the log, " in line]
+    notes = [
+        line
+        for line in notes_of(import_results(job, [log], model="m")).splitlines()
+        if " in the log, " in line
+    ]
     mean = "mean score 0.0133 in the log, 0.0133 here"
     for scorer, line in zip(("harsh", "mild"), notes, strict=True):
         assert line.startswith(f"m by openai-api/workload/strict ({scorer}): {mean}: ")
 
 
 @pytest.mark.parametrize("is_named", [False, True])
-def test_a_mean_is_compared_where_a_value_is_called_a_score(job: Job, tmp_path: Path, is_named: bool) -> None:
+def test_a_mean_is_compared_where_a_value_is_called_a_score(
+    job: Job, tmp_path: Path, is_named: bool
+) -> None:
     """As `healthbench` of inspect_evals stores it; Inspect itself counts values by criterion as 0."""
 
     def scored(_: Row, score: Row) -> Row:
         if is_named:
             value = {"healthbench_score": score["value"], "criteria_met": 3}
-            return {"_scorer": {"value": value, "metadata": {"detailed_results": score["metadata"]["criteria"]}}}
+            return {
+                "_scorer": {
+                    "value": value,
+                    "metadata": {"detailed_results": score["metadata"]["criteria"]},
+                }
+            }
         value = {item["title"]: item["criteria_met"] for item in score["metadata"]["criteria"]}
         return {"rubric": {"value": value, "metadata": {}}}
 
     notes = notes_of(import_results(job, [_with_scores(tmp_path / "x.json", scored)], model="m"))
     assert "46 verdicts imported" in notes
-    assert is_named == ("m: mean score 0.0133 in the log, 0.0133 here" in notes) == ("in the log" in notes)
+    assert (
+        is_named
+        == ("m: mean score 0.0133 in the log, 0.0133 here" in notes)
+        == ("in the log" in notes)
+    )
     assert is_named == ("its verdicts are marked" in notes)
 
 
@@ -268,7 +386,10 @@ ALIKE = [Wording("t", name, "Same.", _HASH, None, weight, "original") for name, 
 
 def _met(*given: tuple[float, float], is_reordered: bool = True) -> list[str]:
     """The criteria that decisions (weight, value) are matched with, or the text of the refusal."""
-    decisions = [Decision("Same.", value, weight=weight, is_reordered=is_reordered) for weight, value in given]
+    decisions = [
+        Decision("Same.", value, weight=weight, is_reordered=is_reordered)
+        for weight, value in given
+    ]
     criteria: Any = SimpleNamespace(called=lambda *_: ALIKE)
     actual = list(matched(criteria, "x", "t", decisions))
     return [each[1].criterion_id if isinstance(each, tuple) else str(each) for each in actual]

@@ -22,37 +22,89 @@ from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError
 from tests.kit import Patch, job_on, one_line, rows_in, values_in, write_jsonl
 from tests.tasks.imports.results.conftest import LOGS, brief_log, notes_of, unpacked
-from tests.tasks.imports.results.harness_files import example, m42, published, simple_evals, simple_evals_html
+from tests.tasks.imports.results.harness_files import (
+    example,
+    m42,
+    published,
+    simple_evals,
+    simple_evals_html,
+)
 from tests.tasks.imports.results.workload import UNREADABLE, rows, true_score
 
 pytestmark = pytest.mark.usefixtures("without_scores")
 
 CUSTOMS: dict[str, tuple[dict[str, Any], list[tuple[str | None, float | None]], bool | None]] = {
     "a list of objects": (
-        {"metadata": {"x": [{"id": "c1", "title": "One.", "criteria_met": True}, {"id": "c2", "criteria_met": False}]}},
-        [("c1", 1.0), ("c2", 0.0)], None,
+        {
+            "metadata": {
+                "x": [
+                    {"id": "c1", "title": "One.", "criteria_met": True},
+                    {"id": "c2", "criteria_met": False},
+                ]
+            }
+        },
+        [("c1", 1.0), ("c2", 0.0)],
+        None,
     ),
     "a mapping among others": (
-        {"metadata": {"cached": {"c1": False}, "met": {"c1": True}, "weights": {"c1": 1}}}, [("c1", 1.0)], None,
+        {"metadata": {"cached": {"c1": False}, "met": {"c1": True}, "weights": {"c1": 1}}},
+        [("c1", 1.0)],
+        None,
     ),
     "a mapping of objects": (
-        {"metadata": {"x": {"c1": {"met": "no"}, "c2": {"error": "HTTP 500"}}}}, [("c1", 0.0), ("c2", None)], False,
+        {"metadata": {"x": {"c1": {"met": "no"}, "c2": {"error": "HTTP 500"}}}},
+        [("c1", 0.0), ("c2", None)],
+        False,
     ),
-    "the metadata itself": ({"metadata": {"c1": True, "c2": False, "judge": "x"}}, [("c1", 1.0), ("c2", 0.0)], None),
+    "the metadata itself": (
+        {"metadata": {"c1": True, "c2": False, "judge": "x"}},
+        [("c1", 1.0), ("c2", 0.0)],
+        None,
+    ),
     "an explanation with marks": (
-        {"explanation": "[✗] [-3] Two\n\nparagraphs.\n  No.\n\n[✓] [5] One.\n  Invalid grading response format: x"},
-        [("Two\n\nparagraphs.", 0.0), ("One.", None)], True,
+        {
+            "explanation": "[✗] [-3] Two\n\nparagraphs.\n  No.\n\n[✓] [5] One.\n  Invalid grading response format: x"
+        },
+        [("Two\n\nparagraphs.", 0.0), ("One.", None)],
+        True,
     ),
     "words and states beside a decision": (
-        {"metadata": {"x": [{"criterion": "1", "verdict": "NOT MET"}, {"criterion": "2", "verdict": "MET"},
-                            {"criterion": "3", "status": "ok", "score": 1}, {"criterion": "4", "verdict": "not_met"}]}},
-        [("1", 0.0), ("2", 1.0), ("3", 1.0), ("4", 0.0)], None,
+        {
+            "metadata": {
+                "x": [
+                    {"criterion": "1", "verdict": "NOT MET"},
+                    {"criterion": "2", "verdict": "MET"},
+                    {"criterion": "3", "status": "ok", "score": 1},
+                    {"criterion": "4", "verdict": "not_met"},
+                ]
+            }
+        },
+        [("1", 0.0), ("2", 1.0), ("3", 1.0), ("4", 0.0)],
+        None,
     ),
-    "a met criterion without a reason, of a tool that hides failures": ({"metadata": {"detailed_results": [
-        {"criterion": "1", "points": 5, "met": True, "explanation": "No explanation provided", "tags": []},
-    ]}}, [("1", 1.0)], True),
-    "a score alone": ({"value": 0.5, "explanation": "Well done.", "metadata": {"points": 3}}, [], None),
-}  # fmt: skip
+    "a met criterion without a reason, of a tool that hides failures": (
+        {
+            "metadata": {
+                "detailed_results": [
+                    {
+                        "criterion": "1",
+                        "points": 5,
+                        "met": True,
+                        "explanation": "No explanation provided",
+                        "tags": [],
+                    },
+                ]
+            }
+        },
+        [("1", 1.0)],
+        True,
+    ),
+    "a score alone": (
+        {"value": 0.5, "explanation": "Well done.", "metadata": {"points": 3}},
+        [],
+        None,
+    ),
+}
 
 
 @pytest.mark.parametrize("case", CUSTOMS)
@@ -80,15 +132,22 @@ def test_grades_by_place_are_of_the_rubric_in_its_order_and_may_hide_failures(
 
     query = "select distinct task_id, value from scores where score_name = 'score' and value is not null"
     scores = ((row["task"], true_score("brief", row)) for row in rows())
-    assert pytest.approx({task: score for task, score in scores if score is not None}) == dict(values_in(job, query))
+    assert pytest.approx({task: score for task, score in scores if score is not None}) == dict(
+        values_in(job, query)
+    )
     assert [(True,)] == values_in(job, "select distinct may_hide_failures from verdicts")
 
 
 def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job: Job, tmp_path: Path) -> None:
-    with zipfile.ZipFile(LOGS / "brief.eval") as whole, zipfile.ZipFile(tmp_path / "x.eval", "w") as cut:
+    with (
+        zipfile.ZipFile(LOGS / "brief.eval") as whole,
+        zipfile.ZipFile(tmp_path / "x.eval", "w") as cut,
+    ):
         archive = Archive(LOGS / "brief.eval", (LOGS / "brief.eval").read_bytes())
         header = archive.json("header.json")
-        cut.writestr("_journal/start.json", json.dumps({"version": 2, "eval": header["eval"], "plan": {}}))
+        cut.writestr(
+            "_journal/start.json", json.dumps({"version": 2, "eval": header["eval"], "plan": {}})
+        )
         for name in [name for name in whole.namelist() if name.startswith("samples/")][:2]:
             cut.writestr(name, json.dumps(_moved_to_attachments(archive.json(name))))
 
@@ -99,7 +158,9 @@ def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job: Job, tmp_path:
 
 def _moved_to_attachments(sample: dict[str, Any]) -> dict[str, Any]:
     """A sample whose texts are moved to its attachments, as in logs of agents."""
-    attachments = {str(number): message["content"] for number, message in enumerate(sample["input"])}
+    attachments = {
+        str(number): message["content"] for number, message in enumerate(sample["input"])
+    }
     for number, message in enumerate(sample["input"]):
         message["content"] = f"attachment://{number}"
     return {**sample, "attachments": attachments}
@@ -113,7 +174,9 @@ TEXTS = st.lists(PIECES, min_size=1, max_size=12).map("".join)
 def test_the_response_is_the_text_after_the_conversation(turns: list[str], text: str) -> None:
     turns = turns if len(turns) % 2 else turns[1:]  # the last turn is the user's
     messages = [(("user", "assistant")[i % 2], turn) for i, turn in enumerate(turns)]
-    transcript = "".join(f"{role}: {turn}\n" for role, turn in [*messages, ("assistant", text.strip())]).strip()
+    transcript = "".join(
+        f"{role}: {turn}\n" for role, turn in [*messages, ("assistant", text.strip())]
+    ).strip()
 
     assert text.strip() == after(messages, transcript)
 
@@ -121,24 +184,51 @@ def test_the_response_is_the_text_after_the_conversation(turns: list[str], text:
 LOST = "Failed to parse judge response"
 NO_DECISIONS: dict[str, tuple[dict[str, Any], str, str, bool | None]] = {
     "nothing under the first key, and points for it": (
-        {"met": None, "score": 0, "error": "judge timed out"}, "timeout", "judge timed out", False,
+        {"met": None, "score": 0, "error": "judge timed out"},
+        "timeout",
+        "judge timed out",
+        False,
     ),
     "a status that is none of ours": (
-        {"status": "error", "value": 0}, "parse_error", "the log's status is error", False,
+        {"status": "error", "value": 0},
+        "parse_error",
+        "the log's status is error",
+        False,
     ),
-    **{f"{reason} for an explanation": ({"met": False, "explanation": reason}, "parse_error", reason, True)
-       for reason in ("Could not parse grading response: x", "No explanation provided")},
+    **{
+        f"{reason} for an explanation": (
+            {"met": False, "explanation": reason},
+            "parse_error",
+            reason,
+            True,
+        )
+        for reason in ("Could not parse grading response: x", "No explanation provided")
+    },
     "an exception as the reason": (
-        {"met": False, "explanation": f"{LOST}: Error code: 500 - {{'error': 'x'}}"}, "provider_error", LOST, True,
+        {"met": False, "explanation": f"{LOST}: Error code: 500 - {{'error': 'x'}}"},
+        "provider_error",
+        LOST,
+        True,
     ),
-    "an HTTP error": ({"met": None, "error": "HTTP 429: slow down"}, "provider_error", "HTTP 429", False),
+    "an HTTP error": (
+        {"met": None, "error": "HTTP 429: slow down"},
+        "provider_error",
+        "HTTP 429",
+        False,
+    ),
     "an HTTP error about length": (
-        {"met": None, "error": "status_code=400 maximum context"}, "context_length", "status_code", False,
+        {"met": None, "error": "status_code=400 maximum context"},
+        "context_length",
+        "status_code",
+        False,
     ),
     "a value between": (
-        {"score": 0.7}, "parse_error", "the log has '0.7', which is neither met, partly met nor unmet", None,
+        {"score": 0.7},
+        "parse_error",
+        "the log has '0.7', which is neither met, partly met nor unmet",
+        None,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", NO_DECISIONS)
@@ -153,7 +243,9 @@ def test_what_is_no_decision_is_a_failure_with_its_cause(case: str) -> None:
 
 
 @pytest.mark.parametrize("metadata", [{}, {"is_cached": True, "checks": {"is_long": False}}])
-def test_a_log_without_criteria_brings_responses_alone(metadata: dict[str, Any], job: Job, tmp_path: Path) -> None:
+def test_a_log_without_criteria_brings_responses_alone(
+    metadata: dict[str, Any], job: Job, tmp_path: Path
+) -> None:
     def bare(sample: dict[str, Any]) -> None:
         for score in sample["scores"].values():
             score["metadata"] = metadata
@@ -165,28 +257,43 @@ def test_a_log_without_criteria_brings_responses_alone(metadata: dict[str, Any],
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "status"), [("token", "truncated"), ("time", "timeout"), ("cost", "provider_error")])
-def test_a_response_that_was_stopped_at_a_limit_is_a_failure(job: Job, tmp_path: Path, kind: str, status: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "status"), [("token", "truncated"), ("time", "timeout"), ("cost", "provider_error")]
+)
+def test_a_response_that_was_stopped_at_a_limit_is_a_failure(
+    job: Job, tmp_path: Path, kind: str, status: str
+) -> None:
     def limited(sample: dict[str, Any]) -> None:
         if sample["id"] == "sample-fin-2":
             sample["limit"] = {"type": kind, "limit": 10.0, "reason": "Exceeded.\nBy 8."}
 
     import_results(job, [brief_log(tmp_path / "x.json", limited)])
-    actual = values_in(job, "select distinct status, text, error from responses where task_id = 'sample-fin-2'")
+    actual = values_in(
+        job, "select distinct status, text, error from responses where task_id = 'sample-fin-2'"
+    )
     assert [(status, None, f"stopped at the {kind} limit: Exceeded. By 8.")] == actual
 
 
-def test_a_known_failure_does_not_give_way_to_a_decision_that_may_hide_it(job: Job, tmp_path: Path) -> None:
+def test_a_known_failure_does_not_give_way_to_a_decision_that_may_hide_it(
+    job: Job, tmp_path: Path
+) -> None:
     labels = {"model": "thorough", "judge": "strict"}
     import_results(job, [LOGS / "thorough.eval"], **labels)
-    query = "select trial, status, value from verdicts where task_id = ? and value is null order by 1"
+    query = (
+        "select trial, status, value from verdicts where task_id = ? and value is null order by 1"
+    )
     before = rows_in(job, query, UNREADABLE[1])
     assert 2 == len(before)
 
-    same_responses = edited(published(tmp_path / "q.json"), lambda document: document["outputs"].pop("brief"))
+    same_responses = edited(
+        published(tmp_path / "q.json"), lambda document: document["outputs"].pop("brief")
+    )
     notes = notes_of(import_results(job, [same_responses], **labels))
     assert before == rows_in(job, query, UNREADABLE[1])
-    assert "1 decisions left out, because a failure of the call is stored and the tool may hide failures" in notes
+    assert (
+        "1 decisions left out, because a failure of the call is stored and the tool may hide failures"
+        in notes
+    )
 
 
 LEG = "sample-leg-2"
@@ -213,11 +320,18 @@ def edited(file: Path, edit: Edit) -> Path:
 
 def invalidated(sample: dict[str, Any]) -> None:
     if sample["id"] == "sample-fin-2":
-        sample["invalidation"] = {"timestamp": "2026-11-03T00:00:00Z", "author": "eva", "reason": "a broken tool"}
+        sample["invalidation"] = {
+            "timestamp": "2026-11-03T00:00:00Z",
+            "author": "eva",
+            "reason": "a broken tool",
+        }
 
 
 def test_invalidated_samples_are_left_out_and_counted(job: Job, tmp_path: Path) -> None:
-    log = edited(brief_log(tmp_path / "x.json", invalidated), lambda document: document.update(invalidated=True))
+    log = edited(
+        brief_log(tmp_path / "x.json", invalidated),
+        lambda document: document.update(invalidated=True),
+    )
     samples = json.loads(log.read_text("utf-8"))["samples"]
     n_invalid = sum("invalidation" in sample for sample in samples)
 
@@ -229,8 +343,12 @@ def test_invalidated_samples_are_left_out_and_counted(job: Job, tmp_path: Path) 
     assert [(len(samples) - n_invalid,)] == values_in(job, "select count(*) from responses")
 
 
-def test_a_log_whose_samples_are_all_invalidated_is_refused_with_their_number(finance: Job, tmp_path: Path) -> None:
-    log = brief_log(tmp_path / "x.json", lambda sample: sample.update(invalidation={"author": "eva"}))
+def test_a_log_whose_samples_are_all_invalidated_is_refused_with_their_number(
+    finance: Job, tmp_path: Path
+) -> None:
+    log = brief_log(
+        tmp_path / "x.json", lambda sample: sample.update(invalidation={"author": "eva"})
+    )
     n_samples = len(json.loads(log.read_text("utf-8"))["samples"])
 
     line = refused(finance, [log])
@@ -238,9 +356,16 @@ def test_a_log_whose_samples_are_all_invalidated_is_refused_with_their_number(fi
     assert f"x.json: holds nothing to import ({n_samples} invalidated samples left out)" in line
 
 
-def test_an_invalidated_log_that_does_not_say_which_samples_is_refused(finance: Job, tmp_path: Path) -> None:
-    log = edited(brief_log(tmp_path / "x.json", lambda _: None), lambda document: document.update(invalidated=True))
-    assert "x.json: the log is invalidated, and no sample says that it is" in refused(finance, [log])
+def test_an_invalidated_log_that_does_not_say_which_samples_is_refused(
+    finance: Job, tmp_path: Path
+) -> None:
+    log = edited(
+        brief_log(tmp_path / "x.json", lambda _: None),
+        lambda document: document.update(invalidated=True),
+    )
+    assert "x.json: the log is invalidated, and no sample says that it is" in refused(
+        finance, [log]
+    )
 
 
 def _of_version_1(document: dict[str, Any]) -> None:
@@ -251,7 +376,9 @@ def _of_version_1(document: dict[str, Any]) -> None:
             document["results"] = {"scorer": {"name": scorer, "params": {}}, "metrics": {}}
 
 
-def test_a_log_of_version_1_has_the_verdicts_of_the_same_log_of_version_2(job: Job, tmp_path: Path) -> None:
+def test_a_log_of_version_1_has_the_verdicts_of_the_same_log_of_version_2(
+    job: Job, tmp_path: Path
+) -> None:
     import_results(job, [LOGS / "brief.json"])
     shutil.copy(LOGS / "brief.json", tmp_path / "x.json")
     log = edited(tmp_path / "x.json", _of_version_1)
@@ -272,26 +399,51 @@ def test_a_folder_of_evalscope_is_read_whose_model_has_a_slash_in_its_name(
         (folder / kind / model).parent.mkdir(parents=True, exist_ok=True)
         (folder / kind / "brief").rename(folder / kind / model)
     for file in folder.rglob("*.jsonl"):
-        file.write_text(file.read_text("utf-8").replace('"model": "brief"', f'"model": "{model}"'), encoding="utf-8")
+        file.write_text(
+            file.read_text("utf-8").replace('"model": "brief"', f'"model": "{model}"'),
+            encoding="utf-8",
+        )
     import_results(job, [folder], skip_unknown=True)
 
     assert (model,) in values_in(job, "select distinct model from responses")
     assert [] != values_in(job, f"select 1 from verdicts where model = '{model}'")
 
 
-@pytest.mark.parametrize(("edit", "reason"), [
-    (lambda sample: sample["output"]["choices"][0]["message"].update(content=5), "`content` is not a text"),
-    (lambda sample: sample["output"]["choices"][0]["message"].update(content={"a": 1}), "(its type is dict)"),
-    (lambda sample: sample["output"]["choices"][0]["message"].update(content=[{"type": "image", "image": "x.png"}]),
-     "`content` has a part that is not a text (its type is image)"),
-    (lambda sample: sample["input"][0].update(content=5), "`content` is not a text (its type is int)"),
-    (lambda sample: next(iter(sample["scores"].values()))["metadata"]["criteria"][0].update(explanation=["No."]),
-     "`explanation` is not a text (its type is list)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("edit", "reason"),
+    [
+        (
+            lambda sample: sample["output"]["choices"][0]["message"].update(content=5),
+            "`content` is not a text",
+        ),
+        (
+            lambda sample: sample["output"]["choices"][0]["message"].update(content={"a": 1}),
+            "(its type is dict)",
+        ),
+        (
+            lambda sample: sample["output"]["choices"][0]["message"].update(
+                content=[{"type": "image", "image": "x.png"}]
+            ),
+            "`content` has a part that is not a text (its type is image)",
+        ),
+        (
+            lambda sample: sample["input"][0].update(content=5),
+            "`content` is not a text (its type is int)",
+        ),
+        (
+            lambda sample: next(iter(sample["scores"].values()))["metadata"]["criteria"][0].update(
+                explanation=["No."]
+            ),
+            "`explanation` is not a text (its type is list)",
+        ),
+    ],
+)
 def test_what_is_no_text_in_a_log_is_refused_with_its_sample(
     finance: Job, tmp_path: Path, edit: Edit, reason: str
 ) -> None:
-    log = brief_log(tmp_path / "x.json", lambda sample: edit(sample) if sample["id"] == "sample-fin-2" else None)
+    log = brief_log(
+        tmp_path / "x.json", lambda sample: edit(sample) if sample["id"] == "sample-fin-2" else None
+    )
 
     line = refused(finance, [log])
 
@@ -303,7 +455,12 @@ def test_messages_in_parts_of_a_log_are_their_text(job: Job, tmp_path: Path) -> 
     def split(sample: dict[str, Any]) -> None:
         for choice in sample["output"]["choices"]:
             text = {"type": "text", "text": choice["message"]["content"]}
-            search = {"type": "tool_use", "tool_type": "web_search", "arguments": "{}", "result": "x"}
+            search = {
+                "type": "tool_use",
+                "tool_type": "web_search",
+                "arguments": "{}",
+                "result": "x",
+            }
             choice["message"]["content"] = [{"type": "reasoning", "reasoning": "Hm."}, search, text]
         for message in sample["input"]:
             text = {"type": "text", "text": message["content"]}
@@ -329,35 +486,50 @@ def _without_references(document: dict[str, Any]) -> None:
     output["convo"] = head + tail.partition("expect to use the extension option.\n\n")[2]
 
 
-@pytest.mark.parametrize(("edit", "reason"), [
-    (_another_turn, f"task {LEG} has another conversation in this data set than in the log"),
-    (_without_references, "than in the log"),
-    (_another_task, "task 'elsewhere' is not in revision"),
-])  # fmt: skip
-def test_what_does_not_fit_is_refused_with_its_location(finance: Job, tmp_path: Path, edit: Edit, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("edit", "reason"),
+    [
+        (_another_turn, f"task {LEG} has another conversation in this data set than in the log"),
+        (_without_references, "than in the log"),
+        (_another_task, "task 'elsewhere' is not in revision"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_its_location(
+    finance: Job, tmp_path: Path, edit: Edit, reason: str
+) -> None:
     line = refused(finance, [edited(published(tmp_path / "p.json"), edit)])
     assert reason in line.partition("p.json: ")[2]
 
 
 @pytest.mark.parametrize("number", [-5, 10**9, 1.5, True, "first"])
-def test_an_impossible_trial_is_always_refused(finance: Job, tmp_path: Path, number: object) -> None:
+def test_an_impossible_trial_is_always_refused(
+    finance: Job, tmp_path: Path, number: object
+) -> None:
     shutil.copy(LOGS / "brief.json", tmp_path / "x.json")
     log = edited(tmp_path / "x.json", lambda document: document["samples"][0].update(epoch=number))
     reason = f"is {number!r}; it is a whole number from "
-    assert f"x.json: sample sample-fin-2, epoch {number}: `epoch` {reason}1 to 10000" in refused(finance, [log])
+    assert f"x.json: sample sample-fin-2, epoch {number}: `epoch` {reason}1 to 10000" in refused(
+        finance, [log]
+    )
     result = published(tmp_path / "p.json", trial_number=number)
     assert f"p.json: `trial_number` {reason}0" in refused(finance, [result])
     folder = unpacked("evalscope", tmp_path)
     file = folder / "reviews" / "brief" / "prbench_finance.jsonl"
-    file.write_text(re.sub('"repeat_id": [0-9]+', f'"repeat_id": {json.dumps(number)}', file.read_text("utf-8")))
-    assert f"brief, prbench_finance, index 0: `repeat_id` {reason}0 to 9999" in refused(finance, [folder])
+    file.write_text(
+        re.sub('"repeat_id": [0-9]+', f'"repeat_id": {json.dumps(number)}', file.read_text("utf-8"))
+    )
+    assert f"brief, prbench_finance, index 0: `repeat_id` {reason}0 to 9999" in refused(
+        finance, [folder]
+    )
 
 
 def test_what_does_not_fit_can_be_skipped_and_is_listed(job: Job, tmp_path: Path) -> None:
     file = edited(published(tmp_path / "p.json"), _another_task)
 
     notes = notes_of(import_results(job, [file], skip_unknown=True))
-    assert re.search(r"4 responses[\s\S]*2 rows skipped: .*task 'elsewhere' is not in revision", notes)
+    assert re.search(
+        r"4 responses[\s\S]*2 rows skipped: .*task 'elsewhere' is not in revision", notes
+    )
 
 
 def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_path: Path) -> None:
@@ -365,40 +537,68 @@ def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_p
     ingest(job)
 
     notes = notes_of(import_results(job, [published(tmp_path / "p.json")]))
-    assert "sample-fin-2 trial 1 (0.6000 and no score: the checks have not admitted the task here)" in notes
+    assert (
+        "sample-fin-2 trial 1 (0.6000 and no score: the checks have not admitted the task here)"
+        in notes
+    )
 
 
-@pytest.mark.parametrize(("name", "content"), [
-    ("x.jsonl", '{"task": "t", "model": "m", "response": "A."}\n'), ("x.html", "<h1>Hello</h1>"),
-    ("x.json", '{"score": 0.5, "overall_score": 0.5}'),
-])  # fmt: skip
-def test_what_is_no_log_is_refused_and_formats_are_named(finance: Job, tmp_path: Path, name: str, content: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("x.jsonl", '{"task": "t", "model": "m", "response": "A."}\n'),
+        ("x.html", "<h1>Hello</h1>"),
+        ("x.json", '{"score": 0.5, "overall_score": 0.5}'),
+    ],
+)
+def test_what_is_no_log_is_refused_and_formats_are_named(
+    finance: Job, tmp_path: Path, name: str, content: str
+) -> None:
     (tmp_path / name).write_text(content)
     line = refused(finance, [tmp_path / name])
-    assert f"{name}: is not one of: a result of the published PRBench harness, a log of Inspect AI" in line
+    assert (
+        f"{name}: is not one of: a result of the published PRBench harness, a log of Inspect AI"
+        in line
+    )
 
 
-def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(finance: Job, tmp_path: Path) -> None:
+def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(
+    finance: Job, tmp_path: Path
+) -> None:
     health = rows("healthbench")
     examples = [example("m", row) for row in health]
     logs = {
         "prbench": [published(tmp_path / "a")],
         "inspect": [LOGS / "brief.eval", LOGS / "brief.json"],
         "evalscope": [unpacked("evalscope", tmp_path)],
-        "simple-evals": [simple_evals(tmp_path / "b", examples), simple_evals_html(tmp_path / "c", examples)],
-        "m42": [m42(tmp_path / "d", "thorough", health), m42(tmp_path / "e", "thorough", health[:1])],
+        "simple-evals": [
+            simple_evals(tmp_path / "b", examples),
+            simple_evals_html(tmp_path / "c", examples),
+        ],
+        "m42": [
+            m42(tmp_path / "d", "thorough", health),
+            m42(tmp_path / "e", "thorough", health[:1]),
+        ],
     }
     for name, file in ((name, file) for name, files in logs.items() for file in files):
         assert [name] == [known for known, each in FORMATS.items() if each.is_of(LogSource(file))]
     assert RESULT_FORMATS == tuple(FORMATS)
-    assert "brief.eval: is not a result file of m42's code" in refused(finance, logs["inspect"], format_name="m42")
+    assert "brief.eval: is not a result file of m42's code" in refused(
+        finance, logs["inspect"], format_name="m42"
+    )
 
 
-@pytest.mark.parametrize("damage", [
-    lambda content: content[: len(content) // 3], lambda content: content[:-200],
-    lambda content: content[:3000] + bytes([content[3000] ^ 0xFF]) + content[3001:],
-])  # fmt: skip
-def test_a_damaged_log_is_refused_in_one_line(finance: Job, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content[: len(content) // 3],
+        lambda content: content[:-200],
+        lambda content: content[:3000] + bytes([content[3000] ^ 0xFF]) + content[3001:],
+    ],
+)
+def test_a_damaged_log_is_refused_in_one_line(
+    finance: Job, tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
     (tmp_path / "x.eval").write_bytes(damage((LOGS / "brief.eval").read_bytes()))
     (tmp_path / "x.json").write_bytes((LOGS / "brief.json").read_bytes()[:-200])
 
@@ -406,9 +606,13 @@ def test_a_damaged_log_is_refused_in_one_line(finance: Job, tmp_path: Path, dama
     assert "x.json:1: not a JSON object" in refused(finance, [tmp_path / "x.json"])
 
 
-def test_impossible_labels_and_logs_beside_a_misfit_are_refused(finance: Job, health_data: Job, tmp_path: Path) -> None:
+def test_impossible_labels_and_logs_beside_a_misfit_are_refused(
+    finance: Job, health_data: Job, tmp_path: Path
+) -> None:
     both = published(tmp_path / "p.json")
-    assert "has brief, thorough; write {model} where its name belongs" in refused(finance, [both], model="one")
+    assert "has brief, thorough; write {model} where its name belongs" in refused(
+        finance, [both], model="one"
+    )
 
     nameless = simple_evals(tmp_path / "s.json", [example("m", row) for row in rows("healthbench")])
     assert "names no model; give its label" in refused(health_data, [nameless])
@@ -429,4 +633,7 @@ def test_a_verdict_that_differs_from_a_stored_one_is_refused(job: Job, tmp_path:
         grades[0] = "false" if grades[0] == "true" else "true"
 
     line = refused(job, [edited(file, flip)])
-    assert re.search(r"a different verdict already exists \(judge strict, value [01], import batch \w{16}\)", line)
+    assert re.search(
+        r"a different verdict already exists \(judge strict, value [01], import batch \w{16}\)",
+        line,
+    )

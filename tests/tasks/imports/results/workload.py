@@ -61,7 +61,10 @@ def true_score(model: str, row: Mapping[str, Any], *, hides_failures: bool = Fal
     task = task_of(row)
     if not hides_failures and ((model, task) == UNANSWERED or (model, task) == UNREADABLE[:2]):
         return None
-    met = [is_met(model, task, i) and (model, task, i) != UNREADABLE for i in range(len(titles_of(row)))]
+    met = [
+        is_met(model, task, i) and (model, task, i) != UNREADABLE
+        for i in range(len(titles_of(row)))
+    ]
     weights = weights_of(row)
     points = sum(weight for weight, counts in zip(weights, met, strict=True) if counts)
     return points / sum(weight for weight in weights if weight > 0)

@@ -25,13 +25,23 @@ def moved(folder: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize(("fault", "status", "http_status"), [
-    (failed(429, "slow down"), "provider_error", 429), (failed(500, "broken"), "provider_error", 500),
-    (failed(529, "overloaded"), "provider_error", 529), (HttpResponse(status=504, raw=b""), "timeout", 504),
-    (HttpResponse(cuts_connection=True), "provider_error", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("fault", "status", "http_status"),
+    [
+        (failed(429, "slow down"), "provider_error", 429),
+        (failed(500, "broken"), "provider_error", 500),
+        (failed(529, "overloaded"), "provider_error", 529),
+        (HttpResponse(status=504, raw=b""), "timeout", 504),
+        (HttpResponse(cuts_connection=True), "provider_error", None),
+    ],
+)
 def test_a_failed_request_is_an_attempt_with_the_status_that_the_server_sent(
-    fault: HttpResponse, status: str, http_status: int | None, route: str, calling: Calling, serve: Serve
+    fault: HttpResponse,
+    status: str,
+    http_status: int | None,
+    route: str,
+    calling: Calling,
+    serve: Serve,
 ) -> None:
     server = serve(then(fault, HttpResponse("now")))
     calling(call_to(server, cell="a-row", **ROUTES[route]))
@@ -46,7 +56,9 @@ def test_a_failed_request_is_an_attempt_with_the_status_that_the_server_sent(
     assert first["finished_at_s"] <= second["finished_at_s"]
 
 
-def test_a_time_limit_of_ones_own_is_no_status_of_the_server(calling: Calling, serve: Serve) -> None:
+def test_a_time_limit_of_ones_own_is_no_status_of_the_server(
+    calling: Calling, serve: Serve
+) -> None:
     server = serve(then(HttpResponse("late", delay_s=90), HttpResponse("now")))
     calling(call_to(server, timeout_s=0.5))
 
@@ -97,12 +109,20 @@ def test_a_ledger_of_an_earlier_program_gets_the_table_when_it_is_opened(tmp_pat
     assert not list(tmp_path.glob("damaged-*"))
 
 
-def test_an_attempt_has_no_text_and_no_secret(calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_attempt_has_no_text_and_no_secret(
+    calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOSTED_VLLM_API_KEY", "sk-a-secret-of-some-length")
-    server: FaultServer = serve(then(failed(500, "sk-a-secret-of-some-length and words"), HttpResponse("a reply")))
+    server: FaultServer = serve(
+        then(failed(500, "sk-a-secret-of-some-length and words"), HttpResponse("a reply"))
+    )
     calling(call_to(server, "A prompt.", cell="a-row"))
 
     values = {str(value) for attempt in moved(calling.folder) for value in attempt.values()}
 
-    assert not [value for value in values if "secret" in value or "reply" in value or "prompt" in value.lower()]
+    assert not [
+        value
+        for value in values
+        if "secret" in value or "reply" in value or "prompt" in value.lower()
+    ]
     assert not [value for value in values if "127.0.0.1" in value]

@@ -39,14 +39,32 @@ class State(NamedTuple):
 
 
 def entry(number: int, attempt: int = 1) -> Entry:
-    reply = Reply("ok", f"reply {number}", prompt_tokens=number, cost_usd=(number + 1) / 7, logprobs=LOGPROBS)
+    reply = Reply(
+        "ok", f"reply {number}", prompt_tokens=number, cost_usd=(number + 1) / 7, logprobs=LOGPROBS
+    )
     cell, run_id, finished_at_s = f"cell-{number}", f"run-{number % 3}", 1.7e9 + 86_400 * number
-    return Entry(f"key-{number}", attempt, cell, run_id, "m", "", "{}", reply, True, finished_at_s, purpose="judge")
+    return Entry(
+        f"key-{number}",
+        attempt,
+        cell,
+        run_id,
+        "m",
+        "",
+        "{}",
+        reply,
+        True,
+        finished_at_s,
+        purpose="judge",
+    )
 
 
 def filled(folder: Path) -> Path:
     """A closed ledger with rows in each table."""
-    written(folder, [entry(number, attempt) for number in range(N_CALLS) for attempt in (1, 2)], [("key-0", 1)])
+    written(
+        folder,
+        [entry(number, attempt) for number in range(N_CALLS) for attempt in (1, 2)],
+        [("key-0", 1)],
+    )
 
     async def submit() -> None:
         with closing(Ledger(folder)) as ledger:
@@ -64,13 +82,17 @@ def state_of(folder: Path) -> State:
     """What a ledger says after it was opened, and repaired if necessary."""
     with closing(Ledger(folder)) as ledger:
         histories = {f"key-{number}": ledger.history(f"key-{number}") for number in range(N_CALLS)}
-        batched = tuple(call for batch in Submissions(ledger, "an endpoint").open() for call in batch.calls)
+        batched = tuple(
+            call for batch in Submissions(ledger, "an endpoint").open() for call in batch.calls
+        )
     replies = {
         (key, entry.attempt): (entry.reply.text, entry.reply.cost_usd, entry.reply.logprobs)
         for key, history in histories.items()
         for entry in history.entries
     }
-    return State(sums(folder), {key: history.spent for key, history in histories.items()}, replies, batched)
+    return State(
+        sums(folder), {key: history.spent for key, history in histories.items()}, replies, batched
+    )
 
 
 def roots(path: Path) -> dict[str, int]:
@@ -109,7 +131,9 @@ def test_a_changed_bit_gives_no_other_sum_before_or_after_the_repair(
         mend(path.parent)
     after = sums(path.parent)
 
-    assert after.keys() >= state.spend.keys() or any(row["cost_usd"] is None for row in after.values())
+    assert after.keys() >= state.spend.keys() or any(
+        row["cost_usd"] is None for row in after.values()
+    )
     for key, row in after.items():
         assert row["cost_usd"] is None or row == state.spend[key]
     assert damage_in(path.parent) is None
@@ -161,13 +185,20 @@ def test_a_damaged_sum_is_reported_with_its_run_and_stays_unknown_when_more_is_a
     assert "table spend: 1 row with a wrong checksum" in damage
     assert mended is not None
     assert "the cost of run run-2 on 2023-11-19 (judge, m) is lost" in printed
-    assert [(row["run_id"], row["calls"], row["unpriced_calls"]) for row in unknown] == [("run-2", 2, 2)]
+    assert [(row["run_id"], row["calls"], row["unpriced_calls"]) for row in unknown] == [
+        ("run-2", 2, 2)
+    ]
     assert [row["run_id"] for row in spend_in(tmp_path) if row["cost_usd"] is None] == ["run-2"]
 
 
 def test_a_lost_sum_counts_no_calls_of_another_purpose(tmp_path: Path) -> None:
-    sampled = [replace(entry(number), run_id="run", finished_at_s=1.7e9, purpose="sample") for number in range(2)]
-    judged = [replace(entry(number), run_id="run", finished_at_s=1.7e9) for number in range(2, N_CALLS)]
+    sampled = [
+        replace(entry(number), run_id="run", finished_at_s=1.7e9, purpose="sample")
+        for number in range(2)
+    ]
+    judged = [
+        replace(entry(number), run_id="run", finished_at_s=1.7e9) for number in range(2, N_CALLS)
+    ]
     written(tmp_path, [*sampled, *judged])
     with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as connection, connection:
         connection.execute("update spend set cost_usd = cost_usd / 2 where purpose = 'judge'")
@@ -200,7 +231,15 @@ def test_a_sum_that_is_damaged_while_a_run_adds_to_it_stays_damaged(tmp_path: Pa
     assert after.spent["key-0"] == 0
 
 
-CHANGED = ("text", "cost_usd", "latency_s", "finished_at_s", "model", "input_usd_per_mtok", "checksum")
+CHANGED = (
+    "text",
+    "cost_usd",
+    "latency_s",
+    "finished_at_s",
+    "model",
+    "input_usd_per_mtok",
+    "checksum",
+)
 
 
 @pytest.mark.parametrize("column", CHANGED)
@@ -210,7 +249,9 @@ def test_a_changed_value_of_a_call_is_reported_and_the_call_is_gone_after_the_re
     path = tmp_path / "calls.sqlite"
     path.write_bytes(whole.read_bytes())
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(f"update calls set {column} = 7 where call_key = 'key-3' and attempt = 2")
+        connection.execute(
+            f"update calls set {column} = 7 where call_key = 'key-3' and attempt = 2"
+        )
 
     damage = damage_in(tmp_path)
     mended = mend(tmp_path)
@@ -224,7 +265,9 @@ def test_a_changed_value_of_a_call_is_reported_and_the_call_is_gone_after_the_re
     assert after.spend == state.spend
 
 
-def test_opening_a_ledger_reads_its_calls_only_after_damage_was_found(whole: Path, tmp_path: Path) -> None:
+def test_opening_a_ledger_reads_its_calls_only_after_damage_was_found(
+    whole: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "calls.sqlite"
     path.write_bytes(whole.read_bytes())
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -262,5 +305,7 @@ def test_a_ledger_of_the_last_version_that_an_older_program_has_open_is_refused_
         connection.execute("pragma user_version = 3")
     with (tmp_path / "calls.lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
-        with pytest.raises(PipelineError, match="an older prbench has it open; wait until that has ended"):
+        with pytest.raises(
+            PipelineError, match="an older prbench has it open; wait until that has ended"
+        ):
             Ledger(tmp_path)

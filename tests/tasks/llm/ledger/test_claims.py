@@ -57,7 +57,9 @@ def test_the_locks_of_a_process_end_with_it(tmp_path: Path) -> None:
     mine.close()
 
 
-async def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(calling: Calling, serve: Serve) -> None:
+async def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(
+    calling: Calling, serve: Serve
+) -> None:
     server = serve(HttpResponse("x"))
     calling.folder.mkdir()
     calling.concurrency = 2
@@ -78,8 +80,14 @@ async def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(
     assert 6 == len(server.book)
 
 
-async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(calling: Calling, serve: Serve) -> None:
-    server = serve(lambda request, _n: REFUSED if "no" in request["messages"][0]["content"] else HttpResponse("yes"))
+async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(
+    calling: Calling, serve: Serve
+) -> None:
+    server = serve(
+        lambda request, _n: (
+            REFUSED if "no" in request["messages"][0]["content"] else HttpResponse("yes")
+        )
+    )
     calls = [call_to(server, f"{what} {number}") for number in range(15) for what in ("no", "yes")]
     async with calling.opened() as (gateway, ledger):
         with closing(Ledger(calling.folder)) as theirs:
@@ -96,7 +104,9 @@ async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(call
     assert 31 == len(server.book)
 
 
-async def test_a_permission_that_led_to_no_call_is_not_counted_against_the_requests_a_minute() -> None:
+async def test_a_permission_that_led_to_no_call_is_not_counted_against_the_requests_a_minute() -> (
+    None
+):
     limiter = Limiter(1, Budget(None, None), rpm=0.001)  # one call now, and no other today
     async with asyncio.timeout(60):
         for _ in range(3):

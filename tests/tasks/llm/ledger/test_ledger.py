@@ -24,13 +24,20 @@ pytestmark = pytest.mark.usefixtures("hurried")
 
 DEAR = Prices(1_000_000.0, None, 1_000_000.0, "a list")
 """A dollar a token."""
-USED = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5, "prompt_tokens_details": {"cached_tokens": 1}}
+USED = {
+    "prompt_tokens": 3,
+    "completion_tokens": 2,
+    "total_tokens": 5,
+    "prompt_tokens_details": {"cached_tokens": 1},
+}
 
 
 def stored(folder: Path, columns: str = "*") -> list[tuple[Any, ...]]:
     """Return the calls that another connection reads."""
     with closing(sqlite3.connect(f"file:{folder}/calls.sqlite?mode=ro", uri=True)) as connection:
-        return connection.execute(f"select {columns} from calls order by call_key, attempt").fetchall()
+        return connection.execute(
+            f"select {columns} from calls order by call_key, attempt"
+        ).fetchall()
 
 
 async def test_a_reply_is_on_disk_when_it_is_returned(calling: Calling, serve: Serve) -> None:
@@ -46,17 +53,26 @@ async def test_a_reply_is_on_disk_when_it_is_returned(calling: Calling, serve: S
 
 
 def test_the_next_run_repeats_no_successful_call(calling: Calling, serve: Serve) -> None:
-    server = serve(HttpResponse("täglich \U0001f600 \x00 end", fingerprint="fp_1", reasoning_tokens=3))
+    server = serve(
+        HttpResponse("täglich \U0001f600 \x00 end", fingerprint="fp_1", reasoning_tokens=3)
+    )
     calls = [call_to(server, f"q{number}", name="openai/c", prices=DEAR) for number in range(5)]
     assert calling.at_once(*calls) == calling.at_once(*calls)
     assert 5 == len(server.book)
 
 
-@pytest.mark.parametrize(("sent", "status"), [
-    (HttpResponse(None, refusal="no"), "refused"), (HttpResponse("cut", finish_reason="length"), "truncated"),
-    (failed(400, "odd"), "provider_error"), (failed(400, "prompt is too long"), "context_length"),
-])  # fmt: skip
-def test_a_lasting_failure_stays_until_its_row(sent: HttpResponse, status: str, calling: Calling, serve: Serve) -> None:
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (HttpResponse(None, refusal="no"), "refused"),
+        (HttpResponse("cut", finish_reason="length"), "truncated"),
+        (failed(400, "odd"), "provider_error"),
+        (failed(400, "prompt is too long"), "context_length"),
+    ],
+)
+def test_a_lasting_failure_stays_until_its_row(
+    sent: HttpResponse, status: str, calling: Calling, serve: Serve
+) -> None:
     server = serve(sent)
     call = call_to(server)
     first = calling(call)
@@ -68,27 +84,37 @@ def test_a_lasting_failure_stays_until_its_row(sent: HttpResponse, status: str, 
     assert later.paid != first.paid
 
 
-def test_attempts_are_numbered_on_over_failures_runs_and_written_rows(calling: Calling, serve: Serve) -> None:
+def test_attempts_are_numbered_on_over_failures_runs_and_written_rows(
+    calling: Calling, serve: Serve
+) -> None:
     calling.attempts, server = 2, serve(failed(503))
     call = call_to(server)
     calling.spend(calling(call))
     server.behaviour = then(HttpResponse(""), HttpResponse("now"))
     calling(call)
     assert [
-        (1, "provider_error", 0, call.cell, "a-run"), (2, "provider_error", 0, call.cell, "a-run"),
+        (1, "provider_error", 0, call.cell, "a-run"),
+        (2, "provider_error", 0, call.cell, "a-run"),
         (3, "ok", 1, call.cell, "a-run"),
-    ] == stored(calling.folder, "attempt, status, is_final, cell, run_id")  # fmt: skip
+    ] == stored(calling.folder, "attempt, status, is_final, cell, run_id")
 
 
-def test_a_call_whose_attempts_were_all_made_gets_one_more_after_a_restart(calling: Calling, serve: Serve) -> None:
-    calling.attempts, server = 2, serve(then(failed(503), failed(503), failed(503), HttpResponse("now")))
+def test_a_call_whose_attempts_were_all_made_gets_one_more_after_a_restart(
+    calling: Calling, serve: Serve
+) -> None:
+    calling.attempts, server = (
+        2,
+        serve(then(failed(503), failed(503), failed(503), HttpResponse("now"))),
+    )
     call = call_to(server)
     assert 2 == calling(call).attempts
     assert ("provider_error", 3) == (calling(call).status, len(server.book))
     assert ("now", 4) == (calling(call).text, len(server.book))
 
 
-def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(calling: Calling, serve: Serve) -> None:
+def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(
+    calling: Calling, serve: Serve
+) -> None:
     server = serve(HttpResponse("one two", delay_s=0.1, cached_tokens=0))
     calls = [call_to(server, "a b c", cell=cell, prices=DEAR) for cell in "abc"]
     for replies in (calling.at_once(*calls), calling.at_once(*calls)):
@@ -97,7 +123,9 @@ def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(calli
     assert 1 == len(server.book)
 
 
-def test_discarded_attempts_are_paid_by_their_cell_also_after_a_restart(calling: Calling, serve: Serve) -> None:
+def test_discarded_attempts_are_paid_by_their_cell_also_after_a_restart(
+    calling: Calling, serve: Serve
+) -> None:
     server = serve(then(HttpResponse("", usage=USED), HttpResponse("x")))
     call = call_to(server, "a b c", prices=DEAR)
     for reply in (calling(call), calling(call)):
@@ -106,7 +134,13 @@ def test_discarded_attempts_are_paid_by_their_cell_also_after_a_restart(calling:
 
 def test_a_longer_time_limit_or_a_stream_is_the_same_call(calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse("x"))
-    for other in ({}, {"timeout_s": 99.0}, {"is_streamed": True}, {"fallback": {"temperature": 0}}, {"prices": DEAR}):
+    for other in (
+        {},
+        {"timeout_s": 99.0},
+        {"is_streamed": True},
+        {"fallback": {"temperature": 0}},
+        {"prices": DEAR},
+    ):
         assert "x" == calling(call_to(server, **other)).text
     assert 1 == len(server.book)
 
@@ -117,7 +151,9 @@ async def use(folder: Path) -> None:
         pass
 
 
-async def test_a_run_says_that_it_waits_for_another_process_s_check(tmp_path: Path, capsys: Printed) -> None:
+async def test_a_run_says_that_it_waits_for_another_process_s_check(
+    tmp_path: Path, capsys: Printed
+) -> None:
     (tmp_path / LEDGER).mkdir()
     printed = ""
     with (tmp_path / LEDGER / "calls.lock").open("a+") as lock:
@@ -129,13 +165,18 @@ async def test_a_run_says_that_it_waits_for_another_process_s_check(tmp_path: Pa
             printed += capsys.readouterr().err
         fcntl.flock(lock, fcntl.LOCK_UN)
         await opening
-    assert f"{tmp_path / LEDGER / 'calls.sqlite'}: another process is checking it; waiting for that\n" == printed
+    assert (
+        f"{tmp_path / LEDGER / 'calls.sqlite'}: another process is checking it; waiting for that\n"
+        == printed
+    )
 
 
 LOGPROBS = (("{", -0.01), ("true", -0.5), ("}", 0.0))
 
 
-def entry(key: str, logprobs: tuple[tuple[str, float], ...] | None, finished_at_s: float = 1.0) -> Entry:
+def entry(
+    key: str, logprobs: tuple[tuple[str, float], ...] | None, finished_at_s: float = 1.0
+) -> Entry:
     reply = Reply(OK, "{true}", logprobs=logprobs)
     return Entry(key, 1, f"cell of {key}", "a-run", "m", "", "{}", reply, True, finished_at_s)
 
@@ -147,7 +188,9 @@ def kept(folder: Path, *keys: str) -> list[tuple[Any, Any]]:
     return [(reply.text, reply.logprobs) for reply in replies]
 
 
-def test_log_probabilities_come_back_and_go_with_their_reply_and_damaged_ones_are_unknown(tmp_path: Path) -> None:
+def test_log_probabilities_come_back_and_go_with_their_reply_and_damaged_ones_are_unknown(
+    tmp_path: Path,
+) -> None:
     written(tmp_path, [entry("a", LOGPROBS), entry("b", None), entry("c", LOGPROBS, 9.0)])
     assert [("{true}", LOGPROBS), ("{true}", None)] == kept(tmp_path, "a", "b")
     assert 2 == prune(tmp_path, 5.0, lambda cells: dict.fromkeys(cells, True)).entries
@@ -166,27 +209,48 @@ def opened(folder: Path) -> Iterator[sqlite3.Connection]:
 def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: Serve) -> None:
     assert [] == spend_in(calling.folder)
     calling.attempts = 1
-    calling(call_to(serve(HttpResponse("late", delay_s=2.0)), timeout_s=0.2, prices=DEAR))  # may be billed
+    calling(
+        call_to(serve(HttpResponse("late", delay_s=2.0)), timeout_s=0.2, prices=DEAR)
+    )  # may be billed
     calling(call_to(serve(failed(429)), prices=DEAR))  # the provider refused it
     calling(call_to(serve(HttpResponse("x", usage=None)), "no report", prices=DEAR))
     calling(call_to(serve(HttpResponse("x", usage=USED)), "no price"))
     calling.attempts = 5
-    calling(call_to(serve(then(failed(503), HttpResponse("", usage=USED), HttpResponse("x", usage=USED))), prices=DEAR))
+    calling(
+        call_to(
+            serve(then(failed(503), HttpResponse("", usage=USED), HttpResponse("x", usage=USED))),
+            prices=DEAR,
+        )
+    )
     (row,) = spend_in(calling.folder)
     assert 10 == len(row.pop("day"))
     assert {
-        "run_id": "a-run", "purpose": "unknown", "called_model": "hosted_vllm/candidate", "calls": 7, "failed_calls": 4,
-        "unpriced_calls": 3, "prompt_tokens": 9, "cached_tokens": 3, "completion_tokens": 6, "cost_usd": 10.0,
-    } == row  # fmt: skip
+        "run_id": "a-run",
+        "purpose": "unknown",
+        "called_model": "hosted_vllm/candidate",
+        "calls": 7,
+        "failed_calls": 4,
+        "unpriced_calls": 3,
+        "prompt_tokens": 9,
+        "cached_tokens": 3,
+        "completion_tokens": 6,
+        "cost_usd": 10.0,
+    } == row
 
 
-@pytest.mark.parametrize(("version", "why"), [(7, "use the prbench that wrote it"), (2, "CHANGELOG.md")])
-def test_a_file_of_another_version_is_refused_and_kept(calling: Calling, serve: Serve, version: int, why: str) -> None:
+@pytest.mark.parametrize(
+    ("version", "why"), [(7, "use the prbench that wrote it"), (2, "CHANGELOG.md")]
+)
+def test_a_file_of_another_version_is_refused_and_kept(
+    calling: Calling, serve: Serve, version: int, why: str
+) -> None:
     server = serve(HttpResponse("x"))
     calling(call_to(server))
     with opened(calling.folder) as connection:
         connection.execute(f"pragma user_version = {version}")
-    with pytest.raises(PipelineError, match=rf"calls\.sqlite: is of version {version}, .*{why}") as error:
+    with pytest.raises(
+        PipelineError, match=rf"calls\.sqlite: is of version {version}, .*{why}"
+    ) as error:
         calling(call_to(server))
     assert 1 == len(str(error.value).splitlines())
     with opened(calling.folder) as connection:

@@ -54,8 +54,12 @@ def root_of(path: Path, name: str) -> int:
 def entry(number: int) -> Entry:
     """A call with a unique reply; some replies are so long that they need pages of their own."""
     text = f"reply {number} " + "word " * random.Random(number).choice([5, 100, 400, 3_000])
-    reply = Reply("ok", text, prompt_tokens=number, cost_usd=number / 7, prices=Prices(1.0, None, 2.0, "list"))
-    return Entry(f"{number:064x}", 1, f"cell-{number}", "a-run", "m", "", "{}", reply, True, 1.7e9 + number)
+    reply = Reply(
+        "ok", text, prompt_tokens=number, cost_usd=number / 7, prices=Prices(1.0, None, 2.0, "list")
+    )
+    return Entry(
+        f"{number:064x}", 1, f"cell-{number}", "a-run", "m", "", "{}", reply, True, 1.7e9 + number
+    )
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +70,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     async def submit() -> None:
         with closing(Ledger(folder)) as ledger:
-            submission = await Submissions(ledger, "an endpoint").begin([SubmittedCall("key", "cell", "{}")])
+            submission = await Submissions(ledger, "an endpoint").begin(
+                [SubmittedCall("key", "cell", "{}")]
+            )
             await Submissions(ledger, "an endpoint").submitted(submission, "batch-1")
 
     asyncio.run(submit())
@@ -83,14 +89,20 @@ def calls_in(path: Path) -> dict[int, tuple[Any, ...]]:
     """The calls in a file, by number."""
     with closing(sqlite3.connect(path)) as connection:
         connection.text_factory = lambda raw: raw.decode(errors="replace")
-        return {int(row[0], 16): row for row in connection.execute(f"select {', '.join(COLUMNS)} from calls")}
+        return {
+            int(row[0], 16): row
+            for row in connection.execute(f"select {', '.join(COLUMNS)} from calls")
+        }
 
 
 def pages_of(path: Path) -> dict[int, set[int]]:
     """The pages of each call, by SQLite's own count."""
     query = "select path, pageno, ncell, pagetype from dbstat where name = 'calls' order by path"
     with closing(sqlite3.connect(path)) as connection:
-        numbers = [int(key, 16) for (key,) in connection.execute("select call_key from calls order by rowid")]
+        numbers = [
+            int(key, 16)
+            for (key,) in connection.execute("select call_key from calls order by rowid")
+        ]
         rows = connection.execute(query).fetchall()
     cells: dict[str, list[set[int]]] = {}
     for path_in_tree, page, n_cells, _ in (row for row in rows if row[3] == "leaf"):
@@ -122,21 +134,29 @@ def hit(path: Path, seed: int, n_bytes: int, first: int = 0) -> set[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
-def test_flipped_bytes_make_no_call_wrong_and_hide_none(seed: int, whole: Path, copy: Path, capsys: Printed) -> None:
+def test_flipped_bytes_make_no_call_wrong_and_hide_none(
+    seed: int, whole: Path, copy: Path, capsys: Printed
+) -> None:
     first = 8 * PAGE  # behind the tables' root pages: without its root page a table is lost
     struck = hit(copy, seed, [1, 30, 300, 300][seed], first=first if seed < 3 else 0)
     before, pages = calls_in(whole), pages_of(whole)
     assert N_CALLS == len(pages)
     after, _ = repaired(copy, capsys)
     with closing(Ledger(copy.parent)) as ledger:
-        used = {number for number in after if ledger.history(f"{number:064x}").reply_for(f"cell-{number}")}
+        used = {
+            number
+            for number in after
+            if ledger.history(f"{number:064x}").reply_for(f"cell-{number}")
+        }
     assert {number: before[number] for number in used} == {number: after[number] for number in used}
     if seed < 3:
         assert used >= {number for number in pages if not pages[number] & struck}
 
 
 @pytest.mark.parametrize("share", [0.02, 0.25, 0.5, 0.9, 0.999])
-def test_every_whole_call_of_a_cut_file_is_recovered(share: float, whole: Path, copy: Path, capsys: Printed) -> None:
+def test_every_whole_call_of_a_cut_file_is_recovered(
+    share: float, whole: Path, copy: Path, capsys: Printed
+) -> None:
     left = int(copy.stat().st_size * share)
     os.truncate(copy, left)
     after, printed = repaired(copy, capsys)
@@ -162,7 +182,9 @@ def killed_in_a_run(folder: Path, n_calls: int) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_damage_to_the_log_of_a_killed_run_spares_earlier_calls(seed: int, tmp_path: Path, capsys: Printed) -> None:
+def test_damage_to_the_log_of_a_killed_run_spares_earlier_calls(
+    seed: int, tmp_path: Path, capsys: Printed
+) -> None:
     running, killed = killed_in_a_run(tmp_path, 60)
     path, log = killed / "calls.sqlite", killed / "calls.sqlite-wal"
     assert log.stat().st_size > 50 * PAGE
@@ -186,7 +208,9 @@ def test_a_log_that_ends_in_a_cut_off_commit_is_no_damage(tmp_path: Path, capsys
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all\n" * 1000, bytes(3 * PAGE)])
-def test_what_is_no_database_is_kept_aside_and_begun_anew(content: bytes, tmp_path: Path, capsys: Printed) -> None:
+def test_what_is_no_database_is_kept_aside_and_begun_anew(
+    content: bytes, tmp_path: Path, capsys: Printed
+) -> None:
     path = tmp_path / "calls.sqlite"
     path.write_bytes(content)
     after, printed = repaired(path, capsys)
@@ -196,24 +220,33 @@ def test_what_is_no_database_is_kept_aside_and_begun_anew(content: bytes, tmp_pa
 
 
 @pytest.mark.parametrize("damaged", [INDEX, "spend"])
-def test_open_batches_and_spent_failures_and_sums_outlive_damage(damaged: str, copy: Path, capsys: Printed) -> None:
+def test_open_batches_and_spent_failures_and_sums_outlive_damage(
+    damaged: str, copy: Path, capsys: Printed
+) -> None:
     destroy(copy, root_of(copy, damaged))
     assert "damaged" in repaired(copy, capsys)[1]
     with closing(Ledger(copy.parent)) as ledger:
         (open_,) = Submissions(ledger, "an endpoint").open()
         assert ("batch-1", ["key"]) == (open_.batch_id, [call.call_key for call in open_.calls])
         assert 4 == ledger.history("a failed one").next_attempt
-    assert [(N_CALLS, "unknown")] == [(row["calls"], row["purpose"]) for row in spend_in(copy.parent)]
+    assert [(N_CALLS, "unknown")] == [
+        (row["calls"], row["purpose"]) for row in spend_in(copy.parent)
+    ]
 
 
 @pytest.mark.parametrize("after", ["the new file", "the old one is aside"])
-def test_a_kill_in_the_midst_of_a_repair_loses_nothing(after: str, whole: Path, copy: Path, monkeypatch: Patch) -> None:
+def test_a_kill_in_the_midst_of_a_repair_loses_nothing(
+    after: str, whole: Path, copy: Path, monkeypatch: Patch
+) -> None:
     destroy(copy, root_of(copy, INDEX))
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    rename, name = Path.rename, "calls.sqlite" if after == "the new file" else "repaired-calls.sqlite"
+    rename, name = (
+        Path.rename,
+        "calls.sqlite" if after == "the new file" else "repaired-calls.sqlite",
+    )
     with monkeypatch.context() as patched:
         patched.setattr(Path, "rename", lambda p, to: killed() if p.name == name else rename(p, to))
         with pytest.raises(KeyboardInterrupt):
@@ -225,7 +258,9 @@ def test_a_kill_in_the_midst_of_a_repair_loses_nothing(after: str, whole: Path, 
     assert not list(copy.parent.glob("repaired-*"))
 
 
-def test_a_call_whose_stored_reply_was_changed_is_made_again(calling: Calling, serve: Serve, capsys: Printed) -> None:
+def test_a_call_whose_stored_reply_was_changed_is_made_again(
+    calling: Calling, serve: Serve, capsys: Printed
+) -> None:
     server = serve(HttpResponse("The result is 42."))
     calls = [call_to(server, f"question {n}") for n in range(60)]
     calling.at_once(*calls)
@@ -238,11 +273,16 @@ def test_a_call_whose_stored_reply_was_changed_is_made_again(calling: Calling, s
     assert str(path) in printed
 
 
-def test_damage_in_a_run_is_repaired_by_the_next(whole: Path, copy: Path, monkeypatch: Patch, capsys: Printed) -> None:
+def test_damage_in_a_run_is_repaired_by_the_next(
+    whole: Path, copy: Path, monkeypatch: Patch, capsys: Printed
+) -> None:
     """A file that is too large to be checked at each opening is checked after a failed read."""
     monkeypatch.setattr(files, "MOST_CHECKED_BYTES", 0)
     destroy(copy, root_of(copy, INDEX))
-    with closing(Ledger(copy.parent)) as ledger, pytest.raises(PipelineError, match=one_line("is damaged")) as error:
+    with (
+        closing(Ledger(copy.parent)) as ledger,
+        pytest.raises(PipelineError, match=one_line("is damaged")) as error,
+    ):
         ledger.history(f"{7:064x}")
     assert "run again: it is repaired" in str(error.value)
     after, printed = repaired(copy, capsys)
@@ -250,7 +290,9 @@ def test_damage_in_a_run_is_repaired_by_the_next(whole: Path, copy: Path, monkey
     assert calls_in(whole) == after
 
 
-async def test_what_is_written_in_one_transaction_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+async def test_what_is_written_in_one_transaction_is_there_as_a_whole_or_not_at_all(
+    tmp_path: Path,
+) -> None:
     ledger = Ledger(tmp_path)
     submissions = Submissions(ledger, "an endpoint")
 
@@ -295,9 +337,13 @@ def test_a_process_that_is_killed_loses_nothing_that_it_was_told_is_stored(tmp_p
     assert len(kept) == sum(row["calls"] for row in spend_in(tmp_path))
 
 
-def test_a_file_that_somebody_else_has_locked_is_not_taken_for_damaged(copy: Path, monkeypatch: Patch) -> None:
+def test_a_file_that_somebody_else_has_locked_is_not_taken_for_damaged(
+    copy: Path, monkeypatch: Patch
+) -> None:
     connect = sqlite3.connect
-    monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: connect(*given, **named | {"timeout": 0.2}))
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda *given, **named: connect(*given, **named | {"timeout": 0.2})
+    )
     with closing(connect(copy, isolation_level=None)) as holder:
         holder.execute("pragma locking_mode = exclusive")
         holder.execute("begin exclusive")

@@ -34,7 +34,18 @@ def prune_and_die(folder: Path) -> None:
 
 def entry(number: int, *, finished_at_s: float = 0.0, attempt: int = 1) -> Entry:
     reply = Reply("ok", random.Random(number).randbytes(1_500).hex(), cost_usd=1.0)
-    return Entry(f"key-{number}", attempt, f"cell-{number}", "a-run", "m", "", "{}", reply, True, finished_at_s)
+    return Entry(
+        f"key-{number}",
+        attempt,
+        f"cell-{number}",
+        "a-run",
+        "m",
+        "",
+        "{}",
+        reply,
+        True,
+        finished_at_s,
+    )
 
 
 def left(folder: Path) -> set[tuple[str, int]]:
@@ -55,13 +66,16 @@ def size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.iterdir())
 
 
-def test_only_what_ended_before_and_has_its_row_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_ended_before_and_has_its_row_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tasks.llm.ledger.ledger.ROWS_AT_ONCE", 7)
     draw = random.Random(5)
     entries = [
         entry(number, attempt=attempt, finished_at_s=draw.choice([10.0, 90.0]))
-        for number in range(60) for attempt in (1, 2)
-    ]  # fmt: skip
+        for number in range(60)
+        for attempt in (1, 2)
+    ]
     rows = {f"cell-{number}": draw.random() < 0.5 for number in range(60) if draw.random() < 0.7}
     spent = {f"key-{number}": draw.randint(1, 2) for number in range(60) if draw.random() < 0.5}
     written(tmp_path, entries, list(spent.items()))
@@ -96,7 +110,9 @@ def test_a_ledger_that_is_in_use_is_left_for_later(tmp_path: Path) -> None:
     assert 1 == prune(tmp_path, 1e12, all_stored).entries
 
 
-def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_time_goes_on(tmp_path: Path) -> None:
+def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_time_goes_on(
+    tmp_path: Path,
+) -> None:
     written(tmp_path, [entry(number, finished_at_s=1.0) for number in range(400)])
     process = get_context("spawn").Process(target=prune_and_die, args=(tmp_path,))
     process.start()
@@ -114,9 +130,11 @@ def test_the_ledger_has_another_mark_whenever_replies_were_deleted_from_it(tmp_p
 
     for delete in (
         lambda: prune(folder, 5.0, all_stored),  # no entry is that old
-        lambda: prune(folder, 15.0, knowing({"cell-0": True})), lambda: prune(folder, 15.0, knowing({"cell-1": True})),
-        lambda: forget(folder, {"cell-2": 20.0}), lambda: forget(folder, {"cell-2": 20.0}),
-    ):  # fmt: skip
+        lambda: prune(folder, 15.0, knowing({"cell-0": True})),
+        lambda: prune(folder, 15.0, knowing({"cell-1": True})),
+        lambda: forget(folder, {"cell-2": 20.0}),
+        lambda: forget(folder, {"cell-2": 20.0}),
+    ):
         delete()
         marks.append(deletion_mark(folder))
     assert (0, 0) == (marks[0], marks[1])

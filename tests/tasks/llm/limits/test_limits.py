@@ -17,7 +17,16 @@ from hypothesis import strategies as st
 
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.ledger import Ledger, spend_in
-from tasks.llm.limiter import Admission, Budget, EndpointHealth, Limiter, ModelStopped, NotCalled, TimeIsUp, TokenBucket
+from tasks.llm.limiter import (
+    Admission,
+    Budget,
+    EndpointHealth,
+    Limiter,
+    ModelStopped,
+    NotCalled,
+    TimeIsUp,
+    TokenBucket,
+)
 from tasks.llm.replies import Failure, Kind, Reply
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
@@ -41,11 +50,15 @@ def limiter(concurrency: int = 4, **limits: Any) -> Limiter:
     return Limiter(concurrency, Budget(None, None), **limits)
 
 
-STEPS = st.lists(st.tuples(st.floats(0, 90), st.integers(1, 40), st.floats(0.001, 1.5)), min_size=1, max_size=100)
+STEPS = st.lists(
+    st.tuples(st.floats(0, 90), st.integers(1, 40), st.floats(0.001, 1.5)), min_size=1, max_size=100
+)
 
 
 @given(limit=st.integers(1, 500), steps=STEPS, counts_requests=st.booleans())
-def test_no_minute_passes_the_limit_but_for_a_last_call(limit: int, steps: Any, counts_requests: bool) -> None:
+def test_no_minute_passes_the_limit_but_for_a_last_call(
+    limit: int, steps: Any, counts_requests: bool
+) -> None:
     """After each pause, some requests (or one call with tokens) are made as soon as they are allowed."""
     meter, now_s = TokenBucket(limit, 0.0), 0.0
     went: list[tuple[float, float]] = []
@@ -90,7 +103,11 @@ async def test_a_wrong_guess_holds_no_call_up(tpm: float | None, guessed: int, u
 
 def test_tokens_a_minute_count_what_was_really_used(calling: Calling, serve: Serve) -> None:
     usage = {"prompt_tokens": 500, "completion_tokens": 1500, "total_tokens": 2000}
-    server, calling.concurrency, calling.limits = serve(HttpResponse("x", usage=usage)), 1, {"tpm": 240_000}
+    server, calling.concurrency, calling.limits = (
+        serve(HttpResponse("x", usage=usage)),
+        1,
+        {"tpm": 240_000},
+    )
     calling.at_once(*(call_to(server, f"q{number}") for number in range(6)))
     arrived_at_s = [entry.arrived_at_s for entry in server.entries]
     assert arrived_at_s[-1] - arrived_at_s[0] > 1.0
@@ -99,34 +116,56 @@ def test_tokens_a_minute_count_what_was_really_used(calling: Calling, serve: Ser
 
 
 @pytest.mark.parametrize(("tpm", "first_go"), [(None, 4), (1_000_000, 1)])
-async def test_where_tokens_are_limited_one_call_goes_until_its_use_is_known(tpm: float | None, first_go: int) -> None:
+async def test_where_tokens_are_limited_one_call_goes_until_its_use_is_known(
+    tpm: float | None, first_go: int
+) -> None:
     limits = limiter(4, tpm=tpm)
-    asks = [asyncio.create_task(limits.acquire(Admission("a", likely_tokens=500))) for _ in range(8)]
+    asks = [
+        asyncio.create_task(limits.acquire(Admission("a", likely_tokens=500))) for _ in range(8)
+    ]
     await turns()
     went = [ask.result() for ask in asks if ask.done()]
     limits.release(went[0], Reply("ok", prompt_tokens=100, completion_tokens=900))
     await turns()
     under_way = [ask.result() for ask in asks if ask.done()][1:]
-    assert 1000 == under_way[-1].tokens, "what the next call sets aside follows what the first one used"
+    assert 1000 == under_way[-1].tokens, (
+        "what the next call sets aside follows what the first one used"
+    )
     for ask in asks:
         ask.cancel()
     assert (first_go, 4) == (len(went), len(under_way))
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
-def test_no_more_calls_are_under_way_at_once_than_allowed(concurrency: int, calling: Calling, serve: Serve) -> None:
+def test_no_more_calls_are_under_way_at_once_than_allowed(
+    concurrency: int, calling: Calling, serve: Serve
+) -> None:
     server, calling.concurrency = serve(HttpResponse("x", delay_s=0.05)), concurrency
-    calling.at_once(*(call_to(server, f"q{n}", name=f"hosted_vllm/{name}") for n in range(6) for name in "ab"))
+    calling.at_once(
+        *(call_to(server, f"q{n}", name=f"hosted_vllm/{name}") for n in range(6) for name in "ab")
+    )
     assert (12, concurrency) == (len(server.book), server.most_in_hand)
 
 
-def test_calls_go_by_priority_and_then_by_coming_also_across_models(calling: Calling, serve: Serve) -> None:
+def test_calls_go_by_priority_and_then_by_coming_also_across_models(
+    calling: Calling, serve: Serve
+) -> None:
     servers, calling.concurrency = [serve(HttpResponse("x", delay_s=0.02)) for _ in range(2)], 1
-    priorities = {"first": (9,), "c": (2, 0), "a": (0, 5), "b": (1,), "d": (2, 0), "e": (2, 0), "f": (2, 1)}
+    priorities = {
+        "first": (9,),
+        "c": (2, 0),
+        "a": (0, 5),
+        "b": (1,),
+        "d": (2, 0),
+        "e": (2, 0),
+        "f": (2, 1),
+    }
     calls = [call_to(servers[q in "abf"], q) for q in priorities]
     calling.at_once(*(replace(call, priority=priorities[call.cell]) for call in calls))
     entries = sorted(servers[0].entries + servers[1].entries, key=lambda entry: entry.arrived_at_s)
-    assert ["first", "a", "b", "c", "d", "e", "f"] == [each.request["messages"][0]["content"] for each in entries]
+    assert ["first", "a", "b", "c", "d", "e", "f"] == [
+        each.request["messages"][0]["content"] for each in entries
+    ]
 
 
 async def test_a_call_that_nobody_waits_for_any_more_takes_no_turn() -> None:
@@ -146,7 +185,9 @@ async def test_a_call_that_nobody_waits_for_any_more_takes_no_turn() -> None:
 
 
 @pytest.mark.parametrize("failure", [BUSY, LATE], ids=["429", "time-out"])
-def test_concurrency_goes_down_when_a_model_is_busy_and_up_again_when_it_replies(failure: Failure) -> None:
+def test_concurrency_goes_down_when_a_model_is_busy_and_up_again_when_it_replies(
+    failure: Failure,
+) -> None:
     endpoint = EndpointHealth("a", 16, outage_s=1e9, now_s=0.0)
     levels = [endpoint.limit]
     for second in range(1, 30, 2):
@@ -192,18 +233,24 @@ async def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: P
     await refused(limits.acquire(Admission("a")))
 
 
-async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(tmp_path: Path, serve: Serve) -> None:
+async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(
+    tmp_path: Path, serve: Serve
+) -> None:
     slow, broken = serve(HttpResponse("x", delay_s=3.0)), serve(replace(failed(503), delay_s=1.8))
     with closing(Ledger(tmp_path)) as ledger:
         stop_at_s = time.time() + 2.0
         gateway = Gateway(limiter(2, stop_at_s=stop_at_s), ledger, "a-run")
-        kept, given_up = await asyncio.gather(gateway.complete(call_to(slow)), gateway.complete(call_to(broken)))
+        kept, given_up = await asyncio.gather(
+            gateway.complete(call_to(slow)), gateway.complete(call_to(broken))
+        )
     assert ("x", "provider_error", 1) == (kept.text, given_up.status, given_up.attempts)
     assert (1, 1) == (len(slow.book), len(broken.book))
     assert 2 == sum(row["calls"] for row in spend_in(tmp_path))
 
 
-async def test_a_wait_for_another_process_ends_when_the_time_is_up(tmp_path: Path, serve: Serve) -> None:
+async def test_a_wait_for_another_process_ends_when_the_time_is_up(
+    tmp_path: Path, serve: Serve
+) -> None:
     call = call_to(serve(HttpResponse("x")))
     with closing(Ledger(tmp_path)) as ledger, closing(Ledger(tmp_path)) as theirs:
         stop_at_s = time.time() + 0.4
@@ -212,11 +259,17 @@ async def test_a_wait_for_another_process_ends_when_the_time_is_up(tmp_path: Pat
             assert await refused(gateway.complete(call)) >= stop_at_s
 
 
-@pytest.mark.parametrize(("stage", "purpose"), [("sample", "sample"), ("judge", "judge"), ("drift", "judge")])
-async def test_a_stage_says_that_it_stopped_if_a_call_was_refused(stage: str, purpose: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("stage", "purpose"), [("sample", "sample"), ("judge", "judge"), ("drift", "judge")]
+)
+async def test_a_stage_says_that_it_stopped_if_a_call_was_refused(
+    stage: str, purpose: str, tmp_path: Path
+) -> None:
     stop_at = datetime(2026, 1, 2, 9, 30, tzinfo=timezone(timedelta(hours=2)))
     quiet, late = StageReport(stage), StageReport(stage)
-    async with open_run_context(job_on("sample", tmp_path).model_copy(update={"stop_at": stop_at})) as context:
+    async with open_run_context(
+        job_on("sample", tmp_path).model_copy(update={"stop_at": stop_at})
+    ) as context:
         context.add_notices(quiet)
         await refused(context.gateway(stage, "a-model").complete(call_to("http://127.0.0.1:9/v1")))
         assert 1 == context.limiters[purpose].too_late
@@ -229,7 +282,9 @@ async def test_a_stage_says_that_it_stopped_if_a_call_was_refused(stage: str, pu
 # causes that stop a model for the run, immediately or after an outage, and causes that do not
 
 
-def test_an_unset_variable_stops_the_model_before_any_call(calling: Calling, serve: Serve, monkeypatch: Patch) -> None:
+def test_an_unset_variable_stops_the_model_before_any_call(
+    calling: Calling, serve: Serve, monkeypatch: Patch
+) -> None:
     monkeypatch.delenv("NOWHERE_SET", raising=False)
     calling.attempts, server = 2, serve(HttpResponse("x"))
     reply = calling(call_to(server, headers={"X-Team": "${NOWHERE_SET}"}))
@@ -238,31 +293,47 @@ def test_an_unset_variable_stops_the_model_before_any_call(calling: Calling, ser
 
 
 def test_a_bad_request_fails_its_cell_alone(calling: Calling, serve: Serve) -> None:
-    server = serve(lambda r, _n: failed(400, "odd") if "bad" in r["messages"][0]["content"] else HttpResponse("fine"))
+    server = serve(
+        lambda r, _n: (
+            failed(400, "odd") if "bad" in r["messages"][0]["content"] else HttpResponse("fine")
+        )
+    )
     calling.concurrency = 1
-    replies = calling.at_once(*(call_to(server, prompt) for prompt in ["good", *(f"bad {n}" for n in range(9))]))
+    replies = calling.at_once(
+        *(call_to(server, prompt) for prompt in ["good", *(f"bad {n}" for n in range(9))])
+    )
     assert ["ok", *["provider_error"] * 9] == [reply.status for reply in replies]
     assert (10, [None]) == (len(server.book), list(calling.stopped.values()))
 
 
-def test_a_model_whose_first_calls_are_all_bad_requests_stops(calling: Calling, serve: Serve) -> None:
+def test_a_model_whose_first_calls_are_all_bad_requests_stops(
+    calling: Calling, serve: Serve
+) -> None:
     server, calling.concurrency = serve(failed(400, "no such parameter")), 1
     replies = calling.at_once(*(call_to(server, f"q{n}") for n in range(30)))
     n_harmless = [prompt_of(request) for request in server.book].count("Hi")
     assert n_harmless == 1
     assert 2 <= len(server.book) < 10
-    assert sum(isinstance(reply, NotCalled) for reply in replies) == 30 + n_harmless - len(server.book)
+    assert sum(isinstance(reply, NotCalled) for reply in replies) == 30 + n_harmless - len(
+        server.book
+    )
     assert "no such parameter" in str(calling.stopped.popitem()[1])
 
 
-def test_a_dead_endpoint_costs_few_calls_and_leaves_other_models_alone(calling: Calling, serve: Serve) -> None:
+def test_a_dead_endpoint_costs_few_calls_and_leaves_other_models_alone(
+    calling: Calling, serve: Serve
+) -> None:
     good, dead = serve(HttpResponse("fine")), "http://127.0.0.1:9/v1"
     calling.attempts, calling.limits, calling.concurrency = 5, {"outage_s": 1.0}, 8
-    replies = calling.at_once(*(call_to(address, f"q{n}") for n in range(200) for address in (dead, good)))
+    replies = calling.at_once(
+        *(call_to(address, f"q{n}") for n in range(200) for address in (dead, good))
+    )
     assert {"ok"} == {reply.status for reply in replies[1::2]}
     n_stopped = sum(isinstance(reply, ModelStopped) for reply in replies[::2])
     assert n_stopped > 150
-    assert 200 - n_stopped == sum(getattr(reply, "status", None) == "provider_error" for reply in replies[::2])
+    assert 200 - n_stopped == sum(
+        getattr(reply, "status", None) == "provider_error" for reply in replies[::2]
+    )
 
 
 def test_calls_that_time_out_at_once_do_not_stop_a_model_that_replied_a_second_ago() -> None:

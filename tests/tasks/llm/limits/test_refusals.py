@@ -34,10 +34,12 @@ REFUSALS = {
     "200 with a code": raw(200, {"error": {"message": "Forbidden.", "code": 403}}),
     "200 with a code as a text": raw(200, {"error": {"message": "Forbidden.", "code": "403"}}),
     "200 with a code beside the error": raw(200, {"code": 403, "error": "Forbidden."}),
-    "200 with a code and a message": raw(200, {"code": 401, "msg": "Not allowed.", "success": False}),
+    "200 with a code and a message": raw(
+        200, {"code": 401, "msg": "Not allowed.", "success": False}
+    ),
     "500 with a code": raw(500, {"error": {"message": "Forbidden.", "code": 403}}),
     "502 with a status": raw(502, {"error": {"message": "Forbidden.", "status": 404}}),
-}  # fmt: skip
+}
 """Replies that may mean the key, the account or the model, or only this request."""
 OF_THE_ACCOUNT = {
     "402": raw(402, XAI),
@@ -86,7 +88,9 @@ def test_a_refusal_of_one_prompt_is_that_of_its_request(
     server = serve(refusing(REFUSALS[refusal]))
     calling.concurrency = 1
 
-    replies = calling.at_once(*(call_to(server, prompt, **ROUTES[route]) for prompt in ("a", "bad", "b")))
+    replies = calling.at_once(
+        *(call_to(server, prompt, **ROUTES[route]) for prompt in ("a", "bad", "b"))
+    )
 
     assert [reply.status for reply in replies] == ["ok", "refused", "ok"]
     assert replies[1].attempts == 2
@@ -110,7 +114,9 @@ def test_what_is_about_the_account_is_never_a_refusal_and_the_next_run_tries_aga
     assert calling(call_to(server, "bad")).text == "fine"
 
 
-def test_if_the_account_allows_none_of_a_few_prompts_the_run_says_so(calling: Calling, serve: Serve) -> None:
+def test_if_the_account_allows_none_of_a_few_prompts_the_run_says_so(
+    calling: Calling, serve: Serve
+) -> None:
     server = serve(refusing(OF_THE_ACCOUNT["a budget"]))
 
     replies = calling.at_once(*(call_to(server, f"bad {n}") for n in range(8)))
@@ -119,9 +125,13 @@ def test_if_the_account_allows_none_of_a_few_prompts_the_run_says_so(calling: Ca
     assert "the remaining budget does not cover" in str(calling.stopped.popitem()[1])
 
 
-def test_a_request_that_is_accepted_when_it_is_repeated_was_not_refused(calling: Calling, serve: Serve) -> None:
+def test_a_request_that_is_accepted_when_it_is_repeated_was_not_refused(
+    calling: Calling, serve: Serve
+) -> None:
     server = serve(
-        lambda request, number: GOOD if number or prompt_of(request) == "Hi" else failed(401, "Unauthorized")
+        lambda request, number: (
+            GOOD if number or prompt_of(request) == "Hi" else failed(401, "Unauthorized")
+        )
     )
 
     replies = calling.at_once(*(call_to(server, f"q{n}") for n in range(8)))
@@ -133,12 +143,21 @@ def test_a_request_that_is_accepted_when_it_is_repeated_was_not_refused(calling:
 
 TEMPORARY = {
     "429 with a code": raw(429, {"error": {"message": "Forbidden.", "code": 402}}),
-    "429 with earlier errors": raw(429, {"error": {
-        "message": "Provider returned error", "code": 429, "metadata": {"previous_errors": [{"code": 404}]},
-    }}),
-    "503 with details": raw(503, {"error": {"message": "no", "code": 503, "details": [{"status": 404}]}}),
+    "429 with earlier errors": raw(
+        429,
+        {
+            "error": {
+                "message": "Provider returned error",
+                "code": 429,
+                "metadata": {"previous_errors": [{"code": 404}]},
+            }
+        },
+    ),
+    "503 with details": raw(
+        503, {"error": {"message": "no", "code": 503, "details": [{"status": 404}]}}
+    ),
     "500 with a quoted error": raw(500, {"detail": "upstream said {'code': 403, 'message': 'x'}"}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("route", ["vllm", "openai"])
@@ -154,13 +173,23 @@ def test_a_code_deep_in_a_body_does_not_make_a_failure_final(
 
 
 BAD_REQUESTS = {
-    "an echo": raw(400, {"error": {"message": "1 validation error"}, "input": {"code": 404, "type": "content_filter"}}),
-    "a value": failed(400, "Unsupported value: 'content_filter' is not supported for finish_reason"),
+    "an echo": raw(
+        400,
+        {
+            "error": {"message": "1 validation error"},
+            "input": {"code": 404, "type": "content_filter"},
+        },
+    ),
+    "a value": failed(
+        400, "Unsupported value: 'content_filter' is not supported for finish_reason"
+    ),
 }
 
 
 @pytest.mark.parametrize("failure", BAD_REQUESTS)
-def test_a_bad_request_that_only_quotes_a_code_is_no_refusal(failure: str, calling: Calling, serve: Serve) -> None:
+def test_a_bad_request_that_only_quotes_a_code_is_no_refusal(
+    failure: str, calling: Calling, serve: Serve
+) -> None:
     server = serve(refusing(BAD_REQUESTS[failure]))
 
     reply = calling(call_to(server, "bad"))
@@ -168,12 +197,18 @@ def test_a_bad_request_that_only_quotes_a_code_is_no_refusal(failure: str, calli
     assert (reply.status, reply.attempts, len(server.book)) == ("provider_error", 1, 1)
 
 
-def test_a_page_in_place_of_an_error_is_said_by_its_title_or_its_words(calling: Calling, serve: Serve) -> None:
+def test_a_page_in_place_of_an_error_is_said_by_its_title_or_its_words(
+    calling: Calling, serve: Serve
+) -> None:
     page = "<!DOCTYPE html>\n<html><head><title>Attention Required! | Cloudflare</title></head><body>no</body></html>"
-    untitled = "<html><style>p {}</style><body><p>Sorry, &amp; no</p>" + "<p>x</p>" * 90 + "</body></html>"
-    server = serve(lambda request, _number: HttpResponse(
-        status=403, raw=(page if prompt_of(request) == "titled" else untitled).encode()
-    ))  # fmt: skip
+    untitled = (
+        "<html><style>p {}</style><body><p>Sorry, &amp; no</p>" + "<p>x</p>" * 90 + "</body></html>"
+    )
+    server = serve(
+        lambda request, _number: HttpResponse(
+            status=403, raw=(page if prompt_of(request) == "titled" else untitled).encode()
+        )
+    )
 
     replies = [calling(call_to(server, prompt)) for prompt in ("titled", "untitled")]
 
@@ -194,7 +229,10 @@ def test_a_refusal_of_every_prompt_stops_the_endpoint_and_refuses_nothing(
 
     replies = calling.at_once(*(call_to(server, f"q{n}", **ROUTES[route]) for n in range(20)))
 
-    assert {getattr(reply, "status", "missing") for reply in replies} == {"provider_error", "missing"}
+    assert {getattr(reply, "status", "missing") for reply in replies} == {
+        "provider_error",
+        "missing",
+    }
     assert prompts_of(server).count("Hi") == 1
     assert len(server.book) <= 4
     assert sum(isinstance(reply, ModelStopped) for reply in replies) == 21 - len(server.book)
@@ -202,14 +240,18 @@ def test_a_refusal_of_every_prompt_stops_the_endpoint_and_refuses_nothing(
 
 
 def test_the_line_says_what_was_asked_and_replied(calling: Calling, serve: Serve) -> None:
-    server = serve(refusing(failed(403, "No such content."), also_harmless=failed(402, "Pay first.")))
+    server = serve(
+        refusing(failed(403, "No such content."), also_harmless=failed(402, "Pay first."))
+    )
 
     reply = calling(call_to(server, "bad"))
 
     [line] = calling.stopped.values()
     assert reply.status == "provider_error"
     assert line is not None
-    assert line.index("No such content.") < line.index("harmless request") < line.index("Pay first.")
+    assert (
+        line.index("No such content.") < line.index("harmless request") < line.index("Pay first.")
+    )
 
 
 UNKNOWN = {
@@ -251,8 +293,12 @@ def test_if_nothing_is_accepted_the_run_says_so_and_asks_each_prompt_once(
     assert "No." in str(calling.stopped.popitem()[1])
 
 
-def test_a_harmless_request_is_like_the_one_that_was_refused(calling: Calling, serve: Serve) -> None:
-    server = serve(lambda request, _number: failed(403, "No.") if "response_format" in request else GOOD)
+def test_a_harmless_request_is_like_the_one_that_was_refused(
+    calling: Calling, serve: Serve
+) -> None:
+    server = serve(
+        lambda request, _number: failed(403, "No.") if "response_format" in request else GOOD
+    )
     schema = {"type": "json_schema", "json_schema": {"name": "v", "schema": {"type": "object"}}}
     call = call_to(server, parameters={"temperature": 0.5, "max_tokens": 99})
 
@@ -265,7 +311,9 @@ def test_a_harmless_request_is_like_the_one_that_was_refused(calling: Calling, s
     assert server.book[1]["max_tokens"] == 1
 
 
-def test_a_harmless_request_to_the_responses_api_is_not_too_short_for_it(calling: Calling, serve: Serve) -> None:
+def test_a_harmless_request_to_the_responses_api_is_not_too_short_for_it(
+    calling: Calling, serve: Serve
+) -> None:
     server = serve(refusing(failed(403, "No.")))
 
     calling(call_to(server, "bad", **ROUTES["responses"]))
@@ -280,7 +328,10 @@ def test_the_next_call_that_succeeds_settles_a_refusal(
     monkeypatch.setattr("tasks.llm.limiter.BETWEEN_HARMLESS_S", 1e6)
     server = serve(refusing(failed(403, "No.")))
     calling.concurrency = concurrency
-    prompts = [*(f"bad {n}" if n % 2 else f"good {n}" for n in range(60)), *(f"good {n}" for n in range(60, 80))]
+    prompts = [
+        *(f"bad {n}" if n % 2 else f"good {n}" for n in range(60)),
+        *(f"good {n}" for n in range(60, 80)),
+    ]
 
     replies = calling.at_once(*(call_to(server, prompt) for prompt in prompts))
 
@@ -288,7 +339,9 @@ def test_the_next_call_that_succeeds_settles_a_refusal(
     assert prompts_of(server).count("Hi") == 1
 
 
-def test_few_refusals_of_all_prompts_share_a_harmless_request(calling: Calling, serve: Serve) -> None:
+def test_few_refusals_of_all_prompts_share_a_harmless_request(
+    calling: Calling, serve: Serve
+) -> None:
     server = serve(refusing(failed(403, "No.")))
 
     replies = calling.at_once(*(call_to(server, f"bad {n}") for n in range(8)))
@@ -312,7 +365,9 @@ def test_refusals_of_all_first_prompts_stop_the_endpoint_and_refuse_nothing(
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
-def test_a_key_that_is_revoked_in_between_refuses_nothing(concurrency: int, calling: Calling, serve: Serve) -> None:
+def test_a_key_that_is_revoked_in_between_refuses_nothing(
+    concurrency: int, calling: Calling, serve: Serve
+) -> None:
     def revoked_after_40(request: dict[str, Any], _number: int) -> HttpResponse:
         if prompt_of(request).startswith("bad") or len(server.book) > 40:
             return raw(403, XAI)
@@ -324,7 +379,11 @@ def test_a_key_that_is_revoked_in_between_refuses_nothing(concurrency: int, call
 
     replies = calling.at_once(*(call_to(server, prompt) for prompt in prompts))
 
-    refused = [prompt for prompt, reply in zip(prompts, replies, strict=True) if _status(reply) == "refused"]
+    refused = [
+        prompt
+        for prompt, reply in zip(prompts, replies, strict=True)
+        if _status(reply) == "refused"
+    ]
     assert refused
     assert all(prompt.startswith("bad") for prompt in refused)
     assert len(server.book) < 80
@@ -362,30 +421,52 @@ def test_first_prompts_that_are_all_bad_requests_do_not_stop_a_model_that_accept
 
 
 REFUSED_CONTENT = {
-    "DeepSeek": raw(400, {"error": {"message": "Content Exists Risk", "code": "invalid_request_error"}}),
-    "DashScope": raw(400, {"code": "DataInspectionFailed", "message": "Input data may contain no such thing."}),
-    "DashScope, as OpenAI": raw(400, {"error": {"code": "data_inspection_failed", "message": "no"}}),
-    "Zhipu": raw(400, {"error": {"code": "1301", "message": "no"}, "contentFilter": [{"level": 1, "role": "user"}]}),
+    "DeepSeek": raw(
+        400, {"error": {"message": "Content Exists Risk", "code": "invalid_request_error"}}
+    ),
+    "DashScope": raw(
+        400, {"code": "DataInspectionFailed", "message": "Input data may contain no such thing."}
+    ),
+    "DashScope, as OpenAI": raw(
+        400, {"error": {"code": "data_inspection_failed", "message": "no"}}
+    ),
+    "Zhipu": raw(
+        400,
+        {
+            "error": {"code": "1301", "message": "no"},
+            "contentFilter": [{"level": 1, "role": "user"}],
+        },
+    ),
     "Zhipu, a number": raw(400, {"error": {"code": 1301, "message": "no"}}),
     "Moonshot": raw(400, {"error": {"message": "considered high risk", "type": "content_filter"}}),
-    "Volcengine": raw(400, {"error": {"code": "InputTextSensitiveContentDetected", "message": "no"}}),
+    "Volcengine": raw(
+        400, {"error": {"code": "InputTextSensitiveContentDetected", "message": "no"}}
+    ),
     "StepFun": raw(451, {"error": {"message": "blocked", "type": "censorship_blocked"}}),
-    "Gemini": failed(400, "It contains sensitive words that violate Google's Responsible AI practices."),
+    "Gemini": failed(
+        400, "It contains sensitive words that violate Google's Responsible AI practices."
+    ),
     "a guardrail": failed(400, "Request blocked by guardrail policy", kind="guardrail_violation"),
     "a proxy": failed(400, "litellm.ContentPolicyViolationError: AzureException - x", "400"),
     "Baidu": raw(400, {"error_code": 336104, "error_msg": "no"}),
     "Baidu with 200": raw(200, {"error_code": 336104, "error_msg": "no"}),
-    "MiniMax": raw(200, {"base_resp": {"status_code": 1026, "status_msg": "new_sensitive"}, "choices": None}),
+    "MiniMax": raw(
+        200, {"base_resp": {"status_code": 1026, "status_msg": "new_sensitive"}, "choices": None}
+    ),
     "Anthropic": raw(400, {"error": {"message": "Output blocked by content filtering policy"}}),
-    "OpenAI": failed(400, "Your prompt was flagged as potentially violating our usage policy.", "invalid_prompt"),
+    "OpenAI": failed(
+        400, "Your prompt was flagged as potentially violating our usage policy.", "invalid_prompt"
+    ),
     "a code with 403": failed(403, "no", "content_policy_violation"),
     "a code with 401": failed(401, "no", "content_filter"),
     "a code with 500": failed(500, "no", "data_inspection_failed"),
     "a code with 200": raw(200, {"error": {"code": "data_inspection_failed", "message": "no"}}),
-}  # fmt: skip
+}
 
 
-@pytest.mark.parametrize(("refusal", "route"), on_routes(REFUSED_CONTENT, "DeepSeek", "a code with 200"))
+@pytest.mark.parametrize(
+    ("refusal", "route"), on_routes(REFUSED_CONTENT, "DeepSeek", "a code with 200")
+)
 def test_a_known_refusal_of_content_needs_no_harmless_request(
     refusal: str, route: str, calling: Calling, serve: Serve
 ) -> None:
@@ -397,7 +478,9 @@ def test_a_known_refusal_of_content_needs_no_harmless_request(
     assert list(calling.stopped.values()) == [None]
 
 
-def test_an_account_that_was_flagged_is_no_refusal_of_content(calling: Calling, serve: Serve) -> None:
+def test_an_account_that_was_flagged_is_no_refusal_of_content(
+    calling: Calling, serve: Serve
+) -> None:
     server = serve(failed(403, "Your account was flagged for review."))
 
     assert calling(call_to(server)).status == "provider_error"
@@ -405,7 +488,9 @@ def test_an_account_that_was_flagged_is_no_refusal_of_content(calling: Calling, 
 
 
 @pytest.mark.parametrize("route", DECISION_ROUTES)
-def test_a_refusal_stops_at_once_what_has_no_call_of_one_token(route: str, calling: Calling, serve: Serve) -> None:
+def test_a_refusal_stops_at_once_what_has_no_call_of_one_token(
+    route: str, calling: Calling, serve: Serve
+) -> None:
     server = serve(failed(403, "No."))
 
     reply = calling(call_to(server, **DECISION_ROUTES[route]))

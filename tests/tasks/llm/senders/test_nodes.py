@@ -66,7 +66,9 @@ class World:
         self.until(lambda: len(self.server.entries) >= share * N_MODELS * CALLS_A_MODEL)
 
     def is_used(self, node: RayNode) -> bool:
-        return any(entry.headers["authorization"].endswith(node.key) for entry in self.server.entries[::-1])
+        return any(
+            entry.headers["authorization"].endswith(node.key) for entry in self.server.entries[::-1]
+        )
 
 
 @pytest.fixture
@@ -80,18 +82,25 @@ def world(tmp_path: Path) -> Iterator[World]:
             yield World(tmp_path, server, cluster)
 
 
-def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alone(world: World) -> None:
+def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alone(
+    world: World,
+) -> None:
     head, one, two = world.cluster.nodes
     head.start()
     one.start()
     two.start()
-    folder, warehouse = world.settings("disturbed", calls={"where": "ray"}, limits={"concurrency": AT_ONCE, "rpm": RPM})
+    folder, warehouse = world.settings(
+        "disturbed", calls={"where": "ray"}, limits={"concurrency": AT_ONCE, "rpm": RPM}
+    )
     environment = {**world.cluster.environment(), "RAY_ADDRESS": world.cluster.address}
     with (folder / "log").open("w") as log:
         world.run = subprocess.Popen(
             head.machine.command(PRBENCH, "run", "--warehouse", warehouse, "-q"),
-            cwd=folder, env=environment, stdout=log, stderr=log,
-        )  # fmt: skip
+            cwd=folder,
+            env=environment,
+            stdout=log,
+            stderr=log,
+        )
     world.until(lambda: world.is_used(one) and world.is_used(two))
     one.machine.kill()
     one.start()
@@ -109,23 +118,36 @@ def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alon
     entries = list(world.server.entries)
     with closing(sqlite3.connect(warehouse / "ledger" / "calls.sqlite")) as ledger:
         attempts = Counter(dict(ledger.execute("select call_key, count(*) from calls group by 1")))
-        decided = ledger.execute("select call_key, text, finished_at_s from calls where is_final").fetchall()
+        decided = ledger.execute(
+            "select call_key, text, finished_at_s from calls where is_final"
+        ).fetchall()
     by_digest: dict[str, list[Entry]] = {}
     for entry in entries:
         by_digest.setdefault(entry.digest, []).append(entry)
-    assert len(decided) == len({key for key, _, _ in decided}) == len(by_digest) == N_MODELS * CALLS_A_MODEL
+    assert (
+        len(decided)
+        == len({key for key, _, _ in decided})
+        == len(by_digest)
+        == N_MODELS * CALLS_A_MODEL
+    )
     since_epoch_s = time.time() - time.monotonic()
     for key, text, finished_at_s in decided:
         digest = json.loads(text)["explanation"] if text.startswith("{") else text.split()[-1]
         requests = by_digest[digest]
         assert len(requests) <= attempts[key], "more requests than the ledger has attempts"
-        assert max(each.arrived_at_s for each in requests) + since_epoch_s <= finished_at_s, "repeated after a reply"
+        assert max(each.arrived_at_s for each in requests) + since_epoch_s <= finished_at_s, (
+            "repeated after a reply"
+        )
     arrivals = [entry.arrived_at_s for entry in entries]
     most_in_a_minute = max(sum(start <= at < start + 60 for at in arrivals) for start in arrivals)
     assert most_in_a_minute <= 1.01 * RPM  # they arrive some milliseconds after they are admitted
-    assert world.server.most_in_hand <= 2 * AT_ONCE  # a lost sender's calls are in hand until it ends
+    assert (
+        world.server.most_in_hand <= 2 * AT_ONCE
+    )  # a lost sender's calls are in hand until it ends
 
-    written = [path for path in world.cluster.folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    written = [
+        path for path in world.cluster.folder.rglob("*") if path.is_file() and not path.is_symlink()
+    ]
     keys = [key.encode() for node in world.cluster.nodes for key in node.keys]
     assert any(path.suffix == ".log" for path in written)
     assert [] == [path for path in written if any(key in path.read_bytes() for key in keys)]

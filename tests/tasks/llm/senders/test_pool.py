@@ -42,13 +42,17 @@ N_CALLS, AT_ONCE = 60, 12
 pytestmark = pytest.mark.usefixtures("hurried")
 
 
-def with_pool(folder: Path, targets: Sequence[Target], work: Callable[[Gateway, SenderPool], Awaitable[Any]]) -> Any:
+def with_pool(
+    folder: Path, targets: Sequence[Target], work: Callable[[Gateway, SenderPool], Awaitable[Any]]
+) -> Any:
     """Do some work with a gateway and two senders on this machine, and return its result."""
 
     async def run() -> Any:
         ledger, pool = Ledger(folder / "by-senders"), SenderPool(nodes.LOCAL, 2, targets)
         try:
-            gateway = Gateway(Limiter(AT_ONCE, Budget(None, None)), ledger, "a-run", 2, None, "judge", pool)
+            gateway = Gateway(
+                Limiter(AT_ONCE, Budget(None, None)), ledger, "a-run", 2, None, "judge", pool
+            )
             return await work(gateway, pool)
         finally:
             ledger.close()
@@ -64,27 +68,42 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 def processes(mark: str) -> list[int]:
     """The processes whose command line contains a text."""
-    return [each.pid for each in psutil.process_iter(["cmdline"]) if mark in " ".join(each.info["cmdline"] or [])]
+    return [
+        each.pid
+        for each in psutil.process_iter(["cmdline"])
+        if mark in " ".join(each.info["cmdline"] or [])
+    ]
 
 
 def addresses_listened_on() -> set[str]:
     """Return the addresses on which this process and its children listen."""
     own = psutil.Process()
-    connections = [each for process in [own, *own.children(recursive=True)] for each in process.net_connections("tcp")]
+    connections = [
+        each
+        for process in [own, *own.children(recursive=True)]
+        for each in process.net_connections("tcp")
+    ]
     return {each.laddr.ip for each in connections if each.status == psutil.CONN_LISTEN}
 
 
 REPLIES = (
-    HttpResponse("A debt.", reasoning_tokens=7), HttpResponse(None, refusal="no"), HttpResponse(""), failed(400, "odd"),
-    HttpResponse("cut", finish_reason="length"), failed(429), failed(400, "prompt is too long"),
+    HttpResponse("A debt.", reasoning_tokens=7),
+    HttpResponse(None, refusal="no"),
+    HttpResponse(""),
+    failed(400, "odd"),
+    HttpResponse("cut", finish_reason="length"),
+    failed(429),
+    failed(400, "prompt is too long"),
     HttpResponse(raw=b"<html>hello</html>"),
-)  # fmt: skip
+)
 OF_DECISIONS = (2, 3, 5, 6, 7)
 """Indices of the replies that a decision model can also send."""
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3_600)  # it starts ten processes, each of which imports Ray: five minutes beside fourteen others
+@pytest.mark.timeout(
+    3_600
+)  # it starts ten processes, each of which imports Ray: five minutes beside fourteen others
 @needs_ray
 def test_a_killed_sender_costs_its_own_calls(
     calling: Calling, serve: Serve, tmp_path: Path, monkeypatch: Patch
@@ -96,29 +115,51 @@ def test_a_killed_sender_costs_its_own_calls(
     monkeypatch.setattr(nodes, "START_S", 3_600)
     odd = serve(lambda request, _number: REPLIES[int(prompt_of(request))])
     server = serve(HttpResponse("yes", delay_s=0.2))
-    routes = {route: (ROUTES[route], range(len(REPLIES))) for route in ("vllm", "openai-streamed", "responses")}
+    routes = {
+        route: (ROUTES[route], range(len(REPLIES)))
+        for route in ("vllm", "openai-streamed", "responses")
+    }
     routes |= {route: (of_route, OF_DECISIONS) for route, of_route in DECISION_ROUTES.items()}
-    odd_calls = [call_to(odd, str(n), f"{route} {n}", **to) for route, (to, own) in routes.items() for n in own]
+    odd_calls = [
+        call_to(odd, str(n), f"{route} {n}", **to)
+        for route, (to, own) in routes.items()
+        for n in own
+    ]
     calling.concurrency = AT_ONCE
     here = calling.at_once(*odd_calls)
 
-    async def work(gateway: Gateway, pool: SenderPool) -> tuple[list[Reply], list[Reply], dict[Path, bytes]]:
+    async def work(
+        gateway: Gateway, pool: SenderPool
+    ) -> tuple[list[Reply], list[Reply], dict[Path, bytes]]:
         there = await asyncio.gather(*map(gateway.complete, odd_calls))
         await until(lambda: len(pool.senders) == 2)
         assert addresses_listened_on() <= {"127.0.0.1", "::ffff:127.0.0.1"}
         assert {0o700} == {stat.S_IMODE(folder.stat().st_mode) for folder in folders}
         first = [sender.pid for sender in pool.senders]
-        calls = [asyncio.create_task(gateway.complete(call_to(server, str(n)))) for n in range(N_CALLS)]
-        await until(lambda: all(sender.in_hand for sender in pool.senders) and sum(c.done() for c in calls) >= 10)
+        calls = [
+            asyncio.create_task(gateway.complete(call_to(server, str(n)))) for n in range(N_CALLS)
+        ]
+        await until(
+            lambda: (
+                all(sender.in_hand for sender in pool.senders)
+                and sum(c.done() for c in calls) >= 10
+            )
+        )
         os.kill(first[0], signal.SIGKILL)
         replies = await asyncio.gather(*calls)
         await until(lambda: len({sender.pid for sender in pool.senders} - {first[0]}) == 2)
         written = (path for folder in folders for path in folder.rglob("*"))
-        kept = {path: path.read_bytes() for path in written if path.is_file() and not path.is_symlink()}
+        kept = {
+            path: path.read_bytes() for path in written if path.is_file() and not path.is_symlink()
+        }
         return there, replies, kept
 
-    there, replies, written = with_pool(tmp_path, [odd_calls[0].target, call_to(server).target], work)
-    assert [replace(each, latency_s=None) for each in here] == [replace(each, latency_s=None) for each in there]
+    there, replies, written = with_pool(
+        tmp_path, [odd_calls[0].target, call_to(server).target], work
+    )
+    assert [replace(each, latency_s=None) for each in here] == [
+        replace(each, latency_s=None) for each in there
+    ]
     assert {"ok"} == {reply.status for reply in replies}
     again = [reply for reply in replies if reply.attempts > 1]
     assert 0 < len(again) <= AT_ONCE
@@ -152,10 +193,18 @@ class OneNode:
 
         def start(attempts: Any, *_: object) -> None:
             if reply is not None and attempts:
-                outcomes.set_result((time.monotonic(), [(number, reply) for number, *_ in attempts]))
+                outcomes.set_result(
+                    (time.monotonic(), [(number, reply) for number, *_ in attempts])
+                )
 
-        remote = {"get_ready": get_ready, "start": start, "outcomes": lambda: SimpleNamespace(future=lambda: outcomes)}
-        return SimpleNamespace(**{name: SimpleNamespace(remote=call) for name, call in remote.items()})
+        remote = {
+            "get_ready": get_ready,
+            "start": start,
+            "outcomes": lambda: SimpleNamespace(future=lambda: outcomes),
+        }
+        return SimpleNamespace(
+            **{name: SimpleNamespace(remote=call) for name, call in remote.items()}
+        )
 
     def end(self, _: object) -> None:
         """Nothing runs."""
@@ -175,12 +224,18 @@ async def dies(_: object) -> nodes.Equipment:
 MISTRAL = Target("mistral/mistral-small-latest")
 
 
-@pytest.mark.parametrize(("get_ready", "why", "n_gone"), [
-    (dies, r"Ray's node a-node is not used: 5 senders died there without a reply", 1),
-    (partial(ready, versions={**nodes.versions(), "litellm": "0.1"}),
-     r"is not used: it runs other versions: litellm 0\.1 there, 1\..+ here", 0),
-    (partial(ready, **{MISTRAL.endpoint_name: ["A_KEY"]}), "A_KEY is set on no node of Ray", 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("get_ready", "why", "n_gone"),
+    [
+        (dies, r"Ray's node a-node is not used: 5 senders died there without a reply", 1),
+        (
+            partial(ready, versions={**nodes.versions(), "litellm": "0.1"}),
+            r"is not used: it runs other versions: litellm 0\.1 there, 1\..+ here",
+            0,
+        ),
+        (partial(ready, **{MISTRAL.endpoint_name: ["A_KEY"]}), "A_KEY is set on no node of Ray", 0),
+    ],
+)
 def test_where_no_sender_can_make_a_call_the_run_ends_with_one_line_that_says_why(
     get_ready: Any, why: str, n_gone: int, tmp_path: Path, monkeypatch: Patch, capsys: Printed
 ) -> None:
@@ -192,11 +247,18 @@ def test_where_no_sender_can_make_a_call_the_run_ends_with_one_line_that_says_wh
     assert n_gone == capsys.readouterr().err.count("is gone")
 
 
-def test_calls_of_a_silent_sender_are_made_by_another(tmp_path: Path, monkeypatch: Patch, capsys: Printed) -> None:
+def test_calls_of_a_silent_sender_are_made_by_another(
+    tmp_path: Path, monkeypatch: Patch, capsys: Printed
+) -> None:
     """A silent sender stands for a node that was stopped or cut off."""
     monkeypatch.setattr(pools, "Cluster", OneNode)
     monkeypatch.setattr(nodes, "SILENCE_S", 0.2)
-    monkeypatch.setattr(OneNode, "senders", iter([(ready, None), *[(ready, Reply("ok", "here"))] * 9]), raising=False)
+    monkeypatch.setattr(
+        OneNode,
+        "senders",
+        iter([(ready, None), *[(ready, Reply("ok", "here"))] * 9]),
+        raising=False,
+    )
     call = call_to("http://127.0.0.1:9/v1")
     reply = with_pool(tmp_path, [call.target], lambda gateway, _: gateway.complete(call))
     assert ("ok", "here", 2) == (reply.status, reply.text, reply.attempts)
@@ -212,17 +274,23 @@ def test_without_ray_one_line_says_what_to_install(monkeypatch: Patch) -> None:
 def ray_alike() -> Any:
     """Replace Ray where it need not run."""
     job_config = SimpleNamespace(JobConfig=lambda **_: None)
-    return SimpleNamespace(init=lambda **_: None, job_config=job_config, nodes=list, shutdown=lambda: None)
+    return SimpleNamespace(
+        init=lambda **_: None, job_config=job_config, nodes=list, shutdown=lambda: None
+    )
 
 
-def test_the_next_start_ends_and_removes_what_a_killed_driver_left(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_the_next_start_ends_and_removes_what_a_killed_driver_left(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(nodes, "ray", ray_alike)
     left = tmp_path / "ray-left"
     left.mkdir()
     (left / "token").touch()
     sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
-    ours, others = (subprocess.Popen([*sleep, f"{left}/{name}"]) for name in ("ray/raylet.out", "notes.txt"))
+    ours, others = (
+        subprocess.Popen([*sleep, f"{left}/{name}"]) for name in ("ray/raylet.out", "notes.txt")
+    )
     try:
         while len(processes(f"{left}/")) < 2:
             time.sleep(0.01)
@@ -249,20 +317,28 @@ async def test_where_ray_has_ended_the_run_ends_and_where_nodes_may_return_it_sa
     monkeypatch.setattr(pools, "WITHOUT_NODES_S", 0.5)
     monkeypatch.setattr(pools, "LOOK_AT_NODES_EVERY_S", 0.2)
     pool = SenderPool(address, 1, [call_to("http://127.0.0.1:9/v1").target])
-    with pytest.raises(NoSender, match=r"has ended; run again|has had no node with a core for 0\.5 s"):
+    with pytest.raises(
+        NoSender, match=r"has ended; run again|has had no node with a core for 0\.5 s"
+    ):
         await pool.ready()
     await pool.close()
-    assert n_notices == capsys.readouterr().err.count("no node with a core; calls wait up to 0.5 s for one")
+    assert n_notices == capsys.readouterr().err.count(
+        "no node with a core; calls wait up to 0.5 s for one"
+    )
 
 
 @pytest.mark.parametrize("address", ["auto", "ray://127.0.0.1:{port}"])
-def test_a_cluster_that_does_not_listen_is_refused_in_one_line(address: str, monkeypatch: Patch) -> None:
+def test_a_cluster_that_does_not_listen_is_refused_in_one_line(
+    address: str, monkeypatch: Patch
+) -> None:
     monkeypatch.setattr(nodes, "ray", pytest.fail)
     with socket.socket() as bound:  # nothing listens there
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
         monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
-        with pytest.raises(UsageError, match=rf"\A.*Ray is not there: .*127\.0\.0\.1:{port}: .*refused.*\Z"):
+        with pytest.raises(
+            UsageError, match=rf"\A.*Ray is not there: .*127\.0\.0\.1:{port}: .*refused.*\Z"
+        ):
             nodes.Cluster(address.format(port=port))
 
 
@@ -272,4 +348,6 @@ async def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_mad
         await process.start([(1, call_to(server), {})], time.monotonic() - nodes.SILENCE_S)
         _, outcomes = await process.outcomes()
         assert [] == server.book
-    assert [(1, Kind.LOST)] == [(number, reply.failure and reply.failure.kind) for number, reply in outcomes]
+    assert [(1, Kind.LOST)] == [
+        (number, reply.failure and reply.failure.kind) for number, reply in outcomes
+    ]

@@ -21,55 +21,125 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Pydantic serializer warnings"),
 ]
 
-LOGPROBS = {"content": [{"token": "A debt.", "logprob": -0.1, "bytes": [65], "top_logprobs": []}], "refusal": None}
-MESSAGE = {"role": "assistant", "content": "A debt.", "refusal": None, "reasoning_content": "Hm.", "tool_calls": None}
+LOGPROBS = {
+    "content": [{"token": "A debt.", "logprob": -0.1, "bytes": [65], "top_logprobs": []}],
+    "refusal": None,
+}
+MESSAGE = {
+    "role": "assistant",
+    "content": "A debt.",
+    "refusal": None,
+    "reasoning_content": "Hm.",
+    "tool_calls": None,
+}
 COMPLETION: dict[str, Any] = {
-    "id": "c", "object": "chat.completion", "created": 1, "model": "m", "system_fingerprint": "f", "error": None,
+    "id": "c",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "m",
+    "system_fingerprint": "f",
+    "error": None,
     "choices": [{"index": 0, "message": MESSAGE, "finish_reason": "stop", "logprobs": LOGPROBS}],
-    "usage": {**USAGE, "prompt_tokens_details": {"cached_tokens": 1},
-              "completion_tokens_details": {"reasoning_tokens": 1}},
-}  # fmt: skip
+    "usage": {
+        **USAGE,
+        "prompt_tokens_details": {"cached_tokens": 1},
+        "completion_tokens_details": {"reasoning_tokens": 1},
+    },
+}
 PIECE: dict[str, Any] = {
-    **COMPLETION, "object": "chat.completion.chunk",
+    **COMPLETION,
+    "object": "chat.completion.chunk",
     "choices": [{"index": 0, "delta": MESSAGE, "finish_reason": "stop", "logprobs": LOGPROBS}],
-}  # fmt: skip
+}
 EMBEDDINGS: dict[str, Any] = {
-    "object": "list", "model": "m", "data": [{"object": "embedding", "index": 0, "embedding": [0.5, 1.0]}],
+    "object": "list",
+    "model": "m",
+    "data": [{"object": "embedding", "index": 0, "embedding": [0.5, 1.0]}],
     "usage": {"prompt_tokens": 1, "total_tokens": 1},
-}  # fmt: skip
+}
 DECISIONS: dict[str, Any] = {
-    "id": "d", "model": "m", "answers": [{"type": "predicate", "name": "c1", "probability": 0.5}],
+    "id": "d",
+    "model": "m",
+    "answers": [{"type": "predicate", "name": "c1", "probability": 0.5}],
     "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2},
-}  # fmt: skip
+}
 QUESTIONS = [{"type": "predicate", "name": "c1", "instructions": "Is it?"}]
 ROUTES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "vllm": (COMPLETION, {}), "openai": (COMPLETION, {"name": "openai/c"}),
-    "streamed": (PIECE, {"is_streamed": True}), "openai-streamed": (PIECE, {"name": "openai/c", "is_streamed": True}),
+    "vllm": (COMPLETION, {}),
+    "openai": (COMPLETION, {"name": "openai/c"}),
+    "streamed": (PIECE, {"is_streamed": True}),
+    "openai-streamed": (PIECE, {"name": "openai/c", "is_streamed": True}),
     "responses": (RESPONSE, {"name": "openai/c", "parameters": {"api": "responses"}}),
     "embedding": (EMBEDDINGS, {"name": "openai/c", "parameters": {"api": "embedding"}}),
-    "decisions": (DECISIONS, {"name": "openai/c", "parameters": {"api": "decisions"}, "questions": QUESTIONS}),
-}  # fmt: skip
+    "decisions": (
+        DECISIONS,
+        {"name": "openai/c", "parameters": {"api": "decisions"}, "questions": QUESTIONS},
+    ),
+}
 """Route -> the body of a good reply, and target settings."""
 
 ODD: list[Any] = [
-    None, True, 5, -1, 0.5, float("nan"), float("inf"), 10**400, "", "x", "cut \ud83d", [], {}, [5], [None], [[]],
-    {"a": 1}, {"type": "text"}, {"content": 5}, {"token": 5, "logprob": "x"},
-]  # fmt: skip
+    None,
+    True,
+    5,
+    -1,
+    0.5,
+    float("nan"),
+    float("inf"),
+    10**400,
+    "",
+    "x",
+    "cut \ud83d",
+    [],
+    {},
+    [5],
+    [None],
+    [[]],
+    {"a": 1},
+    {"type": "text"},
+    {"content": 5},
+    {"token": 5, "logprob": "x"},
+]
 DEEP = "[" * 900 + "]" * 900
 JSON = st.recursive(
     st.sampled_from(ODD) | st.text(max_size=5) | st.integers() | st.floats(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(
-        ["type", "text", "content", "message", "token", "logprob", "code", "role", "index", "error", "name"]
-    ), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "type",
+                    "text",
+                    "content",
+                    "message",
+                    "token",
+                    "logprob",
+                    "code",
+                    "role",
+                    "index",
+                    "error",
+                    "name",
+                ]
+            ),
+            inner,
+            max_size=3,
+        )
+    ),
     max_leaves=6,
-)  # fmt: skip
+)
 
 
 def paths_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The paths of all fields in a body."""
     if path:
         yield path
-    fields = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    fields = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for name, inner in fields:
         yield from paths_in(inner, (*path, name))
 
@@ -98,25 +168,44 @@ def outcomes(route: str, bodies: list[str]) -> list[Any]:
     def behaviour(request: dict[str, Any], _number: int) -> HttpResponse:
         text = request["input"] if "input" in request else request["messages"][0]["content"]
         text = text[0] if isinstance(text, list) else text
-        return response_of(bodies[int(text["content"] if isinstance(text, dict) else text)], is_streamed=is_streamed)
+        return response_of(
+            bodies[int(text["content"] if isinstance(text, dict) else text)],
+            is_streamed=is_streamed,
+        )
 
     with tempfile.TemporaryDirectory() as folder, FaultServer(behaviour) as server:
         calling = Calling(Path(folder) / "ledger", attempts=1, concurrency=64)
-        calls = [call_to(server, str(number), timeout_s=60.0, **target) for number in range(len(bodies))]
+        calls = [
+            call_to(server, str(number), timeout_s=60.0, **target) for number in range(len(bodies))
+        ]
         first = calling.at_once(*calls)
         n_calls = len(server.book)
-        final = [call for call, reply in zip(calls, first, strict=True) if getattr(reply, "is_final", False)]
+        final = [
+            call
+            for call, reply in zip(calls, first, strict=True)
+            if getattr(reply, "is_final", False)
+        ]
         again = calling.at_once(*final)
         assert n_calls == len(server.book)
-        assert [reply.status for reply in first if getattr(reply, "is_final", False)] == [each.status for each in again]
+        assert [reply.status for reply in first if getattr(reply, "is_final", False)] == [
+            each.status for each in again
+        ]
         return first
 
 
 NEEDED = {
-    ("error",), ("choices",), ("choices", 0), ("choices", 0, "message"), ("choices", 0, "delta"),
-    *(("choices", 0, name, field) for name in ("message", "delta") for field in ("content", "refusal")),
+    ("error",),
+    ("choices",),
+    ("choices", 0),
+    ("choices", 0, "message"),
+    ("choices", 0, "delta"),
+    *(
+        ("choices", 0, name, field)
+        for name in ("message", "delta")
+        for field in ("content", "refusal")
+    ),
     ("choices", 0, "finish_reason"),
-}  # fmt: skip
+}
 """The fields of a completion with its text, its end and its errors, and those that hold them."""
 
 
@@ -124,7 +213,9 @@ NEEDED = {
 @pytest.mark.parametrize("route", ["vllm", "openai", "streamed", "openai-streamed"])
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_no_json_in_a_field_that_is_not_needed_loses_a_reply(route: str, data: st.DataObject) -> None:
+def test_no_json_in_a_field_that_is_not_needed_loses_a_reply(
+    route: str, data: st.DataObject
+) -> None:
     body, _ = ROUTES[route]
     others = [path for path in paths_in(body) if path not in NEEDED]
     changes = st.tuples(st.sampled_from(others), JSON)
@@ -136,12 +227,23 @@ def test_no_json_in_a_field_that_is_not_needed_loses_a_reply(route: str, data: s
         assert getattr(reply, "text", None) == "A debt.", (change, reply)
 
 
-STATUSES = {"ok", "empty", "unclear", "refused", "truncated", "provider_error", "context_length", "timeout"}
+STATUSES = {
+    "ok",
+    "empty",
+    "unclear",
+    "refused",
+    "truncated",
+    "provider_error",
+    "context_length",
+    "timeout",
+}
 
 
 def assert_outcomes(replies: list[Any]) -> None:
     for reply in replies:
-        assert not isinstance(reply, BaseException) or "NotCalled" in str(type(reply).__mro__), reply
+        assert not isinstance(reply, BaseException) or "NotCalled" in str(type(reply).__mro__), (
+            reply
+        )
     assert STATUSES >= {reply.status for reply in replies if not isinstance(reply, BaseException)}
 
 
@@ -160,7 +262,9 @@ def odd_changes(route: str) -> list[tuple[tuple[Any, ...], Any]]:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_an_odd_value_in_any_field_is_an_outcome_and_loses_no_reply_that_can_do_without(route: str) -> None:
+def test_an_odd_value_in_any_field_is_an_outcome_and_loses_no_reply_that_can_do_without(
+    route: str,
+) -> None:
     body, _ = ROUTES[route]
     changes = odd_changes(route)
     bodies = [json.dumps(with_field(body, *change)).replace('"DEEP"', DEEP) for change in changes]
@@ -181,5 +285,8 @@ def test_an_odd_value_in_any_field_is_an_outcome_and_loses_no_reply_that_can_do_
 def test_any_json_in_any_field_is_the_outcome_of_its_call(route: str, data: st.DataObject) -> None:
     body, _ = ROUTES[route]
     changes = st.tuples(st.sampled_from(list(paths_in(body))), JSON)
-    bodies = [json.dumps(with_field(body, *change)) for change in data.draw(st.lists(changes, min_size=8, max_size=8))]
+    bodies = [
+        json.dumps(with_field(body, *change))
+        for change in data.draw(st.lists(changes, min_size=8, max_size=8))
+    ]
     assert_outcomes(outcomes(route, bodies))

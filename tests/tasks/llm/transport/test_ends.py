@@ -18,7 +18,10 @@ WHOLE = [route for route in CHAT if "streamed" not in route]
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
 EVENTS = {"Content-Type": "text/event-stream"}
 TEXT: dict[str, Any] = {"type": "text", "text": "A debt."}
-THINKING: dict[str, Any] = {"type": "thinking", "thinking": [{"type": "text", "text": "Is it a debt?"}]}
+THINKING: dict[str, Any] = {
+    "type": "thinking",
+    "thinking": [{"type": "text", "text": "Is it a debt?"}],
+}
 
 
 def reply_to(body: bytes | str, headers: dict[str, str], **target: Any) -> Reply:
@@ -37,7 +40,12 @@ def one_attempt(api_base: str, **target: Any) -> Reply:
 
 def whole(message: dict[str, Any], finish_reason: Any = "stop", **beside: Any) -> str:
     """The body of a completion with a message."""
-    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish_reason, **beside}
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", **message},
+        "finish_reason": finish_reason,
+        **beside,
+    }
     head = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"}
     return json.dumps({**head, "choices": [choice], "usage": USAGE})
 
@@ -46,12 +54,25 @@ def streamed(*deltas: dict[str, Any], finish_reason: Any = "stop") -> str:
     """The body of a streamed completion with these pieces, a last one with the end, the usage, and the mark `DONE`."""
     head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     ends: list[Any] = [None] * len(deltas) + [finish_reason]
-    pieces = [{"index": 0, "delta": each, "finish_reason": end} for each, end in zip([*deltas, {}], ends, strict=True)]
-    events = [{**head, "choices": [piece]} for piece in pieces] + [{**head, "choices": [], "usage": USAGE}]
+    pieces = [
+        {"index": 0, "delta": each, "finish_reason": end}
+        for each, end in zip([*deltas, {}], ends, strict=True)
+    ]
+    events = [{**head, "choices": [piece]} for piece in pieces] + [
+        {**head, "choices": [], "usage": USAGE}
+    ]
     return "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
 
 
-TROUBLE = ("error", "abort", "ABORTED", "cancelled", "insufficient_system_resource", "network_error", "in_progress")
+TROUBLE = (
+    "error",
+    "abort",
+    "ABORTED",
+    "cancelled",
+    "insufficient_system_resource",
+    "network_error",
+    "in_progress",
+)
 
 
 @pytest.mark.parametrize(("word", "route"), in_turn(TROUBLE, CHAT))
@@ -68,17 +89,27 @@ def test_a_word_for_trouble_of_the_server_is_a_failure_that_is_tried_again(
 def test_a_failure_by_its_end_names_the_word_and_counts_what_was_used(
     word: str, route: str, calling: Calling, serve: Serve
 ) -> None:
-    reply = calling(call_to(serve(HttpResponse("Half of", finish_reason=word, usage=USAGE)), **ROUTES[route]))
+    reply = calling(
+        call_to(serve(HttpResponse("Half of", finish_reason=word, usage=USAGE)), **ROUTES[route])
+    )
     assert ("provider_error", None, word) == (reply.status, reply.text, reply.finish_reason)
     assert f'ended with "{word}"' in str(reply.error)
     assert 7 == reply.prompt_tokens
 
 
 FAILED = {
-    "max_tokens": "truncated", "MAX_TOKENS": "truncated", "model_length": "truncated", "token_limit": "truncated",
-    "ERROR_LIMIT": "truncated", "content_filtered": "refused", "SAFETY": "refused", "sensitive": "refused",
-    "ERROR_TOXIC": "refused", "guardrail_intervened": "refused", "PROHIBITED_CONTENT": "refused",
-}  # fmt: skip
+    "max_tokens": "truncated",
+    "MAX_TOKENS": "truncated",
+    "model_length": "truncated",
+    "token_limit": "truncated",
+    "ERROR_LIMIT": "truncated",
+    "content_filtered": "refused",
+    "SAFETY": "refused",
+    "sensitive": "refused",
+    "ERROR_TOXIC": "refused",
+    "guardrail_intervened": "refused",
+    "PROHIBITED_CONTENT": "refused",
+}
 
 
 @pytest.mark.parametrize(("word", "route"), in_turn(FAILED, CHAT))
@@ -93,11 +124,22 @@ def test_a_word_for_a_limit_or_a_filter_is_a_permanent_failure(
 STREAMED_ROUTES = [ROUTES["streamed"], ROUTES["openai-streamed"]]
 
 
-@pytest.mark.parametrize(("word", "target"), in_turn(["length", "content_filter", "abort", "weird"], STREAMED_ROUTES))
-def test_a_word_for_a_failure_stands_whatever_follows_in_the_stream(word: str, target: dict[str, Any]) -> None:
-    expected = {"length": "truncated", "content_filter": "refused", "abort": "provider_error", "weird": "unclear"}
+@pytest.mark.parametrize(
+    ("word", "target"), in_turn(["length", "content_filter", "abort", "weird"], STREAMED_ROUTES)
+)
+def test_a_word_for_a_failure_stands_whatever_follows_in_the_stream(
+    word: str, target: dict[str, Any]
+) -> None:
+    expected = {
+        "length": "truncated",
+        "content_filter": "refused",
+        "abort": "provider_error",
+        "weird": "unclear",
+    }
     last_event = streamed(finish_reason="stop").partition("\n\n")[0]
-    body = streamed({"content": "Half of"}, finish_reason=word).replace("data: [DONE]", f"{last_event}\n\ndata: [DONE]")
+    body = streamed({"content": "Half of"}, finish_reason=word).replace(
+        "data: [DONE]", f"{last_event}\n\ndata: [DONE]"
+    )
 
     reply = reply_to(body, EVENTS, **target)
 
@@ -106,18 +148,36 @@ def test_a_word_for_a_failure_stands_whatever_follows_in_the_stream(word: str, t
 
 
 @pytest.mark.parametrize(
-    ("kind", "target"), in_turn(["text/plain", "application/json", "application/x-ndjson"], STREAMED_ROUTES)
+    ("kind", "target"),
+    in_turn(["text/plain", "application/json", "application/x-ndjson"], STREAMED_ROUTES),
 )
-def test_a_stream_under_another_content_type_is_read_as_a_stream(kind: str, target: dict[str, Any]) -> None:
+def test_a_stream_under_another_content_type_is_read_as_a_stream(
+    kind: str, target: dict[str, Any]
+) -> None:
     good = reply_to(streamed({"content": [TEXT]}), {"Content-Type": kind}, **target)
-    odd = reply_to(streamed({"content": "Half of"}, finish_reason="weird"), {"Content-Type": kind}, **target)
+    odd = reply_to(
+        streamed({"content": "Half of"}, finish_reason="weird"), {"Content-Type": kind}, **target
+    )
 
     assert good.text == "A debt."
     assert odd.status == "unclear"
     assert odd.prompt_tokens == 7
 
 
-UNKNOWN: list[Any] = ["weird", "Stopped?", "tool_calls", 5, 0, True, False, {}, [], {"type": "stop"}, ["stop"], "null"]
+UNKNOWN: list[Any] = [
+    "weird",
+    "Stopped?",
+    "tool_calls",
+    5,
+    0,
+    True,
+    False,
+    {},
+    [],
+    {"type": "stop"},
+    ["stop"],
+    "null",
+]
 
 
 @pytest.mark.parametrize(("stated", "route"), in_turn(UNKNOWN, CHAT), ids=str)
@@ -143,7 +203,9 @@ def test_a_stream_must_say_how_it_ended(route: str, calling: Calling, serve: Ser
 
 
 @pytest.mark.parametrize("route", CHAT)
-def test_a_word_that_is_accepted_later_needs_no_call(route: str, calling: Calling, serve: Serve) -> None:
+def test_a_word_that_is_accepted_later_needs_no_call(
+    route: str, calling: Calling, serve: Serve
+) -> None:
     server = serve(HttpResponse("A debt.", finish_reason="Weird End"))
     failed = calling(call_to(server, **ROUTES[route]))
     calling.spend(failed)
@@ -155,7 +217,9 @@ def test_a_word_that_is_accepted_later_needs_no_call(route: str, calling: Callin
     assert call.target.config_hash == call_to(server, **ROUTES[route]).target.config_hash
 
 
-def test_a_word_that_is_accepted_from_the_start_is_a_success(calling: Calling, serve: Serve) -> None:
+def test_a_word_that_is_accepted_from_the_start_is_a_success(
+    calling: Calling, serve: Serve
+) -> None:
     server = serve(HttpResponse("A debt.", finish_reason="weird"))
     assert "ok" == calling(call_to(server, ends_ok=("weird",))).status
     assert "ok" == calling(call_to(server)).status
@@ -174,7 +238,9 @@ async def test_a_result_of_a_batch_ends_like_any_reply(calling: Calling, serve: 
     assert ("unclear", None) == (reply.status, reply.text)
 
 
-async def test_a_result_of_a_batch_may_have_content_in_parts(calling: Calling, serve: Serve) -> None:
+async def test_a_result_of_a_batch_may_have_content_in_parts(
+    calling: Calling, serve: Serve
+) -> None:
     server = serve(HttpResponse("A debt."))
     parts = json.dumps([THINKING, TEXT]).encode()
     server.written = lambda line, _number: line.replace(b'"A debt."', parts)
@@ -183,28 +249,49 @@ async def test_a_result_of_a_batch_may_have_content_in_parts(calling: Calling, s
 
 
 PARTS: dict[str, list[Any]] = {
-    "a text": [TEXT], "thinking first": [THINKING, TEXT], "two texts": [{"type": "text", "text": "A "}, "debt."],
-    "thinking as a text": [{"type": "reasoning", "reasoning": "Hm."}, {"type": "output_text", "text": "A debt."}],
-    "a text as an object": [{"type": "text", "text": {"value": "A debt."}}], "no type": [{"text": "A debt."}],
-}  # fmt: skip
+    "a text": [TEXT],
+    "thinking first": [THINKING, TEXT],
+    "two texts": [{"type": "text", "text": "A "}, "debt."],
+    "thinking as a text": [
+        {"type": "reasoning", "reasoning": "Hm."},
+        {"type": "output_text", "text": "A debt."},
+    ],
+    "a text as an object": [{"type": "text", "text": {"value": "A debt."}}],
+    "no type": [{"text": "A debt."}],
+}
 
 
-@pytest.mark.parametrize(("parts", "name"), in_turn(PARTS, ["hosted_vllm/c", "openai/c", "mistral/c", "openrouter/c"]))
+@pytest.mark.parametrize(
+    ("parts", "name"), in_turn(PARTS, ["hosted_vllm/c", "openai/c", "mistral/c", "openrouter/c"])
+)
 def test_text_in_parts_is_the_text(parts: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MISTRAL_API_KEY", "sk-of-the-tests")
     monkeypatch.setenv("OPENROUTER_API_KEY", "sk-of-the-tests")
     for reply in (
         reply_to(whole({"content": PARTS[parts]}), {"Content-Type": "application/json"}, name=name),
-        reply_to(streamed(*({"content": [part]} for part in PARTS[parts])), EVENTS, name=name, is_streamed=True),
+        reply_to(
+            streamed(*({"content": [part]} for part in PARTS[parts])),
+            EVENTS,
+            name=name,
+            is_streamed=True,
+        ),
     ):
         assert ("ok", "A debt.") == (reply.status, reply.text)
         assert 7 == reply.prompt_tokens
 
 
-@pytest.mark.parametrize(("part", "kind"), [
-    ({"type": "image_url", "image_url": "x"}, "image_url"), ({"type": "audio"}, "audio"), (5, "int"),
-    (None, "NoneType"), ({"type": 5}, "no type"), ({}, "no type"), ({"type": "text", "text": 5}, "text without a text"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("part", "kind"),
+    [
+        ({"type": "image_url", "image_url": "x"}, "image_url"),
+        ({"type": "audio"}, "audio"),
+        (5, "int"),
+        (None, "NoneType"),
+        ({"type": 5}, "no type"),
+        ({}, "no type"),
+        ({"type": "text", "text": 5}, "text without a text"),
+    ],
+)
 def test_a_part_of_another_type_is_a_failure_that_names_it(part: Any, kind: str) -> None:
     for reply in (
         reply_to(whole({"content": [TEXT, part]}), {"Content-Type": "application/json"}),
@@ -217,7 +304,9 @@ def test_a_part_of_another_type_is_a_failure_that_names_it(part: Any, kind: str)
 
 def test_an_error_in_a_choice_is_a_failure_whatever_the_end() -> None:
     error = {"code": 502, "message": "Provider disconnected"}
-    reply = reply_to(whole({"content": "Half of"}, error=error), {"Content-Type": "application/json"})
+    reply = reply_to(
+        whole({"content": "Half of"}, error=error), {"Content-Type": "application/json"}
+    )
     assert ("provider_error", None, False) == (reply.status, reply.text, reply.is_final)
     assert "Provider disconnected" in str(reply.error)
 
@@ -233,24 +322,57 @@ def test_a_reply_that_is_only_in_the_reasoning_says_so(field: str) -> None:
 
 
 RESPONSE: dict[str, Any] = {
-    "id": "r", "object": "response", "created_at": 1, "status": "completed", "error": None, "model": "m",
-    "incomplete_details": None, "parallel_tool_calls": True, "tools": [], "tool_choice": "auto",
-    "output": [{"type": "message", "id": "m", "role": "assistant", "status": "completed",
-                "content": [{"type": "output_text", "text": "A debt.", "annotations": []}]}],
-    "usage": {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10,
-              "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}},
-}  # fmt: skip
+    "id": "r",
+    "object": "response",
+    "created_at": 1,
+    "status": "completed",
+    "error": None,
+    "model": "m",
+    "incomplete_details": None,
+    "parallel_tool_calls": True,
+    "tools": [],
+    "tool_choice": "auto",
+    "output": [
+        {
+            "type": "message",
+            "id": "m",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "A debt.", "annotations": []}],
+        }
+    ],
+    "usage": {
+        "input_tokens": 7,
+        "output_tokens": 3,
+        "total_tokens": 10,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": 0},
+    },
+}
 
 
 def response(**replaced: Any) -> FaultServer:
-    return FaultServer(lambda _request, _n: HttpResponse(raw=json.dumps({**RESPONSE, **replaced}).encode()))
+    return FaultServer(
+        lambda _request, _n: HttpResponse(raw=json.dumps({**RESPONSE, **replaced}).encode())
+    )
 
 
-@pytest.mark.parametrize(("status", "expected", "n_calls"), [
-    ("completed", "ok", 1), (None, "ok", 1), ("", "ok", 1), ("cancelled", "provider_error", 2),
-    ("queued", "provider_error", 2), ("in_progress", "provider_error", 2), ("weird", "unclear", 1), (5, "unclear", 1),
-])  # fmt: skip
-def test_the_status_of_a_response_is_its_end(status: Any, expected: str, n_calls: int, calling: Calling) -> None:
+@pytest.mark.parametrize(
+    ("status", "expected", "n_calls"),
+    [
+        ("completed", "ok", 1),
+        (None, "ok", 1),
+        ("", "ok", 1),
+        ("cancelled", "provider_error", 2),
+        ("queued", "provider_error", 2),
+        ("in_progress", "provider_error", 2),
+        ("weird", "unclear", 1),
+        (5, "unclear", 1),
+    ],
+)
+def test_the_status_of_a_response_is_its_end(
+    status: Any, expected: str, n_calls: int, calling: Calling
+) -> None:
     with response(status=status) as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
     assert (expected, n_calls) == (reply.status, len(server.book))
@@ -265,19 +387,28 @@ def test_the_status_of_a_response_is_its_end(status: Any, expected: str, n_calls
         ("weird", "unclear"),
     ],
 )
-def test_the_reason_of_an_incomplete_response_is_its_end(reason: str, expected: str, calling: Calling) -> None:
+def test_the_reason_of_an_incomplete_response_is_its_end(
+    reason: str, expected: str, calling: Calling
+) -> None:
     with response(status="incomplete", incomplete_details={"reason": reason}) as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
 
     assert reply.status == expected
 
 
-@pytest.mark.parametrize(("error", "n_calls"), [
-    ({"code": "internal_error", "message": "boom"}, 2),
-    ({"code": "server_error", "message": "boom"}, 2), ({"code": "rate_limit_exceeded", "message": "slow"}, 2),
-    (None, 2), ({"code": "invalid_prompt", "message": "no"}, 1),
-])  # fmt: skip
-def test_a_failed_response_is_tried_again_if_its_cause_may_pass(error: Any, n_calls: int, calling: Calling) -> None:
+@pytest.mark.parametrize(
+    ("error", "n_calls"),
+    [
+        ({"code": "internal_error", "message": "boom"}, 2),
+        ({"code": "server_error", "message": "boom"}, 2),
+        ({"code": "rate_limit_exceeded", "message": "slow"}, 2),
+        (None, 2),
+        ({"code": "invalid_prompt", "message": "no"}, 1),
+    ],
+)
+def test_a_failed_response_is_tried_again_if_its_cause_may_pass(
+    error: Any, n_calls: int, calling: Calling
+) -> None:
     with response(status="failed", output=[], error=error) as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
     assert ("provider_error", n_calls) == (reply.status, len(server.book))

@@ -126,7 +126,13 @@ NO_MESSAGES: list[Any] = [None, {}, "x", [None], [{}], [{"message": "text"}]]
 def test_a_paid_reply_without_a_message_is_paid_once_and_counted(
     choices: Any, route: str, calling: Calling, serve: Serve
 ) -> None:
-    body = {"id": "c", "object": "chat.completion", "model": "m", "choices": choices, "usage": USAGE}
+    body = {
+        "id": "c",
+        "object": "chat.completion",
+        "model": "m",
+        "choices": choices,
+        "usage": USAGE,
+    }
     server = serve(HttpResponse(raw=json.dumps(body).encode()))
     call = call_to(server, prices=PRICES, **ROUTES[route])
 
@@ -141,7 +147,9 @@ def test_a_paid_reply_without_a_message_is_paid_once_and_counted(
     assert len(server.book) == 1
 
 
-def test_paid_replies_that_cannot_be_read_are_no_sign_of_an_outage(calling: Calling, serve: Serve) -> None:
+def test_paid_replies_that_cannot_be_read_are_no_sign_of_an_outage(
+    calling: Calling, serve: Serve
+) -> None:
     calling.concurrency = 1
     body = {"id": "c", "choices": None, "usage": USAGE}
     server = serve(HttpResponse(raw=json.dumps(body).encode()))
@@ -197,7 +205,8 @@ FORMS: dict[str, str] = {
     "no empty lines": f"data: {FIRST}\ndata: {LAST}\ndata: {REPORT}\ndata: [DONE]\n",
     "no end of the last line": f"data: {FIRST}\n\ndata: {LAST}\n\ndata: {REPORT}",
     "the whole text again at the end": f"data: {FIRST}\n\ndata: {LAST}\n\ndata: {REPORT}\n\n".replace(
-        '"choices": []', '"choices": [{"index": 0, "message": {"content": "A debt."}, "finish_reason": "stop"}]'
+        '"choices": []',
+        '"choices": [{"index": 0, "message": {"content": "A debt."}, "finish_reason": "stop"}]',
     ),
     "one event that is a whole reply": f"data: {whole({'content': 'A debt.'})}\n\ndata: [DONE]\n\n",
 }
@@ -220,7 +229,9 @@ def test_each_form_of_a_stream_is_read(form: str, name: str) -> None:
         (None, EVENTS, "openrouter/a/b"),
     ],
 )
-def test_a_whole_reply_to_a_streamed_call_is_a_reply(name: str, end: Any, headers: dict[str, str]) -> None:
+def test_a_whole_reply_to_a_streamed_call_is_a_reply(
+    name: str, end: Any, headers: dict[str, str]
+) -> None:
     body = json.dumps(json.loads(whole({"content": "A debt."}, end)), indent=1)
 
     reply = reply_to(body, headers, name=name, is_streamed=True)
@@ -241,8 +252,12 @@ def test_a_stream_that_is_cut_in_its_reasoning_counts_what_was_used() -> None:
 
 def test_tool_calls_log_probabilities_and_details_of_usage_are_read() -> None:
     call = {"id": "t", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    logprobs = {"content": [{"token": "A debt.", "logprob": -0.1, "bytes": None, "top_logprobs": []}]}
-    body = json.loads(whole({"content": "A debt.", "tool_calls": [call]}, "tool_calls", logprobs=logprobs))
+    logprobs = {
+        "content": [{"token": "A debt.", "logprob": -0.1, "bytes": None, "top_logprobs": []}]
+    }
+    body = json.loads(
+        whole({"content": "A debt.", "tool_calls": [call]}, "tool_calls", logprobs=logprobs)
+    )
     body["usage"] = {**USAGE, "prompt_tokens_details": {"cached_tokens": 2}}
 
     reply = reply_to(json.dumps(body), JSON, wants_logprobs=True, ends_ok=("tool_calls",))
@@ -253,14 +268,18 @@ def test_tool_calls_log_probabilities_and_details_of_usage_are_read() -> None:
 
 
 def test_log_probabilities_are_kept() -> None:
-    logprobs = {"content": [{"token": "A debt.", "logprob": -0.1, "bytes": None, "top_logprobs": []}]}
+    logprobs = {
+        "content": [{"token": "A debt.", "logprob": -0.1, "bytes": None, "top_logprobs": []}]
+    }
 
     reply = reply_to(whole({"content": "A debt."}, logprobs=logprobs), JSON, wants_logprobs=True)
 
     assert reply.logprobs == (("A debt.", -0.1),)
 
 
-@pytest.mark.parametrize("error", [{"code": "server_error", "message": "boom"}, "boom", {"code": "invalid_prompt"}])
+@pytest.mark.parametrize(
+    "error", [{"code": "server_error", "message": "boom"}, "boom", {"code": "invalid_prompt"}]
+)
 def test_a_completed_response_with_an_error_is_a_failure(error: Any) -> None:
     with response(error=error) as server:
         reply = one_attempt(server.api_base, **ROUTES["responses"])
@@ -271,7 +290,11 @@ def test_a_completed_response_with_an_error_is_a_failure(error: Any) -> None:
 
 
 def test_a_response_of_reasoning_alone_says_so() -> None:
-    reasoning = {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "Hm."}]}
+    reasoning = {
+        "type": "reasoning",
+        "id": "r",
+        "summary": [{"type": "summary_text", "text": "Hm."}],
+    }
     with response(output=[reasoning]) as server:
         reply = one_attempt(server.api_base, **ROUTES["responses"])
 
@@ -302,13 +325,21 @@ def test_a_reply_of_reasoning_alone_says_so(name: str, content: Any) -> None:
 
 MARKS: dict[str, dict[str, Any]] = {
     "output_sensitive": {"output_sensitive": True},
-    "a code of the reply": {"base_resp": {"status_code": 1027, "status_msg": "output new_sensitive"}},
-    "a code of the prompt": {"base_resp": {"status_code": 1026, "status_msg": "input new_sensitive"}},
+    "a code of the reply": {
+        "base_resp": {"status_code": 1027, "status_msg": "output new_sensitive"}
+    },
+    "a code of the prompt": {
+        "base_resp": {"status_code": 1026, "status_msg": "input new_sensitive"}
+    },
 }
 
 
-@pytest.mark.parametrize(("mark", "route"), in_turn(MARKS, ["vllm", "openai", "streamed", "openai-streamed"]))
-def test_what_a_provider_marks_as_sensitive_is_refused(mark: str, route: str, calling: Calling, serve: Serve) -> None:
+@pytest.mark.parametrize(
+    ("mark", "route"), in_turn(MARKS, ["vllm", "openai", "streamed", "openai-streamed"])
+)
+def test_what_a_provider_marks_as_sensitive_is_refused(
+    mark: str, route: str, calling: Calling, serve: Serve
+) -> None:
     is_streamed = "streamed" in route
     if is_streamed:
         body = stream_with_top(streamed({"content": "Half of"}), MARKS[mark])
@@ -333,9 +364,17 @@ def test_a_state_of_success_is_none_of_an_error() -> None:
 
 
 COMPLETE = [
-    "FINISH_REASON_STOP", "REASON_STOP", "FinishReason.STOP", "stopped_eos", "stopped_word", "end_id", "stop_words",
-    "eosFound", "stopStringFound", "StopReason.END_TURN",
-]  # fmt: skip
+    "FINISH_REASON_STOP",
+    "REASON_STOP",
+    "FinishReason.STOP",
+    "stopped_eos",
+    "stopped_word",
+    "end_id",
+    "stop_words",
+    "eosFound",
+    "stopStringFound",
+    "StopReason.END_TURN",
+]
 
 
 @pytest.mark.parametrize("word", COMPLETE)
@@ -343,11 +382,20 @@ def test_words_of_success_of_other_servers_are_known(word: str) -> None:
     assert meaning_of(word) is End.COMPLETE
 
 
-@pytest.mark.parametrize(("word", "end"), [
-    ("FINISH_REASON_UNSPECIFIED", End.UNKNOWN), ("FINISH_REASON_SAFETY", End.FILTERED), ("REASON_MAX_LEN", End.CUT),
-    ("stopped_limit", End.CUT), ("maxPredictedTokensReached", End.CUT), ("FinishReason.ERROR", End.TROUBLE),
-    ("reason_", End.UNKNOWN), ("stop_reason", End.UNKNOWN), ("userStopped", End.UNKNOWN),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("word", "end"),
+    [
+        ("FINISH_REASON_UNSPECIFIED", End.UNKNOWN),
+        ("FINISH_REASON_SAFETY", End.FILTERED),
+        ("REASON_MAX_LEN", End.CUT),
+        ("stopped_limit", End.CUT),
+        ("maxPredictedTokensReached", End.CUT),
+        ("FinishReason.ERROR", End.TROUBLE),
+        ("reason_", End.UNKNOWN),
+        ("stop_reason", End.UNKNOWN),
+        ("userStopped", End.UNKNOWN),
+    ],
+)
 def test_a_type_before_a_word_does_not_make_it_one_of_success(word: str, end: End) -> None:
     assert meaning_of(word) is end
 

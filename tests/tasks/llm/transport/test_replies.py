@@ -24,22 +24,38 @@ pytestmark = pytest.mark.usefixtures("hurried")
 
 def chunk(delta: dict[str, str], finish_reason: str | None = None) -> bytes:
     choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
-    head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    head = {
+        "id": "c",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "m",
+        "choices": [choice],
+    }
     return b"data: " + json.dumps(head).encode() + b"\n\n"
 
 
 FIRST = chunk({"role": "assistant", "content": "Half of"})
 DONE = b"data: [DONE]\n\n"
 BROKEN_STREAMS = {
-    "ends without its end": FIRST, "is done without a reason": FIRST + DONE,
-    "breaks off with an error": FIRST + b'data: {"error": {"message": "overloaded", "code": 500}}\n\n' + DONE,
-    "breaks off in an event": FIRST + chunk({"content": " it"}, "stop")[:40], "is nothing but done": DONE,
-}  # fmt: skip
+    "ends without its end": FIRST,
+    "is done without a reason": FIRST + DONE,
+    "breaks off with an error": FIRST
+    + b'data: {"error": {"message": "overloaded", "code": 500}}\n\n'
+    + DONE,
+    "breaks off in an event": FIRST + chunk({"content": " it"}, "stop")[:40],
+    "is nothing but done": DONE,
+}
 
 
-@pytest.mark.parametrize(("broken", "route"), in_turn(BROKEN_STREAMS, ["openai-streamed", "streamed"]))
-def test_a_stream_that_breaks_off_is_never_a_reply(broken: str, route: str, calling: Calling, serve: Serve) -> None:
-    server = serve(HttpResponse(raw=BROKEN_STREAMS[broken], headers={"Content-Type": "text/event-stream"}))
+@pytest.mark.parametrize(
+    ("broken", "route"), in_turn(BROKEN_STREAMS, ["openai-streamed", "streamed"])
+)
+def test_a_stream_that_breaks_off_is_never_a_reply(
+    broken: str, route: str, calling: Calling, serve: Serve
+) -> None:
+    server = serve(
+        HttpResponse(raw=BROKEN_STREAMS[broken], headers={"Content-Type": "text/event-stream"})
+    )
     reply = calling(call_to(server, **ROUTES[route]))
     assert reply.status in {"provider_error", "empty"}
     assert reply.text is None
@@ -48,29 +64,55 @@ def test_a_stream_that_breaks_off_is_never_a_reply(broken: str, route: str, call
 
 def completion(**replaced: Any) -> HttpResponse:
     """A completion with a report of usage, or with whatever replaces its fields."""
-    choice = {"index": 0, "message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": "hi"},
+        "finish_reason": "stop",
+    }
     usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-    body = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
+    body = {
+        "id": "c",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [choice],
+        "usage": usage,
+    }
     return HttpResponse(raw=json.dumps({**body, **replaced}).encode())
 
 
 NO_COMPLETIONS = {
-    **{body[:30]: HttpResponse(raw=body.encode("latin-1")) for body in (
-        "[]", '"text"', "null", "{}", "5", "[" * 100_000, "\xff\xfe",
-        '{"id": NaN, "choices": [{"message": 5}]}',
-    )},
+    **{
+        body[:30]: HttpResponse(raw=body.encode("latin-1"))
+        for body in (
+            "[]",
+            '"text"',
+            "null",
+            "{}",
+            "5",
+            "[" * 100_000,
+            "\xff\xfe",
+            '{"id": NaN, "choices": [{"message": 5}]}',
+        )
+    },
     "choices that are a text": completion(choices="x", usage=None),
     "choices that are null": completion(choices=None, usage=None),
     "a choice without a message": completion(choices=[{}], usage=None),
-    "an error in a good reply": HttpResponse(error={"message": "overloaded", "type": "server_error", "code": 500}),
-    "a traceback": failed(500, 'broken\nTraceback (most recent call last):\n  File "/srv/app.py", line 3\nValueError'),
-}  # fmt: skip
+    "an error in a good reply": HttpResponse(
+        error={"message": "overloaded", "type": "server_error", "code": 500}
+    ),
+    "a traceback": failed(
+        500, 'broken\nTraceback (most recent call last):\n  File "/srv/app.py", line 3\nValueError'
+    ),
+}
 NO_CODE = re.compile(r"\n|Traceback|File \"|site-packages|app\.py")
 
 
 @pytest.mark.parametrize(("kind", "route"), in_turn(NO_COMPLETIONS, ROUTES))
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
-def test_no_completion_is_a_provider_error_of_one_line(kind: str, route: str, calling: Calling, serve: Serve) -> None:
+def test_no_completion_is_a_provider_error_of_one_line(
+    kind: str, route: str, calling: Calling, serve: Serve
+) -> None:
     server = serve(NO_COMPLETIONS[kind])
     reply = calling(call_to(server, **ROUTES[route]))
     assert ("provider_error", None, 2) == (reply.status, reply.text, len(server.book))
@@ -78,16 +120,23 @@ def test_no_completion_is_a_provider_error_of_one_line(kind: str, route: str, ca
 
 
 PAID = {
-    "choices that are a text": ("x", "provider_error"), "choices that are null": (None, "provider_error"),
-    "choices that are a number": (5, "provider_error"), "a choice that is null": ([None], "provider_error"),
+    "choices that are a text": ("x", "provider_error"),
+    "choices that are null": (None, "provider_error"),
+    "choices that are a number": (5, "provider_error"),
+    "a choice that is null": ([None], "provider_error"),
     "a choice without a message": ([{}], "provider_error"),
     "a message that is a text": ([{"message": "text"}], "provider_error"),
     "a content that is a number": ([{"message": {"role": "assistant", "content": 12}}], "unclear"),
-    "a content that is an object": ([{"message": {"role": "assistant", "content": {"a": 1}}}], "unclear"),
-}  # fmt: skip
+    "a content that is an object": (
+        [{"message": {"role": "assistant", "content": {"a": 1}}}],
+        "unclear",
+    ),
+}
 
 
-@pytest.mark.parametrize(("kind", "route"), in_turn(PAID, [route for route in ROUTES if route != "responses"]))
+@pytest.mark.parametrize(
+    ("kind", "route"), in_turn(PAID, [route for route in ROUTES if route != "responses"])
+)
 def test_a_paid_completion_without_a_text_is_a_permanent_failure(
     kind: str, route: str, calling: Calling, serve: Serve
 ) -> None:
@@ -106,13 +155,17 @@ ODD_FIELDS: dict[str, dict[str, Any]] = {
     "a lone surrogate in the fingerprint": {"system_fingerprint": "f\ud83d"},
     "a fingerprint that is an object": {"system_fingerprint": {"a": 1}},
     "a model that is an object": {"model": {"a": 1}},
-    "tokens beyond all counting": {"usage": {"prompt_tokens": 10**30, "completion_tokens": 1, "total_tokens": 1}},
+    "tokens beyond all counting": {
+        "usage": {"prompt_tokens": 10**30, "completion_tokens": 1, "total_tokens": 1}
+    },
 }
 
 
 @pytest.mark.parametrize("odd", ODD_FIELDS)
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
-def test_odd_fields_of_a_reply_do_not_keep_others_from_being_stored(odd: str, calling: Calling, serve: Serve) -> None:
+def test_odd_fields_of_a_reply_do_not_keep_others_from_being_stored(
+    odd: str, calling: Calling, serve: Serve
+) -> None:
     given = {"odd": ODD_FIELDS[odd], "plain": {}}
     server = serve(lambda request, _n: completion(**given[request["messages"][0]["content"]]))
     calls = [call_to(server, name="openai/candidate", prompt=prompt) for prompt in given]
@@ -123,14 +176,22 @@ def test_odd_fields_of_a_reply_do_not_keep_others_from_being_stored(odd: str, ca
 
 
 NO_VERDICTS = {
-    "a text": "Yes, it is met.", "a number for true": '{"criteria_met": 1}',
-    "ten megabytes of words": "criteria_met true " * 600_000, "endless nesting": "[" * 100_000,
-}  # fmt: skip
+    "a text": "Yes, it is met.",
+    "a number for true": '{"criteria_met": 1}',
+    "ten megabytes of words": "criteria_met true " * 600_000,
+    "endless nesting": "[" * 100_000,
+}
 VERDICTS = {
     "omitted thinking": ('it is {"criteria_met": true}?</think>{"criteria_met": false}', 0.0),
     "with a lone surrogate": ('{"explanation": "cut \ud83d", "criteria_met": true}', 1.0),
-    "with a lone surrogate as an escape": ('{"explanation": "cut \\ud83d", "criteria_met": true}', 1.0),
-    "with ten megabytes of explanation": (json.dumps({"explanation": "word " * 2_000_000, "criteria_met": True}), 1.0),
+    "with a lone surrogate as an escape": (
+        '{"explanation": "cut \\ud83d", "criteria_met": true}',
+        1.0,
+    ),
+    "with ten megabytes of explanation": (
+        json.dumps({"explanation": "word " * 2_000_000, "criteria_met": True}),
+        1.0,
+    ),
 }
 
 
@@ -141,7 +202,9 @@ def decided(calling: Calling, server: FaultServer, **given: Any) -> tuple[Reply,
 
     def work(gateway: Gateway, _: Ledger) -> Awaitable[tuple[Reply, Any]]:
         judge = CriterionJudge(gateway, target, judge_config, judge_config)
-        return call_and_parse(gateway, judge.call(judge.reply_spec, "Is it met?", "a-cell", (0,)), judge.reply_spec)
+        return call_and_parse(
+            gateway, judge.call(judge.reply_spec, "Is it met?", "a-cell", (0,)), judge.reply_spec
+        )
 
     return calling.inside(work)
 
@@ -156,7 +219,9 @@ def test_one_clear_object_is_a_verdict(kind: str, calling: Calling, serve: Serve
 
 
 @pytest.mark.parametrize("kind", NO_VERDICTS)
-def test_anything_else_is_asked_for_again_and_then_is_a_parse_error(kind: str, calling: Calling, serve: Serve) -> None:
+def test_anything_else_is_asked_for_again_and_then_is_a_parse_error(
+    kind: str, calling: Calling, serve: Serve
+) -> None:
     server = serve(HttpResponse(NO_VERDICTS[kind]))
     reply, verdict = decided(calling, server)
     assert (None, "parse_error", 2, 2) == (verdict, reply.status, reply.attempts, len(server.book))
@@ -168,7 +233,9 @@ def test_anything_else_is_asked_for_again_and_then_is_a_parse_error(kind: str, c
 
 def test_a_good_reply_to_a_reminder_makes_a_verdict(calling: Calling, serve: Serve) -> None:
     met = HttpResponse('{"explanation": "it says so", "criteria_met": true}')
-    server = serve(lambda request, _n: met if len(request["messages"]) > 1 else HttpResponse("Well, yes."))
+    server = serve(
+        lambda request, _n: met if len(request["messages"]) > 1 else HttpResponse("Well, yes.")
+    )
     reply, verdict = decided(calling, server)
     assert ("met", "ok", 2, 2) == (verdict.status, reply.status, reply.attempts, len(reply.paid))
 
@@ -176,66 +243,115 @@ def test_a_good_reply_to_a_reminder_makes_a_verdict(calling: Calling, serve: Ser
 CUT = HttpResponse("{", finish_reason="length")
 
 
-@pytest.mark.parametrize(("sent", "status", "n"), [(CUT, "truncated", 1), (failed(503), "provider_error", 2)])
-def test_a_failed_judge_is_not_reminded(sent: Any, status: str, n: int, calling: Calling, serve: Serve) -> None:
+@pytest.mark.parametrize(
+    ("sent", "status", "n"), [(CUT, "truncated", 1), (failed(503), "provider_error", 2)]
+)
+def test_a_failed_judge_is_not_reminded(
+    sent: Any, status: str, n: int, calling: Calling, serve: Serve
+) -> None:
     server = serve(sent)
     reply, verdict = decided(calling, server)
-    assert (None, status, [1] * n) == (verdict, reply.status, [len(request["messages"]) for request in server.book])
+    assert (None, status, [1] * n) == (
+        verdict,
+        reply.status,
+        [len(request["messages"]) for request in server.book],
+    )
 
 
 def test_a_failed_verdict_costs_both_replies(calling: Calling, serve: Serve) -> None:
     usage = {"prompt_tokens": 1000, "completion_tokens": 0, "total_tokens": 1000}
-    reply, _ = decided(calling, serve(HttpResponse("words", usage=usage)), prices=Prices(3.0, None, 9.0, "a list"))
+    reply, _ = decided(
+        calling, serve(HttpResponse("words", usage=usage)), prices=Prices(3.0, None, 9.0, "a list")
+    )
     assert pytest.approx(2 * 1000 * 3.0 / 1e6) == reply.cost_usd
 
 
 CHAT = [route for route in ROUTES if route != "responses"]
 GOOD = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
 USAGES: dict[str, Any] = {
-    "nothing": None, "a text": "many", "a list": [1, 2],
+    "nothing": None,
+    "a text": "many",
+    "a list": [1, 2],
     "figures as texts": {"prompt_tokens": "7", "completion_tokens": "3"},
     "no numbers": {"prompt_tokens": float("nan"), "completion_tokens": float("inf")},
-    "one figure is a text": GOOD | {"completion_tokens": "three"}, "halves": GOOD | {"completion_tokens": 2.5},
-}  # fmt: skip
+    "one figure is a text": GOOD | {"completion_tokens": "three"},
+    "halves": GOOD | {"completion_tokens": 2.5},
+}
 
 
 @pytest.mark.parametrize(("usage", "route"), in_turn(USAGES, ROUTES))
-def test_an_odd_usage_is_unknown_and_the_reply_stays(usage: str, route: str, calling: Calling, serve: Serve) -> None:
+def test_an_odd_usage_is_unknown_and_the_reply_stays(
+    usage: str, route: str, calling: Calling, serve: Serve
+) -> None:
     server = serve(HttpResponse("A debt.", usage=USAGES[usage]))
     reply = calling(call_to(server, **ROUTES[route]))
     assert ("ok", "A debt.", 1) == (reply.status, reply.text, len(server.book))
-    assert [None] * 4 == [reply.prompt_tokens, reply.completion_tokens, reply.reasoning_tokens, reply.cost_usd]
+    assert [None] * 4 == [
+        reply.prompt_tokens,
+        reply.completion_tokens,
+        reply.reasoning_tokens,
+        reply.cost_usd,
+    ]
 
 
 @pytest.mark.parametrize("route", CHAT)
-def test_a_detail_of_the_usage_that_is_none_spoils_no_other(route: str, calling: Calling, serve: Serve) -> None:
+def test_a_detail_of_the_usage_that_is_none_spoils_no_other(
+    route: str, calling: Calling, serve: Serve
+) -> None:
     prompt = {"prompt_tokens_details": {"cached_tokens": "most"}}
     usage = GOOD | prompt | {"completion_tokens_details": "no", "total_tokens": "x"}
     reply = calling(call_to(serve(HttpResponse("A debt.", usage=usage)), **ROUTES[route]))
-    assert ("ok", 7, 3, None) == (reply.status, reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens)
+    assert ("ok", 7, 3, None) == (
+        reply.status,
+        reply.prompt_tokens,
+        reply.completion_tokens,
+        reply.cached_tokens,
+    )
 
 
-@pytest.mark.parametrize(("word", "route"), in_turn(["stop", "eos_token", "STOP_SEQUENCE", "endTurn"], CHAT))
-def test_a_word_of_success_is_stored_as_it_came(word: str, route: str, calling: Calling, serve: Serve) -> None:
+@pytest.mark.parametrize(
+    ("word", "route"), in_turn(["stop", "eos_token", "STOP_SEQUENCE", "endTurn"], CHAT)
+)
+def test_a_word_of_success_is_stored_as_it_came(
+    word: str, route: str, calling: Calling, serve: Serve
+) -> None:
     server = serve(HttpResponse("A debt.", finish_reason=word))
     reply = calling(call_to(server, **ROUTES[route]))
-    assert ("ok", "A debt.", word, 1) == (reply.status, reply.text, reply.finish_reason, len(server.book))
+    assert ("ok", "A debt.", word, 1) == (
+        reply.status,
+        reply.text,
+        reply.finish_reason,
+        len(server.book),
+    )
 
 
 @pytest.mark.parametrize(("reason", "route"), in_turn([None, "", " "], CHAT[:2]))
-def test_a_whole_reply_needs_no_word(reason: Any, route: str, calling: Calling, serve: Serve) -> None:
+def test_a_whole_reply_needs_no_word(
+    reason: Any, route: str, calling: Calling, serve: Serve
+) -> None:
     reply = calling(call_to(serve(HttpResponse("A debt.", finish_reason=reason)), **ROUTES[route]))
     assert ("ok", "A debt.", None) == (reply.status, reply.text, reply.finish_reason)
 
 
-def test_a_provider_s_own_word_for_a_cut_reply_is_understood(calling: Calling, serve: Serve) -> None:
+def test_a_provider_s_own_word_for_a_cut_reply_is_understood(
+    calling: Calling, serve: Serve
+) -> None:
     reply = calling(call_to(serve(HttpResponse("A de", finish_reason="MAX_TOKENS"))))
     assert ("truncated", "length") == (reply.status, reply.finish_reason)
 
 
 async def test_the_same_holds_for_the_results_of_a_batch(calling: Calling, serve: Serve) -> None:
     reason: Any = None
-    server = serve(HttpResponse("A debt.", finish_reason=reason, usage={"prompt_tokens": "7", "completion_tokens": 3}))
+    server = serve(
+        HttpResponse(
+            "A debt.", finish_reason=reason, usage={"prompt_tokens": "7", "completion_tokens": 3}
+        )
+    )
     call = call_to(server, name="openai/candidate")
     (reply,) = (await calling.batched([call])).replies
-    assert ("ok", "A debt.", None, None) == (reply.status, reply.text, reply.finish_reason, reply.prompt_tokens)
+    assert ("ok", "A debt.", None, None) == (
+        reply.status,
+        reply.text,
+        reply.finish_reason,
+        reply.prompt_tokens,
+    )

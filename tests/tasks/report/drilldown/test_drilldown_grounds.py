@@ -16,7 +16,17 @@ from tasks.rules.conversation import judge_prompt
 from tasks.rules.text.characters import visible
 from tasks.rules.verdict import reminder
 from tasks.run.judge_configs import hash_of_template
-from tests.kit import admitted, combined, criterion, job_on, recorded, response, row, verdict, write_jsonl
+from tests.kit import (
+    admitted,
+    combined,
+    criterion,
+    job_on,
+    recorded,
+    response,
+    row,
+    verdict,
+    write_jsonl,
+)
 from tests.tasks.report.browser import Visit, visiting
 from tests.tasks.report.drilldown.drilled import drill, response_rows_of, rubric, store, tiny_job
 
@@ -44,28 +54,51 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
         for each in (*rows["responses"], *rows["verdicts"]):
             each["response_id"] += f"/{index}"
         for each in rows["verdicts"]:
-            each |= {"verdict_id": f"{each['verdict_id']}/{index}", "explanation": f"On the {index} response."}
+            each |= {
+                "verdict_id": f"{each['verdict_id']}/{index}",
+                "explanation": f"On the {index} response.",
+            }
     silent = response_rows_of(["t1"], "m3")
     for each in silent["verdicts"]:
         each |= {"status": "timeout", "value": None}
     tables = combined(
-        response_rows_of(["t1"], "m1", text=RESPONSE), response_rows_of(["t1"], "m2", conversation_id="an earlier one"),
-        silent, older, newer,
-    )  # fmt: skip
+        response_rows_of(["t1"], "m1", text=RESPONSE),
+        response_rows_of(["t1"], "m2", conversation_id="an earlier one"),
+        silent,
+        older,
+        newer,
+    )
     for each in tables["verdicts"]:
         each["template_hash"] = hash_of_template(TEMPLATE, BENCHMARK)
     turns = [("t1", "Why t1?", [], None), ("t2", "Is it so?", ["It says 7."], "It is.")]
-    store(job, tables | admitted(["t1", "t2"], n_criteria=2) | {
-        "criteria": [*rubric("t1"), *rubric("t2")],
-        "message_rows": [row("message_rows", task_id="t1", position=0, role="user", content="Why t1?")],
-        "conversation_turns": [
-            row("conversation_turns", task_id=task_id, position=0, prompt=prompt, reference_texts=texts, response=chat)
-            for task_id, prompt, texts, chat in turns
-        ],
-    })  # fmt: skip
+    store(
+        job,
+        tables
+        | admitted(["t1", "t2"], n_criteria=2)
+        | {
+            "criteria": [*rubric("t1"), *rubric("t2")],
+            "message_rows": [
+                row("message_rows", task_id="t1", position=0, role="user", content="Why t1?")
+            ],
+            "conversation_turns": [
+                row(
+                    "conversation_turns",
+                    task_id=task_id,
+                    position=0,
+                    prompt=prompt,
+                    reference_texts=texts,
+                    response=chat,
+                )
+                for task_id, prompt, texts, chat in turns
+            ],
+        },
+    )
     cell = tables["verdicts"][0]["verdict_id"]
     for n, text in enumerate(("no JSON", REPLY), start=1):  # the second reply is to a reminder
-        recorded(job, Entry(f"call-{n}", 1, cell, "a-run", "m", "", "{}", Reply("ok", text), True, 1e9 + n))
+        recorded(
+            job,
+            Entry(f"call-{n}", 1, cell, "a-run", "m", "", "{}", Reply("ok", text), True, 1e9 + n),
+        )
     drill(job, job.warehouse.parent / "site")
     return job
 
@@ -78,31 +111,43 @@ def visit(job: Job, browser: Browser) -> Iterator[Visit]:
         assert [] == visit.faults
 
 
-def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_for_word(visit: Visit) -> None:
+def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_for_word(
+    visit: Visit,
+) -> None:
     criteria = rubric("t1")
     visit.open(f"task.html#task={task_key('t1')}")
     visit.page.locator(".exchange summary").first.click()
     visit.page.locator(".exchange pre").first.wait_for()
     assert [
-        visible(judge_prompt(TEMPLATE, [("user", "Why t1?")], RESPONSE, criteria[0]["title"])), "no JSON",
+        visible(judge_prompt(TEMPLATE, [("user", "Why t1?")], RESPONSE, criteria[0]["title"])),
+        "no JSON",
         reminder("binary"),
         REPLY,
-    ] == [each.text_content() for each in visit.page.locator(".exchange pre").all()]  # fmt: skip
+    ] == [each.text_content() for each in visit.page.locator(".exchange pre").all()]
     assert [
-        "Prompt", "First reply, which could not be read", "Reminder, sent after prompt and first reply",
+        "Prompt",
+        "First reply, which could not be read",
+        "Reminder, sent after prompt and first reply",
         "Reply, as the judge wrote it",
-    ] == visit.page.locator(".exchange h4").all_inner_texts()  # fmt: skip
+    ] == visit.page.locator(".exchange h4").all_inner_texts()
     assert len(criteria) == visit.page.locator(".exchange").count()
 
 
-@pytest.mark.parametrize(("model", "selector", "text"), [
-    ("m2", ".response .notice", "earlier version of the conversation"),
-    ("m2", ".exchange .empty", "prompt is not kept"),
-    ("m3", ".exchange .empty", "No reply came"), ("m3", ".exchange pre", "m3 says t1."),
-    # If a trial has two responses, the one to the current conversation is shown.
-    ("m4", ".response .body", "The newer response."), ("m4", ".explanation", "On the newer response."),
-])  # fmt: skip
-def test_a_page_says_what_became_of_prompt_and_reply(visit: Visit, model: str, selector: str, text: str) -> None:
+@pytest.mark.parametrize(
+    ("model", "selector", "text"),
+    [
+        ("m2", ".response .notice", "earlier version of the conversation"),
+        ("m2", ".exchange .empty", "prompt is not kept"),
+        ("m3", ".exchange .empty", "No reply came"),
+        ("m3", ".exchange pre", "m3 says t1."),
+        # If a trial has two responses, the one to the current conversation is shown.
+        ("m4", ".response .body", "The newer response."),
+        ("m4", ".explanation", "On the newer response."),
+    ],
+)
+def test_a_page_says_what_became_of_prompt_and_reply(
+    visit: Visit, model: str, selector: str, text: str
+) -> None:
     key = entry_key({"model": model, "model_config_hash": "a-configuration", "vintage": "base"})
     visit.open(f"task.html#task={task_key('t1')}&a={key}")
     visit.page.locator(".exchange summary").first.click()
@@ -116,24 +161,40 @@ def test_without_digests_the_page_does_not_say_that_the_prompt_is_lost(visit: Vi
     visit.open(f"task.html#task={task_key('t1')}")
     visit.page.locator(".exchange summary").first.click()
 
-    assert visit.page.locator(".exchange .empty").first.inner_text().startswith("The browser makes prompts only on")
+    assert (
+        visit.page.locator(".exchange .empty")
+        .first.inner_text()
+        .startswith("The browser makes prompts only on")
+    )
 
 
 def test_the_question_is_there_before_it_is_assembled(visit: Visit) -> None:
     visit.open(f"task.html#task={task_key('t2')}")
     turns = visit.page.locator("#conversation .turn")
 
-    assert ["Is it so?", "It says 7.", "It is."] == [text.split("\n", 1)[1].strip() for text in turns.all_inner_texts()]
+    assert ["Is it so?", "It says 7.", "It is."] == [
+        text.split("\n", 1)[1].strip() for text in turns.all_inner_texts()
+    ]
     assert "not assembled" in visit.page.locator("#conversation").inner_text()
 
 
-@pytest.mark.parametrize(("where", "words", "expected"), [
-    ("", "t1-c1", ["t1"]), ("&responses=on", "grüße more.", ["t1"]), ("", "grüße", []),
-])  # fmt: skip
-def test_tasks_are_found_by_criteria_and_responses(visit: Visit, where: str, words: str, expected: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("where", "words", "expected"),
+    [
+        ("", "t1-c1", ["t1"]),
+        ("&responses=on", "grüße more.", ["t1"]),
+        ("", "grüße", []),
+    ],
+)
+def test_tasks_are_found_by_criteria_and_responses(
+    visit: Visit, where: str, words: str, expected: list[str]
+) -> None:
     visit.open(f"tasks.html#words={words}{where}")
 
-    assert expected == visit.page.locator("#tasks .tabulator-row .tabulator-frozen a").all_inner_texts()
+    assert (
+        expected
+        == visit.page.locator("#tasks .tabulator-row .tabulator-frozen a").all_inner_texts()
+    )
 
 
 ATTACK = "<img src=x onerror='window.attacked = true'>"
@@ -146,28 +207,60 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """On the first task a judge searched chunks, and another used a rewritten criterion; cascades judged the second."""
     folder = tmp_path_factory.mktemp("grounds")
     job = tiny_job(folder)
-    stored, second = (response(each, "m1") | {"response_id": f"{each}/m1/1/base"} for each in ("t1", "t2"))
+    stored, second = (
+        response(each, "m1") | {"response_id": f"{each}/m1/1/base"} for each in ("t1", "t2")
+    )
     wanted, of_second = criterion("t1", 0, 5.0), criterion("t2", 0, 5.0)
     searched = verdict(stored, wanted, 1.0, judge="searcher")
     rewritten = {"criterion_id": "other words", "content_hash": "other"}
-    part = {"verdict_id": searched["verdict_id"], "task_id": "t1", "response_id": stored["response_id"], "n_chunks": 2}
-    store(job, {
-        "verdicts": [
-            searched, verdict(stored, rewritten, 0.0, judge="rewriter"),
-            verdict(second, of_second, 1.0, judge="careful", decided_by=f"strong {ATTACK}",
-                    escalated_because=["weight", "confidence_unknown"]),
-            verdict(second, of_second, 1.0, judge="quick", decided_by="cheap"),
-        ],
-        "criterion_variants": [
-            row("criterion_variants", task_id="t1", rubric="augmented", title=PROMPTED, status="ok",
-                original_id=wanted["criterion_id"], original_hash=wanted["content_hash"], **rewritten),
-        ],
-        "evidence": [
-            row("evidence", **part, round=1, chunk_number=2, status="ok", evidence=QUOTES),
-            row("evidence", **part, round=1, chunk_number=1, status="ok", evidence=[]),
-            row("evidence", **part | {"n_chunks": 1}, round=2, chunk_number=1, status="parse_error", evidence=None),
-        ],
-    })  # fmt: skip
+    part = {
+        "verdict_id": searched["verdict_id"],
+        "task_id": "t1",
+        "response_id": stored["response_id"],
+        "n_chunks": 2,
+    }
+    store(
+        job,
+        {
+            "verdicts": [
+                searched,
+                verdict(stored, rewritten, 0.0, judge="rewriter"),
+                verdict(
+                    second,
+                    of_second,
+                    1.0,
+                    judge="careful",
+                    decided_by=f"strong {ATTACK}",
+                    escalated_because=["weight", "confidence_unknown"],
+                ),
+                verdict(second, of_second, 1.0, judge="quick", decided_by="cheap"),
+            ],
+            "criterion_variants": [
+                row(
+                    "criterion_variants",
+                    task_id="t1",
+                    rubric="augmented",
+                    title=PROMPTED,
+                    status="ok",
+                    original_id=wanted["criterion_id"],
+                    original_hash=wanted["content_hash"],
+                    **rewritten,
+                ),
+            ],
+            "evidence": [
+                row("evidence", **part, round=1, chunk_number=2, status="ok", evidence=QUOTES),
+                row("evidence", **part, round=1, chunk_number=1, status="ok", evidence=[]),
+                row(
+                    "evidence",
+                    **part | {"n_chunks": 1},
+                    round=2,
+                    chunk_number=1,
+                    status="parse_error",
+                    evidence=None,
+                ),
+            ],
+        },
+    )
     return drill(job, folder / "site")
 
 
@@ -192,5 +285,8 @@ def test_a_cascades_verdict_says_which_judge_decided_and_why(browser: Browser, s
         visit.open(f"task.html#task={task_key('t2')}")
 
         shown = visit.page.locator(".explanation:has(.tag)").all_inner_texts()
-        assert {f"decided by strong {ATTACK}, because of weight, confidence unknown", "decided by cheap"} == {*shown}
+        assert {
+            f"decided by strong {ATTACK}, because of weight, confidence unknown",
+            "decided by cheap",
+        } == {*shown}
         assert [] == visit.faults

@@ -14,25 +14,102 @@ from tests.tasks.report.synthetic.attacks import ATTACKS
 
 MANY = 10_000
 ELEMENTS = {
-    "p", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong", "del", "table", "thead",
-    "tbody", "tr", "th", "td", "a", "hr", "br",
-}  # fmt: skip
+    "p",
+    "h4",
+    "h5",
+    "h6",
+    "ul",
+    "ol",
+    "li",
+    "blockquote",
+    "pre",
+    "code",
+    "em",
+    "strong",
+    "del",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "a",
+    "hr",
+    "br",
+}
 PIECES = (
-    "[", "](", ")", "![", "<", ">", "</", "<a href=", "javascript:", "&#106;avascript:", "http://x", "//x",
-    "data:text/html,", "&lt;", "&", "'", '"', " onclick=x", "`", "```\n", "**", "_", "~~", "\n", "\n\n", "> ", "- ",
-    "1. ", "# ", "    ", "|", "|-|-|\n", "a", " ", "\\", "[r]: ", "[r]", "\t", "\x00",
-    "\ufdd0", "\ufdd1", "\u202e", "<!--", "-->", "<script>", "style=x", "\ud7ff", "é", "\r", "\xa0",
-)  # fmt: skip
+    "[",
+    "](",
+    ")",
+    "![",
+    "<",
+    ">",
+    "</",
+    "<a href=",
+    "javascript:",
+    "&#106;avascript:",
+    "http://x",
+    "//x",
+    "data:text/html,",
+    "&lt;",
+    "&",
+    "'",
+    '"',
+    " onclick=x",
+    "`",
+    "```\n",
+    "**",
+    "_",
+    "~~",
+    "\n",
+    "\n\n",
+    "> ",
+    "- ",
+    "1. ",
+    "# ",
+    "    ",
+    "|",
+    "|-|-|\n",
+    "a",
+    " ",
+    "\\",
+    "[r]: ",
+    "[r]",
+    "\t",
+    "\x00",
+    "\ufdd0",
+    "\ufdd1",
+    "\u202e",
+    "<!--",
+    "-->",
+    "<script>",
+    "style=x",
+    "\ud7ff",
+    "é",
+    "\r",
+    "\xa0",
+)
 LONG = {
-    "brackets": "[" * MANY, "pairs of brackets": "[" * MANY + "]" * MANY, "links": "[a](" * MANY, "images": "![" * MANY,
-    "quotations": ">" * MANY + "x", "lists": "1. " * MANY + "x", "quoted lists": "> - " * MANY + "x",
+    "brackets": "[" * MANY,
+    "pairs of brackets": "[" * MANY + "]" * MANY,
+    "links": "[a](" * MANY,
+    "images": "![" * MANY,
+    "quotations": ">" * MANY + "x",
+    "lists": "1. " * MANY + "x",
+    "quoted lists": "> - " * MANY + "x",
     "pipes": "|" * MANY + "\n" + "|-" * MANY + "\n" + ("|" * MANY + "\n") * 3,
-    "rows": "|a" * 100 + "\n" + "|-" * 100 + "\n" + "|x\n" * MANY, "backticks": "`a``" * MANY,
-    "stars": "*a **b " * MANY, "underlines": "*a _" * MANY, "tildes": "~~a~" * MANY,
-    "elements": "<b>" * MANY, "entities": "&amp" * MANY,
-    "references": "[a]: " + "u" * MANY + "\n\n" + "[a]" * MANY, "two megabytes": "word *and* `code`\n\n" * 105_000,
-    "two megabytes of quotations": ">" * 2_000_000, "two megabytes of brackets": "[" * 2_000_000,
-}  # fmt: skip
+    "rows": "|a" * 100 + "\n" + "|-" * 100 + "\n" + "|x\n" * MANY,
+    "backticks": "`a``" * MANY,
+    "stars": "*a **b " * MANY,
+    "underlines": "*a _" * MANY,
+    "tildes": "~~a~" * MANY,
+    "elements": "<b>" * MANY,
+    "entities": "&amp" * MANY,
+    "references": "[a]: " + "u" * MANY + "\n\n" + "[a]" * MANY,
+    "two megabytes": "word *and* `code`\n\n" * 105_000,
+    "two megabytes of quotations": ">" * 2_000_000,
+    "two megabytes of brackets": "[" * 2_000_000,
+}
 
 
 class Seen(HTMLParser):
@@ -66,8 +143,15 @@ def faults(html: str) -> list[object]:
         allowed = {"a": {"href", "target", "rel"}, "ol": {"start"}}.get(tag, set())
         wrong += [(tag, name) for name in attributes if name not in allowed]
         if tag == "a":
-            assert ("_blank", "noopener noreferrer nofollow") == (attributes["target"], attributes["rel"])
-            wrong += [href for href in [attributes.get("href")] if href and not re.match(r"(https?|mailto):", href)]
+            assert ("_blank", "noopener noreferrer nofollow") == (
+                attributes["target"],
+                attributes["rel"],
+            )
+            wrong += [
+                href
+                for href in [attributes.get("href")]
+                if href and not re.match(r"(https?|mailto):", href)
+            ]
     return wrong + seen.others
 
 
@@ -79,7 +163,8 @@ def test_characters_that_hide_or_reorder_text_are_visible() -> None:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 @pytest.mark.parametrize(
-    "around", ["{}", "> - {}", "**{}**", "[{}](http://x)", "[x]({})", "|a|\n|-|\n|{}|", "`{}", "<{}>"]
+    "around",
+    ["{}", "> - {}", "**{}**", "[{}](http://x)", "[x]({})", "|a|\n|-|\n|{}|", "`{}", "<{}>"],
 )
 def test_an_attack_becomes_nothing_but_text_and_harmless_elements(attack: str, around: str) -> None:
     html = as_html(around.replace("{}", attack))
@@ -116,13 +201,39 @@ def test_markdown_is_set() -> None:
     actual = [name for name, _ in Seen(as_html(text) or "").elements]
 
     assert [
-        "h4", "p", "strong", "em", "del", "code", "br", "ol", "li", "li", "blockquote", "p", "table", "thead", "tr",
-        "th", "th", "tbody", "tr", "td", "td", "pre", "code",
-    ] == actual  # fmt: skip
+        "h4",
+        "p",
+        "strong",
+        "em",
+        "del",
+        "code",
+        "br",
+        "ol",
+        "li",
+        "li",
+        "blockquote",
+        "p",
+        "table",
+        "thead",
+        "tr",
+        "th",
+        "th",
+        "tbody",
+        "tr",
+        "td",
+        "td",
+        "pre",
+        "code",
+    ] == actual
 
 
 def test_a_link_opens_elsewhere_and_an_image_is_a_link_and_not_loaded() -> None:
-    seen = Seen(as_html("![chart](https://example.org/a.png) [b](mailto:x@example.org) [c](/local) [d](ftp://x)") or "")
+    seen = Seen(
+        as_html(
+            "![chart](https://example.org/a.png) [b](mailto:x@example.org) [c](/local) [d](ftp://x)"
+        )
+        or ""
+    )
 
     addresses = [attributes.get("href") for name, attributes in seen.elements if name == "a"]
     assert ["https://example.org/a.png", "mailto:x@example.org", None, None] == addresses
@@ -147,7 +258,9 @@ def test_a_library_that_panics_leaves_the_text_as_it_is(monkeypatch: Patch) -> N
         """The exception's name in Rust libraries."""
 
     def fail(error: BaseException) -> None:
-        monkeypatch.setattr(markdown.pyromark, "html", lambda *_, **__: (_ for _ in ()).throw(error))
+        monkeypatch.setattr(
+            markdown.pyromark, "html", lambda *_, **__: (_ for _ in ()).throw(error)
+        )
 
     fail(PanicException())
     assert as_html("text") is None

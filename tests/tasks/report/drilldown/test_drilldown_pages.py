@@ -12,7 +12,15 @@ from playwright.sync_api import Browser, Locator
 from tasks.figures.scope import task_key
 from tasks.rules.text.characters import visible
 from tests.tasks.report.browser import PHONE, Visit, visiting
-from tests.tasks.report.drilldown.drilled import Row, data, drill, held, response_rows_of, store, tiny_job
+from tests.tasks.report.drilldown.drilled import (
+    Row,
+    data,
+    drill,
+    held,
+    response_rows_of,
+    store,
+    tiny_job,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -41,9 +49,12 @@ def test_attacks_in_texts_and_names_do_nothing(browser: Browser, hostile_site: P
         for task in tasks[1:12]:
             visit.page.locator("#next").click()
             visit.page.wait_for_function(
-                "(id) => document.querySelector('h1').textContent === id", arg=visible(task["task_id"])
+                "(id) => document.querySelector('h1').textContent === id",
+                arg=visible(task["task_id"]),
             )
-            visit.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+            visit.value(
+                "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
+            )
             for link in visit.page.locator(".markdown a:visible").all()[:1]:
                 link.hover()
         visit.page.locator("#as-text").check()
@@ -51,34 +62,50 @@ def test_attacks_in_texts_and_names_do_nothing(browser: Browser, hostile_site: P
         visit.page.locator("td.marked pre, .marked").first.wait_for()
 
         assert [] == visit.faults
-        addresses = visit.value("[...document.querySelectorAll('.markdown a[href]')].map((each) => each.href)")
+        addresses = visit.value(
+            "[...document.querySelectorAll('.markdown a[href]')].map((each) => each.href)"
+        )
         assert [] == [each for each in addresses if not re.match("(https?|mailto):", each)]
 
 
-def test_tasks_are_filtered_by_labels_and_words_and_a_link_keeps_the_filter(visit: Visit, held: Row) -> None:
+def test_tasks_are_filtered_by_labels_and_words_and_a_link_keeps_the_filter(
+    visit: Visit, held: Row
+) -> None:
     visit.open("tasks.html")
     visit.page.locator("[name=field]").select_option("Legal")
     visit.page.locator("[name=hard]").select_option("hard")
     visit.page.locator("[name=words]").fill("LEGAL-3")
-    legal = [task for task in held["index"]["tasks"] if task["field"] == "Legal" and task["is_hard"]]
+    legal = [
+        task for task in held["index"]["tasks"] if task["field"] == "Legal" and task["is_hard"]
+    ]
     expected = [task["task_id"] for task in legal if "legal-3" in task["task_id"]]
 
     assert 1 < len(expected) < 10
-    visit.page.wait_for_function("(n) => document.querySelectorAll('.tabulator-row').length === n", arg=len(expected))
+    visit.page.wait_for_function(
+        "(n) => document.querySelectorAll('.tabulator-row').length === n", arg=len(expected)
+    )
     assert expected == texts(visit.page.locator(".tabulator-frozen a"))
-    assert [f"{len(expected)} of {len(held['index']['tasks'])} tasks"] == texts(visit.page.locator("#count"))
+    assert [f"{len(expected)} of {len(held['index']['tasks'])} tasks"] == texts(
+        visit.page.locator("#count")
+    )
     visit.page.reload()
     visit.page.wait_for_selector("html[data-rendered]", state="attached")
     assert expected == texts(visit.page.locator(".tabulator-frozen a"))
     visit.page.get_by_role("button", name="Reset").click()
-    visit.page.wait_for_function("(n) => document.querySelectorAll('.tabulator-row').length > n", arg=len(expected))
+    visit.page.wait_for_function(
+        "(n) => document.querySelectorAll('.tabulator-row').length > n", arg=len(expected)
+    )
 
 
 @pytest.mark.parametrize("how", ["click", "Enter"])
-def test_tasks_are_sorted_by_any_column_with_what_is_missing_last(visit: Visit, held: Row, how: str) -> None:
+def test_tasks_are_sorted_by_any_column_with_what_is_missing_last(
+    visit: Visit, held: Row, how: str
+) -> None:
     visit.open("tasks.html")
     key = entry(held, "dogwood-open")["key"]
-    judge_config = next(each for each in held["index"]["judge_configs"] if each["label"] == "mild-judge")
+    judge_config = next(
+        each for each in held["index"]["judge_configs"] if each["label"] == "mild-judge"
+    )
     scores = held[f"scores-{judge_config['key']}"][key]
     visit.page.get_by_role("combobox", name="Judge").select_option(judge_config["label"])
     visit.page.set_viewport_size({"width": 1280, "height": 6000})  # so that all rows are drawn
@@ -107,7 +134,9 @@ def test_the_response_is_set_as_markdown_or_shown_word_for_word(visit: Visit, he
     assert response["text"] == visit.page.locator("#responses .exact").text_content()
 
 
-def test_assistant_turns_are_set_as_markdown_and_user_turns_word_for_word(visit: Visit, held: Row) -> None:
+def test_assistant_turns_are_set_as_markdown_and_user_turns_word_for_word(
+    visit: Visit, held: Row
+) -> None:
     task = held["index"]["tasks"][0]
     visit.open(f"task.html#task={task['task_id']}")
     assistant = visit.page.locator("#conversation .turn.assistant").first
@@ -119,17 +148,25 @@ def test_assistant_turns_are_set_as_markdown_and_user_turns_word_for_word(visit:
     assert (assistant.locator(".exact").text_content() or "").startswith("**")
 
 
-def _flips(held: Row, task: dict[str, Any], one: str, other: str) -> dict[tuple[int, str], tuple[str, str]]:
+def _flips(
+    held: Row, task: dict[str, Any], one: str, other: str
+) -> dict[tuple[int, str], tuple[str, str]]:
     """The differing verdicts of both sides' first trials, by criterion position and judge configuration."""
     first, second = (
-        {(each["position"], each["judge_config"]): each["status"] for each in part["verdicts"] if each["trial"] == 1}
+        {
+            (each["position"], each["judge_config"]): each["status"]
+            for each in part["verdicts"]
+            if each["trial"] == 1
+        }
         for part in (held[f"task-{task['key']}"][key] for key in (one, other))
     )
     both = {cell: (status, second.get(cell)) for cell, status in first.items()}
     return {cell: statuses for cell, statuses in both.items() if set(statuses) == {"met", "unmet"}}
 
 
-def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(visit: Visit, held: Row) -> None:
+def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(
+    visit: Visit, held: Row
+) -> None:
     task = held["index"]["tasks"][0]
     one, other = entry(held, "alder-large")["key"], entry(held, "cedar-mini")["key"]
     flips = _flips(held, task, one, other)
@@ -138,7 +175,9 @@ def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(visit:
     visit.page.locator("[name=show]").select_option("flips")
 
     n_criteria = len({index for index, _ in flips})
-    visit.page.wait_for_function("(n) => document.querySelectorAll('#criteria tbody').length === n", arg=n_criteria)
+    visit.page.wait_for_function(
+        "(n) => document.querySelectorAll('#criteria tbody').length === n", arg=n_criteria
+    )
     assert len(flips) > 3
     marks = sorted(f"⇄ {a} → {b}".replace("unmet", "not met") for a, b in flips.values())
     assert marks == sorted(texts(visit.page.locator("td .flip")))
@@ -154,7 +193,9 @@ def test_what_failed_says_why_and_is_never_called_unmet(visit: Visit, held: Row)
     assert [f"⚠ {cause}" for cause in causes] == badges
     assert "no reply within 600 s" in visit.page.locator("#criteria").inner_text()
     score = visit.page.locator("#responses").inner_text()
-    assert re.search(r"0\.\d+ to 0\.\d+ \(\d+ to \d+ of \d+ points, 8 of 14 criteria decided\)", score)
+    assert re.search(
+        r"0\.\d+ to 0\.\d+ \(\d+ to \d+ of \d+ points, 8 of 14 criteria decided\)", score
+    )
 
     one, other = (entry(held, label)["key"] for label in ("dogwood-open", "birch-2"))
     visit.open(f"task.html#task={task_key('finance-04')}&a={one}&b={other}")
@@ -164,12 +205,19 @@ def test_what_failed_says_why_and_is_never_called_unmet(visit: Visit, held: Row)
     assert 0 == visit.page.locator("td .flip").count()
 
 
-def test_what_a_task_without_a_response_lacks_takes_one_line(browser: Browser, tmp_path: Path) -> None:
+def test_what_a_task_without_a_response_lacks_takes_one_line(
+    browser: Browser, tmp_path: Path
+) -> None:
     with visiting(browser, drill(tiny_job(tmp_path, models=()), tmp_path / "site")) as visit:
         visit.open("task.html")
 
-        assert "No model in this report has a response to this task." == visit.page.locator("#responses").inner_text()
-        assert ["Conversation", "Responses", "Criteria and verdicts"] == texts(visit.page.locator("h2:visible"))
+        assert (
+            "No model in this report has a response to this task."
+            == visit.page.locator("#responses").inner_text()
+        )
+        assert ["Conversation", "Responses", "Criteria and verdicts"] == texts(
+            visit.page.locator("h2:visible")
+        )
         assert [] == visit.faults
 
 
@@ -185,7 +233,11 @@ def test_every_verdict_has_a_link(browser: Browser, world_drilldown: Path, held:
         visit.page.wait_for_selector("html[data-rendered]", state="attached")
         marked, cell = visit.page.locator("td.marked"), (1, 8, held["index"]["main"])
         names = ("trial", "position", "judge_config")
-        (verdict,) = [each for each in part[who["key"]]["verdicts"] if cell == tuple(each[name] for name in names)]
+        (verdict,) = [
+            each
+            for each in part[who["key"]]["verdicts"]
+            if cell == tuple(each[name] for name in names)
+        ]
 
         assert [] == visit.faults
         assert verdict["explanation"] in marked.inner_text()  # the explanation is shown
@@ -195,23 +247,32 @@ def test_every_verdict_has_a_link(browser: Browser, world_drilldown: Path, held:
 def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: Row) -> None:
     visit.open("verdicts.html")
     shown = [
-        (held["index"]["statuses"][mark], index) for each in held["index"]["entries"] if not each["is_also"]
+        (held["index"]["statuses"][mark], index)
+        for each in held["index"]["entries"]
+        if not each["is_also"]
         for marks in held[f"entry-{each['key']}"].get(held["index"]["main"], {}).values()
-        for index, mark in enumerate(marks) if held["index"]["statuses"][mark] != "not_judged"
-    ]  # fmt: skip
+        for index, mark in enumerate(marks)
+        if held["index"]["statuses"][mark] != "not_judged"
+    ]
     assert str(len(shown)) == visit.page.locator("#count").get_attribute("data-total")
-    assert min(1000, len(shown)) == visit.value("Tabulator.findTable('#verdicts')[0].getDataCount()")
+    assert min(1000, len(shown)) == visit.value(
+        "Tabulator.findTable('#verdicts')[0].getDataCount()"
+    )
 
     criteria = held["criteria"]
     visit.page.locator("[name=status]").select_option("unmet")
     visit.page.locator("[name=category]").select_option("Handling Uncertainty")
     visit.page.locator("[name=words]").fill("certainty FACTS")
     expected = [
-        index for status, index in shown
-        if status == "unmet" and criteria["category"][index] == "Handling Uncertainty"
+        index
+        for status, index in shown
+        if status == "unmet"
+        and criteria["category"][index] == "Handling Uncertainty"
         and all(word in criteria["title"][index].lower() for word in ("certainty", "facts"))
-    ]  # fmt: skip
-    visit.page.wait_for_function("(n) => document.getElementById('count').dataset.total === n", arg=str(len(expected)))
+    ]
+    visit.page.wait_for_function(
+        "(n) => document.getElementById('count').dataset.total === n", arg=str(len(expected))
+    )
     assert 10 < len(expected) < 1000
     assert {"✗ not met"} == set(texts(visit.page.locator("#verdicts .badge")))
 
@@ -229,12 +290,16 @@ def test_failures_are_found_among_all_verdicts_and_lead_to_their_causes(visit: V
     assert "timeout" in visit.page.locator("td.marked").inner_text()
 
 
-def test_data_that_is_missing_is_told_on_the_page(browser: Browser, world_drilldown: Path, tmp_path: Path) -> None:
+def test_data_that_is_missing_is_told_on_the_page(
+    browser: Browser, world_drilldown: Path, tmp_path: Path
+) -> None:
     site = shutil.copytree(world_drilldown, tmp_path / "site")
     index = held(site)
     for judge_config in index["judge_configs"]:
         (site / f"data/{judge_config['scores']}.js").unlink()
-    (site / f"data/{index['criteria']}.js").write_text(f'prbench.give("{index["criteria"]}","bm90IGd6aXA=");\n')
+    (site / f"data/{index['criteria']}.js").write_text(
+        f'prbench.give("{index["criteria"]}","bm90IGd6aXA=");\n'
+    )
     with visiting(browser, site) as visit:
         visit.open("tasks.html")
         assert "cannot be loaded" in visit.page.get_by_role("alert").inner_text()
@@ -243,13 +308,18 @@ def test_data_that_is_missing_is_told_on_the_page(browser: Browser, world_drilld
         assert visit.value("window.attacked") is None
 
 
-def test_an_open_page_goes_on_working_when_the_report_is_renewed(browser: Browser, tmp_path: Path) -> None:
+def test_an_open_page_goes_on_working_when_the_report_is_renewed(
+    browser: Browser, tmp_path: Path
+) -> None:
     job, site = tiny_job(tmp_path), tmp_path / "site"
     drill(job, site)
     with visiting(browser, site) as visit:
         visit.open(f"task.html#task={task_key('t1')}")
         tables = response_rows_of(["t1", "t2"], "m1", "night", created_at=None)
-        store(job, tables | {"responses": [each | {"text": "Another."} for each in tables["responses"]]})
+        store(
+            job,
+            tables | {"responses": [each | {"text": "Another."} for each in tables["responses"]]},
+        )
         drill(job, site)
         visit.page.locator("#next").click()
         visit.page.locator("#responses", has_text="m1 says t2.").wait_for()

@@ -18,7 +18,15 @@ from tasks.report.drilldown import blocks
 from tasks.report.rendering import program
 from tasks.report.rendering.site import Site
 from tests.kit import Patch, combined
-from tests.tasks.report.drilldown.drilled import data, drill, files, held, response_rows_of, store, tiny_job
+from tests.tasks.report.drilldown.drilled import (
+    data,
+    drill,
+    files,
+    held,
+    response_rows_of,
+    store,
+    tiny_job,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_leaderboard")]
 
@@ -53,7 +61,11 @@ def written(job: Job, site: Path) -> set[str]:
     """The files of entries' responses that a build writes."""
     before = {path.stem: path.stat().st_mtime_ns for path in (site / "data").iterdir()}
     drill(job, site)
-    return {name for name in parts(site) if (site / f"data/{name}.js").stat().st_mtime_ns != before.get(name)}
+    return {
+        name
+        for name in parts(site)
+        if (site / f"data/{name}.js").stat().st_mtime_ns != before.get(name)
+    }
 
 
 def test_a_report_of_texts_that_exceed_the_memory_limit_is_built_without_it(
@@ -64,7 +76,11 @@ def test_a_report_of_texts_that_exceed_the_memory_limit_is_built_without_it(
     build(job, tmp_path / "unbounded")
 
     contents = [
-        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        {
+            path.relative_to(folder): path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
         for folder in (tmp_path / "bounded", tmp_path / "unbounded")
     ]
     assert contents[0] == contents[1]
@@ -77,7 +93,9 @@ def test_a_second_build_makes_nothing_and_touches_no_file(job: Job, site: Path) 
     assert before == {path: path.stat().st_mtime_ns for path in (site / "data").iterdir()}
 
 
-def test_a_night_of_one_model_makes_its_files_alone_and_the_next_build_deletes_old_ones(tmp_path: Path) -> None:
+def test_a_night_of_one_model_makes_its_files_alone_and_the_next_build_deletes_old_ones(
+    tmp_path: Path,
+) -> None:
     job, site = tiny_job(tmp_path, TASKS), tmp_path / "site"
     drill(job, site)
     first = files(site)
@@ -96,7 +114,12 @@ def test_a_night_of_one_model_makes_its_files_alone_and_the_next_build_deletes_o
 def test_a_verdict_that_comes_later_renews_its_own_file_and_no_other(tmp_path: Path) -> None:
     job, site = tiny_job(tmp_path, TASKS, ("m1",)), tmp_path / "site"
     rows = response_rows_of(TASKS, "m2")
-    failed = rows["verdicts"][2] | {"status": "timeout", "value": None, "explanation": None, "error": "no reply"}
+    failed = rows["verdicts"][2] | {
+        "status": "timeout",
+        "value": None,
+        "explanation": None,
+        "error": "no reply",
+    }
     store(job, rows | {"verdicts": [*rows["verdicts"][:2], failed, *rows["verdicts"][3:]]})
     drill(job, site)
     store(job, {"verdicts": [rows["verdicts"][2]]})
@@ -104,12 +127,15 @@ def test_a_verdict_that_comes_later_renews_its_own_file_and_no_other(tmp_path: P
     assert 1 == len(written(job, site))
 
 
-@pytest.mark.parametrize("harm", [
-    lambda path: path.write_text(""),
-    lambda path: path.write_text("prbench.give("),
-    lambda path: path.write_bytes(path.read_bytes().replace(b"A", b"B", 1)),
-    Path.unlink,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda path: path.write_text(""),
+        lambda path: path.write_text("prbench.give("),
+        lambda path: path.write_bytes(path.read_bytes().replace(b"A", b"B", 1)),
+        Path.unlink,
+    ],
+)
 def test_a_file_that_is_damaged_cut_off_or_gone_is_made_again(
     job: Job, site: Path, harm: Callable[[Path], object]
 ) -> None:
@@ -122,7 +148,9 @@ def test_a_file_that_is_damaged_cut_off_or_gone_is_made_again(
     assert whole == path.read_bytes()
 
 
-def test_a_killed_build_leaves_the_report_to_the_next_one(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_killed_build_leaves_the_report_to_the_next_one(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     job, site = tiny_job(tmp_path, TASKS), tmp_path / "site"
     drill(job, site)
     before = data(site)
@@ -158,10 +186,18 @@ def test_another_version_of_a_library_makes_all_again(job: Job, site: Path) -> N
     assert not before & parts(site)
 
 
-@pytest.mark.parametrize(("older", "newer", "listed"), [
-    ("ok", "ok", "um"), ("ok", "refused", "nn"), ("refused", "ok", "um"), ("ok", None, "mu"),
-])  # fmt: skip
-def test_of_two_responses_in_a_trial_todays_counts(tmp_path: Path, older: str, newer: str | None, listed: str) -> None:
+@pytest.mark.parametrize(
+    ("older", "newer", "listed"),
+    [
+        ("ok", "ok", "um"),
+        ("ok", "refused", "nn"),
+        ("refused", "ok", "um"),
+        ("ok", None, "mu"),
+    ],
+)
+def test_of_two_responses_in_a_trial_todays_counts(
+    tmp_path: Path, older: str, newer: str | None, listed: str
+) -> None:
     job, parts_of = tiny_job(tmp_path, ("t1",), models=("other",)), []
     for conversation_id, status in (("a-conversation", newer), ("an earlier one", older)):
         rows = response_rows_of(["t1"], "m1", conversation_id=conversation_id, status=status)
@@ -170,7 +206,10 @@ def test_of_two_responses_in_a_trial_todays_counts(tmp_path: Path, older: str, n
         for each in rows["verdicts"]:
             each["verdict_id"] += f"/{conversation_id}"
             if conversation_id == "a-conversation":
-                each |= {"value": 1 - each["value"], "status": "unmet" if each["status"] == "met" else "met"}
+                each |= {
+                    "value": 1 - each["value"],
+                    "status": "unmet" if each["status"] == "met" else "met",
+                }
         if status:
             parts_of.append(rows if status == "ok" else {"responses": rows["responses"]})
     store(job, combined(*parts_of))
@@ -190,7 +229,13 @@ def words(text: str) -> set[str]:
 def test_everything_that_the_pages_show_is_in_the_fingerprint() -> None:
     query = sql.read("report/drilldown/sections")
     shown = re.findall(r"list\((?:to_json\()?\{(.*?)\}", query, re.DOTALL)
-    values = [each.partition(":")[2] for one in shown for each in re.split(r",(?=\s+(?:--[^\n]*\s+)*\w+:)", one)]
+    values = [
+        each.partition(":")[2]
+        for one in shown
+        for each in re.split(r",(?=\s+(?:--[^\n]*\s+)*\w+:)", one)
+    ]
 
     assert (3, 40) == (len(shown), len(values))
-    assert set().union(*map(words, values)) - _FUNCTIONS <= words(sql.read("report/drilldown/blocks"))
+    assert set().union(*map(words, values)) - _FUNCTIONS <= words(
+        sql.read("report/drilldown/blocks")
+    )

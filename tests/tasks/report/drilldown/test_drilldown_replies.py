@@ -13,7 +13,15 @@ from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import KeptReply, LedgerReader, prune
 from tasks.llm.replies import Reply
 from tests.kit import Patch, recorded
-from tests.tasks.report.drilldown.drilled import Row, data, drill, files, response_rows_of, store, tiny_job
+from tests.tasks.report.drilldown.drilled import (
+    Row,
+    data,
+    drill,
+    files,
+    response_rows_of,
+    store,
+    tiny_job,
+)
 from warehouse import Reader
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_leaderboard")]
@@ -21,9 +29,22 @@ TASKS = ("t1", "t2")
 OLD_S, NEW_S = 1_000.0, 2_000.0
 
 
-def entry(cell: str, text: str, call: str = "", at_s: float = OLD_S, parameters: str = "{}") -> Entry:
+def entry(
+    cell: str, text: str, call: str = "", at_s: float = OLD_S, parameters: str = "{}"
+) -> Entry:
     """A reply on a verdict; by default of the first call that was made for the verdict."""
-    return Entry(call or f"call of {cell}", 1, cell, "a-run", "m", "", parameters, Reply("ok", text), True, at_s)
+    return Entry(
+        call or f"call of {cell}",
+        1,
+        cell,
+        "a-run",
+        "m",
+        "",
+        parameters,
+        Reply("ok", text),
+        True,
+        at_s,
+    )
 
 
 def judged(job: Job, rows: dict[str, list[Row]], at_s: float = OLD_S) -> None:
@@ -56,31 +77,48 @@ def site(job: Job, tmp_path: Path) -> Path:
 
 def test_a_reply_that_the_call_of_another_trial_gave_is_the_reply_of_both(tmp_path: Path) -> None:
     job = tiny_job(tmp_path, TASKS, models=())
-    first, second, other = (response_rows_of(["t1"], "m1", trial=trial, text=text)
-                            for trial, text in ((1, "The same."), (2, "The same."), (3, "Another.")))  # fmt: skip
+    first, second, other = (
+        response_rows_of(["t1"], "m1", trial=trial, text=text)
+        for trial, text in ((1, "The same."), (2, "The same."), (3, "Another."))
+    )
     for trial, rows in enumerate((first, second, other), start=1):
-        for table, key in (("responses", "response_id"), ("verdicts", "verdict_id"), ("verdicts", "response_id")):
+        for table, key in (
+            ("responses", "response_id"),
+            ("verdicts", "verdict_id"),
+            ("verdicts", "response_id"),
+        ):
             for each in rows[table]:
                 each[key] += f"/{trial}"
         store(job, rows)
     recorded(job, entry(first["verdicts"][0]["verdict_id"], "met, says the judge"))
 
-    assert {"1 0": ["met, says the judge"], "2 0": ["met, says the judge"]} == replies(drill(job, tmp_path / "site"))
+    assert {"1 0": ["met, says the judge"], "2 0": ["met, says the judge"]} == replies(
+        drill(job, tmp_path / "site")
+    )
 
 
-def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminder(tmp_path: Path) -> None:
+def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminder(
+    tmp_path: Path,
+) -> None:
     job, rows = tiny_job(tmp_path, TASKS, models=()), response_rows_of(["t1"], "m1")
     store(job, rows)
     reminded, again = (each["verdict_id"] for each in rows["verdicts"])
     recorded(
-        job, entry(reminded, "no JSON", "a", OLD_S), entry(reminded, "{}", "b", NEW_S),
-        entry(again, "of an older program", "c", OLD_S, '{"old": 1}'), entry(again, "of this one", "d", NEW_S),
-    )  # fmt: skip
+        job,
+        entry(reminded, "no JSON", "a", OLD_S),
+        entry(reminded, "{}", "b", NEW_S),
+        entry(again, "of an older program", "c", OLD_S, '{"old": 1}'),
+        entry(again, "of this one", "d", NEW_S),
+    )
 
-    assert {"1 0": ["{}", "no JSON"], "1 1": ["of this one"]} == replies(drill(job, tmp_path / "site"))
+    assert {"1 0": ["{}", "no JSON"], "1 1": ["of this one"]} == replies(
+        drill(job, tmp_path / "site")
+    )
 
 
-def test_a_night_reads_its_own_replies(job: Job, site: Path, monkeypatch: Patch, tmp_path: Path) -> None:
+def test_a_night_reads_its_own_replies(
+    job: Job, site: Path, monkeypatch: Patch, tmp_path: Path
+) -> None:
     looked_up, given = [], LedgerReader.replies_for
     lookup = lambda self, cells: looked_up.append({*cells}) or given(self, cells)  # noqa: E731
     monkeypatch.setattr(LedgerReader, "replies_for", lookup)
@@ -95,7 +133,9 @@ def test_a_night_reads_its_own_replies(job: Job, site: Path, monkeypatch: Patch,
     assert files(drill(job, tmp_path / "afresh")) == files(site)
 
 
-def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(job: Job, site: Path, tmp_path: Path) -> None:
+def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(
+    job: Job, site: Path, tmp_path: Path
+) -> None:
     kept = response_rows_of(TASKS[:1], "m1")["verdicts"][0]["verdict_id"]
 
     prune(job.warehouse / "ledger", NEW_S, lambda cells: {cell: cell != kept for cell in cells})
@@ -107,7 +147,9 @@ def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(job: Job, 
     assert files(drill(job, tmp_path / "afresh")) == files(site)
 
 
-def test_an_unreadable_ledger_is_read_by_the_next_build(job: Job, site: Path, monkeypatch: Patch) -> None:
+def test_an_unreadable_ledger_is_read_by_the_next_build(
+    job: Job, site: Path, monkeypatch: Patch
+) -> None:
     whole = files(site)
     shutil.rmtree(site)
     with monkeypatch.context() as broken:
@@ -125,13 +167,17 @@ def _fail(*_: Any) -> Iterator[KeptReply]:
     raise OSError("the disk refuses")
 
 
-def test_of_too_many_verdicts_failed_ones_have_replies(job: Job, site: Path, monkeypatch: Patch) -> None:
+def test_of_too_many_verdicts_failed_ones_have_replies(
+    job: Job, site: Path, monkeypatch: Patch
+) -> None:
     rows = response_rows_of(TASKS[:1], "m2")
     rows["verdicts"][0] |= {"status": "timeout", "value": None}
     judged(job, rows)
     value = Reader.value
     counted = {"select count(*) from verdicts": 200_001}
-    monkeypatch.setattr(Reader, "value", lambda self, query, *more: counted.get(query) or value(self, query, *more))
+    monkeypatch.setattr(
+        Reader, "value", lambda self, query, *more: counted.get(query) or value(self, query, *more)
+    )
 
     drill(job, site)
 

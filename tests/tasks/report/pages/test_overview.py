@@ -19,7 +19,14 @@ from tasks.figures.shown.overview import LEADERBOARD
 from tasks.report.rendering.notices import facts, notices
 from tests.kit import at, row
 from tests.tasks.report.browser import visiting
-from tests.tasks.report.drilldown.drilled import data, files, numbers, response_rows_of, store, tiny_job
+from tests.tasks.report.drilldown.drilled import (
+    data,
+    files,
+    numbers,
+    response_rows_of,
+    store,
+    tiny_job,
+)
 from tests.tasks.report.synthetic.contenders import DROPPING, NIGHTS
 from warehouse import Warehouse
 
@@ -27,20 +34,35 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("night", [NIGHTS[2], NIGHTS[3]])
-def test_a_named_sampling_is_compared_with_the_one_before_it(world_job: Job, scope: Scope, night: str) -> None:
-    actual = Scope(world_job, scope.reader, night, changes(world_job, night)).rows("overview/changes")
+def test_a_named_sampling_is_compared_with_the_one_before_it(
+    world_job: Job, scope: Scope, night: str
+) -> None:
+    actual = Scope(world_job, scope.reader, night, changes(world_job, night)).rows(
+        "overview/changes"
+    )
 
     # The judge had drifted on the second night, so the third one is compared with an earlier one.
-    strict = {(row["model"], row["earlier"], row["later"]) for row in actual if row["judge_config"] == "strict-judge"}
+    strict = {
+        (row["model"], row["earlier"], row["later"])
+        for row in actual
+        if row["judge_config"] == "strict-judge"
+    }
     assert {(model, NIGHTS[1], night) for model in (DROPPING, "elm-chat")} == strict
 
 
-def test_what_is_wrong_is_said_the_fall_first_and_the_steady_model_is_not_named(scope: Scope) -> None:
+def test_what_is_wrong_is_said_the_fall_first_and_the_steady_model_is_not_named(
+    scope: Scope,
+) -> None:
     actual = notices(scope)
 
     assert "bad" == actual[0].level
-    for expected in (f"{DROPPING} fell since", "Below the coverage bar of 99%", "dogwood-open",
-                     "criteria_per_task (1 of 49).", "1 task refused and left out of all scores."):  # fmt: skip
+    for expected in (
+        f"{DROPPING} fell since",
+        "Below the coverage bar of 99%",
+        "dogwood-open",
+        "criteria_per_task (1 of 49).",
+        "1 task refused and left out of all scores.",
+    ):
         assert any(expected in each.text for each in actual), expected
     assert not any("elm-chat" in each.text for each in actual if each.level == "bad")
 
@@ -51,7 +73,9 @@ def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, scope: Scope) -
     settings = world_job.settings.model_copy(update={"judges": judges})
     embedded = replace(scope, job=world_job.model_copy(update={"settings": settings}))
 
-    assert notices(embedded)[0].text.startswith("The embedded model (mild-judge, strict-judge) is far too small")
+    assert notices(embedded)[0].text.startswith(
+        "The embedded model (mild-judge, strict-judge) is far too small"
+    )
 
 
 def test_the_same_data_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -67,7 +91,11 @@ def test_the_same_data_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_file_names_hold_nothing_that_came_from_data(hostile_site: Path) -> None:
     names = [path.relative_to(hostile_site).as_posix() for path in hostile_site.rglob("*")]
 
-    assert [] == [name for name in names if not all(c.isascii() and (c.isalnum() or c in "._-/") for c in name)]
+    assert [] == [
+        name
+        for name in names
+        if not all(c.isascii() and (c.isalnum() or c in "._-/") for c in name)
+    ]
     assert "prbench-report" == json.loads((hostile_site / "report.json").read_text())["format"]
 
 
@@ -90,9 +118,10 @@ def finance(world_job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_link_to_a_task_leads_to_one_that_the_report_has(finance: Path) -> None:
     known = {task["key"] for task in data(finance)["index"]["tasks"]}
     links = [
-        key for page in finance.glob("*.html")
+        key
+        for page in finance.glob("*.html")
         for key in re.findall(r'href="task\.html#task=([^&"]+)', page.read_text(encoding="utf-8"))
-    ]  # fmt: skip
+    ]
 
     assert 24 == len(known)
     assert len(links) > 20
@@ -108,13 +137,19 @@ def test_each_page_says_which_splits_it_is_of_and_figures_of_more_say_so_or_are_
 
     assert pooled
     assert all("only split finance" in text for text in texts)
-    assert not [figure.name for figure in pooled if list((finance / "figures").glob(f"{figure.name}.*"))]
+    assert not [
+        figure.name for figure in pooled if list((finance / "figures").glob(f"{figure.name}.*"))
+    ]
     sentence = "Measured over all splits at once, but this report shows only split finance."
     # A figure that is left out of the report of all splits, because it has no rows, is left out here too.
     listed = [figure for figure in pooled if (world_site / f"figures/{figure.name}.csv").exists()]
     assert len(pooled) > len(listed) == "".join(texts).count(sentence)
     shown = [name for name in WHOLE if numbers(finance, name)]
-    assert "".join(texts).count("This covers the whole warehouse, not only split finance.") >= len(shown) > 0
+    assert (
+        "".join(texts).count("This covers the whole warehouse, not only split finance.")
+        >= len(shown)
+        > 0
+    )
 
 
 def test_no_number_is_of_the_tasks_of_another_split(finance: Path) -> None:
@@ -123,28 +158,48 @@ def test_no_number_is_of_the_tasks_of_another_split(finance: Path) -> None:
     assert len(names - WHOLE) > 25
     for name in names - WHOLE:
         rows = numbers(finance, name)
-        assert {row["split"] for row in rows if "split" in row} <= {"finance", "Finance (own hard)"}, name
+        assert {row["split"] for row in rows if "split" in row} <= {
+            "finance",
+            "Finance (own hard)",
+        }, name
         assert {row["field"] for row in rows if "field" in row} <= {"Finance"}, name
-        assert not [cell for row in rows for cell in row.values() if str(cell).startswith("legal-")], name
+        assert not [
+            cell for row in rows for cell in row.values() if str(cell).startswith("legal-")
+        ], name
 
 
-@pytest.mark.parametrize(("splits", "part", "fields"), [
-    ((), "", ["Finance", "Legal"]), (("finance", "legal"), "", ["Finance", "Legal"]),
-    (("finance",), "split finance", ["Finance"]), (("finance_hard",), "split finance_hard", []),
-    (("finance", "legal_hard"), "splits finance, legal_hard", ["Finance"]),
-])  # fmt: skip
-def test_a_part_shows_only_hard_selections_of_its_own(scope: Scope, splits: Any, part: str, fields: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("splits", "part", "fields"),
+    [
+        ((), "", ["Finance", "Legal"]),
+        (("finance", "legal"), "", ["Finance", "Legal"]),
+        (("finance",), "split finance", ["Finance"]),
+        (("finance_hard",), "split finance_hard", []),
+        (("finance", "legal_hard"), "splits finance, legal_hard", ["Finance"]),
+    ],
+)
+def test_a_part_shows_only_hard_selections_of_its_own(
+    scope: Scope, splits: Any, part: str, fields: list[str]
+) -> None:
     scope = Scope(narrowed(scope.job, *splits), scope.reader)
     boards = [f"{field} (own hard)" for field in fields]
 
     own = {row["split"] for row in scope.rows_of(FIGURES["leaderboard"]) if row["is_own_hard"]}
-    assert sorted(own) == sorted({row["split"] for row in scope.rows_of(FIGURES["hard_leaderboard"])}) == boards
+    assert (
+        sorted(own)
+        == sorted({row["split"] for row in scope.rows_of(FIGURES["hard_leaderboard"])})
+        == boards
+    )
     for query in ("hard/hard_selections", "hard/tasks"):
         assert set(fields) == {row["field"] for row in scope.rows(query)}
     assert part == scope.narrowed_to
-    text = (f"This report shows only {part}. It includes own hard selections if all their tasks are in it, and leaves "
-            "out figures that are measured over all splits at once.")  # fmt: skip
-    assert [text][: bool(part)] == [each.text for each in notices(scope) if each.text.startswith("This report shows")]
+    text = (
+        f"This report shows only {part}. It includes own hard selections if all their tasks are in it, and leaves "
+        "out figures that are measured over all splits at once."
+    )
+    assert [text][: bool(part)] == [
+        each.text for each in notices(scope) if each.text.startswith("This report shows")
+    ]
 
 
 TASKS = ("t1", "t2", "t3")
@@ -158,23 +213,36 @@ def texts(scope: Scope, level: str) -> list[str]:
     return [each.text for each in notices(scope) if each.level == level]
 
 
-def test_responses_without_a_verdict_are_told_counted_and_priced_and_can_be_read(tmp_path: Path) -> None:
+def test_responses_without_a_verdict_are_told_counted_and_priced_and_can_be_read(
+    tmp_path: Path,
+) -> None:
     job = tiny_job(tmp_path, TASKS, models=())
-    of_models = [row for model in ("m1", "m2") for row in response_rows_of(TASKS[:2], model)["responses"]]
+    of_models = [
+        row for model in ("m1", "m2") for row in response_rows_of(TASKS[:2], model)["responses"]
+    ]
     responses = [each | {"cost_usd": 0.25} for each in of_models]
     refusal = row("refusals", task_id="t3", check_name="criteria_per_task", severity="quarantine")
     store(job, {"responses": responses, "refusals": [refusal]})
     write_report(job)
     scope, site = scope_of(job), job.report_index.parent
 
-    assert texts(scope, "bad")[0].startswith("No response has been judged yet, so there are no scores")
+    assert texts(scope, "bad")[0].startswith(
+        "No response has been judged yet, so there are no scores"
+    )
     assert "1 task refused and left out of all scores." in texts(scope, "warn")
     shown = {name: (value, beside) for name, value, beside in facts(scope)}
     assert ("2", "4", "$1.00") == (shown["Models"][0], shown["Responses"][0], shown["Cost"][0])
     costs = scope.rows("costs/costs")
-    priced = [(each["model"], each["split"], each["response_usd"], each["mean_score"]) for each in costs]
+    priced = [
+        (each["model"], each["split"], each["response_usd"], each["mean_score"]) for each in costs
+    ]
     assert [("m1", "finance", 0.25, None), ("m2", "finance", 0.25, None)] == priced
-    parts = [part for name, task in data(site).items() if name.startswith("task-") for part in task.values()]
+    parts = [
+        part
+        for name, task in data(site).items()
+        if name.startswith("task-")
+        for part in task.values()
+    ]
     texts_of = sorted(each["text"] for part in parts for each in part.get("responses", ()))
     assert ["m1 says t1.", "m1 says t2.", "m2 says t1.", "m2 says t2."] == texts_of
 
@@ -186,12 +254,19 @@ def test_a_report_of_tasks_alone_says_that_there_is_nothing_to_rank(tmp_path: Pa
     assert "There are no responses yet, so there is nothing to rank." in text
 
 
-def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(tmp_path: Path) -> None:
+def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(
+    tmp_path: Path,
+) -> None:
     job = tiny_job(tmp_path, TASKS, models=("m1",))
-    store(job, {"responses": [
-        *response_rows_of(TASKS, "m2")["responses"],
-        *response_rows_of(TASKS, "m1", "2026-10-01", created_at=at(9000))["responses"],
-    ]})  # fmt: skip
+    store(
+        job,
+        {
+            "responses": [
+                *response_rows_of(TASKS, "m2")["responses"],
+                *response_rows_of(TASKS, "m1", "2026-10-01", created_at=at(9000))["responses"],
+            ]
+        },
+    )
 
     scope = scope_of(job)
 
@@ -213,7 +288,9 @@ def test_many_failed_responses_and_verdicts_are_grave_and_few_are_not(tmp_path: 
     assert ["1 of 3 responses of m2 failed (timeout)."] == texts(scope_of(job), "bad")
 
 
-def test_where_nothing_was_decided_no_chart_is_drawn_and_the_page_says_why(tmp_path: Path, browser: Browser) -> None:
+def test_where_nothing_was_decided_no_chart_is_drawn_and_the_page_says_why(
+    tmp_path: Path, browser: Browser
+) -> None:
     job = tiny_job(tmp_path, TASKS, models=())
     for model, vintage in itertools.product(("m1", "m2"), ("base", "2026-10-01")):
         rows = response_rows_of(TASKS, model, vintage)
@@ -226,7 +303,9 @@ def test_where_nothing_was_decided_no_chart_is_drawn_and_the_page_says_why(tmp_p
     page = (site / "index.html").read_text(encoding="utf-8")
 
     assert "No model has a score by a-judge yet." in page
-    assert "Not drawn, because no value is known: finance" in (site / "categories.html").read_text(encoding="utf-8")
+    assert "Not drawn, because no value is known: finance" in (site / "categories.html").read_text(
+        encoding="utf-8"
+    )
     assert 'id="leaderboard"' in page
     with visiting(browser, site) as visit:
         for path in sorted({*site.glob("*.html")} - {site / "compare.html"}):  # it has no chart

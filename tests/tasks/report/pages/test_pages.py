@@ -16,7 +16,9 @@ from tests.tasks.report.drilldown.drilled import numbers
 pytestmark = pytest.mark.slow
 NAMES = [f"{page.name}.html" for page in (*PAGES, *NAVIGATED, TASK)]
 OTHERS = [f"{name}.html" for name in ("index", "categories", "data", "verdicts")]
-IN_THE_DARK = [("world_site", name) for name in ("index.html", "tasks.html", "task.html", "verdicts.html")]
+IN_THE_DARK = [
+    ("world_site", name) for name in ("index.html", "tasks.html", "task.html", "verdicts.html")
+]
 _BROKEN = (
     "[...document.querySelectorAll('.sources a, .date')].filter((one) => one.getClientRects().length > 1)"
     ".map((one) => one.textContent)"
@@ -65,18 +67,25 @@ def test_pages_are_in_groups_whose_first_ones_are_on_screen(
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
-def test_the_first_screen_says_of_when_the_report_is(browser: Browser, world_site: Path, size: tuple[int, int]) -> None:
+def test_the_first_screen_says_of_when_the_report_is(
+    browser: Browser, world_site: Path, size: tuple[int, int]
+) -> None:
     with visiting(browser, world_site, size) as visit:
         visit.open("index.html")
         as_of = visit.page.locator(".as-of")
         box = as_of.bounding_box()
 
-        assert re.fullmatch(r"Last night \d{4}-\d\d-\d\d, last run \d{4}-\d\d-\d\d \d\d:\d\d UTC\.", as_of.inner_text())
+        assert re.fullmatch(
+            r"Last night \d{4}-\d\d-\d\d, last run \d{4}-\d\d-\d\d \d\d:\d\d UTC\.",
+            as_of.inner_text(),
+        )
         assert box is not None
         assert 0 <= box["y"] < size[1] / 4
 
 
-def test_headings_of_the_ranking_are_drawn_and_not_written_out(browser: Browser, world_site: Path) -> None:
+def test_headings_of_the_ranking_are_drawn_and_not_written_out(
+    browser: Browser, world_site: Path
+) -> None:
     with visiting(browser, world_site) as visit:
         visit.open("index.html")
 
@@ -84,8 +93,12 @@ def test_headings_of_the_ranking_are_drawn_and_not_written_out(browser: Browser,
         assert "<svg" not in visit.page.locator(".boards").first.inner_text()
 
 
-@pytest.mark.parametrize("page", [*product(["world_site"], NAMES), *product(["research_site"], OTHERS)], ids=":".join)
-def test_a_page_works_alone_and_keeps_nobody_out(browser: Browser, request: Any, page: tuple[str, str]) -> None:
+@pytest.mark.parametrize(
+    "page", [*product(["world_site"], NAMES), *product(["research_site"], OTHERS)], ids=":".join
+)
+def test_a_page_works_alone_and_keeps_nobody_out(
+    browser: Browser, request: Any, page: tuple[str, str]
+) -> None:
     site, name = page
     with visiting(browser, request.getfixturevalue(site)) as visit:
         visit.open(name)
@@ -103,10 +116,14 @@ def test_a_page_works_alone_and_keeps_nobody_out(browser: Browser, request: Any,
         assert [] == visit.faults
 
 
-def test_on_a_phone_the_response_comes_first_and_differences_are_on_screen(browser: Browser, world_site: Path) -> None:
+def test_on_a_phone_the_response_comes_first_and_differences_are_on_screen(
+    browser: Browser, world_site: Path
+) -> None:
     with visiting(browser, world_site, PHONE) as visit:
         visit.open("index.html")
-        response, notice = (visit.page.locator(each).first.bounding_box() for each in (".leader", ".notice"))
+        response, notice = (
+            visit.page.locator(each).first.bounding_box() for each in (".leader", ".notice")
+        )
         boxes = [chart.bounding_box() for chart in visit.page.locator("#changes .chart svg").all()]
 
         assert response
@@ -117,7 +134,9 @@ def test_on_a_phone_the_response_comes_first_and_differences_are_on_screen(brows
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_that_a_model_or_a_judge_wrote_does_anything(browser: Browser, hostile_site: Path, name: str) -> None:
+def test_nothing_that_a_model_or_a_judge_wrote_does_anything(
+    browser: Browser, hostile_site: Path, name: str
+) -> None:
     with visiting(browser, hostile_site) as visit:
         visit.open(name)
         visit.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
@@ -130,7 +149,9 @@ def test_nothing_that_a_model_or_a_judge_wrote_does_anything(browser: Browser, h
 
 
 def _column(visit: Visit, figure: str, heading: str) -> list[str]:
-    return visit.page.locator(f"#{figure} .tabulator-cell[tabulator-field$='{heading}']").all_inner_texts()
+    return visit.page.locator(
+        f"#{figure} .tabulator-cell[tabulator-field$='{heading}']"
+    ).all_inner_texts()
 
 
 def _open_leaderboard(visit: Visit) -> None:
@@ -139,10 +160,14 @@ def _open_leaderboard(visit: Visit) -> None:
     visit.page.locator("#leaderboard .tabulator-row").first.wait_for()
 
 
-def test_a_table_is_sorted_by_the_keyboard_and_filtered_by_a_word(browser: Browser, world_site: Path) -> None:
+def test_a_table_is_sorted_by_the_keyboard_and_filtered_by_a_word(
+    browser: Browser, world_site: Path
+) -> None:
     with visiting(browser, world_site) as visit:
         _open_leaderboard(visit)
-        heading = visit.page.locator("#leaderboard [tabulator-field=leaderboard-mean_score][role=columnheader]")
+        heading = visit.page.locator(
+            "#leaderboard [tabulator-field=leaderboard-mean_score][role=columnheader]"
+        )
 
         heading.get_by_role("button").press("Enter")
         rising = _column(visit, "leaderboard", "leaderboard-mean_score")
@@ -158,7 +183,9 @@ def test_a_table_is_sorted_by_the_keyboard_and_filtered_by_a_word(browser: Brows
         assert {"legal_hard"} == set(_column(visit, "leaderboard", "leaderboard-split"))
 
 
-def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(browser: Browser, world_site: Path) -> None:
+def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(
+    browser: Browser, world_site: Path
+) -> None:
     with visiting(browser, world_site) as visit:
         _open_leaderboard(visit)
         visit.page.locator("#choice summary").click()
@@ -170,7 +197,9 @@ def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(browse
         assert {"birch-2", "elm-chat"} == set(_column(visit, "leaderboard", "leaderboard-model"))
         assert {"mild-judge"} == set(_column(visit, "leaderboard", "leaderboard-judge_config"))
         board = visit.page.locator(".boards:visible tbody").first
-        assert {"birch-2", "elm-chat"} == set(board.locator("td:nth-child(2):visible").all_inner_texts())
+        assert {"birch-2", "elm-chat"} == set(
+            board.locator("td:nth-child(2):visible").all_inner_texts()
+        )
 
         _open_leaderboard(visit)
         assert {"birch-2", "elm-chat"} == set(_column(visit, "leaderboard", "leaderboard-model"))
@@ -182,7 +211,9 @@ def test_a_board_without_ranks_shows_the_chosen_models_and_names_their_intervals
 ) -> None:
     with visiting(browser, world_site, PHONE) as visit:
         visit.open("index.html")
-        visit.value("document.querySelectorAll('.boards tr > :first-child').forEach((each) => each.remove())")
+        visit.value(
+            "document.querySelectorAll('.boards tr > :first-child').forEach((each) => each.remove())"
+        )
         visit.page.locator("#choice summary").click()
         visit.page.get_by_role("button", name="none").click()
         visit.page.locator("#choice").get_by_label("birch-2").check()
@@ -191,7 +222,9 @@ def test_a_board_without_ranks_shows_the_chosen_models_and_names_their_intervals
         assert 1 == rows.count()
         assert "birch-2" == rows.locator("td:visible").first.inner_text()
         assert 3 == rows.locator("td:visible").count()
-        assert re.fullmatch(r"0\.\d+ to 0\.\d+", rows.get_by_role("img").get_attribute("aria-label") or "")
+        assert re.fullmatch(
+            r"0\.\d+ to 0\.\d+", rows.get_by_role("img").get_attribute("aria-label") or ""
+        )
 
 
 def test_a_single_night_has_visible_limits(browser: Browser, world_site: Path) -> None:
@@ -201,14 +234,18 @@ def test_a_single_night_has_visible_limits(browser: Browser, world_site: Path) -
         assert [] == visit.faults
 
 
-def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(browser: Browser, world_site: Path) -> None:
+def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(
+    browser: Browser, world_site: Path
+) -> None:
     with visiting(browser, world_site) as visit:
         visit.open("categories.html")
         count, chosen = visit.page.locator("#n-models"), visit.page.locator("#choice input:checked")
         assert "6 of 7 shown, the best by strict-judge" == count.inner_text()
         visit.page.get_by_role("combobox", name="Judge").select_option("mild-judge")
         assert "6 of 7 shown, the best by mild-judge" == count.inner_text()
-        ranks = [row for row in numbers(world_site, "leaderboard") if row["judge_config"] == "mild-judge"]
+        ranks = [
+            row for row in numbers(world_site, "leaderboard") if row["judge_config"] == "mild-judge"
+        ]
         worst = max(ranks, key=lambda row: int(row["rank"] or 0))
         assert worst["model"] not in [box.get_attribute("value") for box in chosen.all()]
         ticks = visit.value(_TICKS)
@@ -218,7 +255,9 @@ def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(browser:
 
         visit.page.locator("#choice summary").click()
         visit.page.locator("#choice").get_by_label("birch-2").uncheck()
-        visit.open("categories.html")  # as from another page: the choice is kept, and is in the link again
+        visit.open(
+            "categories.html"
+        )  # as from another page: the choice is kept, and is in the link again
         assert visit.page.url.endswith("categories.html?judge=mild-judge")
         assert "5 of 7 shown" == count.inner_text()
         assert [] == visit.faults

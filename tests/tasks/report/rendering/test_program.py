@@ -9,11 +9,20 @@ import pytest
 from tasks.report.rendering.program import PACKAGES, ROOT, hash_of_program
 
 FILES = (
-    "flows/nightly.py", "sql/__init__.py", "sql/figures/overview.sql", "sql/marts/leaderboards/leaderboard.sql",
-    "sql/report/drilldown.sql", "sql/schema.yml", "tasks/benchmarks/prbench.py", "tasks/figures/shown/judges.py",
-    "tasks/report/assets/page.js", "tasks/report/assets/report.css", "tasks/report/templates/base.html",
-    "tasks/rules/text/characters.py", "warehouse/columns.py",
-)  # fmt: skip
+    "flows/nightly.py",
+    "sql/__init__.py",
+    "sql/figures/overview.sql",
+    "sql/marts/leaderboards/leaderboard.sql",
+    "sql/report/drilldown.sql",
+    "sql/schema.yml",
+    "tasks/benchmarks/prbench.py",
+    "tasks/figures/shown/judges.py",
+    "tasks/report/assets/page.js",
+    "tasks/report/assets/report.css",
+    "tasks/report/templates/base.html",
+    "tasks/rules/text/characters.py",
+    "warehouse/columns.py",
+)
 
 
 @pytest.fixture
@@ -57,4 +66,6 @@ def test_data_in_a_checkout_does_not_change_the_hash(program: Path) -> None:
 def test_the_program_has_all_packages_that_are_installed() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
-    assert sorted(project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]) == list(PACKAGES)
+    assert sorted(project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]) == list(
+        PACKAGES
+    )

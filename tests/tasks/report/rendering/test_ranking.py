@@ -16,27 +16,49 @@ from tasks.run.judge_configs import judge_target
 def row(model: str, rank: int | None, **more: Any) -> dict[str, Any]:
     """A row of a leaderboard, for a model whose interval allows only its own rank, and that is tied with no other."""
     usual = {
-        "model": model, "rank": rank, "judge_config": "j", "split": "finance", "is_own_hard": False, "rank_low": rank,
-        "mean_score": 1 - (rank or 0) / 10, "may_be_first": rank == 1,
-    }  # fmt: skip
+        "model": model,
+        "rank": rank,
+        "judge_config": "j",
+        "split": "finance",
+        "is_own_hard": False,
+        "rank_low": rank,
+        "mean_score": 1 - (rank or 0) / 10,
+        "may_be_first": rank == 1,
+    }
     return usual | more
 
 
 HARD = [row("bob", 1, split="hard"), row("cy", 1, split="mine", is_own_hard=True)]
 
 
-@pytest.mark.parametrize(("rows", "sentence"), [
-    ([row("ada", 1), row("bob", 2, may_be_first=True), row("cy", 3)],
-     "ada leads on finance with 0.900, ahead by 0.100 (tied with bob)."),
-    ([row("ada", 1), row("bob", 3)], "ada leads on finance with 0.900, ahead by 0.200 (no other model is tied)."),
-    # Ranked on fewer tasks than it has a score on.
-    ([row("ada", 1), row("bob", 2, mean_score=0.95)], "ada leads on finance with 0.900 (no other model is tied)."),
-    ([row("ada", 1), row("bob", 1)], "ada, bob lead on finance with 0.900 (no other model is tied)."),
-    # Hard splits and own selections are left out if there is a full split.
-    ([row("ada", 1), *HARD], "ada leads on finance with 0.900 (the only model)."),
-    (HARD, "bob leads on hard with 0.900 (the only model)."),
-])  # fmt: skip
-def test_leaders_are_named_with_those_that_could_be_first(rows: list[dict[str, Any]], sentence: str) -> None:
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (
+            [row("ada", 1), row("bob", 2, may_be_first=True), row("cy", 3)],
+            "ada leads on finance with 0.900, ahead by 0.100 (tied with bob).",
+        ),
+        (
+            [row("ada", 1), row("bob", 3)],
+            "ada leads on finance with 0.900, ahead by 0.200 (no other model is tied).",
+        ),
+        # Ranked on fewer tasks than it has a score on.
+        (
+            [row("ada", 1), row("bob", 2, mean_score=0.95)],
+            "ada leads on finance with 0.900 (no other model is tied).",
+        ),
+        (
+            [row("ada", 1), row("bob", 1)],
+            "ada, bob lead on finance with 0.900 (no other model is tied).",
+        ),
+        # Hard splits and own selections are left out if there is a full split.
+        ([row("ada", 1), *HARD], "ada leads on finance with 0.900 (the only model)."),
+        (HARD, "bob leads on hard with 0.900 (the only model)."),
+    ],
+)
+def test_leaders_are_named_with_those_that_could_be_first(
+    rows: list[dict[str, Any]], sentence: str
+) -> None:
     assert f"Judged by j, {sentence}" == leaders(rows, {"hard"}, "j")
 
 
@@ -47,16 +69,28 @@ def test_of_a_part_the_highest_score_is_told_and_where_there_is_none_that_there_
 
 
 def test_models_are_ordered_by_their_mean_rank_and_those_without_one_come_last() -> None:
-    rows = [row("ada", 1), row("ada", 4, split="legal"), row("bob", 2), row("bob", 2, split="legal"), row("cy", None)]
+    rows = [
+        row("ada", 1),
+        row("ada", 4, split="legal"),
+        row("bob", 2),
+        row("bob", 2, split="legal"),
+        row("cy", None),
+    ]
 
     assert ["bob", "ada", "cy"] == order_of(rows, ["cy", "ada", "bob"])
 
 
-@pytest.mark.parametrize(("low", "high", "expected"), [
-    (0.12, 0.81, [0.2, 0.4, 0.6, 0.8]), (0.31, 0.44, [0.32, 0.34, 0.36, 0.38, 0.4, 0.42, 0.44]),
-    (-0.3, 0.1, [-0.3, -0.2, -0.1, 0.0, 0.1]),
-])  # fmt: skip
-def test_ticks_are_round_numbers_within_what_is_shown(low: float, high: float, expected: list[float]) -> None:
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.12, 0.81, [0.2, 0.4, 0.6, 0.8]),
+        (0.31, 0.44, [0.32, 0.34, 0.36, 0.38, 0.4, 0.42, 0.44]),
+        (-0.3, 0.1, [-0.3, -0.2, -0.1, 0.0, 0.1]),
+    ],
+)
+def test_ticks_are_round_numbers_within_what_is_shown(
+    low: float, high: float, expected: list[float]
+) -> None:
     assert pytest.approx(expected) == ticks(low, high)
 
 
@@ -66,12 +100,18 @@ def test_a_judge_is_known_by_the_name_of_its_model_without_provider_and_date() -
     assert {"o4-mini"} == called_names(judge_target(judge).config_hash, [judge])
 
 
-@pytest.mark.parametrize("given", [
-    {"name": "openai/gpt-4.1-mini", "label": "o4-mini"}, {"name": "openai/o4-mini", "temperature": 0.0},
-    {"name": "openai/o4-mini", "api_base": "http://127.0.0.1:9/v1"},
-    {"name": "openai/o4-mini", "rubric": "augmented"},
-])  # fmt: skip
-def test_a_label_or_a_name_makes_no_judge_the_papers_without_its_configuration(given: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"name": "openai/gpt-4.1-mini", "label": "o4-mini"},
+        {"name": "openai/o4-mini", "temperature": 0.0},
+        {"name": "openai/o4-mini", "api_base": "http://127.0.0.1:9/v1"},
+        {"name": "openai/o4-mini", "rubric": "augmented"},
+    ],
+)
+def test_a_label_or_a_name_makes_no_judge_the_papers_without_its_configuration(
+    given: dict[str, Any],
+) -> None:
     judge = Judge(**given)
     assert "o4-mini" not in called_names(judge_target(judge).config_hash, [judge])
 
@@ -82,16 +122,26 @@ def test_the_papers_scores_are_of_splits_that_the_benchmark_has_and_of_its_judge
     assert all(0 < each.value < 1 and each.source for each in BENCHMARK.references)
 
 
-@pytest.mark.parametrize(("split", "n_tasks", "n"), [("finance", 590, 1), ("finance", 24, 0), ("legal", 600, 0)])
+@pytest.mark.parametrize(
+    ("split", "n_tasks", "n"), [("finance", 590, 1), ("finance", 24, 0), ("legal", 600, 0)]
+)
 def test_a_score_of_the_paper_is_of_the_whole_split_only(split: str, n_tasks: int, n: int) -> None:
-    assert n == sum(is_of(each, split, [{"n_tasks_wanted": n_tasks}]) for each in BENCHMARK.references)
+    assert n == sum(
+        is_of(each, split, [{"n_tasks_wanted": n_tasks}]) for each in BENCHMARK.references
+    )
 
 
 def test_a_score_of_the_paper_stands_between_the_models_without_a_rank() -> None:
     own = {
-        "ci_low": 0.3, "ci_high": 0.5, "rank_high": 2, "n_tasks": 7, "n_tasks_ranked": 7, "coverage": 0.999,
-        "is_below_bar": True, "n_tasks_wanted": 600,
-    }  # fmt: skip
+        "ci_low": 0.3,
+        "ci_high": 0.5,
+        "rank_high": 2,
+        "n_tasks": 7,
+        "n_tasks_ranked": 7,
+        "coverage": 0.999,
+        "is_below_bar": True,
+        "n_tasks_wanted": 600,
+    }
     rows = [row("ada", 1, mean_score=0.45, **own), row("<b>", 2, mean_score=0.35, **own)]
     quoted = Reference("finance", 600, "o4-mini", "somebody", 0.4, "table 1")
     ranking = ranking_of(rows, [quoted], "A sentence.", ["ada", "<b>"])
@@ -100,8 +150,12 @@ def test_a_score_of_the_paper_stands_between_the_models_without_a_rank() -> None
 
     names = [(1, "ada"), (None, "somebody <small>paper</small>"), (2, "<b>")]
     assert names == [(line["rank"], line["model"]) for line in lines]
-    assert ["99.9%", "–", "99.9%"] == re.findall(r'<td headers="board-coverage".*?>(.*?)</td>', html)
-    drawn = re.findall(r'<td headers="board-drawn".*?><svg class="(.*?)" role="img" aria-label="(.*?)"', html)
+    assert ["99.9%", "–", "99.9%"] == re.findall(
+        r'<td headers="board-coverage".*?>(.*?)</td>', html
+    )
+    drawn = re.findall(
+        r'<td headers="board-drawn".*?><svg class="(.*?)" role="img" aria-label="(.*?)"', html
+    )
     interval = "0.300 to 0.500"
     assert [("tied", interval), ("quoted", "no interval"), ("", interval)] == drawn
     assert "the paper's own scores (table 1)" in ranking.notes[-1]

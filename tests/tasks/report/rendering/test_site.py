@@ -17,7 +17,11 @@ OLD, NEW = "data/0000000000000000.js", "data/0000000000000001.js"
 
 
 def files_of(folder: Path) -> dict[str, str]:
-    return {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def site_with(folder: Path, *names: str) -> Path:
@@ -39,14 +43,18 @@ def test_a_later_report_replaces_an_earlier_one_and_leaves_nothing_of_it(tmp_pat
     size = second.finish()
 
     actual = files_of(folder)
-    assert {"index.html": "new", "same.html": "ours"} == {n: text for n, text in actual.items() if n not in OWN}
+    assert {"index.html": "new", "same.html": "ours"} == {
+        n: text for n, text in actual.items() if n not in OWN
+    }
     assert before == (folder / "same.html").stat().st_ino
     assert sum(map(len, actual.values())) == size
     assert not (folder / "data").exists()
 
 
 @pytest.mark.parametrize("other", ["thesis.tex", ".git/config", "figures/mine.csv", "report.json"])
-def test_a_folder_with_other_files_is_refused_and_left_alone_without_a_lock(tmp_path: Path, other: str) -> None:
+def test_a_folder_with_other_files_is_refused_and_left_alone_without_a_lock(
+    tmp_path: Path, other: str
+) -> None:
     path = tmp_path / "mine" / other
     path.parent.mkdir(parents=True)
     path.write_text("mine")
@@ -58,11 +66,21 @@ def test_a_folder_with_other_files_is_refused_and_left_alone_without_a_lock(tmp_
     assert {other: "mine"} == files_of(tmp_path / "mine")
 
 
-@pytest.mark.parametrize("mark", [
-    '{"format": "lighthouse", "version": 1}', '["prbench-report"]', "not JSON", '{"format": "prbench-report"}', "7",
-    '{"format": "prbench-report", "version": 99}', "\xff",
-])  # fmt: skip
-def test_the_mark_of_another_tool_or_of_a_later_version_makes_no_folder_a_report(tmp_path: Path, mark: str) -> None:
+@pytest.mark.parametrize(
+    "mark",
+    [
+        '{"format": "lighthouse", "version": 1}',
+        '["prbench-report"]',
+        "not JSON",
+        '{"format": "prbench-report"}',
+        "7",
+        '{"format": "prbench-report", "version": 99}',
+        "\xff",
+    ],
+)
+def test_the_mark_of_another_tool_or_of_a_later_version_makes_no_folder_a_report(
+    tmp_path: Path, mark: str
+) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git/config").write_text("mine")
     (tmp_path / "report.json").write_text(mark)
@@ -73,8 +91,15 @@ def test_the_mark_of_another_tool_or_of_a_later_version_makes_no_folder_a_report
 
 
 def test_what_people_put_into_a_report_stays_and_so_do_their_folders(tmp_path: Path) -> None:
-    site = site_with(tmp_path / "site", "index.html", "data/gone.js", "figures/gone.csv", "figures/stays.csv")
-    mine = {".git/config": "mine", "notes.md": "mine", "figures/mine.csv": "mine", "data/mine/deep.txt": "mine"}
+    site = site_with(
+        tmp_path / "site", "index.html", "data/gone.js", "figures/gone.csv", "figures/stays.csv"
+    )
+    mine = {
+        ".git/config": "mine",
+        "notes.md": "mine",
+        "figures/mine.csv": "mine",
+        "data/mine/deep.txt": "mine",
+    }
     for name, text in mine.items():
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_text(text)
@@ -98,7 +123,9 @@ def test_what_a_killed_build_left_is_removed_by_the_next_one(tmp_path: Path) -> 
     assert {"index.html", "mine.txt"} == files_of(site).keys() - OWN
 
 
-def test_a_data_file_that_the_report_before_names_is_deleted_by_the_build_after_this_one(tmp_path: Path) -> None:
+def test_a_data_file_that_the_report_before_names_is_deleted_by_the_build_after_this_one(
+    tmp_path: Path,
+) -> None:
     site = site_with(tmp_path / "site", OLD)
 
     assert [{OLD, NEW}, {NEW}] == [files_of(site_with(site, NEW)).keys() - OWN for _ in range(2)]
@@ -108,7 +135,9 @@ def test_only_a_data_file_that_is_there_whole_is_kept(tmp_path: Path) -> None:
     site = site_with(tmp_path / "site", OLD, NEW)
     (site / OLD).write_text("our")
 
-    assert [False, True, False] == [Site(site).keep(name) for name in (OLD, NEW, "data/0000000000000002.js")]
+    assert [False, True, False] == [
+        Site(site).keep(name) for name in (OLD, NEW, "data/0000000000000002.js")
+    ]
     assert not is_whole(site)
     assert is_whole(site_with(site, OLD, NEW))
 
@@ -164,7 +193,11 @@ def test_links_in_a_report_are_left_alone_and_never_followed(tmp_path: Path) -> 
     (elsewhere / "mine.txt").write_text("mine")
     names = ("other/mine.txt", "../elsewhere/mine.txt", str(elsewhere / "mine.txt"))
     mark = json.loads((site / "report.json").read_text())
-    forged = {"format": mark["format"], "version": mark["version"], "files": dict.fromkeys(names, 4)}
+    forged = {
+        "format": mark["format"],
+        "version": mark["version"],
+        "files": dict.fromkeys(names, 4),
+    }
     (site / "report.json").write_text(json.dumps(forged))
 
     site_with(site, "index.html")

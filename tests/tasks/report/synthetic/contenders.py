@@ -41,7 +41,10 @@ class Contender:
     @property
     def settings(self) -> dict[str, Any]:
         """The model's settings in a configuration, without its label."""
-        actual: dict[str, Any] = {"name": f"hosted_vllm/{self.label}", "api_base": "http://127.0.0.1:9/v1"}
+        actual: dict[str, Any] = {
+            "name": f"hosted_vllm/{self.label}",
+            "api_base": "http://127.0.0.1:9/v1",
+        }
         if self.usd_per_mtok is not None:
             given, responded = self.usd_per_mtok
             actual["price"] = {"input_usd_per_mtok": given, "output_usd_per_mtok": responded}
@@ -74,7 +77,9 @@ DRIFTED = (0.3, 0.02)
 """The chances of the first judge in the night in which it drifts."""
 
 
-def is_met(who: Contender, number: int, field: str, criterion: Criterion, trial: int, night: str) -> bool:
+def is_met(
+    who: Contender, number: int, field: str, criterion: Criterion, trial: int, night: str
+) -> bool:
     """Return whether a response meets a criterion, before any judge decides; `number` is the task's."""
     cell = f"{who.label} {number} {criterion.position}"
     ability = who.ability(field, criterion.category or "", night)

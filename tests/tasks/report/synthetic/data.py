@@ -35,19 +35,26 @@ def write_data(folder: Path, taint: Taint, every: int = 1) -> list[PosedTask]:
     posed_tasks, rows = [], {}
     for number, matter in list(enumerate(matters))[::every]:
         task_id = taint(f"{matter.field.lower()}-{number:02}")
-        row = hub_task(matter, task_id, number, taint, _REFUSED_CRITERIA if number == _REFUSED else None)
+        row = hub_task(
+            matter, task_id, number, taint, _REFUSED_CRITERIA if number == _REFUSED else None
+        )
         rows[number] = row | {"topic": topics[matter.topic]}
         posed_tasks.append(PosedTask(number, matter, BENCHMARK.parse_row(rows[number])))
     for field in ("Finance", "Legal"):
         numbers = [each.number for each in posed_tasks if each.matter.field == field]
         write_jsonl(folder / f"{field.lower()}.jsonl", [rows[number] for number in numbers])
-        write_jsonl(folder / f"{field.lower()}_hard.jsonl", [rows[number] for number in _hardest(numbers)])
+        write_jsonl(
+            folder / f"{field.lower()}_hard.jsonl", [rows[number] for number in _hardest(numbers)]
+        )
     return posed_tasks
 
 
 def _hardest(numbers: list[int]) -> list[int]:
     """The harder half of the tasks, with some mistakes."""
-    taken = {number: difficulty(number) + random.Random(f"hard {number}").gauss(0, 0.4) for number in numbers}
+    taken = {
+        number: difficulty(number) + random.Random(f"hard {number}").gauss(0, 0.4)
+        for number in numbers
+    }
     whole = [number for number in numbers if number != _REFUSED]
     return sorted(sorted(whole, key=lambda number: -taken[number])[: len(whole) // 2])
 
@@ -56,15 +63,26 @@ def job_for(data: Path, warehouse: Path, names: Names) -> Job:
     """The job of the last night; nothing listens at the addresses of its models."""
     models = [{**each.settings, "label": names.labels[each.label]} for each in CONTENDERS]
     judges = [
-        {"name": f"hosted_vllm/{judge}", "label": names.labels[judge], "api_base": "http://127.0.0.1:9/v1",
-         "price": {"input_usd_per_mtok": price, "output_usd_per_mtok": 4 * price}}
+        {
+            "name": f"hosted_vllm/{judge}",
+            "label": names.labels[judge],
+            "api_base": "http://127.0.0.1:9/v1",
+            "price": {"input_usd_per_mtok": price, "output_usd_per_mtok": 4 * price},
+        }
         for judge, price in zip(JUDGES, _JUDGE_PRICES, strict=True)
-    ]  # fmt: skip
+    ]
     alder, birch, cedar = (names.labels[each.label] for each in CONTENDERS[:3])
     elm, fir = (names.labels[each.label] for each in CONTENDERS if each.is_nightly)
     as_one = {"without": birch, f"search {alder}": alder, "code": cedar}
     conditions = {f"{alder} as one": as_one, "nightly": {"slow": fir, "baseline": elm}}
     return job_on(
-        data, warehouse, run_id=run_of(NIGHTS[-1]), models=models, judges=judges, trials=2, conditions=conditions,
-        drift={"verdicts": N_CONTROL, "min_agreement": 0.8}, hard_subset={"share": 0.5, "min_coverage": 0.8},
-    )  # fmt: skip
+        data,
+        warehouse,
+        run_id=run_of(NIGHTS[-1]),
+        models=models,
+        judges=judges,
+        trials=2,
+        conditions=conditions,
+        drift={"verdicts": N_CONTROL, "min_agreement": 0.8},
+        hard_subset={"share": 0.5, "min_coverage": 0.8},
+    )

@@ -25,7 +25,9 @@ _DRIFT_SHARE, _USUAL_SHARE = 0.6, 0.03
 _FAILED_SHARE = 0.005
 
 
-def control_rows(verdicts: Sequence[Row], conversations: dict[str, str], nights: dict[str, str]) -> Rows:
+def control_rows(
+    verdicts: Sequence[Row], conversations: dict[str, str], nights: dict[str, str]
+) -> Rows:
     """The rows of a judge's control set, chosen from its verdicts, its decisions in each night, and the limits.
 
     `nights` are the labels of the nights, by day.
@@ -34,22 +36,53 @@ def control_rows(verdicts: Sequence[Row], conversations: dict[str, str], nights:
     chosen = decided[:: len(decided) // N_CONTROL][:N_CONTROL]
     set_id = digest("control set", [each["verdict_id"] for each in chosen])
     same = (
-        "dataset_revision", "task_id", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial",
-        "response_id", "verdict_id", "criterion_id", "criterion_hash", "model", "trial", "vintage",
-    )  # fmt: skip
+        "dataset_revision",
+        "task_id",
+        "judge",
+        "judge_config_hash",
+        "template_hash",
+        "grading",
+        "judge_trial",
+        "response_id",
+        "verdict_id",
+        "criterion_id",
+        "criterion_hash",
+        "model",
+        "trial",
+        "vintage",
+    )
     members = [
-        row("control_set", set_id=set_id, conversation_id=conversations[each["task_id"]], first_value=each["value"],
-            run_id=BASE_RUN, created_at=chosen[0]["created_at"], **{name: each[name] for name in same})
+        row(
+            "control_set",
+            set_id=set_id,
+            conversation_id=conversations[each["task_id"]],
+            first_value=each["value"],
+            run_id=BASE_RUN,
+            created_at=chosen[0]["created_at"],
+            **{name: each[name] for name in same},
+        )
         for each in chosen
-    ]  # fmt: skip
+    ]
     again = [
-        row("control_verdicts", set_id=set_id, judge_vintage=label, explanation=each["explanation"],
-            served_model=each["judge"], run_id=run_of(night), created_at=datetime.fromisoformat(f"{night}T01:25Z"),
+        row(
+            "control_verdicts",
+            set_id=set_id,
+            judge_vintage=label,
+            explanation=each["explanation"],
+            served_model=each["judge"],
+            run_id=run_of(night),
+            created_at=datetime.fromisoformat(f"{night}T01:25Z"),
             **{name: each[name] for name in same if name != "verdict_id"},
-            **_decided_anew(each, night, is_drift=night == DRIFT_NIGHT))
-        for night, label in nights.items() for each in chosen
-    ]  # fmt: skip
-    return {"control_set": members, "control_verdicts": again, "control_limits": _limits(set_id, chosen, again)}
+            **_decided_anew(each, night, is_drift=night == DRIFT_NIGHT),
+        )
+        for night, label in nights.items()
+        for each in chosen
+    ]
+    return {
+        "control_set": members,
+        "control_verdicts": again,
+        "control_limits": _limits(set_id, chosen, again),
+    }
 
 
 def _decided_anew(first: Row, night: str, *, is_drift: bool) -> Row:
@@ -71,12 +104,16 @@ def _limits(set_id: str, chosen: Sequence[Row], again: Sequence[Row]) -> list[Ro
     counts: dict[str, list[bool]] = defaultdict(list)
     for each in again:
         if each["value"] is not None:
-            counts[each["judge_vintage"]].append(each["value"] == first[each["response_id"], each["criterion_id"]])
+            counts[each["judge_vintage"]].append(
+                each["value"] == first[each["response_id"], each["criterion_id"]]
+            )
     nights = [
         {"night": label, "n_decided": len(alike), "n_agreeing": sum(alike), "min_agreement": 0.8}
         for label, alike in counts.items()
     ]
-    return [row("control_limits", set_id=set_id, method=METHOD, **night) for night in limits(nights)]
+    return [
+        row("control_limits", set_id=set_id, method=METHOD, **night) for night in limits(nights)
+    ]
 
 
 def check_rows(revision: str, tasks: Sequence[Task], refused: str, tables: Rows) -> Rows:
@@ -85,26 +122,53 @@ def check_rows(revision: str, tasks: Sequence[Task], refused: str, tables: Rows)
     failing = {
         "criteria_per_task": [refused],
         "weight_in_band": [
-            f"{task.task_id}/{each.criterion_id}" for task in tasks for each in task.criteria
-            for low, high in [SEVERITIES[each.severity or ""]] if not low <= (each.weight or 0.0) <= high
+            f"{task.task_id}/{each.criterion_id}"
+            for task in tasks
+            for each in task.criteria
+            for low, high in [SEVERITIES[each.severity or ""]]
+            if not low <= (each.weight or 0.0) <= high
         ],
-    }  # fmt: skip
-    judged = {(each["response_id"], each["judge"], each["judge_trial"]) for each in tables["verdicts"]}
+    }
+    judged = {
+        (each["response_id"], each["judge"], each["judge_trial"]) for each in tables["verdicts"]
+    }
     sizes = {
-        "rubrics": len(tasks), "criteria": sum(len(task.criteria) for task in tasks), "judged_responses": len(judged),
-        "responses": len(tables["responses"]), "verdicts": len(tables["verdicts"]),
-    }  # fmt: skip
+        "rubrics": len(tasks),
+        "criteria": sum(len(task.criteria) for task in tasks),
+        "judged_responses": len(judged),
+        "responses": len(tables["responses"]),
+        "verdicts": len(tables["verdicts"]),
+    }
     run_id, now = run_of(NIGHTS[-1]), datetime.fromisoformat(f"{NIGHTS[-1]}T00:59:00+00:00")
     checks = [
-        row("checks", run_id=run_id, dataset_revision=revision, suite=each.suite, check_name=each.check,
-            expectation=each.text, table_name=each.table, severity=default_policy(each), success=not keys,
-            n_evaluated=sizes[each.table], n_failed=len(keys), failing_keys=keys, created_at=now)
-        for each in expectations_of(benchmark) for keys in [failing.get(each.check, [])]
-    ]  # fmt: skip
+        row(
+            "checks",
+            run_id=run_id,
+            dataset_revision=revision,
+            suite=each.suite,
+            check_name=each.check,
+            expectation=each.text,
+            table_name=each.table,
+            severity=default_policy(each),
+            success=not keys,
+            n_evaluated=sizes[each.table],
+            n_failed=len(keys),
+            failing_keys=keys,
+            created_at=now,
+        )
+        for each in expectations_of(benchmark)
+        for keys in [failing.get(each.check, [])]
+    ]
     refusal = row(
-        "refusals", run_id=run_id, dataset_revision=revision, task_id=refused, check_name="criteria_per_task",
-        severity="quarantine", detail=f"a task has 10 to 30 criteria: {refused}: n_criteria is 7", created_at=now,
-    )  # fmt: skip
+        "refusals",
+        run_id=run_id,
+        dataset_revision=revision,
+        task_id=refused,
+        check_name="criteria_per_task",
+        severity="quarantine",
+        detail=f"a task has 10 to 30 criteria: {refused}: n_criteria is 7",
+        created_at=now,
+    )
     return {"refusals": [refusal], "checks": checks}
 
 
@@ -138,34 +202,54 @@ def run_rows(settings: Settings, nights: dict[str, str], tables: Rows, taint: Ta
         "runs": [_run(run_id, facts, config, called) for run_id, facts in runs.items()],
         "spend": [
             _spent(run_id, purpose, model, of_model)
-            for purpose, by_run in called.items() for run_id, rows in by_run.items()
+            for purpose, by_run in called.items()
+            for run_id, rows in by_run.items()
             for model, of_model in _by("model" if purpose == "sample" else "judge", rows).items()
         ],
-    }  # fmt: skip
+    }
 
 
-def _run(run_id: str, facts: tuple[str | None, str, str], config: str, called: dict[str, Rows]) -> Row:
+def _run(
+    run_id: str, facts: tuple[str | None, str, str], config: str, called: dict[str, Rows]
+) -> Row:
     night, command, outcome = facts
     rows = [each for by_run in called.values() for each in by_run.get(run_id, [])]
     costs = [each["cost_usd"] for each in rows]
     start = datetime.strptime(run_id[:15], "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
     return row(
-        "runs", run_id=run_id, command=command, night=night, config=config, outcome=outcome, started_at=start,
-        ended_at=None if outcome == "killed" else start + timedelta(minutes=32), git_commit="0123456789" * 4,
-        calls=sum(each["attempts"] for each in rows), responses_made=len(called["sample"].get(run_id, [])),
-        verdicts_made=len(called["judge"].get(run_id, [])), cached_share=0.5 if rows else None,
-        cost_usd=None if None in costs else sum(costs), **_totals(rows),
-    )  # fmt: skip
+        "runs",
+        run_id=run_id,
+        command=command,
+        night=night,
+        config=config,
+        outcome=outcome,
+        started_at=start,
+        ended_at=None if outcome == "killed" else start + timedelta(minutes=32),
+        git_commit="0123456789" * 4,
+        calls=sum(each["attempts"] for each in rows),
+        responses_made=len(called["sample"].get(run_id, [])),
+        verdicts_made=len(called["judge"].get(run_id, [])),
+        cached_share=0.5 if rows else None,
+        cost_usd=None if None in costs else sum(costs),
+        **_totals(rows),
+    )
 
 
 def _spent(run_id: str, purpose: str, model: str, rows: Sequence[Row]) -> Row:
     first = min(each["created_at"] for each in rows)
     return row(
-        "spend", run_id=run_id, day=first.date().isoformat(), purpose=purpose, called_model=f"hosted_vllm/{model}",
-        calls=sum(each["attempts"] for each in rows), failed_calls=0,
+        "spend",
+        run_id=run_id,
+        day=first.date().isoformat(),
+        purpose=purpose,
+        called_model=f"hosted_vllm/{model}",
+        calls=sum(each["attempts"] for each in rows),
+        failed_calls=0,
         unpriced_calls=sum(each["cost_usd"] is None for each in rows),
-        cost_usd=sum(each["cost_usd"] or 0.0 for each in rows), created_at=first, **_totals(rows),
-    )  # fmt: skip
+        cost_usd=sum(each["cost_usd"] or 0.0 for each in rows),
+        created_at=first,
+        **_totals(rows),
+    )
 
 
 def _by(column: str, rows: Iterable[Row]) -> Rows:

@@ -16,7 +16,12 @@ def few_resamples(resamples: int) -> Iterator[None]:
     few = partial(draws, resamples=resamples)
 
     def with_few(tables: Any, *measures: Any, sampled: Any) -> Any:
-        return agreement_intervals(tables, *measures, sampled=few(len(tables)) if tables.shape[1] > 1 else sampled)
+        return agreement_intervals(
+            tables, *measures, sampled=few(len(tables)) if tables.shape[1] > 1 else sampled
+        )
 
-    with patch("tasks.measures.scores.draws", few), patch("tasks.measures.agreement.agreement_intervals", with_few):
+    with (
+        patch("tasks.measures.scores.draws", few),
+        patch("tasks.measures.agreement.agreement_intervals", with_few),
+    ):
         yield

@@ -24,7 +24,12 @@ from tests.tasks.report.synthetic.attacks import Taint
 from tests.tasks.report.synthetic.resamples import few_resamples
 
 DOMAINS = ("AI & Machine Learning", "Consumer Research", "History")
-SUBJECTS = ("heat pumps in old houses", "the trade of amber", "small language models", "a week in Tallinn")
+SUBJECTS = (
+    "heat pumps in old houses",
+    "the trade of amber",
+    "small language models",
+    "a week in Tallinn",
+)
 MODELS = {"delve-1": 0.75, "quarry-pro": 0.6, "sift-mini": 0.35}
 """Model -> share of criteria that it meets; the first one is called, the reports of the others were imported."""
 JUDGES = {"careful": 0.08, "lenient": 0.2}
@@ -42,12 +47,21 @@ def research_row(number: int, taint: Taint) -> Row:
     levels = {kind: taint(sorted(labels)[number % 3]) for kind, labels in LEVELS.items()}
     axes = sorted(AXES)
     rubrics = [
-        {"criterion": taint(_criterion(subject, n, weight < 0)), "weight": weight, "axis": axes[n % len(axes)]}
+        {
+            "criterion": taint(_criterion(subject, n, weight < 0)),
+            "weight": weight,
+            "axis": axes[n % len(axes)],
+        }
         for n, weight in enumerate(_WEIGHTS * 2)
     ]
     prompt = f"Write a report on {subject} for somebody who has to decide something about it (case {number})."
-    return {"sample_id": f"report-{number:02}", "prompt": prompt, "domain": taint(DOMAINS[number % 3]),
-            "rubrics": rubrics, **levels}  # fmt: skip
+    return {
+        "sample_id": f"report-{number:02}",
+        "prompt": prompt,
+        "domain": taint(DOMAINS[number % 3]),
+        "rubrics": rubrics,
+        **levels,
+    }
 
 
 def _criterion(subject: str, number: int, is_mistake: bool) -> str:
@@ -62,13 +76,18 @@ def research_job(folder: Path, taint: Taint | None = None) -> Job:
     warehouse = tiny_job(folder).warehouse
     rows = [research_row(number, taint) for number in range(_N_TASKS)]
     called, *_ = MODELS
-    endpoint = {"api_base": "http://127.0.0.1:9/v1", "price": {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 4.0}}
+    endpoint = {
+        "api_base": "http://127.0.0.1:9/v1",
+        "price": {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 4.0},
+    }
     job = job_on(
-        write_jsonl(folder / "research.jsonl", rows), warehouse, benchmark=BENCHMARK.name,
+        write_jsonl(folder / "research.jsonl", rows),
+        warehouse,
+        benchmark=BENCHMARK.name,
         models=[{"name": f"hosted_vllm/{called}", "label": called, **endpoint}],
         judges=[{"name": f"hosted_vllm/{judge}", "label": judge, **endpoint} for judge in JUDGES],
         hard_subset={"share": 0.5, "min_coverage": 0.8},
-    )  # fmt: skip
+    )
     written(warehouse, _written(job, [BENCHMARK.parse_row(each) for each in rows]))
     ingest(job)
     assemble(job)
@@ -82,9 +101,17 @@ def _written(job: Job, tasks: list[Task]) -> Rows:
     """The rows of the reports, the verdicts on them, and the check that admits the tasks, by table."""
     key = {"benchmark": BENCHMARK.name, "dataset_revision": job.data.revision}
     check = row(
-        "checks", suite="ingest", check_name="any", expectation="any", table_name="rubrics", n_evaluated=len(tasks),
-        n_failed=0, success=True, severity="quarantine", **key,
-    )  # fmt: skip
+        "checks",
+        suite="ingest",
+        check_name="any",
+        expectation="any",
+        table_name="rubrics",
+        n_evaluated=len(tasks),
+        n_failed=0,
+        success=True,
+        severity="quarantine",
+        **key,
+    )
     actual: Rows = {"checks": [check], "responses": [], "verdicts": []}
     for model in MODELS:
         for number, task in enumerate(tasks):
@@ -96,8 +123,12 @@ def _written(job: Job, tasks: list[Task]) -> Rows:
 
 
 _PERSON = {
-    "judge": PERSON, "judge_config_hash": IMPORTED, "template_hash": IMPORTED, "grading": "ternary", "judge_trial": 1,
-}  # fmt: skip
+    "judge": PERSON,
+    "judge_config_hash": IMPORTED,
+    "template_hash": IMPORTED,
+    "grading": "ternary",
+    "judge_trial": 1,
+}
 
 
 def _judge_columns(job: Job) -> Iterator[Row]:
@@ -106,35 +137,69 @@ def _judge_columns(job: Job) -> Iterator[Row]:
 
 def _report(job: Job, key: Row, model: str, number: int, task: Task) -> Row:
     hashes = {each.label: model_hash(each) for each in job.settings.models}
-    text = f"# {model} on {task.conversation[0].prompt}\n\n" + "A paragraph with *evidence*. " * (5 + 3 * number)
+    text = f"# {model} on {task.conversation[0].prompt}\n\n" + "A paragraph with *evidence*. " * (
+        5 + 3 * number
+    )
     is_import = model not in hashes
-    tables = {} if is_import else {"prompt_tokens": 60, "completion_tokens": 400, "cost_usd": 0.02, "latency_s": 80.0}
+    tables = (
+        {}
+        if is_import
+        else {"prompt_tokens": 60, "completion_tokens": 400, "cost_usd": 0.02, "latency_s": 80.0}
+    )
     config_hash = hashes.get(model, IMPORTED)
-    identity = response_id(*key.values(), task.task_id, task.conversation_id, model, config_hash, 1, BASE_VINTAGE)
+    identity = response_id(
+        *key.values(), task.task_id, task.conversation_id, model, config_hash, 1, BASE_VINTAGE
+    )
     return row(
-        "responses", response_id=identity, task_id=task.task_id, model=model, status="ok", text=text,
-        conversation_id=task.conversation_id, chars_alnum=count_alphanumeric(text), degraded=False,
+        "responses",
+        response_id=identity,
+        task_id=task.task_id,
+        model=model,
+        status="ok",
+        text=text,
+        conversation_id=task.conversation_id,
+        chars_alnum=count_alphanumeric(text),
+        degraded=False,
         model_config_hash=config_hash,
-        source="imported" if is_import else "sampled", created_at=at(number), **key, **tables,
-    )  # fmt: skip
+        source="imported" if is_import else "sampled",
+        created_at=at(number),
+        **key,
+        **tables,
+    )
 
 
 def _decided(key: Row, report: Row, task: Task, judge_config: Row) -> Iterator[Row]:
-    cost = {} if judge_config is _PERSON else {"cost_usd": 0.001, "prompt_tokens": 900, "completion_tokens": 40}
+    cost = (
+        {}
+        if judge_config is _PERSON
+        else {"cost_usd": 0.001, "prompt_tokens": 900, "completion_tokens": 40}
+    )
     for criterion in task.criteria:
         step = _step(report["model"], criterion, judge_config["judge"], task.task_id)
         identity = verdict_id(
-            report["response_id"], report["text"], criterion.criterion_id, criterion.content_hash,
+            report["response_id"],
+            report["text"],
+            criterion.criterion_id,
+            criterion.content_hash,
             *(judge_config[name] for name in _PERSON),
-        )  # fmt: skip
+        )
         yield row(
-            "verdicts", verdict_id=identity,
-            response_id=report["response_id"], task_id=task.task_id, model=report["model"], status=_STEPS[step],
-            value=VALUES[_STEPS[step]], criterion_id=criterion.criterion_id, criterion_hash=criterion.content_hash,
+            "verdicts",
+            verdict_id=identity,
+            response_id=report["response_id"],
+            task_id=task.task_id,
+            model=report["model"],
+            status=_STEPS[step],
+            value=VALUES[_STEPS[step]],
+            criterion_id=criterion.criterion_id,
+            criterion_hash=criterion.content_hash,
             explanation=f"The report {('does so', 'does so in part', 'does not')[step]}, says {judge_config['judge']}.",
-            source="imported" if judge_config is _PERSON else "judged", created_at=report["created_at"], **key,
-            **judge_config, **cost,
-        )  # fmt: skip
+            source="imported" if judge_config is _PERSON else "judged",
+            created_at=report["created_at"],
+            **key,
+            **judge_config,
+            **cost,
+        )
 
 
 def _step(model: str, criterion: Criterion, judge: str, task_id: str) -> int:
@@ -142,5 +207,7 @@ def _step(model: str, criterion: Criterion, judge: str, task_id: str) -> int:
     so = random.Random(f"{model} {task_id} {criterion.position}")
     share = MODELS[model] if (criterion.weight or 0) > 0 else 1 - MODELS[model]
     step = 0 if so.random() < share else so.choice((1, 2))
-    is_mild = random.Random(f"{judge} {model} {task_id} {criterion.position}").random() < JUDGES.get(judge, 0.0)
+    is_mild = random.Random(
+        f"{judge} {model} {task_id} {criterion.position}"
+    ).random() < JUDGES.get(judge, 0.0)
     return max(0, step - 1) if is_mild else step

@@ -11,7 +11,15 @@ from tasks.rules.text.characters import count_alphanumeric
 from tasks.run.judge_configs import JudgeConfig
 from tests.kit import Row, row
 from tests.tasks.report.synthetic.attacks import Taint
-from tests.tasks.report.synthetic.contenders import CONTENDERS, OUTSIDER, Contender, decides, is_met, run_of, tokens_of
+from tests.tasks.report.synthetic.contenders import (
+    CONTENDERS,
+    OUTSIDER,
+    Contender,
+    decides,
+    is_met,
+    run_of,
+    tokens_of,
+)
 from tests.tasks.report.synthetic.texts import Matter, explanation, response_text
 
 TRIALS = (1, 2)
@@ -20,10 +28,12 @@ LOST_TASKS = {"Finance": (4, 13), "Legal": (30, 41)}
 """Numbers of the tasks with failures; all others are complete for every model."""
 CAUSES = {
     "parse_error": "the reply is no JSON object: it begins with 'I think that the answer'",
-    "refused": "the provider refused: content policy", "truncated": "the reply ends at the limit of 512 tokens",
-    "context_length": "the prompt is longer than the context of 32768 tokens", "timeout": "no reply within 600 s",
+    "refused": "the provider refused: content policy",
+    "truncated": "the reply ends at the limit of 512 tokens",
+    "context_length": "the prompt is longer than the context of 32768 tokens",
+    "timeout": "no reply within 600 s",
     "provider_error": "HTTP 503: upstream connect error",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -70,33 +80,69 @@ def response_rows(
 def _response(sampling: Sampling, each: PosedTask, trial: int, revision: str, taint: Taint) -> Row:
     who, task, is_import = sampling.who, each.task, sampling.who is OUTSIDER
     dice = random.Random(f"answer {who.label} {each.number} {trial} {sampling.night}")
-    met = [c.title for c in task.criteria if is_met(who, each.number, task.field or "", c, trial, sampling.night)]
+    met = [
+        c.title
+        for c in task.criteria
+        if is_met(who, each.number, task.field or "", c, trial, sampling.night)
+    ]
     text = taint(response_text(each.matter, met, who.style, dice))
     status, error = _fate(who, each.number, trial)
-    prompt, completion = sum(tokens_of(turn.prompt or "") for turn in task.conversation), tokens_of(text)
+    prompt, completion = (
+        sum(tokens_of(turn.prompt or "") for turn in task.conversation),
+        tokens_of(text),
+    )
     prices = who.usd_per_mtok or (None, None)
-    cost = None if prices[0] is None else (prompt * prices[0] + completion * (prices[1] or 0.0)) / 1e6
-    called = {} if is_import else {
-        "prompt_tokens": prompt, "cached_tokens": prompt // 3, "completion_tokens": completion, "cost_usd": cost,
-        "reasoning_tokens": 3 * completion if who.style == 4 else 0, "latency_s": 1.5 + completion / 90,
-        "input_usd_per_mtok": prices[0], "output_usd_per_mtok": prices[1], "attempts": 1 + (dice.random() < 0.04),
-        "price_table": "configuration" if prices[0] is not None else None, "served_model": sampling.label,
-        "finish_reason": "length" if status == "truncated" else taint("stop"),
-    }  # fmt: skip
+    cost = (
+        None if prices[0] is None else (prompt * prices[0] + completion * (prices[1] or 0.0)) / 1e6
+    )
+    called = (
+        {}
+        if is_import
+        else {
+            "prompt_tokens": prompt,
+            "cached_tokens": prompt // 3,
+            "completion_tokens": completion,
+            "cost_usd": cost,
+            "reasoning_tokens": 3 * completion if who.style == 4 else 0,
+            "latency_s": 1.5 + completion / 90,
+            "input_usd_per_mtok": prices[0],
+            "output_usd_per_mtok": prices[1],
+            "attempts": 1 + (dice.random() < 0.04),
+            "price_table": "configuration" if prices[0] is not None else None,
+            "served_model": sampling.label,
+            "finish_reason": "length" if status == "truncated" else taint("stop"),
+        }
+    )
     return row(
         "responses",
         response_id=response_id(
-            "prbench", revision, task.task_id, task.conversation_id, sampling.label, sampling.config_hash, trial,
+            "prbench",
+            revision,
+            task.task_id,
+            task.conversation_id,
+            sampling.label,
+            sampling.config_hash,
+            trial,
             sampling.vintage,
         ),
-        dataset_revision=revision, task_id=task.task_id, conversation_id=task.conversation_id, model=sampling.label,
-        model_config_hash=sampling.config_hash, trial=trial, vintage=sampling.vintage, status=status,
-        source="imported" if is_import else "sampled", import_batch="batch-of-answers" if is_import else None,
-        text=text if status == "ok" else None, chars_alnum=count_alphanumeric(text) if status == "ok" else None,
-        error=None if error is None else taint(error), degraded=dice.random() < 0.01 and not is_import,
+        dataset_revision=revision,
+        task_id=task.task_id,
+        conversation_id=task.conversation_id,
+        model=sampling.label,
+        model_config_hash=sampling.config_hash,
+        trial=trial,
+        vintage=sampling.vintage,
+        status=status,
+        source="imported" if is_import else "sampled",
+        import_batch="batch-of-answers" if is_import else None,
+        text=text if status == "ok" else None,
+        chars_alnum=count_alphanumeric(text) if status == "ok" else None,
+        error=None if error is None else taint(error),
+        degraded=dice.random() < 0.01 and not is_import,
         run_id=IMPORT_RUN if is_import else sampling.run_id,
-        created_at=sampling.at + timedelta(seconds=40 * each.number + trial), **{"attempts": 0, **called},
-    )  # fmt: skip
+        created_at=sampling.at + timedelta(seconds=40 * each.number + trial),
+        **{"attempts": 0, **called},
+    )
 
 
 def _fate(who: Contender, number: int, trial: int) -> tuple[str, str | None]:
@@ -143,43 +189,85 @@ def _is_missing(grader: Grader, response: Row, number: int) -> bool:
 
 
 def _verdict(
-    grader: Grader, sampling: Sampling, each: PosedTask, response: Row, criterion: Criterion, taint: Taint
+    grader: Grader,
+    sampling: Sampling,
+    each: PosedTask,
+    response: Row,
+    criterion: Criterion,
+    taint: Taint,
 ) -> Row:
     cell = f"{grader.name} {grader.columns['judge_trial']} {sampling.who.label} {sampling.night}"
     dice = random.Random(f"{cell} {each.number} {response['trial']} {criterion.position}")
-    truth = is_met(sampling.who, each.number, each.task.field or "", criterion, response["trial"], sampling.night)
+    truth = is_met(
+        sampling.who,
+        each.number,
+        each.task.field or "",
+        criterion,
+        response["trial"],
+        sampling.night,
+    )
     met = decides(grader.name, truth, dice, sampling.night)
     failed = _failed(grader, sampling, each.number, response["trial"], criterion.position)
     text = explanation(criterion.title, met, (criterion.weight or 0) < 0, dice)
     tokens = tokens_of(response["text"]) + 400
-    called = {} if grader.is_import else {
-        "prompt_tokens": tokens, "cached_tokens": tokens * 4 // 5, "completion_tokens": 60, "latency_s": 0.8,
-        "cost_usd": tokens * (grader.usd_per_mtok or 0.0) / 1e6, "served_model": grader.columns["judge"],
-    }  # fmt: skip
+    called = (
+        {}
+        if grader.is_import
+        else {
+            "prompt_tokens": tokens,
+            "cached_tokens": tokens * 4 // 5,
+            "completion_tokens": 60,
+            "latency_s": 0.8,
+            "cost_usd": tokens * (grader.usd_per_mtok or 0.0) / 1e6,
+            "served_model": grader.columns["judge"],
+        }
+    )
     shared = ("response_id", "dataset_revision", "task_id", "model", "trial", "vintage")
     return row(
         "verdicts",
         verdict_id=verdict_id(
-            response["response_id"], response["text"], criterion.criterion_id, criterion.content_hash,
-            *(grader.columns[name] for name in
-              ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")),
+            response["response_id"],
+            response["text"],
+            criterion.criterion_id,
+            criterion.content_hash,
+            *(
+                grader.columns[name]
+                for name in (
+                    "judge",
+                    "judge_config_hash",
+                    "template_hash",
+                    "grading",
+                    "judge_trial",
+                )
+            ),
         ),
-        criterion_id=criterion.criterion_id, criterion_hash=criterion.content_hash,
-        status=failed or ("met" if met else "unmet"), value=None if failed else float(met),
-        explanation=None if failed else taint(text), error=taint(CAUSES[failed]) if failed else None,
+        criterion_id=criterion.criterion_id,
+        criterion_hash=criterion.content_hash,
+        status=failed or ("met" if met else "unmet"),
+        value=None if failed else float(met),
+        explanation=None if failed else taint(text),
+        error=taint(CAUSES[failed]) if failed else None,
         source="imported" if grader.is_import else "judged",
         import_batch="batch-of-labels" if grader.is_import else None,
         run_id=IMPORT_RUN if grader.is_import else sampling.run_id,
         created_at=response["created_at"] + timedelta(seconds=5 + criterion.position),
-        **{name: response[name] for name in shared}, **grader.columns, **{"attempts": 0 if grader.is_import else 1},
+        **{name: response[name] for name in shared},
+        **grader.columns,
+        **{"attempts": 0 if grader.is_import else 1},
         **called,
-    )  # fmt: skip
+    )
 
 
-def _failed(grader: Grader, sampling: Sampling, number: int, trial: int, position: int) -> str | None:
+def _failed(
+    grader: Grader, sampling: Sampling, number: int, trial: int, position: int
+) -> str | None:
     """The cause of a failed verdict, if it failed: the first criteria of one response fail, each for another cause."""
     cell = (CONTENDERS[2].label, LOST_TASKS["Finance"][1], 1)
-    is_there = grader.columns["judge_trial"] == 1 and sampling.vintage == BASE_VINTAGE and not grader.is_import
+    is_there = (
+        grader.columns["judge_trial"] == 1
+        and sampling.vintage == BASE_VINTAGE
+        and not grader.is_import
+    )
     if is_there and (sampling.who.label, number, trial) == cell and position < len(CAUSES):
         return list(CAUSES)[position]
     return None

@@ -31,7 +31,9 @@ class Sampling:
 def rows_by_table(samplings: Sequence[Sampling]) -> Rows:
     """Return the stored rows of samplings: tasks, criteria, responses and verdicts."""
     revisions = dict.fromkeys((REVISION, *(each.revision for each in samplings)))
-    tables = combined(*(tasks_of(RUBRICS, revision=each) for each in revisions), *map(_rows, samplings))
+    tables = combined(
+        *(tasks_of(RUBRICS, revision=each) for each in revisions), *map(_rows, samplings)
+    )
     # Several judge configurations of one sampling share its responses.
     tables["responses"] = list({each["response_id"]: each for each in tables["responses"]}.values())
     return tables
@@ -40,9 +42,11 @@ def rows_by_table(samplings: Sequence[Sampling]) -> Rows:
 def _rows(sampling: Sampling) -> Rows:
     judged_s = sampling.responded_s if sampling.judged_s is None else sampling.judged_s
     of_response = {
-        "vintage": sampling.vintage, "created_at": at(sampling.responded_s), "dataset_revision": sampling.revision,
+        "vintage": sampling.vintage,
+        "created_at": at(sampling.responded_s),
+        "dataset_revision": sampling.revision,
         "model_config_hash": sampling.configuration,
-    }  # fmt: skip
+    }
     of_verdict = {"judge": sampling.judge, "created_at": at(judged_s + 1), **sampling.other}
     decided = {"t0": sampling.values[:2], "t1": sampling.values[2:]}
     return judged(decided, sampling.model, rubrics=RUBRICS, of_response=of_response, **of_verdict)
@@ -67,28 +71,51 @@ SCENARIOS: dict[str, list[Sampling]] = {
     "judge": [FIRST, *then(other={"judge_config_hash": "another"})],
     "template": [FIRST, *then(other={"template_hash": "another"})],
     "grading": [FIRST, *then(other={"grading": "ternary"})],
-    "data set, template": [replace(FIRST, revision="another", other={"template_hash": "another"}), SECOND, THIRD],
+    "data set, template": [
+        replace(FIRST, revision="another", other={"template_hash": "another"}),
+        SECOND,
+        THIRD,
+    ],
     "changed back": [FIRST, replace(SECOND, other={"template_hash": "another"}), THIRD],
     "judged by both": [
-        FIRST, SECOND, replace(SECOND, values=(1, 1, 1, 1), judged_s=250, other={"template_hash": "of the second"}),
+        FIRST,
+        SECOND,
+        replace(
+            SECOND, values=(1, 1, 1, 1), judged_s=250, other={"template_hash": "of the second"}
+        ),
         replace(THIRD, other={"template_hash": "of the second"}),
     ],
-    "a night lost": [FIRST, replace(SECOND, values=(None, 1, None, 1), other={"template_hash": "lost"}), THIRD],
+    "a night lost": [
+        FIRST,
+        replace(SECOND, values=(None, 1, None, 1), other={"template_hash": "lost"}),
+        THIRD,
+    ],
     "two judges": [
-        FIRST, SECOND, replace(FIRST, values=(1, 1, 1, 1), judge="second"),
+        FIRST,
+        SECOND,
+        replace(FIRST, values=(1, 1, 1, 1), judge="second"),
         replace(SECOND, values=(1, 1, 1, 0), judge="second"),
     ],
     "taken over": [FIRST, SECOND, replace(THIRD, judge="second")],
     "people": [FIRST, replace(SECOND, judge="people", other=PEOPLE)],
-}  # fmt: skip
+}
 """Model -> its samplings."""
 CONTROLLED = {
-    "set_id": "a-set", "task_id": "t0", "judge": "judge", "response_id": "r", "criterion_id": "c",
-    "criterion_hash": "h", "verdict_id": "v",
-}  # fmt: skip
+    "set_id": "a-set",
+    "task_id": "t0",
+    "judge": "judge",
+    "response_id": "r",
+    "criterion_id": "c",
+    "criterion_hash": "h",
+    "verdict_id": "v",
+}
 DRIFT = {
     "control_set": [row("control_set", first_value=1.0, **CONTROLLED)],
     # The verdict of the second night differs from the first verdict.
-    "control_verdicts": [row("control_verdicts", judge_vintage="n2", value=0.0, status="unmet", **CONTROLLED)],
-    "control_limits": [row("control_limits", set_id="a-set", night="n2", n_decided=1, n_agreeing=0, cause="bar")],
+    "control_verdicts": [
+        row("control_verdicts", judge_vintage="n2", value=0.0, status="unmet", **CONTROLLED)
+    ],
+    "control_limits": [
+        row("control_limits", set_id="a-set", night="n2", n_decided=1, n_agreeing=0, cause="bar")
+    ],
 }

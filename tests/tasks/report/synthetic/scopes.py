@@ -9,7 +9,9 @@ from tasks.figures.scope import Scope
 from tests.kit import REVISION, job_on, written
 
 
-def scope_of(folder: Path, rows: dict[str, list[dict[str, Any]]], vintage: str | None = None) -> Scope:
+def scope_of(
+    folder: Path, rows: dict[str, list[dict[str, Any]]], vintage: str | None = None
+) -> Scope:
     """Store rows by table in a fresh warehouse, publish, and open the scope of their revision."""
     warehouse = written(folder, rows)
     warehouse.publish()

@@ -43,32 +43,54 @@ CANARY = "canary-3d1f:never-beside-a-text"
 ACCURACY = {"Finance": "Financial Accuracy", "Legal": "Legal Accuracy"}
 
 _BESIDE = {
-    "critically important": 7, "important": 8, "slightly important": 5,
-    "slightly detrimental": -5, "detrimental": -2, "critically detrimental": -6,
-}  # fmt: skip
+    "critically important": 7,
+    "important": 8,
+    "slightly important": 5,
+    "slightly detrimental": -5,
+    "detrimental": -2,
+    "critically detrimental": -6,
+}
 
 
-def hub_task(matter: Matter, task_id: str, number: int, taint: Taint, n_criteria: int | None = None) -> dict[str, Any]:
+def hub_task(
+    matter: Matter, task_id: str, number: int, taint: Taint, n_criteria: int | None = None
+) -> dict[str, Any]:
     """A task in the hub's shape, different for each number; `n_criteria` cuts its rubric."""
     dice = random.Random(f"task {number}")
-    client, amount = TEXTS["clients"][number % len(TEXTS["clients"])], f"€{dice.randint(3, 180) * 50_000:,}"
-    words = {"client": client, "amount": amount, "subject": matter.subject, "accuracy": ACCURACY[matter.field]}
+    client, amount = (
+        TEXTS["clients"][number % len(TEXTS["clients"])],
+        f"€{dice.randint(3, 180) * 50_000:,}",
+    )
+    words = {
+        "client": client,
+        "amount": amount,
+        "subject": matter.subject,
+        "accuracy": ACCURACY[matter.field],
+    }
     turns = dice.choices(range(1, 6), (48, 24, 14, 8, 6))[0]
     openings = [matter.opening, *dice.sample(TEXTS["next"], turns - 1)]
-    columns: dict[str, Any] = {f"prompt_{i}": taint(prompt.format(**words)) for i, prompt in enumerate(openings)}
+    columns: dict[str, Any] = {
+        f"prompt_{i}": taint(prompt.format(**words)) for i, prompt in enumerate(openings)
+    }
     columns |= {f"response_{i}": taint(_earlier(matter, i)) for i in range(turns - 1)}
     texts = [taint(f"Figures that {client} gave: " + "; ".join(map(": ".join, matter.figures)))]
     decision, pathway = matter.labels
     is_odd = taint.is_hostile and number % 6 == 0
     return hub_row(
-        task_id, field=matter.field, topic=matter.topic,
-        expert=dice.choice(("Expert", "Expert", "Non-Expert")) if not is_odd else taint("Expert"), turns=turns,
+        task_id,
+        field=matter.field,
+        topic=matter.topic,
+        expert=dice.choice(("Expert", "Expert", "Non-Expert")) if not is_odd else taint("Expert"),
+        turns=turns,
         rubric=_rubric(matter, task_id, words, dice, taint)[:n_criteria],
         decision_type=decision + (", " + taint("Other") if number % 6 == 0 else ""),
-        economic_pathway=pathway + (", Informational / Educational Only" if number % 5 == 0 else ""),
-        canary=f"{CANARY}:{number}", scratchpad=f"{CANARY}: notes of the author",
-        reference_texts_0=texts if number % 4 == 0 else [], **columns,
-    )  # fmt: skip
+        economic_pathway=pathway
+        + (", Informational / Educational Only" if number % 5 == 0 else ""),
+        canary=f"{CANARY}:{number}",
+        scratchpad=f"{CANARY}: notes of the author",
+        reference_texts_0=texts if number % 4 == 0 else [],
+        **columns,
+    )
 
 
 def _earlier(matter: Matter, turn: int) -> str:
@@ -82,7 +104,9 @@ def _rubric(
     points = [(ACCURACY[matter.field], f"States that {point}.") for point in matter.points]
     titled = (*TEXTS["general"][matter.field], *TEXTS["shared"])
     general = [(category, title.format(**words)) for category, title in titled]
-    good = dice.sample(points, min(len(points), dice.randint(5, 7))) + dice.sample(general, dice.randint(4, 6))
+    good = dice.sample(points, min(len(points), dice.randint(5, 7))) + dice.sample(
+        general, dice.randint(4, 6)
+    )
     rubric = [(*each, dice.choices(list(SEVERITIES)[:3], (35, 45, 20))[0]) for each in good]
     for category, severity, title in dice.sample(TEXTS["mistakes"], dice.randint(1, 3)):
         rubric.append((category.format(**words), title.format(**words), severity))
@@ -90,10 +114,14 @@ def _rubric(
         rubric[0] = (taint("Odd"), *rubric[0][1:])
     return [
         hub_criterion(
-            f"{task_id}-c{position:02}", severity, _weight(severity, dice), criteria_category=category,
-        ) | {"title": taint(title)}
+            f"{task_id}-c{position:02}",
+            severity,
+            _weight(severity, dice),
+            criteria_category=category,
+        )
+        | {"title": taint(title)}
         for position, (category, title, severity) in enumerate(rubric)
-    ]  # fmt: skip
+    ]
 
 
 def _weight(severity: str, dice: random.Random) -> int:
@@ -105,19 +133,39 @@ def _weight(severity: str, dice: random.Random) -> int:
 def response_text(matter: Matter, met: Sequence[str], style: int, dice: random.Random) -> str:
     """A response in Markdown with the points that it meets; a higher style is longer."""
     points = [title.removeprefix(_STATES).rstrip(".") for title in met if title.startswith(_STATES)]
-    sentences = [f"**{point[0].upper()}{point[1:]}.** {dice.choice(TEXTS['reasons'])}".rstrip() for point in points]
+    sentences = [
+        f"**{point[0].upper()}{point[1:]}.** {dice.choice(TEXTS['reasons'])}".rstrip()
+        for point in points
+    ]
     parts = [dice.choice(TEXTS["openings"]).format(matter.subject), "## What decides it"]
-    parts.append("\n".join(f"{i}. {each}" for i, each in enumerate(sentences, 1)) or "Too little is known to say.")
+    parts.append(
+        "\n".join(f"{i}. {each}" for i, each in enumerate(sentences, 1))
+        or "Too little is known to say."
+    )
     if style >= 2:
         lines = [f"| {name} | {value} |" for name, value in matter.figures]
         parts += ["## The figures", "\n".join(["| Figure | Value |", "|---|---:|", *lines])]
     if style >= 3:
-        parts += ["The calculation, so that it can be checked:", f"```python\n{matter.formula}\n```"]
+        parts += [
+            "The calculation, so that it can be checked:",
+            f"```python\n{matter.formula}\n```",
+        ]
     if style >= 4:
-        parts += ["## What could change this", f"> If a fact about {matter.subject} is otherwise, begin again at 1."]
-        parts.append("\n".join(f"- *Assumed:* {name}: {value}, as given." for name, value in matter.figures))
-    steps = (f"Write down who decides on {matter.subject}.", "Ask for the missing papers.", "Set a date, and keep it.")
-    return "\n\n".join([*parts, "## Next steps", "\n".join(f"- [ ] {step}" for step in steps[: 1 + style // 2])])
+        parts += [
+            "## What could change this",
+            f"> If a fact about {matter.subject} is otherwise, begin again at 1.",
+        ]
+        parts.append(
+            "\n".join(f"- *Assumed:* {name}: {value}, as given." for name, value in matter.figures)
+        )
+    steps = (
+        f"Write down who decides on {matter.subject}.",
+        "Ask for the missing papers.",
+        "Set a date, and keep it.",
+    )
+    return "\n\n".join(
+        [*parts, "## Next steps", "\n".join(f"- [ ] {step}" for step in steps[: 1 + style // 2])]
+    )
 
 
 def explanation(title: str, is_met: bool, is_mistake: bool, dice: random.Random) -> str:

@@ -27,11 +27,26 @@ from tasks.run.judge_configs import judge_configs, model_hash
 from tests.kit import Rows, written
 from tests.tasks.report.synthetic import analyses
 from tests.tasks.report.synthetic.attacks import Taint
-from tests.tasks.report.synthetic.contenders import CONTENDERS, JUDGES, NIGHTS, OLDER_NIGHT, OUTSIDER, PEOPLE, run_of
+from tests.tasks.report.synthetic.contenders import (
+    CONTENDERS,
+    JUDGES,
+    NIGHTS,
+    OLDER_NIGHT,
+    OUTSIDER,
+    PEOPLE,
+    run_of,
+)
 from tests.tasks.report.synthetic.data import Names, job_for, write_data
 from tests.tasks.report.synthetic.operations import check_rows, control_rows, run_rows
 from tests.tasks.report.synthetic.resamples import few_resamples
-from tests.tasks.report.synthetic.results import Grader, PosedTask, Row, Sampling, response_rows, verdict_rows
+from tests.tasks.report.synthetic.results import (
+    Grader,
+    PosedTask,
+    Row,
+    Sampling,
+    response_rows,
+    verdict_rows,
+)
 from warehouse import Warehouse
 
 _PINNED = ""
@@ -54,7 +69,10 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     tables |= _control(job, names, posed_tasks, tables)
     tables |= {table: rows + tables[table] for table, rows in earlier.items()}
     written(job.warehouse, tables | run_rows(job.settings, names.nights, tables, taint))
-    written(job.warehouse, {"task_annotations": analyses.annotation_rows(posed_tasks, job.data.revision, taint)})
+    written(
+        job.warehouse,
+        {"task_annotations": analyses.annotation_rows(posed_tasks, job.data.revision, taint)},
+    )
     written(job.warehouse, analyses.review_rows(posed_tasks, job.data.revision, taint))
     written(job.warehouse, analyses.tree_rows(posed_tasks, job.data.revision, taint))
     written(job.warehouse, analyses.label_rows(names.labels[PEOPLE], job.data.revision, tables))
@@ -70,9 +88,11 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
         query = "select * from capability_measures where node_id <> 'node-0' order by judge, model, node_id limit 2"
         measured = reader.rows(query)
         given = {
-            **job.key, "splits": [],
-            "cheap": names.labels[JUDGES[1]], "strong": names.labels[JUDGES[0]],
-        }  # fmt: skip
+            **job.key,
+            "splits": [],
+            "cheap": names.labels[JUDGES[1]],
+            "strong": names.labels[JUDGES[0]],
+        }
         cascades = evaluated(reader, given, None, _RESAMPLES)
         labelled = reader.rows(
             "select measures.* from measures inner join intermediate.debiased_figures using (figure_id, basis) "
@@ -132,7 +152,11 @@ def _graded(
         again = Grader(strict.name, {**strict.columns, "judge_trial": 2}, strict.usd_per_mtok)
         yield again, [each for each in first if each[0].number % 4 == 1]
     if sampling.who in (CONTENDERS[0], CONTENDERS[1], OUTSIDER):
-        columns = {"judge": names.labels[PEOPLE], "judge_config_hash": IMPORTED, "template_hash": IMPORTED}
+        columns = {
+            "judge": names.labels[PEOPLE],
+            "judge_config_hash": IMPORTED,
+            "template_hash": IMPORTED,
+        }
         people = Grader(PEOPLE, {**columns, "grading": "binary", "judge_trial": 1})
         yield people, [each for each in first if each[0].number % 5 == 0]
 

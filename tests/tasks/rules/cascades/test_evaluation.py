@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.rules.cascades import rules
-from tasks.rules.cascades.evaluation import Bound, Costs, Evaluation, evaluate, for_choosing, front, kendall_tau, picked
+from tasks.rules.cascades.evaluation import (
+    Bound,
+    Costs,
+    Evaluation,
+    evaluate,
+    for_choosing,
+    front,
+    kendall_tau,
+    picked,
+)
 from tasks.rules.cascades.rules import CandidateRule, Facts, PairedVerdicts, When
 from tests.tasks.rules.cascades.worlds import noise
 
@@ -24,7 +33,9 @@ def test_kendalls_tau_is_that_of_the_textbook() -> None:
 
     orders: list[list[float]] = [[1, 2, 3, 4], [4, 3, 2, 1], [1, 3, 2, 4]]
     assert [1.0, -1.0, pytest.approx(4 / 6)] == [one(orders[0], other) for other in orders]
-    assert [1.0, pytest.approx(2 / np.sqrt(2 * 3))] == [one([1, 1, 2], other) for other in ([1, 1, 2], [1, 2, 3])]
+    assert [1.0, pytest.approx(2 / np.sqrt(2 * 3))] == [
+        one([1, 1, 2], other) for other in ([1, 1, 2], [1, 2, 3])
+    ]
     assert np.isnan(one([1, 1], [1, 2]))
     assert 1.0 == one([1, 2, np.nan], [1, 2, 3])
 
@@ -51,10 +62,14 @@ def test_comparing_repetitions_costs_two_calls_and_the_escalated_share() -> None
     assert len(paired.strong) == evaluated.held_out["n_paired"] + evaluated.chosen_on["n_paired"]
 
 
-def test_the_cheapest_rule_within_the_bound_is_picked_and_the_strong_judge_where_there_is_none() -> None:
+def test_the_cheapest_rule_within_the_bound_is_picked_and_the_strong_judge_where_there_is_none() -> (
+    None
+):
     paired = noise(3, 120)
     half = for_choosing(paired.tasks)
-    evaluated = evaluate(paired, rules.candidates(paired.of_tasks(half), has_repetitions=True), PRICED, 500)
+    evaluated = evaluate(
+        paired, rules.candidates(paired.of_tasks(half), has_repetitions=True), PRICED, 500
+    )
 
     bound = Bound("agreement", 0.9)
     chosen = picked(evaluated, bound)
@@ -125,7 +140,9 @@ def test_what_the_cheap_judge_failed_on_is_escalated_by_each_rule_and_counts() -
     goes = [bool(np.isnan(first[i, 0]) or weights[i] > 7) for i in here]
     assert len(here) == by_weight["n_paired"]
     assert pytest.approx(1_000 * sum(goes) / len(here)) == by_weight["strong_calls"]
-    kept = [bool(first[i, 0] == first[i, 1]) for i in here]  # NaN is equal to nothing, so failures are not kept
+    kept = [
+        bool(first[i, 0] == first[i, 1]) for i in here
+    ]  # NaN is equal to nothing, so failures are not kept
     assert pytest.approx(1 - sum(kept) / len(here)) == by_disagreement["escalated_share"]
 
 
@@ -135,19 +152,26 @@ def test_the_cheap_judge_alone_escalates_nothing_and_does_not_agree_where_it_fai
     decisions = [(paired.facts.first[i, 0], paired.strong[i]) for i in held_out(paired)]
     agreed = sum(bool(cheap == strong) for cheap, strong in decisions) / len(decisions)
     f1 = [
-        2 * sum(c == s == label for c, s in decisions)
-        / (sum(c == label for c, _ in decisions) + sum(s == label for _, s in decisions)) for label in (0.0, 1.0)
-    ]  # fmt: skip
-    by_chance = sum(
-        sum(c == label for c, _ in decisions) * sum(s == label for _, s in decisions) for label in (0.0, 1.0)
-    ) / len(decisions) ** 2  # fmt: skip
+        2
+        * sum(c == s == label for c, s in decisions)
+        / (sum(c == label for c, _ in decisions) + sum(s == label for _, s in decisions))
+        for label in (0.0, 1.0)
+    ]
+    by_chance = (
+        sum(
+            sum(c == label for c, _ in decisions) * sum(s == label for _, s in decisions)
+            for label in (0.0, 1.0)
+        )
+        / len(decisions) ** 2
+    )
     assert (0.0, len(decisions)) == (alone["escalated_share"], alone["n_paired"])
     figures = (alone["agreement"], alone["macro_f1"], alone["kappa"])
     assert pytest.approx((agreed, sum(f1) / 2, (agreed - by_chance) / (1 - by_chance))) == figures
     whole = [
-        response for response in set(paired.response[held_out(paired)].tolist())
+        response
+        for response in set(paired.response[held_out(paired)].tolist())
         if not np.isnan(paired.facts.first[paired.response == response, 0]).any()
-    ]  # fmt: skip
+    ]
     assert len(whole) == alone["n_ranked_responses"]
 
 
@@ -194,14 +218,22 @@ VALUES = st.sampled_from([None, 0.0, 0.5, 1.0])
 CATEGORIES = ("Accuracy", "Style", "(none)")
 SOME = st.lists(st.sampled_from("ab"), unique=True, max_size=2).map(tuple)
 WHENS = st.builds(
-    When, st.booleans(), st.none() | st.integers(0, 10).map(float),
-    st.lists(st.sampled_from(CATEGORIES), unique=True, max_size=2).map(tuple), st.none() | st.floats(0.01, 1.0),
-    SOME, SOME,
-)  # fmt: skip
+    When,
+    st.booleans(),
+    st.none() | st.integers(0, 10).map(float),
+    st.lists(st.sampled_from(CATEGORIES), unique=True, max_size=2).map(tuple),
+    st.none() | st.floats(0.01, 1.0),
+    SOME,
+    SOME,
+)
 CRITERIA = st.tuples(
-    st.lists(VALUES, min_size=2, max_size=3), st.integers(-10, 10), st.sampled_from(CATEGORIES),
-    st.none() | st.floats(0.0, 1.0), st.sampled_from("ab"), SOME,
-)  # fmt: skip
+    st.lists(VALUES, min_size=2, max_size=3),
+    st.integers(-10, 10),
+    st.sampled_from(CATEGORIES),
+    st.none() | st.floats(0.0, 1.0),
+    st.sampled_from("ab"),
+    SOME,
+)
 
 
 def described(criterion: Case) -> dict[str, Any]:
@@ -210,16 +242,26 @@ def described(criterion: Case) -> dict[str, Any]:
 
 
 @given(WHENS, CRITERIA)
-def test_a_criterion_stays_with_the_first_judge_only_if_no_condition_holds(when: When, criterion: Case) -> None:
+def test_a_criterion_stays_with_the_first_judge_only_if_no_condition_holds(
+    when: When, criterion: Case
+) -> None:
     first, weight, category, confidence, severity, kinds = criterion
     counted = first if when.disagreement else first[:1]
     goes = (
-        None in counted or (when.disagreement and len(set(counted)) > 1)
+        None in counted
+        or (when.disagreement and len(set(counted)) > 1)
         or (when.weight_above is not None and abs(weight) > when.weight_above)
-        or (when.confidence_below is not None and (confidence is None or confidence < when.confidence_below))
-        or category in when.categories or severity in when.severities or set(kinds) & set(when.kinds)
-    )  # fmt: skip
-    assert bool(goes) == bool(rules.reasons_to_escalate(when, first, confidence, described(criterion)))
+        or (
+            when.confidence_below is not None
+            and (confidence is None or confidence < when.confidence_below)
+        )
+        or category in when.categories
+        or severity in when.severities
+        or set(kinds) & set(when.kinds)
+    )
+    assert bool(goes) == bool(
+        rules.reasons_to_escalate(when, first, confidence, described(criterion))
+    )
 
 
 @given(WHENS, st.lists(CRITERIA, min_size=1, max_size=8))
@@ -256,7 +298,9 @@ def test_a_confidence_at_the_limit_is_not_below_it() -> None:
 def test_only_levels_with_confidences_on_both_sides_are_tried() -> None:
     paired = noise(1, 10)
     confidence = np.resize([0.9, 0.99], len(paired.strong))
-    tried = rules.candidates(replace(paired, facts=replace(paired.facts, confidence=confidence)), has_repetitions=False)
+    tried = rules.candidates(
+        replace(paired, facts=replace(paired.facts, confidence=confidence)), has_repetitions=False
+    )
 
     alone = [each.name for each in tried if each.name.startswith("confidence below")]
     assert alone == ["confidence below 0.95", "confidence below 0.99"]

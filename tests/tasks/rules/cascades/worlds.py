@@ -11,7 +11,9 @@ from tasks.rules.cascades.rules import CandidateRule, Facts, PairedVerdicts, Whe
 CATEGORIES = np.array(["Accuracy", "Clarity", "Depth", "Style"])
 
 
-def noise(seed: int, n_tasks: int, *, n_criteria: int = 15, n_models: int = 3, errs: float = 0.12) -> PairedVerdicts:
+def noise(
+    seed: int, n_tasks: int, *, n_criteria: int = 15, n_models: int = 3, errs: float = 0.12
+) -> PairedVerdicts:
     """Verdicts with errors that are correlated within a task, but independent of weight, category and confidence."""
     generator = np.random.default_rng(seed)
     shape = (n_tasks, n_models, n_criteria)
@@ -19,18 +21,39 @@ def noise(seed: int, n_tasks: int, *, n_criteria: int = 15, n_models: int = 3, e
     of_task = generator.beta(errs * 8, (1 - errs) * 8, (n_tasks, 1, 1))
     wrong = generator.random((*shape, 2)) < of_task[..., None]
     first = np.where(wrong, 1.0 - strong[..., None], strong[..., None]).reshape(-1, 2)
-    weights = np.broadcast_to(generator.integers(1, 11, (n_tasks, 1, n_criteria)), shape).ravel().astype(np.float64)
-    names = np.broadcast_to(CATEGORIES[generator.integers(0, 4, (n_tasks, 1, n_criteria))], shape).ravel()
+    weights = (
+        np.broadcast_to(generator.integers(1, 11, (n_tasks, 1, n_criteria)), shape)
+        .ravel()
+        .astype(np.float64)
+    )
+    names = np.broadcast_to(
+        CATEGORIES[generator.integers(0, 4, (n_tasks, 1, n_criteria))], shape
+    ).ravel()
     task, model, _ = np.indices(shape)
     response = task * n_models + model
     nothing = np.full(strong.size, "")
-    facts = Facts(first, weights, names, generator.random(strong.size), np.full(strong.size, np.nan), nothing, nothing)
+    facts = Facts(
+        first,
+        weights,
+        names,
+        generator.random(strong.size),
+        np.full(strong.size, np.nan),
+        nothing,
+        nothing,
+    )
     return PairedVerdicts(
-        facts, strong.ravel(), task.ravel(), response.ravel(),
-        tuple(f"{seed}-{index}" for index in range(n_tasks)), task[..., 0].ravel(), model[..., 0].ravel(),
-        tuple(f"model-{index}" for index in range(n_models)), np.zeros(n_tasks * n_models),
-        np.bincount(response.ravel(), weights).astype(np.float64), np.ones(strong.size, dtype=np.bool_),
-    )  # fmt: skip
+        facts,
+        strong.ravel(),
+        task.ravel(),
+        response.ravel(),
+        tuple(f"{seed}-{index}" for index in range(n_tasks)),
+        task[..., 0].ravel(),
+        model[..., 0].ravel(),
+        tuple(f"model-{index}" for index in range(n_models)),
+        np.zeros(n_tasks * n_models),
+        np.bincount(response.ravel(), weights).astype(np.float64),
+        np.ones(strong.size, dtype=np.bool_),
+    )
 
 
 class Outcome(NamedTuple):
@@ -42,7 +65,11 @@ class Outcome(NamedTuple):
 
 
 def of_picked(
-    paired: PairedVerdicts, tried: Sequence[CandidateRule], bound: Bound, resamples: int, errs: float = 0.12
+    paired: PairedVerdicts,
+    tried: Sequence[CandidateRule],
+    bound: Bound,
+    resamples: int,
+    errs: float = 0.12,
 ) -> Outcome:
     """Return the outcome of the picked rule in a world of `noise`, against the truth.
 

@@ -23,15 +23,27 @@ from tests.tasks.rules.agreement_oracle import alpha_by_pairs
 
 MEASURES = [agreement.kappa, agreement.macro_f1, agreement.raw_agreement]
 PAIRS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=60)
-LABELLED = st.tuples(st.integers(2, 4), PAIRS).map(lambda of: (of[0], [(a % of[0], b % of[0]) for a, b in of[1]]))
+LABELLED = st.tuples(st.integers(2, 4), PAIRS).map(
+    lambda of: (of[0], [(a % of[0], b % of[0]) for a, b in of[1]])
+)
 TABLES = arrays.arrays(np.float64, (4, 3, 3), elements=st.integers(0, 9))
 FEW = 500
 
 Units = Sequence[Sequence[int]]
 TEXTBOOK: Units = [
-    (1, 1, 1), (2, 2, 3, 2), (3, 3, 3, 3), (3, 3, 3, 3), (2, 2, 2, 2), (1, 2, 3, 4), (4, 4, 4, 4), (1, 1, 2, 1),
-    (2, 2, 2, 2), (5, 5, 5), (1, 1), (3,),
-]  # fmt: skip
+    (1, 1, 1),
+    (2, 2, 3, 2),
+    (3, 3, 3, 3),
+    (3, 3, 3, 3),
+    (2, 2, 2, 2),
+    (1, 2, 3, 4),
+    (4, 4, 4, 4),
+    (1, 1, 2, 1),
+    (2, 2, 2, 2),
+    (5, 5, 5),
+    (1, 1),
+    (3,),
+]
 """Twelve units by four observers, some absent: example C of "Computing Krippendorff's Alpha-Reliability"."""
 
 
@@ -88,22 +100,31 @@ def test_leading_axes_are_figures_of_their_own(tables: np.ndarray) -> None:
 
 
 def test_alpha_of_the_textbook_is_found() -> None:
-    assert pytest.approx(0.743, abs=5e-4) == agreement.krippendorff_alpha(coincidences_of(TEXTBOOK, 6))
+    assert pytest.approx(0.743, abs=5e-4) == agreement.krippendorff_alpha(
+        coincidences_of(TEXTBOOK, 6)
+    )
 
 
 @given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=4), min_size=1, max_size=12))
 def test_alpha_is_one_minus_observed_by_expected_disagreement(units: list[list[int]]) -> None:
     expected = alpha_by_pairs(units)
 
-    assert pytest.approx(expected, nan_ok=True) == agreement.krippendorff_alpha(coincidences_of(units, 3))
+    assert pytest.approx(expected, nan_ok=True) == agreement.krippendorff_alpha(
+        coincidences_of(units, 3)
+    )
 
 
 @pytest.mark.parametrize(("n_tasks", "student"), [(8, 2.3646), (30, 2.0452)])
-def test_an_interval_of_agreement_is_what_drawing_whole_tasks_gives(n_tasks: int, student: float) -> None:
+def test_an_interval_of_agreement_is_what_drawing_whole_tasks_gives(
+    n_tasks: int, student: float
+) -> None:
     # `student` is the 97.5 % quantile of Student's t with `n_tasks - 1` degrees of freedom.
     tables = task_tables(n_tasks)
     dice = random.Random(2)
-    result = sorted(float(agreement.kappa(sum(dice.choices(list(tables[:, 0]), k=n_tasks)))) for _ in range(8_000))
+    result = sorted(
+        float(agreement.kappa(sum(dice.choices(list(tables[:, 0]), k=n_tasks))))
+        for _ in range(8_000)
+    )
     tail = NormalDist().cdf(-((n_tasks / (n_tasks - 1)) ** 0.5) * student)
     low, high = result[int(tail * 8_000)], result[int((1 - tail) * 8_000)]
 
@@ -153,17 +174,21 @@ def test_what_is_divided_by_nothing_is_not_defined() -> None:
 
 
 ERRORS = st.integers(2, 5).flatmap(
-    lambda k: st.lists(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=k, max_size=k), min_size=2, max_size=30)
+    lambda k: st.lists(
+        st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=k, max_size=k), min_size=2, max_size=30
+    )
 )
 """Cases, each with the errors of all voters."""
 
 
 def moments_of(errors: np.ndarray) -> np.ndarray:
     """The sums of each pair of voters, from errors of shape (n_cases, n_voters)."""
-    return np.array([
-        [len(errors), a.sum(), b.sum(), (a * a).sum(), (b * b).sum(), (a * b).sum()]
-        for a, b in itertools.combinations(errors.T, 2)
-    ])  # fmt: skip
+    return np.array(
+        [
+            [len(errors), a.sum(), b.sum(), (a * a).sum(), (b * b).sum(), (a * b).sum()]
+            for a, b in itertools.combinations(errors.T, 2)
+        ]
+    )
 
 
 def votes_of(errors: np.ndarray) -> float:
@@ -172,7 +197,11 @@ def votes_of(errors: np.ndarray) -> float:
 
 def votes_by_hand(errors: list[list[float]]) -> float | None:
     voters = list(zip(*errors, strict=True))
-    varying = [pair for pair in itertools.combinations(voters, 2) if all(len(set(each)) > 1 for each in pair)]
+    varying = [
+        pair
+        for pair in itertools.combinations(voters, 2)
+        if all(len(set(each)) > 1 for each in pair)
+    ]
     if not varying:
         return None
     rho = min(1.0, max(0.0, statistics.fmean(itertools.starmap(statistics.correlation, varying))))
@@ -180,7 +209,9 @@ def votes_by_hand(errors: list[list[float]]) -> float | None:
 
 
 @given(ERRORS)
-def test_votes_are_kishs_with_the_mean_correlation_of_all_pairs_that_have_one(errors: list[list[float]]) -> None:
+def test_votes_are_kishs_with_the_mean_correlation_of_all_pairs_that_have_one(
+    errors: list[list[float]],
+) -> None:
     expected, result = votes_by_hand(errors), votes_of(np.array(errors))
 
     assert math.isnan(result) if expected is None else pytest.approx(expected) == result

@@ -13,7 +13,9 @@ from scipy import stats
 from tasks.rules.statistics.comparison import PairedDifference, holm, paired_difference
 from tasks.rules.statistics.intervals import FEWEST_OTHERS, mean_intervals
 
-ELEMENTS = st.one_of(st.just(0.0), st.integers(-20, 40).map(lambda i: i / 20), st.floats(-1, 1).map(lambda x: x**3))
+ELEMENTS = st.one_of(
+    st.just(0.0), st.integers(-20, 40).map(lambda i: i / 20), st.floats(-1, 1).map(lambda x: x**3)
+)
 DIFFERENCES = arrays.arrays(np.float64, st.integers(6, 60), elements=ELEMENTS)
 P_VALUES = st.lists(st.none() | st.floats(0, 1), max_size=8)
 FEW = 500
@@ -31,12 +33,16 @@ def test_the_difference_is_the_second_above_the_first_with_the_interval_of_a_mea
 
     assert 40 == result.n_tasks
     assert pytest.approx(result.difference) == fmean(second) - fmean(first)
-    assert [(result.ci_low, result.ci_high)] == [tuple(row) for row in mean_intervals(np.sort(second - first)[:, None])]
+    assert [(result.ci_low, result.ci_high)] == [
+        tuple(row) for row in mean_intervals(np.sort(second - first)[:, None])
+    ]
 
 
 @settings(max_examples=150)
 @given(DIFFERENCES, st.sampled_from([0.8, 0.95, 0.99]))
-def test_the_interval_leaves_out_zero_exactly_if_p_is_below_its_error(differences: np.ndarray, level: float) -> None:
+def test_the_interval_leaves_out_zero_exactly_if_p_is_below_its_error(
+    differences: np.ndarray, level: float
+) -> None:
     result = paired_difference(np.zeros(len(differences)), differences, level=level, resamples=FEW)
     if result.n_differing < FEWEST_OTHERS:
         assert (None, None) == (result.ci_low, result.ci_high)
@@ -47,7 +53,9 @@ def test_the_interval_leaves_out_zero_exactly_if_p_is_below_its_error(difference
 
 @settings(max_examples=60)
 @given(DIFFERENCES, st.data())
-def test_an_interval_does_not_depend_on_order_sign_or_scale(differences: np.ndarray, data: st.DataObject) -> None:
+def test_an_interval_does_not_depend_on_order_sign_or_scale(
+    differences: np.ndarray, data: st.DataObject
+) -> None:
     zeros = np.zeros(len(differences))
     result = paired_difference(zeros, differences, resamples=FEW)
     if result.p_value is None or result.ci_low is None or result.ci_high is None:
@@ -64,12 +72,17 @@ def test_an_interval_does_not_depend_on_order_sign_or_scale(differences: np.ndar
 
 
 @pytest.mark.parametrize("n_differing", [1, 3, 4])
-def test_where_too_few_tasks_differ_there_is_neither_an_interval_nor_a_test(n_differing: int) -> None:
+def test_where_too_few_tasks_differ_there_is_neither_an_interval_nor_a_test(
+    n_differing: int,
+) -> None:
     second = np.zeros(100)
     second[:n_differing] = np.linspace(0.5, 1.0, n_differing)
     result = paired_difference(np.zeros(100), second)
 
-    assert PairedDifference(100, fmean(second), None, None, None, None, n_differing, is_small=True) == result
+    assert (
+        PairedDifference(100, fmean(second), None, None, None, None, n_differing, is_small=True)
+        == result
+    )
 
 
 def test_five_tasks_of_a_hundred_that_rise_show_nothing_and_ten_do() -> None:
@@ -87,7 +100,10 @@ def test_five_tasks_of_a_hundred_that_rise_show_nothing_and_ten_do() -> None:
 def test_the_p_value_of_many_tasks_is_near_that_of_a_t_test(gain: float) -> None:
     first, second = pair(60, gain)
 
-    assert pytest.approx(stats.ttest_rel(first, second).pvalue, abs=0.02) == paired_difference(first, second).p_value
+    assert (
+        pytest.approx(stats.ttest_rel(first, second).pvalue, abs=0.02)
+        == paired_difference(first, second).p_value
+    )
 
 
 def test_no_p_value_is_below_one_in_as_many_resamples_as_were_made() -> None:
@@ -106,21 +122,29 @@ def test_fewer_than_two_tasks_and_a_model_beside_itself_say_nothing_about_the_di
     none, one = np.array([]), np.array([0.5])
 
     assert PairedDifference(0, None, None, None, None, None) == paired_difference(none, none)
-    assert PairedDifference(40, 0.0, None, None, None, None) == paired_difference(*[pair(40, 0.0)[0]] * 2)
+    assert PairedDifference(40, 0.0, None, None, None, None) == paired_difference(
+        *[pair(40, 0.0)[0]] * 2
+    )
     assert PairedDifference(1, 0.25, None, None, None, None) == paired_difference(one, one + 0.25)
 
 
 @pytest.mark.parametrize("n_tasks", [12, 100])
-def test_a_difference_of_the_smallest_detectable_size_is_found_four_times_in_five(n_tasks: int) -> None:
+def test_a_difference_of_the_smallest_detectable_size_is_found_four_times_in_five(
+    n_tasks: int,
+) -> None:
     unit = np.random.default_rng(0).normal(size=n_tasks)
     unit = (unit - unit.mean()) / unit.std(ddof=1)
     size = paired_difference(np.zeros(n_tasks), unit, resamples=FEW).smallest_detectable
 
     samples = np.random.default_rng(1).normal(size or 0, 1, size=(4_000, n_tasks))
-    assert pytest.approx(0.8, abs=0.03) == (stats.ttest_1samp(samples, 0, axis=1).pvalue < 0.05).mean()
+    assert (
+        pytest.approx(0.8, abs=0.03) == (stats.ttest_1samp(samples, 0, axis=1).pvalue < 0.05).mean()
+    )
 
 
-def test_adjusted_p_values_are_those_worked_by_hand_and_what_was_not_tested_does_not_count() -> None:
+def test_adjusted_p_values_are_those_worked_by_hand_and_what_was_not_tested_does_not_count() -> (
+    None
+):
     # Sorted: 0.005 * 4, 0.01 * 3, 0.03 * 2, 0.04 * 1; none may be below the previous one.
     expected = [pytest.approx(p) if p else p for p in (0.03, 0.06, None, 0.06, 0.02)]
     assert expected == holm([0.01, 0.04, None, 0.03, 0.005])
@@ -128,8 +152,14 @@ def test_adjusted_p_values_are_those_worked_by_hand_and_what_was_not_tested_does
 
 
 @given(P_VALUES, st.floats(0.001, 0.2))
-def test_holm_rejects_what_stepping_down_rejects(p_values: list[float | None], alpha: float) -> None:
+def test_holm_rejects_what_stepping_down_rejects(
+    p_values: list[float | None], alpha: float
+) -> None:
     known = sorted(p for p in p_values if p is not None)
-    rejected = list(itertools.takewhile(lambda pair: (len(known) - pair[0]) * pair[1] <= alpha, enumerate(known)))
+    rejected = list(
+        itertools.takewhile(
+            lambda pair: (len(known) - pair[0]) * pair[1] <= alpha, enumerate(known)
+        )
+    )
 
     assert len(rejected) == sum(a is not None and a <= alpha for a in holm(p_values))

@@ -5,12 +5,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.rules.statistics.debiased import KnownTasks, Labels, corrected, estimate, estimated_difference, outweighed
+from tasks.rules.statistics.debiased import (
+    KnownTasks,
+    Labels,
+    corrected,
+    estimate,
+    estimated_difference,
+    outweighed,
+)
 
 N = 200
 
 
-def one_verdict_a_task(people: np.ndarray, judge: np.ndarray, every: int) -> tuple[KnownTasks, Labels]:
+def one_verdict_a_task(
+    people: np.ndarray, judge: np.ndarray, every: int
+) -> tuple[KnownTasks, Labels]:
     """Tasks with one verdict; one verdict in `every` has a label."""
     indices = np.arange(0, len(people), every)
     nothing, ones = np.zeros(len(people)), np.ones(len(people))
@@ -82,7 +91,9 @@ def test_few_labels_that_outweigh_all_others_are_too_few() -> None:
     heavy = np.where(np.arange(len(labels.task)) < 3, 50.0, 0.1)
 
     assert outweighed(corrected(known, labels).effective_labels) is None
-    weighed = Labels(labels.task, labels.contribution * heavy, labels.label, labels.judge, labels.factor)
+    weighed = Labels(
+        labels.task, labels.contribution * heavy, labels.label, labels.judge, labels.factor
+    )
     assert "3 equal ones" in (outweighed(corrected(known, weighed).effective_labels) or "")
 
 
@@ -103,7 +114,13 @@ def test_a_residual_counts_more_for_standard_errors_the_more_its_label_has_pulle
     people = np.array(10 * [1.0, 0.0])
     nothing = np.zeros(20)
     known = KnownTasks(offset=nothing, positive=contribution, negative=nothing, judged=nothing)
-    labels = Labels(task=np.arange(20), contribution=contribution, label=people, judge=nothing, factor=np.ones(20))
+    labels = Labels(
+        task=np.arange(20),
+        contribution=contribution,
+        label=people,
+        judge=nothing,
+        factor=np.ones(20),
+    )
 
     result = corrected(known, labels, uses_judge=False)
 
@@ -111,4 +128,6 @@ def test_a_residual_counts_more_for_standard_errors_the_more_its_label_has_pulle
     leverage = np.array([9.0] + 19 * [1.0]) / 28.0
     residual = people - constant
     assert result.values == pytest.approx(contribution * people)
-    assert result.spread == pytest.approx(contribution * (constant + residual / np.sqrt(1.0 - leverage)))
+    assert result.spread == pytest.approx(
+        contribution * (constant + residual / np.sqrt(1.0 - leverage))
+    )

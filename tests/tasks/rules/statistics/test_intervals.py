@@ -29,7 +29,9 @@ def random_scores(n_tasks: int, n_figures: int, missing: float = 0.0) -> np.ndar
     return values
 
 
-def by_hand(numerators: list[float], denominators: list[float], resamples: int) -> tuple[float, float]:
+def by_hand(
+    numerators: list[float], denominators: list[float], resamples: int
+) -> tuple[float, float]:
     """The studentised bootstrap of a ratio of sums, one drawn task after another."""
     pairs = list(zip(numerators, denominators, strict=True))
 
@@ -42,7 +44,9 @@ def by_hand(numerators: list[float], denominators: list[float], resamples: int) 
     ratio, error = ratio_and_error(pairs)
     resampled = [ratio_and_error(dice.choices(pairs, k=len(pairs))) for _ in range(resamples)]
     steps = sorted((each - ratio) / spread for each, spread in resampled)
-    return ratio - steps[int(0.975 * resamples)] * error, ratio - steps[int(0.025 * resamples)] * error
+    return ratio - steps[int(0.975 * resamples)] * error, ratio - steps[
+        int(0.025 * resamples)
+    ] * error
 
 
 @pytest.mark.parametrize("n_tasks", [2, 40])
@@ -68,9 +72,15 @@ def test_an_interval_lies_within_the_scores_and_around_their_mean(scores: np.nda
 
 @settings(max_examples=50)
 @given(SCORES)
-def test_where_too_few_tasks_differ_from_the_commonest_value_there_is_no_interval(scores: np.ndarray) -> None:
-    others = [len(column) - max(Counter(column.tolist()).values()) for column in np.round(scores, 9).T]
-    has_interval = ~np.isnan(intervals.mean_intervals(np.round(scores, 9), sampled=intervals.draws(len(scores), FEW)))
+def test_where_too_few_tasks_differ_from_the_commonest_value_there_is_no_interval(
+    scores: np.ndarray,
+) -> None:
+    others = [
+        len(column) - max(Counter(column.tolist()).values()) for column in np.round(scores, 9).T
+    ]
+    has_interval = ~np.isnan(
+        intervals.mean_intervals(np.round(scores, 9), sampled=intervals.draws(len(scores), FEW))
+    )
 
     assert [[n >= intervals.FEWEST_OTHERS] * 2 for n in others] == has_interval.tolist()
 
@@ -87,7 +97,9 @@ def test_values_that_are_equal_but_for_rounding_are_one_value() -> None:
 def test_a_figure_has_the_same_interval_alone_and_among_many(missing: float) -> None:
     scores, sampled = random_scores(50, 230, missing), intervals.draws(50, 1_000)
     among = intervals.mean_intervals(scores, sampled=sampled)
-    alone = [intervals.mean_intervals(scores[:, i : i + 1], sampled=sampled)[0] for i in (0, 101, 229)]
+    alone = [
+        intervals.mean_intervals(scores[:, i : i + 1], sampled=sampled)[0] for i in (0, 101, 229)
+    ]
 
     assert pytest.approx(among[[0, 101, 229]], abs=SINGLE) == np.array(alone)
 
@@ -99,26 +111,42 @@ def test_tasks_that_do_not_count_are_as_good_as_absent() -> None:
     # A figure leaves out resamples without any of its tasks.
     own = np.concatenate([sampled[:, :40], np.zeros((300, 40), dtype=np.float32)])
 
-    assert pytest.approx(among, abs=SINGLE) == intervals.mean_intervals(scores[:40, [1]], sampled=own)[0]
-    assert pytest.approx(among, abs=0.05 * (among[1] - among[0])) == intervals.mean_intervals(scores[:40, [1]])[0]
+    assert (
+        pytest.approx(among, abs=SINGLE)
+        == intervals.mean_intervals(scores[:40, [1]], sampled=own)[0]
+    )
+    assert (
+        pytest.approx(among, abs=0.05 * (among[1] - among[0]))
+        == intervals.mean_intervals(scores[:40, [1]])[0]
+    )
 
 
 @pytest.mark.parametrize("n_tasks", [0, 1])
 def test_fewer_than_two_tasks_have_no_interval(n_tasks: int) -> None:
     few = np.full((n_tasks, 2), 0.5)
     for scores in (few, np.concatenate([few, np.full((5, 2), np.nan)])):
-        assert np.isnan(intervals.mean_intervals(scores, sampled=intervals.draws(len(scores), FEW))).all()
+        assert np.isnan(
+            intervals.mean_intervals(scores, sampled=intervals.draws(len(scores), FEW))
+        ).all()
 
 
 @pytest.mark.parametrize("n_tasks", [8, 60])
-def test_an_interval_is_the_wider_of_what_drawing_whole_tasks_gives_and_students_t(n_tasks: int) -> None:
+def test_an_interval_is_the_wider_of_what_drawing_whole_tasks_gives_and_students_t(
+    n_tasks: int,
+) -> None:
     scores = random_scores(n_tasks, 1)
     low, high = by_hand(scores[:, 0].tolist(), [1.0] * n_tasks, 6_000)
-    half = float(intervals.student_quantile(0.975, np.asarray(n_tasks - 2.0))) * scores.std(ddof=1) / math.sqrt(n_tasks)
+    half = (
+        float(intervals.student_quantile(0.975, np.asarray(n_tasks - 2.0)))
+        * scores.std(ddof=1)
+        / math.sqrt(n_tasks)
+    )
     low, high = min(low, scores.mean() - half), max(high, scores.mean() + half)
     low, high = max(low, scores.min()), min(high, scores.max())
 
-    assert pytest.approx((low, high), abs=0.06 * (high - low)) == intervals.mean_intervals(scores)[0]
+    assert (
+        pytest.approx((low, high), abs=0.06 * (high - low)) == intervals.mean_intervals(scores)[0]
+    )
 
 
 def test_students_t_has_the_degrees_of_freedom_of_the_tasks_that_differ() -> None:
@@ -131,7 +159,9 @@ def test_students_t_has_the_degrees_of_freedom_of_the_tasks_that_differ() -> Non
 
 @pytest.mark.parametrize("outlier", [1.0, 100.0])
 @pytest.mark.parametrize("spread", [1e-6, 1e-3])
-def test_one_task_far_from_nearly_equal_ones_does_not_blow_an_interval_up(outlier: float, spread: float) -> None:
+def test_one_task_far_from_nearly_equal_ones_does_not_blow_an_interval_up(
+    outlier: float, spread: float
+) -> None:
     # Many resamples miss this task and have hardly any spread.
     scores = np.random.default_rng(3).normal(0.0, spread, size=(100, 1))
     scores[0] = outlier
@@ -148,7 +178,10 @@ def test_a_pooled_share_has_the_interval_that_drawing_whole_tasks_gives() -> Non
     met = dice.binomial(cases.astype(int), 0.3).astype(float)
     low, high = by_hand(met[:, 0].tolist(), cases[:, 0].tolist(), 6_000)
 
-    assert pytest.approx((low, high), abs=0.06 * (high - low)) == intervals.ratio_intervals(met, cases)[0]
+    assert (
+        pytest.approx((low, high), abs=0.06 * (high - low))
+        == intervals.ratio_intervals(met, cases)[0]
+    )
 
 
 @settings(max_examples=40)
@@ -167,14 +200,19 @@ def test_quantiles_are_those_of_numpy_without_the_missing(rows: np.ndarray, tail
     rows = rows[:, ::-1].copy()
     expected = [np.quantile(row[~np.isnan(row)], [tail, 1 - tail]) for row in rows]
 
-    assert pytest.approx(np.array(expected), abs=1e-12) == intervals.quantile_pairs(rows, np.full(2, tail))
+    assert pytest.approx(np.array(expected), abs=1e-12) == intervals.quantile_pairs(
+        rows, np.full(2, tail)
+    )
     assert np.isnan(intervals.quantile_pairs(np.full((1, 5), np.nan), np.array([tail]))).all()
 
 
 def test_expanded_tails_are_wider_for_few_tasks_and_nominal_for_many() -> None:
     # Student's t is 12.706, 2.776 and 2.262 with 1, 4 and 9 degrees of freedom, and 1.960 with many.
     normal = NormalDist()
-    expected = [normal.cdf(-math.sqrt(n / (n - 1)) * t) for n, t in ((2, 12.7062), (5, 2.77645), (10, 2.26216))]
+    expected = [
+        normal.cdf(-math.sqrt(n / (n - 1)) * t)
+        for n, t in ((2, 12.7062), (5, 2.77645), (10, 2.26216))
+    ]
 
     actual = intervals.expanded_tails(np.array([2.0, 5.0, 10.0, 1e9]), 0.95)
     assert pytest.approx([*expected, 0.025], abs=1e-6) == actual
@@ -185,7 +223,9 @@ def test_three_repetitions_have_the_interval_of_the_tables() -> None:
     scores = [0.50, 0.52, 0.51]
     half = 4.302653 * stdev(scores) / math.sqrt(3)
 
-    assert pytest.approx((fmean(scores), 0.51 - half, 0.51 + half), abs=1e-6) == intervals.repeated_interval(scores)
+    assert pytest.approx(
+        (fmean(scores), 0.51 - half, 0.51 + half), abs=1e-6
+    ) == intervals.repeated_interval(scores)
     assert intervals.repeated_interval(scores[:1]) is None
 
 

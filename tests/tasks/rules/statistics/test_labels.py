@@ -23,7 +23,9 @@ label_sets = st.sets(st.integers(0, len(LABELS) - 1), min_size=1, max_size=3)
 
 @settings(max_examples=25)
 @given(st.lists(st.tuples(label_sets, label_sets), min_size=1, max_size=12))
-def test_measures_and_averages_are_those_of_scikit_learn(tasks: list[tuple[set[int], set[int]]]) -> None:
+def test_measures_and_averages_are_those_of_scikit_learn(
+    tasks: list[tuple[set[int], set[int]]],
+) -> None:
     named, expected = flags([each for each, _ in tasks]), flags([other for _, other in tasks])
     used = np.flatnonzero(named.any(axis=0) | expected.any(axis=0))
     assume(len(used) > 1)  # scikit-learn treats a single label as another kind of data
@@ -33,7 +35,9 @@ def test_measures_and_averages_are_those_of_scikit_learn(tasks: list[tuple[set[i
     for name, average in AVERAGES.items():
         wanted = precision_recall_fscore_support(*both, average=average, zero_division=np.nan)[:3]
         shared = jaccard_score(*both, average=average)
-        assert pytest.approx([*wanted, shared], nan_ok=True) == [value for value, *_ in result[name].values()]
+        assert pytest.approx([*wanted, shared], nan_ok=True) == [
+            value for value, *_ in result[name].values()
+        ]
     each = precision_recall_fscore_support(*both, average=None, zero_division=np.nan)
     for index, column in enumerate(used):
         values = [value for value, *_ in result[LABELS[column]].values()]

@@ -12,17 +12,26 @@ from tests.benchmarks import weakness_evidence
 
 PARENTS = (-1, 0, 0, 1, 1, 1)
 """A root with nodes 1 and 2; node 1 is divided into 3, 4 and 5. The leaves are 2, 3, 4, 5."""
-WEIGHTS, VALUES = st.sampled_from([-3.0, -1.0, 1.0, 2.0, 8.0]), st.sampled_from([0.0, 0.5, 1.0, np.nan])
-CRITERIA = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), WEIGHTS, VALUES), min_size=1, max_size=40)
+WEIGHTS, VALUES = (
+    st.sampled_from([-3.0, -1.0, 1.0, 2.0, 8.0]),
+    st.sampled_from([0.0, 0.5, 1.0, np.nan]),
+)
+CRITERIA = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(0, 3), WEIGHTS, VALUES), min_size=1, max_size=40
+)
 
 
 def world(lowered: dict[int, float], n_tasks: int = 120, seed: int = 3) -> weaknesses.Contrast:
     """Three criteria per leaf and task, handled rightly with a chance of 0.7 minus the leaf's `lowered`."""
     dice = np.random.default_rng(seed)
-    tasks, leaves = (each.ravel() for each in np.meshgrid(np.arange(n_tasks), np.repeat(np.arange(4), 3)))
+    tasks, leaves = (
+        each.ravel() for each in np.meshgrid(np.arange(n_tasks), np.repeat(np.arange(4), 3))
+    )
     chance = 0.7 - np.array([lowered.get(leaf, 0.0) for leaf in range(4)])[leaves]
     right = (dice.random(len(tasks)) < chance).astype(float)
-    return weaknesses.Contrast(weaknesses.task_sums(right, np.ones(len(tasks)), tasks, leaves, (n_tasks, 4)))
+    return weaknesses.Contrast(
+        weaknesses.task_sums(right, np.ones(len(tasks)), tasks, leaves, (n_tasks, 4))
+    )
 
 
 def nodes(contrast: weaknesses.Contrast) -> list[int]:
@@ -30,14 +39,22 @@ def nodes(contrast: weaknesses.Contrast) -> list[int]:
 
 
 @given(CRITERIA)
-def test_a_task_value_is_the_min_normalised_score_of_the_decided_criteria(criteria: list[tuple]) -> None:
+def test_a_task_value_is_the_min_normalised_score_of_the_decided_criteria(
+    criteria: list[tuple],
+) -> None:
     tasks, leaves, weights, values = (np.array(each) for each in zip(*criteria, strict=True))
-    sums = weaknesses.task_sums(weaknesses.handled_rightly(values, weights), weights, tasks, leaves, (6, 4))
+    sums = weaknesses.task_sums(
+        weaknesses.handled_rightly(values, weights), weights, tasks, leaves, (6, 4)
+    )
     result = sums.shares(weaknesses.leaves_under(PARENTS))
     under = {0: {0, 1, 2, 3}, 1: {1, 2, 3}, 2: {0}, 3: {1}, 4: {2}, 5: {3}}
     for task in range(6):
         for node, within in under.items():
-            there = [(w, v) for t, leaf, w, v in criteria if t == task and leaf in within and not np.isnan(v)]
+            there = [
+                (w, v)
+                for t, leaf, w, v in criteria
+                if t == task and leaf in within and not np.isnan(v)
+            ]
             points = sum(w * v for w, v in there)
             most, least = sum(w for w, _ in there if w > 0), sum(w for w, _ in there if w < 0)
             expected = (points - least) / (most - least) if there else np.nan
@@ -64,8 +81,11 @@ def test_the_variance_by_chance_is_that_of_dealing_verdicts_out_to_the_criteria_
     leaves = np.array([0, 0, 1, 1, 2, 3, 3])
     inside = np.isin(leaves, [0, 1])
     dealt = [dice.permutation(right) for _ in range(40_000)]
-    differences = [np.average(r[inside], weights=weights[inside]) - np.average(r[~inside], weights=weights[~inside])
-                   for r in dealt]  # fmt: skip
+    differences = [
+        np.average(r[inside], weights=weights[inside])
+        - np.average(r[~inside], weights=weights[~inside])
+        for r in dealt
+    ]
     sums = weaknesses.task_sums(right, weights, np.zeros(7, int), leaves, (1, 4))
     sides = np.array([[1.0, 0], [1, 0], [0, 1], [0, 1]])
 
@@ -79,24 +99,31 @@ def test_a_node_without_any_success_is_not_found_where_hardly_anything_succeeds(
     tasks, leaves = np.repeat(np.arange(n_tasks), 10), np.tile([2, *[0] * 9], n_tasks)
     right = np.zeros(len(tasks))
     right[[1, 12, 33, 54, 75, 96]] = 1.0
-    contrast = weaknesses.Contrast(weaknesses.task_sums(right, np.ones(len(tasks)), tasks, leaves, (n_tasks, 4)))
+    contrast = weaknesses.Contrast(
+        weaknesses.task_sums(right, np.ones(len(tasks)), tasks, leaves, (n_tasks, 4))
+    )
 
     assert [] == nodes(contrast)
 
 
-@pytest.mark.parametrize(("lowered", "expected"), [
-    ({1: 0.4}, [3]),  # the leaf, not its parent
-    ({1: 0.3, 2: 0.3, 3: 0.3}, [1]),  # a node that is weak as a whole replaces its parts
-    ({1: -0.25, 2: -0.25, 3: -0.25}, [2]),  # weak compared with the rest, the better node
-    ({}, []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lowered", "expected"),
+    [
+        ({1: 0.4}, [3]),  # the leaf, not its parent
+        ({1: 0.3, 2: 0.3, 3: 0.3}, [1]),  # a node that is weak as a whole replaces its parts
+        ({1: -0.25, 2: -0.25, 3: -0.25}, [2]),  # weak compared with the rest, the better node
+        ({}, []),
+    ],
+)
 def test_the_node_that_is_weak_is_named(lowered: dict[int, float], expected: list[int]) -> None:
     assert expected == nodes(world(lowered))
 
 
 def test_a_node_that_is_always_worse_by_the_same_is_found_by_its_signs() -> None:
     tasks, leaves = np.repeat(np.arange(30), 4), np.tile(np.arange(4), 30)
-    sums = weaknesses.task_sums((leaves != 0).astype(float), np.ones(len(tasks)), tasks, leaves, (30, 4))
+    sums = weaknesses.task_sums(
+        (leaves != 0).astype(float), np.ones(len(tasks)), tasks, leaves, (30, 4)
+    )
 
     assert [2] == nodes(weaknesses.Contrast(sums))
 
@@ -127,8 +154,16 @@ def test_the_order_of_criteria_changes_nothing(seed: int) -> None:
 
     def confirmed(order: np.ndarray) -> list[list[tuple[int, float]]]:
         tree = weakness_evidence.flat(rubrics.topics[order])
-        contrasts = weakness_evidence.contrasts(tree, rubrics.tasks[order], rubrics.weights[order], right[:, order])
-        return [[(e.node, e.p_value) for e in of] for of in weakness_evidence.weaknesses(tree, contrasts)]
+        contrasts = weakness_evidence.contrasts(
+            tree, rubrics.tasks[order], rubrics.weights[order], right[:, order]
+        )
+        return [
+            [(e.node, e.p_value) for e in of]
+            for of in weakness_evidence.weaknesses(tree, contrasts)
+        ]
 
-    first = [[(node, pytest.approx(p)) for node, p in of] for of in confirmed(np.arange(len(rubrics.tasks)))]
+    first = [
+        [(node, pytest.approx(p)) for node, p in of]
+        for of in confirmed(np.arange(len(rubrics.tasks)))
+    ]
     assert first == confirmed(np.random.default_rng(seed).permutation(len(rubrics.tasks)))

@@ -18,26 +18,37 @@ def test_equal_models_are_called_different_in_at_most_5_percent_of_runs(world: A
 
 @pytest.mark.parametrize("mixture", stopping_evidence.MIXTURES.values())
 @pytest.mark.parametrize("block", [5, 20])
-def test_rare_large_differences_that_come_late_make_no_more_false_decisions(mixture: Any, block: int) -> None:
+def test_rare_large_differences_that_come_late_make_no_more_false_decisions(
+    mixture: Any, block: int
+) -> None:
     assert stopping_evidence.false_share(mixture, 100, 1, 1_000, seed=6, block=block)[0] <= MOST
 
 
 @pytest.mark.parametrize("world", stopping_evidence.BORDER.values())
-def test_models_that_just_differ_by_more_are_called_equal_in_at_most_5_percent_of_runs(world: Any) -> None:
+def test_models_that_just_differ_by_more_are_called_equal_in_at_most_5_percent_of_runs(
+    world: Any,
+) -> None:
     assert stopping_evidence.false_share(world, 80, 1, 1_000, seed=2)[1] <= MOST
 
 
 def test_all_pairs_of_models_together_are_wrong_in_at_most_5_percent_of_runs() -> None:
-    assert stopping_evidence.models_beside_each_other(5, 80, 300, seed=3) <= 0.05 + 3 * (0.05 * 0.95 / 300) ** 0.5
+    assert (
+        stopping_evidence.models_beside_each_other(5, 80, 300, seed=3)
+        <= 0.05 + 3 * (0.05 * 0.95 / 300) ** 0.5
+    )
 
 
 def test_a_clear_difference_saves_half_of_the_tasks_and_no_difference_saves_little() -> None:
     dice = np.random.default_rng(4)
     rule = stopping_evidence.rule(100)
-    tasks, differs, _ = stopping_evidence.tasks_until_decision(dice.normal(0.1, 0.15, (100, 300)), rule)
+    tasks, differs, _ = stopping_evidence.tasks_until_decision(
+        dice.normal(0.1, 0.15, (100, 300)), rule
+    )
     assert differs.mean() > 0.97
     assert np.median(tasks) <= 50
-    tasks, differs, equals = stopping_evidence.tasks_until_decision(dice.normal(0.0, 0.15, (100, 300)), rule)
+    tasks, differs, equals = stopping_evidence.tasks_until_decision(
+        dice.normal(0.0, 0.15, (100, 300)), rule
+    )
     assert differs.mean() <= 0.1
     assert (100, 0) == (np.median(tasks), equals.mean())
 

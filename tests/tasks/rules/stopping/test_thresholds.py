@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.rules import stopping
-from tasks.rules.stopping import FEWEST_TASKS, Rule, block_ends, mixture, sequence_ends, task_order, thresholds
+from tasks.rules.stopping import (
+    FEWEST_TASKS,
+    Rule,
+    block_ends,
+    mixture,
+    sequence_ends,
+    task_order,
+    thresholds,
+)
 
 
 def test_one_look_has_the_textbook_threshold() -> None:
@@ -21,11 +29,17 @@ def test_two_equal_looks_cross_as_often_as_in_the_literature() -> None:
     # Pocock's constants for two-sided 5 % (Biometrika 1977, table 1).
     for n_looks, constant in ((2, 2.178), (5, 2.413), (10, 2.555)):
         ends = np.arange(1.0, n_looks + 1)
-        assert pytest.approx(0.05, abs=2e-4) == stopping.crossing_chance(ends, np.full(n_looks, constant**2))
+        assert pytest.approx(0.05, abs=2e-4) == stopping.crossing_chance(
+            ends, np.full(n_looks, constant**2)
+        )
 
 
-@pytest.mark.parametrize(("n_tasks", "block", "alpha"), [(100, 20, 0.05), (100, 5, 0.05), (300, 20, 0.01)])
-def test_sums_of_normal_values_cross_the_thresholds_as_often_as_asked(n_tasks: int, block: int, alpha: float) -> None:
+@pytest.mark.parametrize(
+    ("n_tasks", "block", "alpha"), [(100, 20, 0.05), (100, 5, 0.05), (300, 20, 0.01)]
+)
+def test_sums_of_normal_values_cross_the_thresholds_as_often_as_asked(
+    n_tasks: int, block: int, alpha: float
+) -> None:
     squares = thresholds(block_ends(n_tasks, block), alpha)
     looks = np.array(list(squares))
     sums = np.random.default_rng(1).normal(size=(40_000, n_tasks)).cumsum(axis=1)[:, looks - 1]
@@ -34,8 +48,12 @@ def test_sums_of_normal_values_cross_the_thresholds_as_often_as_asked(n_tasks: i
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n_tasks", "block", "of"), [(4_951, 50, 190), (10_001, 100, 1), (100_001, 1_000, 1)])
-def test_a_small_last_block_does_not_evade_the_thresholds(n_tasks: int, block: int, of: int) -> None:
+@pytest.mark.parametrize(
+    ("n_tasks", "block", "of"), [(4_951, 50, 190), (10_001, 100, 1), (100_001, 1_000, 1)]
+)
+def test_a_small_last_block_does_not_evade_the_thresholds(
+    n_tasks: int, block: int, of: int
+) -> None:
     alpha = 0.05 / of
     squares = thresholds(block_ends(n_tasks, block), alpha)
     looks = np.array(list(squares), dtype=np.float64)
@@ -43,7 +61,11 @@ def test_a_small_last_block_does_not_evade_the_thresholds(n_tasks: int, block: i
     dice, crossed, n_sums = np.random.default_rng(6), 0, 40_000
     for _ in range(5):
         steps = dice.normal(size=(n_sums // 5, len(looks))) * np.sqrt(np.diff(looks, prepend=0.0))
-        crossed += (steps.cumsum(axis=1) ** 2 / looks >= np.array(list(squares.values()))).any(axis=1).sum()
+        crossed += (
+            (steps.cumsum(axis=1) ** 2 / looks >= np.array(list(squares.values())))
+            .any(axis=1)
+            .sum()
+        )
     assert crossed / n_sums <= alpha + 4 * np.sqrt(alpha / n_sums)
 
 
@@ -83,7 +105,10 @@ def test_a_long_tail_makes_the_interval_longer_on_its_side() -> None:
 
 
 def test_no_end_is_nearer_to_the_mean_than_what_unseen_tasks_may_move_it_by() -> None:
-    values, rule = np.random.default_rng(5).normal(0.05, 0.001, (40, 2)), Rule("different", 0.05, 0.02, (20, 40, 60))
+    values, rule = (
+        np.random.default_rng(5).normal(0.05, 0.001, (40, 2)),
+        Rule("different", 0.05, 0.02, (20, 40, 60)),
+    )
     values[20:, 1] = np.nan
     mean = np.nanmean(values, axis=0)
     low, high = rule.ends_at(values).T
@@ -95,9 +120,17 @@ def test_no_end_is_nearer_to_the_mean_than_what_unseen_tasks_may_move_it_by() ->
 
 def test_an_interval_decides_what_it_excludes() -> None:
     differ, drop = (Rule(claim, 0.05, 0.02, (20, 40)) for claim in ("different", "dropped"))  # type: ignore[arg-type]
-    ends = [(0.01, 0.2), (-0.2, -0.001), (-0.01, 0.019), (-0.03, 0.01), (float("nan"), float("nan"))]
+    ends = [
+        (0.01, 0.2),
+        (-0.2, -0.001),
+        (-0.01, 0.019),
+        (-0.03, 0.01),
+        (float("nan"), float("nan")),
+    ]
     different, equal, still_open = stopping.DIFFERENT, stopping.EQUAL, stopping.OPEN
-    assert [different, different, equal, still_open, still_open] == differ.decisions(np.array(ends)).tolist()
+    assert [different, different, equal, still_open, still_open] == differ.decisions(
+        np.array(ends)
+    ).tolist()
     ends = [(-0.2, -0.021), (-0.2, -0.019), (-0.019, 0.3), (0.1, 0.2)]
     expected = [stopping.DROPPED, still_open, stopping.NOT_DROPPED, stopping.NOT_DROPPED]
     assert expected == drop.decisions(np.array(ends)).tolist()
@@ -118,12 +151,19 @@ def test_every_beginning_holds_its_share_of_each_stratum(fields: list[str], seed
     sizes, order = Counter(fields), task_order(strata, str(seed))
     for n in range(1, len(order) + 1):
         seen = Counter(strata[task] for task in order[:n])
-        assert all(abs(seen[field] - n * size / len(order)) <= len(sizes) for field, size in sizes.items())
+        assert all(
+            abs(seen[field] - n * size / len(order)) <= len(sizes) for field, size in sizes.items()
+        )
 
 
 def test_the_last_block_holds_the_rest() -> None:
-    assert [[20, 40, 50], [20, 40], [7], []] == [block_ends(n_tasks, 20) for n_tasks in (50, 40, 7, 0)]
+    assert [[20, 40, 50], [20, 40], [7], []] == [
+        block_ends(n_tasks, 20) for n_tasks in (50, 40, 7, 0)
+    ]
 
 
 def test_alpha_is_divided_among_all_comparisons() -> None:
-    assert (pytest.approx(0.005), 0.05) == (stopping.alpha_of_each(0.05, 10), stopping.alpha_of_each(0.05, 0))
+    assert (pytest.approx(0.005), 0.05) == (
+        stopping.alpha_of_each(0.05, 10),
+        stopping.alpha_of_each(0.05, 0),
+    )

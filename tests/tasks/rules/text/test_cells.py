@@ -29,7 +29,9 @@ ATTACKS = (
     "$x$ \\(x\\) # - 1. >",
     "ends in a backslash \\",
 )
-PIECES = st.sampled_from([*"[]()!<>`*_~|\\&$#:-aé1 ", "&lt;", "&#60;", "](", "![", "<b>", "javascript:", "</td>"])
+PIECES = st.sampled_from(
+    [*"[]()!<>`*_~|\\&$#:-aé1 ", "&lt;", "&#60;", "](", "![", "<b>", "javascript:", "</td>"]
+)
 
 
 class Table(HTMLParser):
@@ -90,7 +92,9 @@ def test_no_text_in_a_sheet_is_run(text: str) -> None:
     assert not cell.lstrip().startswith(("=", "+", "-", "@"))
 
 
-@pytest.mark.parametrize("hiding", ["\u200b", "\u202e", "\ufeff", "\xad", "\x00", "\u3164", "\ufe0f", " \u2060 "])
+@pytest.mark.parametrize(
+    "hiding", ["\u200b", "\u202e", "\ufeff", "\xad", "\x00", "\u3164", "\ufe0f", " \u2060 "]
+)
 @pytest.mark.parametrize("sign", "=+-@＝")
 def test_characters_that_show_nothing_do_not_hide_a_formula(hiding: str, sign: str) -> None:
     text = f"{hiding}{sign}1+1"
@@ -113,7 +117,9 @@ def test_a_text_that_does_not_begin_with_a_sign_is_no_formula(text: str) -> None
 @example(["\r=1+1"])
 @example(["a\n=1+1"])
 def test_no_record_of_a_csv_file_begins_within_a_text(must_quote: bool, texts: list[str]) -> None:
-    content = csv_text([["a"] * len(texts), [sheet_cell(text) for text in texts]], must_quote=must_quote)
+    content = csv_text(
+        [["a"] * len(texts), [sheet_cell(text) for text in texts]], must_quote=must_quote
+    )
 
     header, record = csv.reader(io.StringIO(content, newline=""), strict=True)
     assert header == ["a"] * len(texts)

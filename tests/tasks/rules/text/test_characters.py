@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.text.characters import count_alphanumeric, is_blank, one_line, shows_nothing, storable, visible
+from tasks.rules.text.characters import (
+    count_alphanumeric,
+    is_blank,
+    one_line,
+    shows_nothing,
+    storable,
+    visible,
+)
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=30)
 """Texts that may contain lone surrogates."""
@@ -22,11 +29,19 @@ def test_every_text_can_be_stored_and_one_that_can_is_left_as_it_is(text: str) -
         assert text == result
 
 
-@pytest.mark.parametrize(("text", "wanted"), [
-    ("cut \ud83d", "cut \ufffd"), ("\ude00 cut", "\ufffd cut"), ("\ud83d\ude00", "😀"),
-    ("\ude00\ud83d", "\ufffd\ufffd"), ("a\ud800b\udfffc", "a\ufffdb\ufffdc"),
-])  # fmt: skip
-def test_a_lone_surrogate_becomes_the_replacement_character_and_a_pair_its_character(text: str, wanted: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("cut \ud83d", "cut \ufffd"),
+        ("\ude00 cut", "\ufffd cut"),
+        ("\ud83d\ude00", "😀"),
+        ("\ude00\ud83d", "\ufffd\ufffd"),
+        ("a\ud800b\udfffc", "a\ufffdb\ufffdc"),
+    ],
+)
+def test_a_lone_surrogate_becomes_the_replacement_character_and_a_pair_its_character(
+    text: str, wanted: str
+) -> None:
     assert wanted == storable(text)
 
 
@@ -43,40 +58,69 @@ def test_one_line_is_one_line_of_at_most_its_length(text: str, most: int) -> Non
     assert 1 >= len(line.splitlines())
 
 
-@pytest.mark.parametrize(("texts", "says", "shows"), [
-    (("", " ", "\n\t\r", "\u00a0", "\u2003\u3000", "\x0b\x0c"), False, False),
-    (("\u200b", "\ufeff\u200d", "\u00ad", "\u115f\u3164", "\u2800", "\x1b\x00", "\ufe0f"), True, False),
-    (("0", ".", " a ", "\u200ba", "\ufffd", "\u0301", "\U0001f600", "\u3000x"), True, True),
-])  # fmt: skip
-def test_white_space_and_invisible_characters_show_nothing(texts: tuple[str, ...], says: bool, shows: bool) -> None:
-    assert [(says, shows)] * len(texts) == [(not is_blank(text), not shows_nothing(text)) for text in texts]
+@pytest.mark.parametrize(
+    ("texts", "says", "shows"),
+    [
+        (("", " ", "\n\t\r", "\u00a0", "\u2003\u3000", "\x0b\x0c"), False, False),
+        (
+            ("\u200b", "\ufeff\u200d", "\u00ad", "\u115f\u3164", "\u2800", "\x1b\x00", "\ufe0f"),
+            True,
+            False,
+        ),
+        (("0", ".", " a ", "\u200ba", "\ufffd", "\u0301", "\U0001f600", "\u3000x"), True, True),
+    ],
+)
+def test_white_space_and_invisible_characters_show_nothing(
+    texts: tuple[str, ...], says: bool, shows: bool
+) -> None:
+    assert [(says, shows)] * len(texts) == [
+        (not is_blank(text), not shows_nothing(text)) for text in texts
+    ]
 
 
 ESCAPE = re.compile(r"\\r|\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\U[0-9a-f]{8}")
-NASTY = st.text(st.one_of(
-    st.characters(categories=["Cc", "Cf", "Zl", "Zp", "Cs", "Mn"]), st.sampled_from("aé語\u200d\ufe0f\r\n\U0001f525 1"),
-    st.characters(),
-))  # fmt: skip
+NASTY = st.text(
+    st.one_of(
+        st.characters(categories=["Cc", "Cf", "Zl", "Zp", "Cs", "Mn"]),
+        st.sampled_from("aé語\u200d\ufe0f\r\n\U0001f525 1"),
+        st.characters(),
+    )
+)
 
 
-@pytest.mark.parametrize(("text", "shown"), [
-    ("plain, ünïcode 語 \U0001f525\n\tindented\r\n", "plain, ünïcode 語 \U0001f525\n\tindented\r\n"),
-    ("\x1b]0;title\x07", r"\x1b]0;title\x07"),
-    ("\x00\x08\x0b\x0c\x7f\x80\x9b31m\x9f", r"\x00\x08\x0b\x0c\x7f\x80\x9b31m\x9f"),
-    ("over\rwritten", r"over\rwritten"),
-    ("\u202a\u202e\u2066\u2069\u200e\u200f\u061c", r"\u202a\u202e\u2066\u2069\u200e\u200f\u061c"),
-    ("\u2028\u2029\u200b\ufeff\u2060\xad", r"\u2028\u2029\u200b\ufeff\u2060\xad"),
-    ("\U000e0041\U000e0100", r"\U000e0041\U000e0100"),
-    ("\ud800 and \udfff", r"\ud800 and \udfff"),
-    # Families, a burning heart, a keycap, Persian and Devanagari need joiners.
-    ("\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U0001f468\u200d\U0001f469\u200d\U0001f467"),
-    ("\u2764\ufe0f\u200d\U0001f525 1\ufe0f\u20e3", "\u2764\ufe0f\u200d\U0001f525 1\ufe0f\u20e3"),
-    ("می\u200cخواهم क्\u200dष", "می\u200cخواهم क्\u200dष"),
-    ("pass\u200dword\u200c", r"pass\u200dword\u200c"),
-    ("é\u200d\u200dé", r"é\u200d\u200dé"),
-    ("a\ufe01\ufe02", r"a\ufe01\ufe02"),
-    ("\u2764\ufe0f\ufe01", "\u2764\ufe0f" + r"\ufe01"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (
+            "plain, ünïcode 語 \U0001f525\n\tindented\r\n",
+            "plain, ünïcode 語 \U0001f525\n\tindented\r\n",
+        ),
+        ("\x1b]0;title\x07", r"\x1b]0;title\x07"),
+        ("\x00\x08\x0b\x0c\x7f\x80\x9b31m\x9f", r"\x00\x08\x0b\x0c\x7f\x80\x9b31m\x9f"),
+        ("over\rwritten", r"over\rwritten"),
+        (
+            "\u202a\u202e\u2066\u2069\u200e\u200f\u061c",
+            r"\u202a\u202e\u2066\u2069\u200e\u200f\u061c",
+        ),
+        ("\u2028\u2029\u200b\ufeff\u2060\xad", r"\u2028\u2029\u200b\ufeff\u2060\xad"),
+        ("\U000e0041\U000e0100", r"\U000e0041\U000e0100"),
+        ("\ud800 and \udfff", r"\ud800 and \udfff"),
+        # Families, a burning heart, a keycap, Persian and Devanagari need joiners.
+        (
+            "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+            "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+        ),
+        (
+            "\u2764\ufe0f\u200d\U0001f525 1\ufe0f\u20e3",
+            "\u2764\ufe0f\u200d\U0001f525 1\ufe0f\u20e3",
+        ),
+        ("می\u200cخواهم क्\u200dष", "می\u200cخواهم क्\u200dष"),
+        ("pass\u200dword\u200c", r"pass\u200dword\u200c"),
+        ("é\u200d\u200dé", r"é\u200d\u200dé"),
+        ("a\ufe01\ufe02", r"a\ufe01\ufe02"),
+        ("\u2764\ufe0f\ufe01", "\u2764\ufe0f" + r"\ufe01"),
+    ],
+)
 def test_control_characters_are_shown(text: str, shown: str) -> None:
     assert shown == visible(text)
 
@@ -85,7 +129,9 @@ def test_control_characters_are_shown(text: str, shown: str) -> None:
 def test_what_is_shown_holds_nothing_that_a_terminal_obeys(text: str) -> None:
     shown = visible(text)
     rest = shown.replace("\r\n", "\n").replace("\n", "").replace("\t", "")
-    assert not any(unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"} for character in rest)
+    assert not any(
+        unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"} for character in rest
+    )
     assert not any(unicodedata.bidirectional(character) in BIDI_CONTROLS for character in rest)
     assert visible(shown) == shown
 
@@ -101,7 +147,11 @@ def test_what_is_shown_can_be_read_back(text: str) -> None:
 
 def test_every_character_that_unicode_calls_a_control_of_text_is_shown() -> None:
     # Visible depending on context: joiners. Always visible: letters, signs and numbers.
-    seen = {*"\u200c\u200d\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"}
+    seen = {
+        *"\u200c\u200d\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+    }
     egyptian = {chr(number) for number in range(0x13430, 0x13440)}
-    controls = (chr(number) for number in range(0x110000) if unicodedata.category(chr(number)) == "Cf")
+    controls = (
+        chr(number) for number in range(0x110000) if unicodedata.category(chr(number)) == "Cf"
+    )
     assert [] == [hex(ord(c)) for c in controls if c not in seen | egyptian and visible(c) == c]

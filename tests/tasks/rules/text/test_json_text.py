@@ -20,12 +20,18 @@ def test_what_is_json_is_read_as_it_is(value: object, indent: int | None) -> Non
     assert read_json(text) == read_json(text.encode()) == value
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ('{"a": 1, "a": 1}', "key 'a' appears twice"),
-    (r'{"a": 1, "\u0061": 2}', "key 'a' appears twice"),
-    ('[{"b": [{"a": 1, "b": 2, "a": null}]}]', "key 'a' appears twice"),
-    ('[\n{"a": 1},\n{"b": 3, "a": 1, "a": 2}\n]', "key 'a' appears twice in the object that begins with {\"b\": 3,"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": 1, "a": 1}', "key 'a' appears twice"),
+        (r'{"a": 1, "\u0061": 2}', "key 'a' appears twice"),
+        ('[{"b": [{"a": 1, "b": 2, "a": null}]}]', "key 'a' appears twice"),
+        (
+            '[\n{"a": 1},\n{"b": 3, "a": 1, "a": 2}\n]',
+            "key 'a' appears twice in the object that begins with {\"b\": 3,",
+        ),
+    ],
+)
 def test_a_key_that_stands_twice_is_refused_and_placed(text: str, message: str) -> None:
     for given_as in (text, text.encode(), text.encode("utf-8-sig")):
         with pytest.raises(ValueError, match=f"^{message}"):

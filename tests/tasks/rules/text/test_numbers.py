@@ -5,11 +5,19 @@ import pytest
 from tasks.rules.text.numbers import coverage_text, number, true_minus
 
 
-@pytest.mark.parametrize(("value", "form", "shown"), [
-    (-0.1234, "z.3f", "−0.123"), (-0.0001, "z.3f", "0.000"), (0.25, "+z.3f", "+0.250"), (-1234.5, "z,.1f", "−1,234.5"),
-    (-5, "+g", "−5"),
-])  # fmt: skip
-def test_a_number_has_a_true_minus_sign_and_none_before_a_rounded_zero(value: float, form: str, shown: str) -> None:
+@pytest.mark.parametrize(
+    ("value", "form", "shown"),
+    [
+        (-0.1234, "z.3f", "−0.123"),
+        (-0.0001, "z.3f", "0.000"),
+        (0.25, "+z.3f", "+0.250"),
+        (-1234.5, "z,.1f", "−1,234.5"),
+        (-5, "+g", "−5"),
+    ],
+)
+def test_a_number_has_a_true_minus_sign_and_none_before_a_rounded_zero(
+    value: float, form: str, shown: str
+) -> None:
     assert shown == number(value, form)
 
 
@@ -19,8 +27,18 @@ def test_in_a_text_only_what_begins_a_number_is_a_minus_sign() -> None:
     assert "o4-mini of 2026-11-22 is −0.250 to −.1, gpt-5-high -low" == true_minus(text)
 
 
-@pytest.mark.parametrize(("share", "shown"), [
-    (0.99999, "99.9%"), (1.0, "100.0%"), (0.57, "57.0%"), (45 / 5025, "0.8%"), (0.0, "0.0%"), (None, "–"),
-])  # fmt: skip
-def test_a_coverage_is_rounded_down_so_that_only_a_complete_one_reads_100(share: float | None, shown: str) -> None:
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        (0.99999, "99.9%"),
+        (1.0, "100.0%"),
+        (0.57, "57.0%"),
+        (45 / 5025, "0.8%"),
+        (0.0, "0.0%"),
+        (None, "–"),
+    ],
+)
+def test_a_coverage_is_rounded_down_so_that_only_a_complete_one_reads_100(
+    share: float | None, shown: str
+) -> None:
     assert shown == coverage_text(share)
