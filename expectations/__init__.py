@@ -248,7 +248,8 @@ def _own(
     """Return a check that is not one of `CHECKS`: the benchmark declares its table and expectation."""
     if table not in _TABLES or severity not in ("critical", "warning"):
         raise ValueError(
-            f"invariants: {check}: `table` is {' or '.join(_TABLES)}, `severity` is critical or warning"
+            f"invariants: {check}: `table` is {' or '.join(_TABLES)}, `severity` is critical or"
+            " warning"
         )
     return expect("ingest", table, check, meaning, expectation, severity=severity, **arguments)
 

@@ -379,14 +379,18 @@ async def _serve(job: Job, arguments: Arguments, name: str | None) -> None:
             await asyncio.shield(serving)
         except asyncio.CancelledError:
             notice(
-                "stopping: runs in progress end first and keep what they finished; Ctrl-C again does not wait"
+                "stopping: runs in progress end first and keep what they finished; Ctrl-C again"
+                " does not wait"
             )
             await runner.cancel_all()  # wait for the runs: Prefect's own shutdown kills them
             serving.cancel()
             await asyncio.gather(serving, return_exceptions=True)
             raise
         except Exception as error:
-            why = f"({type(error).__name__}): is the Prefect server running? Start `prbench serve` again"
+            why = (
+                f"({type(error).__name__}): is the Prefect server running? Start `prbench serve`"
+                " again"
+            )
             raise PipelineError(f"the deployments are no longer served {why}") from error
         finally:
             watching.cancel()
@@ -432,7 +436,8 @@ async def _deployments(
         if await _are_free(deployments):
             return deployments
         notice(
-            f"another warehouse or benchmark has the deployment {deployments[0].full_name} of this Prefect server"
+            f"another warehouse or benchmark has the deployment {deployments[0].full_name} of this"
+            " Prefect server"
         )
     raise UsageError(
         f"another warehouse or benchmark has the deployments *{own}; choose another --name"

@@ -180,7 +180,8 @@ def _run(job: Job, name: str) -> list[StageReport]:
 
         if server is not None and not server.is_ready():
             notice(
-                f"no Prefect server responded at {server.host_and_port} within a minute; this run is not recorded"
+                f"no Prefect server responded at {server.host_and_port} within a minute; this run"
+                " is not recorded"
             )
             server = None
     UNRECORDED.set() if server is None else UNRECORDED.clear()
@@ -310,9 +311,9 @@ def run_row(
         "run_id": job.run_id,
         "night": job.night,
         "outcome": outcome,
-        "command": f"prbench serve: {deployed}"
-        if deployed
-        else " ".join(["prbench", *sys.argv[1:]]),
+        "command": (
+            f"prbench serve: {deployed}" if deployed else " ".join(["prbench", *sys.argv[1:]])
+        ),
         "config": json.dumps(config, sort_keys=True),
         "git_commit": _git_commit(),
         "started_at": started_at,

@@ -129,7 +129,10 @@ def _of_killed(job: Job) -> list[Alert]:
     alerts = []
     for row in killed:
         if row["night"] is not None:
-            line = f"the night of {row['night']} was killed (run {row['run_id']}, begun {row['started_at']:%H:%M} UTC)"
+            line = (
+                f"the night of {row['night']} was killed (run {row['run_id']}, begun"
+                f" {row['started_at']:%H:%M} UTC)"
+            )
             alerts.append(
                 failure(
                     line,
@@ -302,7 +305,10 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
     with Warehouse(job.warehouse).reader() as reader:
         chosen: dict[str, Any] = {"is_latest": True} if vintage is None else {"vintage": vintage}
         chosen |= job.key
-        judged = "(from leaderboard where counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash))"
+        judged = (
+            "(from leaderboard where counts_as_judge([], benchmark, dataset_revision, judge,"
+            " judge_config_hash))"
+        )
         shown = reader.select(
             judged, f"distinct {', '.join(_JUDGE_COLUMNS)}, vintage, split", **chosen
         )

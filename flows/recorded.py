@@ -85,7 +85,11 @@ async def recorded(
     state: State[Any] | None = None
     try:
         state = await cast(Any, work)(*args, **kwargs, return_state=True)
-    except (Exception, Abort, Pause) as error:  # noqa: BLE001 - errors of the work itself are in its state
+    except (
+        Exception,
+        Abort,
+        Pause,
+    ) as error:  # noqa: BLE001 - errors of the work itself are in its state
         _give_up(error)
     finally:
         _results.reset(token)
@@ -114,8 +118,9 @@ def _give_up(error: BaseException) -> None:
     if not UNRECORDED.is_set():
         UNRECORDED.set()
         notice(
-            f"Prefect's server does not record this run any more ({type(error).__name__}) and may keep showing it as "
-            "running; the run continues, and `prbench status --runs` shows how it ends"
+            f"Prefect's server does not record this run any more ({type(error).__name__}) and may"
+            " keep showing it as running; the run continues, and `prbench status --runs` shows how"
+            " it ends"
         )
 
 

@@ -84,7 +84,8 @@ class PrefectServer:
             not (is_up := self._is_up()) and not self.secret
         ):  # the project's own server has just been started
             notice(
-                f"Prefect's server at {self.host_and_port} does not respond; waiting up to {within_s:.0f} s for it"
+                f"Prefect's server at {self.host_and_port} does not respond; waiting up to"
+                f" {within_s:.0f} s for it"
             )
         while not is_up and time.monotonic() < until_s:
             time.sleep(_LOOK_EVERY_S)
@@ -212,8 +213,8 @@ def _started(job: "Job", folder: Path, running: BinaryIO, port: int) -> PrefectS
         listening = socket.create_server((HOST, port), backlog=2048)
     except OSError as error:
         raise NoServerError(
-            f"--port {port}: {error.strerror}; choose another one, or set PREFECT_API_URL if a Prefect server of "
-            "yours runs there"
+            f"--port {port}: {error.strerror}; choose another one, or set PREFECT_API_URL if a"
+            " Prefect server of yours runs there"
         ) from error
     with listening, _secret_file(folder) as file:
         if not (secret := os.pread(file.fileno(), 1024, 0).decode()):
@@ -285,7 +286,10 @@ def check_server() -> tuple[bool | None, str]:
     if not api.url:
         return (
             True,
-            "PREFECT_API_URL is not set; a server of this data folder, which requires a secret, records runs",
+            (
+                "PREFECT_API_URL is not set; a server of this data folder, which requires a secret,"
+                " records runs"
+            ),
         )
     secret = f"Bearer {api.key.get_secret_value()}" if api.key else ""
     if api.auth_string:
@@ -298,12 +302,18 @@ def check_server() -> tuple[bool | None, str]:
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         return (
             False,
-            f"{where} cannot be reached ({type(error).__name__}); start it, or correct PREFECT_API_URL",
+            (
+                f"{where} cannot be reached ({type(error).__name__}); start it, or correct"
+                " PREFECT_API_URL"
+            ),
         )
     if anybody == httpx.codes.OK:
         return (
             False,
-            f"{where} requires no secret: anyone can have commands run; set PREFECT_SERVER_API_AUTH_STRING",
+            (
+                f"{where} requires no secret: anyone can have commands run; set"
+                " PREFECT_SERVER_API_AUTH_STRING"
+            ),
         )
     if anybody not in {401, 403}:
         return (
@@ -313,7 +323,10 @@ def check_server() -> tuple[bool | None, str]:
     if with_secret in {401, 403}:
         return (
             False,
-            f"{where} requires a secret other than PREFECT_API_AUTH_STRING; set that to the server's secret",
+            (
+                f"{where} requires a secret other than PREFECT_API_AUTH_STRING; set that to the"
+                " server's secret"
+            ),
         )
     return True, f"{where} requires a secret"
 

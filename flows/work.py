@@ -38,7 +38,10 @@ def _asks(analysis: Analysis) -> Callable[[Job, Reader], bool]:
 
 
 def _is_new_night(job: Job, reader: Reader) -> bool:
-    ended = "select 1 from runs where night = ? and outcome in ('done', 'below_bar') and config ->> 'benchmark' = ?"
+    ended = (
+        "select 1 from runs where night = ? and outcome in ('done', 'below_bar') and config ->>"
+        " 'benchmark' = ?"
+    )
     return not reader.rows(ended, [job.night, job.settings.benchmark])
 
 

@@ -129,7 +129,10 @@ def public_tables() -> dict[str, str]:
 
 def of_revision(relation: str) -> str:
     """Return the query for `revision_<relation>`: the rows of a relation on the data-set revision."""
-    return f"from {with_schema(relation)}\nwhere benchmark = $benchmark and dataset_revision = $dataset_revision"
+    return (
+        f"from {with_schema(relation)}\nwhere benchmark = $benchmark and dataset_revision ="
+        " $dataset_revision"
+    )
 
 
 def with_schema(relation: str) -> str:

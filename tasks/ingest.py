@@ -72,7 +72,12 @@ def ingest(job: Job) -> StageReport:
         "split_members",
         [
             key
-            | {"split": split, "task_id": task.task_id, "position": position, "canary": task.canary}
+            | {
+                "split": split,
+                "task_id": task.task_id,
+                "position": position,
+                "canary": task.canary,
+            }
             for split, of_split in by_split.items()
             for position, task in enumerate(of_split)
         ],
@@ -139,5 +144,8 @@ def _stored(warehouse: Warehouse, key: dict[str, str], source: Source) -> StageR
         tasks = reader.select("tasks", "splits, n_criteria", **key)
     sizes = [row["n_criteria"] for row in tasks if set(source.splits) & set(row["splits"] or ())]
     where = f"{', '.join(source.splits)} of revision {source.revision[:12]}"
-    note = f"{counted(len(sizes), 'task')} with {counted(sum(sizes), 'criterion', 'criteria')} in {where}"
+    note = (
+        f"{counted(len(sizes), 'task')} with {counted(sum(sizes), 'criterion', 'criteria')} in"
+        f" {where}"
+    )
     return StageReport("ingest", rows=len(sizes), notes=[note])

@@ -47,7 +47,10 @@ def standing_order(table: StoredTable) -> str:
     """Return the order of rows with one key, the current one first (over the columns of `view_parts`)."""
     if table.keeps == "latest":
         return "part desc, part_row"
-    return f"{decided()} desc, if({decided()}, part, null), part desc, if({decided()}, part_row, -part_row)"
+    return (
+        f"{decided()} desc, if({decided()}, part, null), part desc, if({decided()}, part_row,"
+        " -part_row)"
+    )
 
 
 def note_replaced(

@@ -176,8 +176,10 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "explanation": (_TEXT, "The judge's or the reviewer's reason."),
     "probability": (
         _REAL,
-        "Of a verdict: a decision model's probability of met (ternary: the expected value). Of a "
-        "sample: the design's probability of sampling the row, above 0.",
+        (
+            "Of a verdict: a decision model's probability of met (ternary: the expected value). Of"
+            " a sample: the design's probability of sampling the row, above 0."
+        ),
     ),
     "confidence": (_REAL, "The judge's probability of its decision, 0 to 1."),
     "n_in_call": (
@@ -208,7 +210,10 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "n_chars": (_INT, "Characters of the chunk."),
     "evidence": (
         _TEXTS,
-        "The judge's quotes and notes from the chunk; empty if there are none, NULL after a failure.",
+        (
+            "The judge's quotes and notes from the chunk; empty if there are none, NULL after a"
+            " failure."
+        ),
     ),
     # cascades
     "evaluation_id": (_TEXT, "Hash of an evaluation of cascades: its judges, splits and figures."),
@@ -515,7 +520,10 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "ended_at": (_TIME, "End of the run (UTC); NULL while it is in progress, or if it was killed."),
     "outcome": (
         _TEXT,
-        "running, done, below_bar, failed, interrupted, stopped_at_budget, stopped_at_time or killed.",
+        (
+            "running, done, below_bar, failed, interrupted, stopped_at_budget, stopped_at_time or"
+            " killed."
+        ),
     ),
     "night": (_TEXT, "Label of the night, which is also a vintage; NULL for other runs."),
     "responses_made": (_INT, "Responses that this run sampled."),

@@ -49,7 +49,8 @@ def file_lock(path: Path, *, wait: bool, is_shared: bool = False) -> Iterator[No
             named = f"process {ids[0]} is" if ids else "another process is"
             who = f"processes {', '.join(ids)} are" if len(ids) > 1 else named
             raise WarehouseBusy(
-                f"{path.parent}: {who} at work on this warehouse; wait for it, or use another --warehouse"
+                f"{path.parent}: {who} at work on this warehouse; wait for it, or use another"
+                " --warehouse"
             ) from error
         yield
 
@@ -193,13 +194,15 @@ class Owner:
             return
         where = f"{self._root}: {holder['host']}"
         busy = WarehouseBusy(
-            f"{where} writes this warehouse, or did so until it failed, and only one machine can at a time; wait for "
-            "it, run this command there, or run `prbench aggregate` here to take over"
+            f"{where} writes this warehouse, or did so until it failed, and only one machine can at"
+            " a time; wait for it, run this command there, or run `prbench aggregate` here to take"
+            " over"
         )
         if tell is None:
             raise busy
         tell(
-            f"{where} wrote here last; waiting up to {self.takeover_after_s:.0f} s to see whether it still does"
+            f"{where} wrote here last; waiting up to {self.takeover_after_s:.0f} s to see whether"
+            " it still does"
         )
         for _ in range(round(self.takeover_after_s / self.every_s)):
             self.sleep(self.every_s)
@@ -230,7 +233,10 @@ class Owner:
                 elif must_write or self.clock() - self._seen_s > self.takeover_after_s / 2:
                     self.write_file()
             except OSError as error:
-                return f"{self._path}: cannot be read or written ({error.strerror}); another machine may take over"
+                return (
+                    f"{self._path}: cannot be read or written ({error.strerror}); another machine"
+                    " may take over"
+                )
             return self._why_lost
 
     def end(self) -> None:

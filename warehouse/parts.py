@@ -47,9 +47,9 @@ class Loss(NamedTuple):
 
 
 _WHAT_TO_DO = (
-    "the next `prbench run` restores lost rows whose replies are in the ledger; import lost imported rows again; no "
-    "call is repeated unless you ask: `prbench run --replace-lost` repeats the calls for rows still missing, "
-    "and ends this message; `prbench doctor` lists all lost rows"
+    "the next `prbench run` restores lost rows whose replies are in the ledger; import lost"
+    " imported rows again; no call is repeated unless you ask: `prbench run --replace-lost` repeats"
+    " the calls for rows still missing, and ends this message; `prbench doctor` lists all lost rows"
 )
 
 
@@ -139,8 +139,9 @@ def refuse_other_version(root: Path) -> int | None:
     version = version_in(path) or version_in(parts / LIST)
     if version != VERSION and (version or path.exists() or any(parts.glob("*"))):
         raise WarehouseError(
-            f"{path}: is damaged, or of another prbench (version {version or 'unknown'}, this one reads {VERSION}); "
-            "upgrade as CHANGELOG.md says (0.2.0, Upgrade), restore a backup, or choose another --warehouse"
+            f"{path}: is damaged, or of another prbench (version {version or 'unknown'}, this one"
+            f" reads {VERSION}); upgrade as CHANGELOG.md says (0.2.0, Upgrade), restore a backup,"
+            " or choose another --warehouse"
         )
     return version
 

@@ -101,7 +101,10 @@ def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | N
     for table_name, part in damaged:
         line = f"{part}: is damaged; it is now {aside(store.root.parent, part, table_name)}"
         if listing is None or (table_name, part.name) not in listing.parts:
-            line += "; what it held is not known: the next `prbench run` restores what the ledger has of it"
+            line += (
+                "; what it held is not known: the next `prbench run` restores what the ledger has"
+                " of it"
+            )
         note(line)
     return bool(damaged)
 
@@ -144,7 +147,10 @@ def _lost_rows(
     if left:
         view_parts(connection, table, left, "left_parts")
         note_replaced(connection, table, "left_parts", table.key)
-        lost += f" except select {columns} from left_parts where (part, part_row) not in (from {REPLACED})"
+        lost += (
+            f" except select {columns} from left_parts where (part, part_row) not in (from"
+            f" {REPLACED})"
+        )
     condition = decided() if table.keeps == "decided" else "false"
     for is_decided in (True, False):
         of_kind = condition if is_decided else f"not {condition}"

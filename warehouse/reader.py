@@ -121,9 +121,11 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
         text of users.
         """
         conditions = [
-            f"{name} in (select unnest(${name}))"
-            if isinstance(value, list)
-            else f"{name} is not distinct from ${name}"
+            (
+                f"{name} in (select unnest(${name}))"
+                if isinstance(value, list)
+                else f"{name} is not distinct from ${name}"
+            )
             for name, value in where.items()
         ]
         of = f" where {' and '.join(conditions)}" if conditions else ""

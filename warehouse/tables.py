@@ -60,15 +60,17 @@ TABLES: dict[str, StoredTable] = {
         ),
         _table(
             "removals",
-            "A removed response; its rows until then, and all rows that depend on it, are left out.",
+            "A removed response; its rows until then, and all rows that depend on it, are left"
+            " out.",
             "response_id reason run_id created_at",
             "response_id",
         ),
         _table(
             "task_rows",
             "A task of a data-set revision, as ingested.",
-            f"{_TASK} field topic expert turns turn_pattern decision_types economic_pathways n_criteria "
-            "positive_weight negative_weight has_reference_texts n_rows conversation_id content_hash",
+            f"{_TASK} field topic expert turns turn_pattern decision_types economic_pathways"
+            " n_criteria positive_weight negative_weight has_reference_texts n_rows"
+            " conversation_id content_hash",
             _TASK,
         ),
         _table(
@@ -80,14 +82,15 @@ TABLES: dict[str, StoredTable] = {
         _table(
             "criteria",
             "A criterion of a task, including refused tasks.",
-            f"{_TASK} criterion_id position title category weight weight_text severity content_hash",
+            f"{_TASK} criterion_id position title category weight weight_text severity"
+            " content_hash",
             f"{_TASK} position",
         ),
         _table(
             "criterion_variants",
             "A rewritten criterion, with the id of the original one.",
-            f"{_TASK} rubric criterion_id original_id original_hash title content_hash status {_WRITER} {_USAGE} "
-            f"{_OUTCOME}",
+            f"{_TASK} rubric criterion_id original_id original_hash title content_hash status"
+            f" {_WRITER} {_USAGE} {_OUTCOME}",
             f"{_TASK} rubric original_id original_hash",
             "decided",
         ),
@@ -124,7 +127,8 @@ TABLES: dict[str, StoredTable] = {
         _table(
             "score_definitions",
             "A score that a benchmark declares, as factors of sums.",
-            "benchmark score_name numerator_negative denominator_positive denominator_negative clips_mean is_primary",
+            "benchmark score_name numerator_negative denominator_positive denominator_negative"
+            " clips_mean is_primary",
             "benchmark score_name",
         ),
         _table(
@@ -136,57 +140,62 @@ TABLES: dict[str, StoredTable] = {
         _table(
             "responses",
             "One model's response to one task in one trial and vintage.",
-            f"response_id {_TASK} conversation_id model model_config_hash served_model served_fingerprint trial vintage "
-            f"source import_batch status text chars_alnum finish_reason degraded {_USAGE} reasoning_tokens {_OUTCOME}",
+            f"response_id {_TASK} conversation_id model model_config_hash served_model"
+            " served_fingerprint trial vintage source import_batch status text chars_alnum"
+            f" finish_reason degraded {_USAGE} reasoning_tokens {_OUTCOME}",
             "response_id",
             "decided",
         ),
         _table(
             "verdicts",
             "One judge's decision on one criterion of one response.",
-            f"verdict_id response_id {_CRITERION} {_JUDGED} source import_batch may_hide_failures {_DECISION}",
+            f"verdict_id response_id {_CRITERION} {_JUDGED} source import_batch may_hide_failures"
+            f" {_DECISION}",
             "verdict_id",
             "decided",
         ),
         _table(
             "cascade_rules",
             "A rule that sends criteria from a cheap to a strong judge, with its held-out figures.",
-            f"evaluation_id {_DATA} cheap_judge strong_judge evaluated_splits position rule is_on_front is_picked "
-            "n_paired n_tasks escalated_share escalated_share_ci_low escalated_share_ci_high strong_calls cheap_calls "
-            "thousand_usd thousand_usd_ci_low thousand_usd_ci_high agreement agreement_ci_low agreement_ci_high kappa "
-            "kappa_ci_low kappa_ci_high macro_f1 macro_f1_ci_low macro_f1_ci_high ranking_tau ranking_tau_ci_low "
-            "ranking_tau_ci_high score_change score_change_ci_low score_change_ci_high changed_model n_ranked_responses "
-            "is_small created_at",
+            f"evaluation_id {_DATA} cheap_judge strong_judge evaluated_splits position rule"
+            " is_on_front is_picked n_paired n_tasks escalated_share escalated_share_ci_low"
+            " escalated_share_ci_high strong_calls cheap_calls thousand_usd thousand_usd_ci_low"
+            " thousand_usd_ci_high agreement agreement_ci_low agreement_ci_high kappa kappa_ci_low"
+            " kappa_ci_high macro_f1 macro_f1_ci_low macro_f1_ci_high ranking_tau"
+            " ranking_tau_ci_low ranking_tau_ci_high score_change score_change_ci_low"
+            " score_change_ci_high changed_model n_ranked_responses is_small created_at",
             "evaluation_id position",
         ),
         _table(
             "analysts",
-            "A model of an analysis, as configured in its last run; only rows of that configuration count.",
+            "A model of an analysis, as configured in its last run; only rows of that configuration"
+            " count.",
             "benchmark purpose analyst analyst_config_hash created_at",
             "benchmark purpose analyst",
         ),
         _table(
             "task_annotations",
             "The labels of one kind that a model gave a task in one trial.",
-            f"annotation_id {_TASK} conversation_id kind annotator annotator_config_hash served_model "
-            f"served_fingerprint template_hash trial status primary_label secondary_labels explanation {_USAGE} "
-            f"{_OUTCOME}",
+            f"annotation_id {_TASK} conversation_id kind annotator annotator_config_hash"
+            " served_model served_fingerprint template_hash trial status primary_label"
+            f" secondary_labels explanation {_USAGE} {_OUTCOME}",
             "annotation_id",
             "decided",
         ),
         _table(
             "evidence",
-            "A judge's evidence on a criterion from one chunk of a response that is too long for it.",
-            f"verdict_id response_id {_TASK} criterion_id round chunk_number n_chunks first_char n_chars served_model "
-            f"served_fingerprint status evidence {_USAGE} {_OUTCOME}",
+            "A judge's evidence on a criterion from one chunk of a response that is too long"
+            " for it.",
+            f"verdict_id response_id {_TASK} criterion_id round chunk_number n_chunks first_char"
+            f" n_chars served_model served_fingerprint status evidence {_USAGE} {_OUTCOME}",
             "verdict_id round n_chunks chunk_number",
             "decided",
         ),
         _table(
             "checks",
             "The result of one expectation in one run.",
-            f"run_id {_DATA} suite check_name expectation table_name severity success n_evaluated n_failed failing_keys "
-            "created_at",
+            f"run_id {_DATA} suite check_name expectation table_name severity success n_evaluated"
+            " n_failed failing_keys created_at",
             f"run_id {_DATA} suite check_name expectation table_name",
             models_read="suite = 'ingest'",
         ),
@@ -205,7 +214,8 @@ TABLES: dict[str, StoredTable] = {
         _table(
             "hard_stability",
             "A task that a hard selection chose from, with the stability of its membership.",
-            f"selection_id {_DATA} field task_id mean_score is_selected inclusion_probability is_border",
+            f"selection_id {_DATA} field task_id mean_score is_selected inclusion_probability"
+            " is_border",
             "selection_id task_id",
         ),
         _table(
@@ -216,14 +226,17 @@ TABLES: dict[str, StoredTable] = {
         ),
         _table(
             "measures",
-            "A measure of a figure with its interval, and a fingerprint of the values that it belongs to.",
-            "figure_id basis method measure value ci_low ci_high p_value n is_small note created_at",
+            "A measure of a figure with its interval, and a fingerprint of the values that it"
+            " belongs to.",
+            "figure_id basis method measure value ci_low ci_high p_value n is_small note"
+            " created_at",
             "figure_id measure",
         ),
         _table(
             "criterion_capabilities",
             "The capability that a criterion needs, as a short phrase that a model wrote.",
-            f"capability_id {_TASK} criterion_id criterion_hash phrase status {_WRITER} {_USAGE} {_OUTCOME}",
+            f"capability_id {_TASK} criterion_id criterion_hash phrase status {_WRITER} {_USAGE}"
+            f" {_OUTCOME}",
             "capability_id",
             "decided",
         ),
@@ -250,7 +263,8 @@ TABLES: dict[str, StoredTable] = {
         _table(
             "capability_node_rows",
             "A node of a tree of capabilities.",
-            f"tree_id node_id {_DATA} field parent_id level position is_leaf name n_criteria n_tasks created_at",
+            f"tree_id node_id {_DATA} field parent_id level position is_leaf name n_criteria"
+            " n_tasks created_at",
             "tree_id node_id",
         ),
         _table(
@@ -268,16 +282,17 @@ TABLES: dict[str, StoredTable] = {
         _table(
             "capability_measures",
             "A model's score in a node of a tree of capabilities, with its interval.",
-            f"analysis_id tree_id node_id {_DATA} {_BY_JUDGE} vintage model model_config_hash value ci_low ci_high "
-            "is_small n_tasks n_criteria n_decided created_at",
+            f"analysis_id tree_id node_id {_DATA} {_BY_JUDGE} vintage model model_config_hash value"
+            " ci_low ci_high is_small n_tasks n_criteria n_decided created_at",
             "analysis_id tree_id node_id vintage model model_config_hash",
         ),
         _table(
             "weakness_candidates",
             "A node in which a model was found weak, with its result on the other tasks.",
-            f"analysis_id tree_id node_id {_DATA} {_BY_JUDGE} vintage model model_config_hash compared_key "
-            "compared_model compared_vintage compared_config_hash value compared_value gap gap_ci_low gap_ci_high "
-            "is_small n_tasks p_confirmed is_confirmed found_gap n_tasks_found p_found method created_at",
+            f"analysis_id tree_id node_id {_DATA} {_BY_JUDGE} vintage model model_config_hash"
+            " compared_key compared_model compared_vintage compared_config_hash value"
+            " compared_value gap gap_ci_low gap_ci_high is_small n_tasks p_confirmed is_confirmed"
+            " found_gap n_tasks_found p_found method created_at",
             "analysis_id tree_id node_id vintage model model_config_hash compared_key",
         ),
         _table(
@@ -294,46 +309,50 @@ TABLES: dict[str, StoredTable] = {
         ),
         _table(
             "coverage_rules",
-            "The trials that a configuration wants of a model in a vintage, and the coverage that a "
-            "current vintage needs; an empty model stands for all others of the benchmark.",
+            "The trials that a configuration wants of a model in a vintage, and the coverage that a"
+            " current vintage needs; an empty model stands for all others of the benchmark.",
             "benchmark model model_config_hash vintage wanted_trials min_coverage created_at",
             "benchmark model model_config_hash vintage",
         ),
         _table(
             "stopping_looks",
-            "A comparison after one block of tasks, in a run that stops when comparisons are settled.",
-            f"stopping_id {_DATA} {_BY_JUDGE} score_name model model_config_hash vintage compared_model "
-            "compared_config_hash compared_vintage block n_tasks n_tasks_evaluated n_tasks_planned mean_difference "
-            "unbiased_difference sequence_low sequence_high comparison_alpha least_difference decision run_id "
-            "created_at",
+            "A comparison after one block of tasks, in a run that stops when comparisons are"
+            " settled.",
+            f"stopping_id {_DATA} {_BY_JUDGE} score_name model model_config_hash vintage"
+            " compared_model compared_config_hash compared_vintage block n_tasks n_tasks_evaluated"
+            " n_tasks_planned mean_difference unbiased_difference sequence_low sequence_high"
+            " comparison_alpha least_difference decision run_id created_at",
             "stopping_id model vintage compared_model compared_vintage block",
         ),
         _table(
             "stopping_scores",
             "A model's score on the random part of a split that was evaluated when a run stopped.",
-            f"{_DATA} split {_BY_JUDGE} vintage model model_config_hash score_name stopping_id n_tasks "
-            "n_tasks_evaluated n_tasks_skipped sequence_low sequence_high unbiased_mean_score run_id created_at",
+            f"{_DATA} split {_BY_JUDGE} vintage model model_config_hash score_name stopping_id"
+            " n_tasks n_tasks_evaluated n_tasks_skipped sequence_low sequence_high"
+            " unbiased_mean_score run_id created_at",
             f"{_DATA} split {_BY_JUDGE} vintage model model_config_hash score_name",
         ),
         _table(
             "review_samples",
-            "A criterion that a sheet for reviewers samples, with its probability of being sampled.",
-            f"sample_id {_TASK} criterion_id criterion_hash population_id n_population design stratum probability "
-            "run_id created_at",
+            "A criterion that a sheet for reviewers samples, with its probability of being"
+            " sampled.",
+            f"sample_id {_TASK} criterion_id criterion_hash population_id n_population design"
+            " stratum probability run_id created_at",
             "sample_id task_id criterion_id",
         ),
         _table(
             "expert_reviews",
             "A person's review of a criterion: 1 for agree, 0 for disagree.",
-            f"review_id {_TASK} criterion_id criterion_hash reviewer sample_id import_batch value explanation "
-            "better_wording run_id created_at",
+            f"review_id {_TASK} criterion_id criterion_hash reviewer sample_id import_batch value"
+            " explanation better_wording run_id created_at",
             "review_id",
         ),
         _table(
             "model_reviews",
             "A model's review of a criterion: one call with all checks.",
-            f"review_id {_TASK} criterion_id criterion_hash reviewer reviewer_config_hash served_model "
-            f"served_fingerprint template_hash review_trial status findings {_USAGE} {_OUTCOME}",
+            f"review_id {_TASK} criterion_id criterion_hash reviewer reviewer_config_hash"
+            f" served_model served_fingerprint template_hash review_trial status findings {_USAGE}"
+            f" {_OUTCOME}",
             "review_id",
             "decided",
         ),
@@ -345,9 +364,10 @@ TABLES: dict[str, StoredTable] = {
         ),
         _table(
             "label_sheets",
-            "A sheet of verdicts for people to label, or labels that are stated to be a random sample.",
-            f"sheet_id {_DATA} design covered_breakdown covered_label covered_responses n_population n_drawn seed "
-            "import_batch run_id created_at",
+            "A sheet of verdicts for people to label, or labels that are stated to be a random"
+            " sample.",
+            f"sheet_id {_DATA} design covered_breakdown covered_label covered_responses"
+            " n_population n_drawn seed import_batch run_id created_at",
             "sheet_id",
         ),
         _table(
@@ -359,8 +379,8 @@ TABLES: dict[str, StoredTable] = {
         _table(
             "control_set",
             "A verdict that is judged again every night, with its first value; never changed.",
-            f"set_id {_TASK} {_BY_JUDGE} verdict_id response_id conversation_id criterion_id criterion_hash model trial "
-            "vintage first_value run_id created_at",
+            f"set_id {_TASK} {_BY_JUDGE} verdict_id response_id conversation_id criterion_id"
+            " criterion_hash model trial vintage first_value run_id created_at",
             "set_id verdict_id",
         ),
         _table(
@@ -380,7 +400,8 @@ TABLES: dict[str, StoredTable] = {
         _table(
             "control_limits",
             "A night of a control set, with the agreement expected from the earlier nights.",
-            "set_id night n_decided n_agreeing min_agreement method centre lower_limit cause created_at",
+            "set_id night n_decided n_agreeing min_agreement method centre lower_limit cause"
+            " created_at",
             "set_id night",
         ),
         _table(
@@ -398,21 +419,24 @@ TABLES: dict[str, StoredTable] = {
         _table(
             "runs",
             "One execution.",
-            "run_id command night config git_commit started_at ended_at outcome responses_made verdicts_made "
-            "calls prompt_tokens cached_tokens completion_tokens cached_share cost_usd",
+            "run_id command night config git_commit started_at ended_at outcome responses_made"
+            " verdicts_made calls prompt_tokens cached_tokens completion_tokens cached_share"
+            " cost_usd",
             "run_id",
         ),
         _table(
             "spend",
-            "The sums over a run's calls on a day, for a purpose, with a model, with discarded attempts.",
-            f"run_id day purpose called_model calls failed_calls unpriced_calls {_USAGE} cost_usd created_at",
+            "The sums over a run's calls on a day, for a purpose, with a model, with discarded"
+            " attempts.",
+            f"run_id day purpose called_model calls failed_calls unpriced_calls {_USAGE} cost_usd"
+            " created_at",
             "run_id day purpose called_model",
         ),
         _table(
             "attempt_rows",
             "One request of a call, as the ledger recorded it, without texts.",
-            "attempt_id run_id purpose called_model row_id attempt status http_status latency_s prompt_tokens "
-            "cached_tokens completion_tokens reasoning_tokens cost_usd finished_at",
+            "attempt_id run_id purpose called_model row_id attempt status http_status latency_s"
+            " prompt_tokens cached_tokens completion_tokens reasoning_tokens cost_usd finished_at",
             "attempt_id",
         ),
     )

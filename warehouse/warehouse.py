@@ -137,8 +137,8 @@ class Warehouse:
         if stamp_of(reader) != stamp():
             reader.close()
             raise WarehouseOutdated(
-                f"{self.database}: was published by another version of prbench; `prbench aggregate` renews it without "
-                "a model call"
+                f"{self.database}: was published by another version of prbench; `prbench aggregate`"
+                " renews it without a model call"
             )
         return reader
 

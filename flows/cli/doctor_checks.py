@@ -172,7 +172,8 @@ def _probed(job: Job, called: Sequence[Target]) -> list[tuple[bool | None, str]]
     if not called:
         return []
     notice(
-        f"calling {counted(len(called), 'model')}, 1 call of 1 token each (--no-call leaves them out)"
+        f"calling {counted(len(called), 'model')}, 1 call of 1 token each (--no-call leaves them"
+        " out)"
     )
     # Two machines must not open the same ledger.
     ledger, is_elsewhere = job.warehouse / LEDGER, Warehouse(job.warehouse).elsewhere()
@@ -200,7 +201,10 @@ def _called_address(target: Target) -> str:
     if target.api_base is None:
         return "at its provider's default address"
     source = target.address_variable or "the configuration"
-    return f"at {target.api_base} (from {source}), {_reached(target.api_base, target.address_variable)}"
+    return (
+        f"at {target.api_base} (from {source}),"
+        f" {_reached(target.api_base, target.address_variable)}"
+    )
 
 
 def _reached(address: str, variable: str | None = None) -> str:

@@ -120,8 +120,10 @@ def _write_import(
 @click.option(
     "--pattern",
     metavar="NAMES",
-    help="File names in a folder, without endings, made of {task}, {model}, "
-    "{trial} and {vintage}.  [default: {model}/{task}; with --as: {task}]",
+    help=(
+        "File names in a folder, without endings, made of {task}, {model}, "
+        "{trial} and {vintage}.  [default: {model}/{task}; with --as: {task}]"
+    ),
 )
 @click.option(
     "--skip-other",
@@ -160,9 +162,15 @@ def import_responses(context: Context, source: Path, **own: Any) -> int:
     of=import_,
     name="verdicts",
     texts={
-        "by": "Judge of rows that name none.  [default: imported; a labelling sheet must name its grader]",
+        "by": (
+            "Judge of rows that name none.  [default: imported; a labelling sheet must name its"
+            " grader]"
+        ),
         "vintage": "Vintage of rows that name none.  [default: base]",
-        "night": "Vintage of rows that name none, for models with `resample: nightly`.  [default: same as --vintage]",
+        "night": (
+            "Vintage of rows that name none, for models with `resample: nightly`.  [default: same"
+            " as --vintage]"
+        ),
     },
 )
 @click.argument("file", type=_PATH)
@@ -170,17 +178,20 @@ def import_responses(context: Context, source: Path, **own: Any) -> int:
 @click.option(
     "--grading",
     type=click.Choice(GRADINGS),
-    help="Grading of rows that name none.  "
-    "[default: binary for true and false, else the benchmark's]",
+    help=(
+        "Grading of rows that name none.  "
+        "[default: binary for true and false, else the benchmark's]"
+    ),
 )
 @click.option("--skip-empty", is_flag=True, help="Skip rows without a decision.")
 @click.option(
     "--random-sample",
     "is_random_sample",
     is_flag=True,
-    help="State that people gave these verdicts, and "
-    "that they are a simple random sample of all verdicts of their models; `prbench leaderboard --debiased` "
-    "then uses them.",
+    help=(
+        "State that people gave these verdicts, and that they are a simple random sample of all"
+        " verdicts of their models; `prbench leaderboard --debiased` then uses them."
+    ),
 )
 def import_verdicts(context: Context, file: Path, **own: Any) -> int:
     """Import verdicts made elsewhere, human labels included.
@@ -214,10 +225,18 @@ def import_verdicts(context: Context, file: Path, **own: Any) -> int:
     of=import_,
     name="results",
     texts={
-        "as": "Label of the model; {model} in it is the name in the log.  [default: the name in the log]",
-        "by": "Label of the judge; {judge} in it is the name in the log.  [default: the name in the log, else imported]",
-        "skip-unknown": "Skip responses and verdicts whose task, conversation or criterion is not in the data set, and "
-        "list them.",
+        "as": (
+            "Label of the model; {model} in it is the name in the log.  [default: the name in the"
+            " log]"
+        ),
+        "by": (
+            "Label of the judge; {judge} in it is the name in the log.  [default: the name in the"
+            " log, else imported]"
+        ),
+        "skip-unknown": (
+            "Skip responses and verdicts whose task, conversation or criterion is not in the data"
+            " set, and list them."
+        ),
         "vintage": "Vintage of the responses.  [default: base]",
     },
 )
@@ -366,7 +385,9 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
     of=export,
     name="labelling",
     texts={
-        "judge": "With --for: the judge that labels are to correct.  [default: the first configured one]",
+        "judge": (
+            "With --for: the judge that labels are to correct.  [default: the first configured one]"
+        ),
     },
 )
 @click.argument("file", type=_PATH)
@@ -375,9 +396,11 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
     "--for",
     "interval",
     metavar="INTERVAL",
-    help="Choose single verdicts whose labels narrow one interval "
-    "of `prbench leaderboard --debiased` most: `leaderboard`, the difference of two models "
-    '("A B"), or a category.',
+    help=(
+        "Choose single verdicts whose labels narrow one interval "
+        "of `prbench leaderboard --debiased` most: `leaderboard`, the difference of two models "
+        '("A B"), or a category.'
+    ),
 )
 def labelling(context: Context, file: Path, interval: str | None, **own: Any) -> int:
     """Write a sheet for human graders (CSV).
@@ -459,8 +482,10 @@ def export_review(context: Context, target: Path, n_tasks: int | None, **own: An
     "--scored",
     "is_scored_only",
     is_flag=True,
-    help="Leave out samples without a score (failed responses, "
-    "undecided criteria). Converters such as Every Eval Ever refuse them.",
+    help=(
+        "Leave out samples without a score (failed responses, "
+        "undecided criteria). Converters such as Every Eval Ever refuse them."
+    ),
 )
 def export_inspect(context: Context, folder: Path, is_scored_only: bool) -> int:
     """Write logs that Inspect View opens, one for each model and judge.
@@ -491,8 +516,10 @@ def export_inspect(context: Context, folder: Path, is_scored_only: bool) -> int:
     of=export,
     name="datasets",
     texts={
-        "table": "Only this table or view (repeatable).  [default: leaderboard, tasks, criteria, messages, responses, "
-        "verdicts, scores]",
+        "table": (
+            "Only this table or view (repeatable).  [default: leaderboard, tasks, criteria,"
+            " messages, responses, verdicts, scores]"
+        ),
     },
 )
 @click.argument("folder", type=_PATH)

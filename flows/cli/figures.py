@@ -175,7 +175,8 @@ def _write(context: Context, parts: "Sequence[tuple[Figure, Rows]]", job: "Job |
     if len(parts) > 1:
         others = ", ".join(each.name for each, _ in parts[1:])
         notice(
-            f"{context.file_format} holds one table, {figure.name}; an .xlsx or .json file also has {others}"
+            f"{context.file_format} holds one table, {figure.name}; an .xlsx or .json file also has"
+            f" {others}"
         )
 
 
@@ -361,7 +362,10 @@ def _formula(score: "ScoreDefinition") -> str:
     """Return the formula of a score, with the meaning of its words."""
     from tasks.figures.figure import formula
 
-    words = "points = sum of weight x verdict, positive = sum of positive weights, negative = sum of negative weights"
+    words = (
+        "points = sum of weight x verdict, positive = sum of positive weights, negative = sum of"
+        " negative weights"
+    )
     used = [meaning for meaning in words.split(", ") if meaning.partition(" ")[0] in formula(score)]
     clipped = "; a model's mean is at least 0" if score.clips_mean else ""
     return f"{formula(score)} with {', '.join(used)}{clipped}"
@@ -382,9 +386,11 @@ _CANNOT_BE_COMBINED = (
 @click.option(
     "--by",
     metavar="BREAKDOWN",
-    help="Break scores down by category, severity, turns, reference_texts, subset, topic, expert, "
-    "decision_type, economic_pathway, or a breakdown that only this benchmark has (see `prbench benchmarks "
-    "NAME`). A task with several labels counts for each.",
+    help=(
+        "Break scores down by category, severity, turns, reference_texts, subset, topic, expert,"
+        " decision_type, economic_pathway, or a breakdown that only this benchmark has (see"
+        " `prbench benchmarks NAME`). A task with several labels counts for each."
+    ),
 )
 @click.option(
     "--risk",
@@ -395,8 +401,10 @@ _CANNOT_BE_COMBINED = (
 @click.option(
     "--selection",
     metavar="ID",
-    help="Show only the tasks of one stored hard subset, by split, without ranks. ID: its id, a prefix of "
-    "it, or `latest`.",
+    help=(
+        "Show only the tasks of one stored hard subset, by split, without ranks. ID: its id, a"
+        " prefix of it, or `latest`."
+    ),
 )
 @click.option(
     "--debiased",

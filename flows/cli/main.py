@@ -143,7 +143,10 @@ def _outcome(given: list[str]) -> tuple[int, str]:
         command = context.command_path if context is not None else "prbench"
         return (
             2,
-            f"{' '.join(error.format_message().split()).removesuffix('.')} (see `{command} --help`)",
+            (
+                f"{' '.join(error.format_message().split()).removesuffix('.')} (see `{command}"
+                " --help`)"
+            ),
         )
     except (KeyboardInterrupt, click.Abort):
         return 130, "interrupted"

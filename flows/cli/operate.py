@@ -14,8 +14,10 @@ from flows.cli.output import finish, report_done, run_flow, show, show_json, sho
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Folder to write to.  [default: `report.folder` in the configuration, else report/ in the "
-    "warehouse]",
+    help=(
+        "Folder to write to.  [default: `report.folder` in the configuration, else report/ in the "
+        "warehouse]"
+    ),
 )
 @click.option(
     "--serve",
@@ -27,8 +29,10 @@ from flows.cli.output import finish, report_done, run_flow, show, show_json, sho
     "--live",
     "is_live",
     is_flag=True,
-    help="With --serve: open a page that follows runs in progress. The report is not written first while a "
-    "run is in progress.",
+    help=(
+        "With --serve: open a page that follows runs in progress. The report is not written first"
+        " while a run is in progress."
+    ),
 )
 @click.option(
     "--port",
@@ -160,7 +164,10 @@ def _show_accepted(context: Context) -> int:
     from warehouse import Warehouse
 
     query = "select task_id, string_agg(detail, '; ' order by check_name) as why from quarantine "
-    where = "where benchmark = ? and dataset_revision = ? and severity = 'quarantine' group by task_id order by task_id"
+    where = (
+        "where benchmark = ? and dataset_revision = ? and severity = 'quarantine' group by task_id"
+        " order by task_id"
+    )
     job = context.job
     with Warehouse(job.warehouse).reader() as reader:
         rows = reader.rows(query + where, [job.settings.benchmark, job.data.revision])
@@ -188,8 +195,10 @@ def _show_accepted(context: Context) -> int:
 @click.option(
     "--name",
     metavar="NAME",
-    help="Add -NAME to the names of deployments. By default, the name of the warehouse is added if another "
-    "warehouse on the same server already has the plain names.",
+    help=(
+        "Add -NAME to the names of deployments. By default, the name of the warehouse is added if"
+        " another warehouse on the same server already has the plain names."
+    ),
 )
 @click.option(
     "--work-pool",
@@ -356,8 +365,10 @@ _ABOUT = ("split", "label", "judge", "vintage", "model", "score_name")
     type=click.Path(path_type=Path),
     multiple=True,
     metavar="FILE|FOLDER",
-    help="Also check that these texts are the certified ones: data-set files, responses as `prbench import "
-    "responses` reads them, a folder of `prbench export`, or a warehouse (repeatable).",
+    help=(
+        "Also check that these texts are the certified ones: data-set files, responses as `prbench"
+        " import responses` reads them, a folder of `prbench export`, or a warehouse (repeatable)."
+    ),
 )
 def verify(context: Context, target: str, digest: str | None, texts: tuple[Path, ...]) -> int:
     """Recheck a certificate, a backup, an export or a publication.

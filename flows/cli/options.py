@@ -144,8 +144,9 @@ _OPTIONS: dict[str, GroupedOption] = {
     "retry-failed": _flag(
         OWN,
         "--retry-failed",
-        "Also retry failures that are not retried by default: refused, truncated, context_length, redirected, "
-        "too_large, unclear, and criteria of a group that were unreadable in two runs.",
+        "Also retry failures that are not retried by default: refused, truncated, context_length,"
+        " redirected, too_large, unclear, and criteria of a group that were unreadable in two"
+        " runs.",
     ),
     "replace-lost": _flag(
         OWN, "--replace-lost", "Call again for rows that were lost in damaged files."
@@ -205,23 +206,24 @@ _OPTIONS: dict[str, GroupedOption] = {
         SELECTION,
         "--night",
         "LABEL",
-        "Vintage to use for models with `resample: nightly`, usually a night's date.  [default: same as --vintage]",
+        "Vintage to use for models with `resample: nightly`, usually a night's date.  [default:"
+        " same as --vintage]",
     ),
     "config": _value(
         LOCATION,
         "--config",
         "FILE",
-        "Configuration file.  [default: prbench.yaml in this folder, else the embedded default: sample data and "
-        "embedded model]",
+        "Configuration file.  [default: prbench.yaml in this folder, else the embedded default:"
+        " sample data and embedded model]",
         type=_PATH,
     ),
     "warehouse": _value(
         LOCATION,
         "--warehouse",
         "DIR",
-        "Folder with the data.  [default: `warehouse:` in the configuration, else $PRBENCH_WAREHOUSE, else "
-        "warehouse/data beside the configuration file; without one warehouse/embedded, unless warehouse/data exists "
-        "here]",
+        "Folder with the data.  [default: `warehouse:` in the configuration, else"
+        " $PRBENCH_WAREHOUSE, else warehouse/data beside the configuration file; without one"
+        " warehouse/embedded, unless warehouse/data exists here]",
         type=_PATH,
     ),
     "benchmark": _value(
@@ -231,8 +233,8 @@ _OPTIONS: dict[str, GroupedOption] = {
         OUTPUT,
         "--format file_format",
         "FORMAT",
-        f"Format of the result: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}.  [default: by the ending of the file, else "
-        "table]",
+        f"Format of the result: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}.  [default: by the"
+        " ending of the file, else table]",
         type=click.Choice(FORMATS),
     ),
     "output": _value(

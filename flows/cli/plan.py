@@ -275,7 +275,10 @@ def _below(job: "Job") -> Iterator[str]:
     if replies:
         n_replies = counted(replies.total(), "reply", "replies")
         by_model = ", ".join(f"{n:,} of {model}" for model, n in sorted(replies.items()))
-        yield f"In the ledger, not yet published: {n_replies} ({by_model}); no run pays for them again"
+        yield (
+            f"In the ledger, not yet published: {n_replies} ({by_model}); no run pays for them"
+            " again"
+        )
     states = sender_states(Warehouse(job.warehouse))
     for node in sorted({state["node"] for state in states}):
         of_node = [state for state in states if state["node"] == node]

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 _NEXT = (
     "prbench leaderboard --by category{data}{benchmark}",
-    'prbench sql{data} "select title, weight, status, explanation from verdict_details order by weight desc limit 9"',
+    (
+        'prbench sql{data} "select title, weight, status, explanation from verdict_details order by'
+        ' weight desc limit 9"'
+    ),
 )
 _CONFIGURE = (
     "cp prbench.example.yaml prbench.yaml     # your models and judges, and the full data set"
@@ -89,9 +92,14 @@ def next_commands(given: Arguments) -> str:
     "summary",
     output=RUNS,
     texts={
-        "fail-if": "Exit code 3 if an alert says that a score fell, 1 if there is no earlier night to compare with.",
-        "night": "Date of the night: the vintage of models with `resample: nightly`.  [default: the day the schedule last "
-        "fired]",
+        "fail-if": (
+            "Exit code 3 if an alert says that a score fell, 1 if there is no earlier night to"
+            " compare with."
+        ),
+        "night": (
+            "Date of the night: the vintage of models with `resample: nightly`.  [default: the day"
+            " the schedule last fired]"
+        ),
         "vintage": "Vintage to use for all other models.  [default: base]",
     },
 )
@@ -224,8 +232,10 @@ def judge(context: Context) -> int:
     "--take-over",
     "replaces_owner",
     is_flag=True,
-    help="Replace another machine that wrote this warehouse "
-    "and has stopped, without waiting for a sign of life.",
+    help=(
+        "Replace another machine that wrote this warehouse "
+        "and has stopped, without waiting for a sign of life."
+    ),
 )
 def aggregate(context: Context, replaces_owner: bool) -> int:
     """Recompute scores, intervals and leaderboards.
@@ -247,7 +257,10 @@ def aggregate(context: Context, replaces_owner: bool) -> int:
     "vintage",
     output=RUNS,
     texts={
-        "judge": "Judge whose verdicts count (only one).  [default: the first configured one, else the only stored one]",
+        "judge": (
+            "Judge whose verdicts count (only one).  [default: the first configured one, else the"
+            " only stored one]"
+        ),
     },
 )
 def select_hard(context: Context) -> int:

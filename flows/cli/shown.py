@@ -196,7 +196,10 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
     "score",
     output=SHOWS,
     texts={
-        "score": "Score to use.  [default: the benchmark's primary score, and by category its score for single categories]",
+        "score": (
+            "Score to use.  [default: the benchmark's primary score, and by category its score for"
+            " single categories]"
+        ),
         "model": "Only this model: the name that its conditions share, or a label (repeatable).",
         "vintage": "Only this vintage, or `all`.  [default: the current one of each model]",
     },
@@ -257,8 +260,10 @@ def conditions(context: Context, **own: Any) -> None:
     "summary",
     output=SHOWS,
     texts={
-        "vintage": "Compare in this vintage, in which pinned models stand with their base responses; `all`: in each "
-        "vintage.  [default: the current one of each model]",
+        "vintage": (
+            "Compare in this vintage, in which pinned models stand with their base responses;"
+            " `all`: in each vintage.  [default: the current one of each model]"
+        ),
     },
 )
 @click.argument("names", nargs=-1, metavar="A B [C]...")
@@ -278,8 +283,9 @@ def conditions(context: Context, **own: Any) -> None:
     "--debiased",
     "is_debiased",
     is_flag=True,
-    help="Also show the difference of models corrected by "
-    "people's labels on a part of the verdicts.",
+    help=(
+        "Also show the difference of models corrected by people's labels on a part of the verdicts."
+    ),
 )
 def diff(
     context: Context,
@@ -350,8 +356,10 @@ def _show_debiased(
 @click.option(
     "--bound",
     metavar="MEASURE=NUMBER",
-    help="Pick the cheapest rule whose agreement, kappa or ranking "
-    "(Kendall's tau) with STRONG is at least this, by the low end of its interval.",
+    help=(
+        "Pick the cheapest rule whose agreement, kappa or ranking "
+        "(Kendall's tau) with STRONG is at least this, by the low end of its interval."
+    ),
 )
 @click.option(
     "--all", "is_all", is_flag=True, help="Show all rules, not only those that no other rule beats."
@@ -380,7 +388,10 @@ def cascade(context: Context, bound: str | None, **own: Any) -> None:
         picked = next((row for row in rows["rules"] if row["is_picked"]), None)
         if picked is None or bound is None:
             return ["`--bound agreement=0.95` picks the cheapest rule within a bound."]
-        kept = f"Picked: {picked['rule']}, the cheapest that keeps {bound} by the low end of its interval."
+        kept = (
+            f"Picked: {picked['rule']}, the cheapest that keeps {bound} by the low end of its"
+            " interval."
+        )
         if picked["configuration"] is None:
             return [f"{kept} No cascade is needed."]
         shown = picked["configuration"].rstrip()

@@ -22,17 +22,25 @@ from warehouse import Reader, Warehouse, WarehouseError
 KINDS: dict[Kind, tuple[str, str]] = {
     "model": (
         "Models",
-        "Two models under the same judge, each in its current vintage unless another one is chosen.",
+        (
+            "Two models under the same judge, each in its current vintage unless another one is"
+            " chosen."
+        ),
     ),
     "vintage": (
         "Vintages",
-        "Two samplings of the same model, such as two nights. A night samples the nightly models again; the vintage of "
-        "these responses is the night's date. All others are of the vintage base.",
+        (
+            "Two samplings of the same model, such as two nights. A night samples the nightly"
+            " models again; the vintage of these responses is the night's date. All others are of"
+            " the vintage base."
+        ),
     ),
     "run": (
         "Runs",
-        "Two runs, each with the verdicts that it made. Runs can be compared where they judged different vintages of a "
-        "model, as two nights do.",
+        (
+            "Two runs, each with the verdicts that it made. Runs can be compared where they judged"
+            " different vintages of a model, as two nights do."
+        ),
     ),
     "judge": ("Judges", "Two judges on the same responses."),
 }

@@ -52,12 +52,14 @@ def ranking_so_far(job: Job, reader: Reader) -> list[Row]:
         figure_id=[*measured],
     )
     new = {
-        _scored(figure): {"is_small": row["is_small"]}
-        | {
-            end: max(row[end], figure["mean_floor"])
-            for end in ("ci_low", "ci_high")
-            if row[end] is not None
-        }
+        _scored(figure): (
+            {"is_small": row["is_small"]}
+            | {
+                end: max(row[end], figure["mean_floor"])
+                for end in ("ci_low", "ci_high")
+                if row[end] is not None
+            }
+        )
         for figure in figures
         for row in [measured[figure["figure_id"]]]
     }
@@ -104,7 +106,10 @@ class LiveView:
         with suppress(FileNotFoundError):
             stat = self._warehouse.database.stat()
         if stat is not None:
-            published = f"Results were published {_span(at - datetime.fromtimestamp(stat.st_mtime, UTC))} ago."
+            published = (
+                f"Results were published {_span(at - datetime.fromtimestamp(stat.st_mtime, UTC))}"
+                " ago."
+            )
             try:
                 shown, states = self._published((stat.st_ino, stat.st_mtime_ns, stat.st_size))
                 runs = {
@@ -153,9 +158,11 @@ class LiveView:
                 ranking = ranking_so_far(self._job, reader)
             except PipelineError as error:
                 shown["trouble"] = f"The ranking is not known: {error}"
-        return shown | {
-            "figures": _figures([(RANKING, ranking), (ALERTS, alerts[:20])], self._benchmark)
-        }, states
+        return (
+            shown
+            | {"figures": _figures([(RANKING, ranking), (ALERTS, alerts[:20])], self._benchmark)},
+            states,
+        )
 
     def _state(self, row: Row) -> RunState:
         """Return the published state of a run."""
@@ -181,14 +188,21 @@ class LiveView:
 RANKING = replace(
     LEADERBOARD,
     name="ranking",
-    says="The current vintage of each model. While a run is in progress, this rests on the tasks that are fully judged "
-    "so far. These may be different tasks for each model, so ranks may change by more than the intervals suggest.",
-    shows="judge_config split rank model mean_score ci_low ci_high is_small n_tasks n_tasks_wanted coverage",
+    says=(
+        "The current vintage of each model. While a run is in progress, this rests on the tasks"
+        " that are fully judged so far. These may be different tasks for each model, so ranks may"
+        " change by more than the intervals suggest."
+    ),
+    shows=(
+        "judge_config split rank model mean_score ci_low ci_high is_small n_tasks n_tasks_wanted"
+        " coverage"
+    ),
 )
 CALLS = Figure(
     "calls",
     "Calls and cost",
-    "Attempts of calls until now, by purpose and called model. The cost leaves out calls of unknown price.",
+    "Attempts of calls until now, by purpose and called model. The cost leaves out calls of unknown"
+    " price.",
     "purpose called_model calls failed_calls cost_usd unpriced_calls",
 )
 ALERTS = Figure("alerts", "Alerts", "Alerts of the last nights, latest first.", "night kind detail")

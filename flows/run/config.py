@@ -63,7 +63,8 @@ def _refuse_impossible_date(job: Job) -> None:
             if reader.select("responses", "distinct vintage", vintage=job.vintage):
                 return
     raise UsageError(
-        f"--vintage {job.vintage}: is not a date; write 2026-11-22, or a label that is not like a date"
+        f"--vintage {job.vintage}: is not a date; write 2026-11-22, or a label that is not like a"
+        " date"
     )
 
 
@@ -235,8 +236,8 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
     is_shared = not isinstance(dataset, dict) or dataset.get("source") == "sample"
     if chosen != configured and not is_shared and "dataset" not in own.get(chosen, {}):
         raise UsageError(
-            f"--benchmark {wanted}: the data set in {where} belongs to {configured}; add one for {wanted} there under "
-            f"{_OWN}.{wanted}.dataset, or use another configuration"
+            f"--benchmark {wanted}: the data set in {where} belongs to {configured}; add one for"
+            f" {wanted} there under {_OWN}.{wanted}.dataset, or use another configuration"
         )
     return {**common, **own.get(chosen, {}), "benchmark": chosen}
 
@@ -282,8 +283,8 @@ def warehouse_folder(
         )
     if (other := other_content(folder)) is not None:
         raise UsageError(
-            f"warehouse {folder} ({source}): contains {other} and is no warehouse; choose an empty or new folder with "
-            "--warehouse"
+            f"warehouse {folder} ({source}): contains {other} and is no warehouse; choose an empty"
+            " or new folder with --warehouse"
         )
     return folder, source
 

@@ -105,7 +105,10 @@ def explained(error: BaseException) -> tuple[int, str]:
     if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
         line = f"{error.strerror}; allow more (`ulimit -n 4096`), or lower `limits.concurrency`"
     elif isinstance(error, OSError) and (error.filename is not None or error.errno in _OF_DISK):
-        line = f"{error.filename or 'a disk'}: {error.strerror}; check the path, its permissions and the space there"
+        line = (
+            f"{error.filename or 'a disk'}: {error.strerror}; check the path, its permissions and"
+            " the space there"
+        )
     elif isinstance(error, PipelineError | WarehouseError):
         code, line = getattr(error, "exit_code", 1), str(error)
     return code, line

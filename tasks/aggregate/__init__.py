@@ -31,7 +31,8 @@ def aggregate(job: Job) -> StageReport:
         report.warnings = [
             *unknown_labels(reader, job),
             *(
-                f"majorities.{name}: {member!r} has no verdict; known graders: {', '.join(graders) or 'none'}"
+                f"majorities.{name}: {member!r} has no verdict; known graders:"
+                f" {', '.join(graders) or 'none'}"
                 for name, members in sorted(job.settings.majorities.items())
                 for member in members
                 if member not in graders

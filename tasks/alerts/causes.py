@@ -166,8 +166,8 @@ def control_alerts(
             continue
         happened = "left the control set incomplete"
         line = (
-            f"judge {judge} {happened}: {row['n_decided']} of {row['n_members']} verdicts, so drift of the judge may "
-            "be missed"
+            f"judge {judge} {happened}: {row['n_decided']} of {row['n_members']} verdicts, so drift"
+            " of the judge may be missed"
         )
         share = row["n_decided"] / row["n_members"]
         facts = {**row, "of": JUDGE, "happened": happened, "share": share}

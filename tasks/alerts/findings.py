@@ -135,9 +135,10 @@ def drops(
         )
         p_value = "below 0.0001" if p_adjusted < 0.0001 else f"{p_adjusted:.4f}"
         line = (
-            f"{each['model']} fell by {fall:.3f} on {each['split']} ({each['score']}, judged by {each['judge']}): "
-            f"{each['second_mean']:.3f} in {each['second_vintage']}, {each['first_mean']:.3f} in "
-            f"{each['first_vintage']}; {ci}corrected p {p_value}, {each['n_tasks']}{share} tasks"
+            f"{each['model']} fell by {fall:.3f} on {each['split']} ({each['score']}, judged by"
+            f" {each['judge']}): {each['second_mean']:.3f} in {each['second_vintage']},"
+            f" {each['first_mean']:.3f} in {each['first_vintage']}; {ci}corrected p {p_value},"
+            f" {each['n_tasks']}{share} tasks"
         )
         happened = f"fell on {each['split']}: {_means(each['first_mean'], each['second_mean'])}"
         alerts.append(_drop({**each, "p_adjusted": p_adjusted}, line, happened, drifted_judges))
@@ -182,10 +183,11 @@ def stopping_drops(
     return [
         _drop(
             look,
-            f"{look['model']} fell by more than {look['least_difference']:g} ({look['score_name']}, judged by "
-            f"{look['judge']}): by {-look['mean_difference']:.3f} since {look['compared_vintage']}, interval at every "
-            f"look {look['sequence_low']:+.3f} to {look['sequence_high']:+.3f}, settled after "
-            f"{look['n_tasks_evaluated']} of {look['n_tasks_planned']} tasks",
+            f"{look['model']} fell by more than {look['least_difference']:g} ({look['score_name']},"
+            f" judged by {look['judge']}): by {-look['mean_difference']:.3f} since"
+            f" {look['compared_vintage']}, interval at every look {look['sequence_low']:+.3f} to"
+            f" {look['sequence_high']:+.3f}, settled after {look['n_tasks_evaluated']} of"
+            f" {look['n_tasks_planned']} tasks",
             f"fell by {short_number(-look['mean_difference'], 3)} since {look['compared_vintage']}",
             drifted_judges,
         )

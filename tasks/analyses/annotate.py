@@ -22,8 +22,8 @@ from tasks.run.missing_work import Conversation, WantedTasks
 from warehouse import Reader
 
 REMINDER = (
-    'Reply again with only the JSON object: {"explanation": "...", "primary": "...", "secondary": ["..."]}, with '
-    "labels exactly as they are given."
+    'Reply again with only the JSON object: {"explanation": "...", "primary": "...", "secondary":'
+    ' ["..."]}, with labels exactly as they are given.'
 )
 
 
@@ -84,7 +84,8 @@ def refuse_unready(job: Job) -> None:
         )
     if any(annotator.label == "released" for annotator in job.settings.annotator):
         raise UsageError(
-            "annotator: the label 'released' stands for the data set's own labels; give it another one"
+            "annotator: the label 'released' stands for the data set's own labels; give it"
+            " another one"
         )
     known = load_benchmark(job.settings.benchmark).annotations
     if not known:

@@ -215,9 +215,9 @@ def _compared(model: Row | None) -> Row:
     }
     return {
         **own,
-        "compared_key": _OWN
-        if model is None
-        else digest("compared", [model[name] for name in names]),
+        "compared_key": (
+            _OWN if model is None else digest("compared", [model[name] for name in names])
+        ),
     }
 
 

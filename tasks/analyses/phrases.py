@@ -37,7 +37,8 @@ def text_reply_spec(analyst: Analyst, kind: str) -> ReplySpec[Row]:
             _COLUMN[kind]: read_text(reply, kind, omits_think_tag=analyst.omits_think_tag)
         },
         strict_format(kind, {kind: {"type": "string"}}),
-        f'Reply again with only the JSON object: {{"{kind}": "..."}}. The text is one short phrase.',
+        f'Reply again with only the JSON object: {{"{kind}": "..."}}. The text is one short'
+        " phrase.",
     )
 
 

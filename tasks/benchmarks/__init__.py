@@ -72,7 +72,8 @@ def _folders() -> dict[str, Path]:
         # Absolute, because a process that a schedule starts has another working directory.
         if not folder.is_absolute() or not folder.is_dir():
             raise UsageError(
-                f"{OWN_FOLDERS}: {named} is not the absolute path of a folder; correct it, or unset it"
+                f"{OWN_FOLDERS}: {named} is not the absolute path of a folder; correct it, or"
+                " unset it"
             )
         for name in (
             module.name for module in iter_modules([str(folder)]) if not module.name.startswith("_")

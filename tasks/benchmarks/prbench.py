@@ -61,32 +61,52 @@ _NO_CONSEQUENCE = "asks to understand something; no money, asset or liability de
 
 _DECISION_TYPES = {
     "Finance": {
-        "Capital & Funding": "how to finance: debt or equity, leverage, dividends, buybacks, where capital goes",
-        "Compliance & Reporting": "whether records, filings and disclosures meet accounting and regulatory rules",
-        "Governance & Policy": "lasting rules and positions, such as an accounting election or a risk appetite",
+        "Capital & Funding": (
+            "how to finance: debt or equity, leverage, dividends, buybacks, where capital goes"
+        ),
+        "Compliance & Reporting": (
+            "whether records, filings and disclosures meet accounting and regulatory rules"
+        ),
+        "Governance & Policy": (
+            "lasting rules and positions, such as an accounting election or a risk appetite"
+        ),
         "Markets & Transactions": "whether, when and at what price to trade, hedge, or do a deal",
-        "Modeling & Measurement": "how to measure, value or model something, and how to read the result",
+        "Modeling & Measurement": (
+            "how to measure, value or model something, and how to read the result"
+        ),
         "Non-decision / Informational": _NO_DECISION,
-        "Operations, Processes & Controls": "recurring steps and controls for payments, closing, cash and the like",
+        "Operations, Processes & Controls": (
+            "recurring steps and controls for payments, closing, cash and the like"
+        ),
         "Other": _OTHER,
         "Planning & Forecasts": "budgets, targets, forecasts and scenarios",
     },
     "Legal": {
-        "Claims & Litigation Strategy": "which claims, defences and motions to bring, and how to argue them",
+        "Claims & Litigation Strategy": (
+            "which claims, defences and motions to bring, and how to argue them"
+        ),
         "Compliance": "what to do in practice, or how to structure it, so that it keeps the law",
         "Duty and Obligation": "what somebody has to do by law or contract",
-        "Governing Law & Rule": "which law, rule or clause applies to the facts, and whether it holds",
+        "Governing Law & Rule": (
+            "which law, rule or clause applies to the facts, and whether it holds"
+        ),
         "Negotiation & Deal Strategy": "how to bargain, and which terms to ask for or give up",
         "Non-decision / Informational": _NO_DECISION,
         "Other": _OTHER,
-        "Procedure, Forum & Jurisdiction": "before which court or body a matter goes, in which steps and by when",
+        "Procedure, Forum & Jurisdiction": (
+            "before which court or body a matter goes, in which steps and by when"
+        ),
         "Rights / Entitlement / Exemptions": "what somebody may claim, do or be spared",
-        "Risk & Outcome Forecasting": "how likely an outcome is, and how large the exposure or penalty",
+        "Risk & Outcome Forecasting": (
+            "how likely an outcome is, and how large the exposure or penalty"
+        ),
     },
 }
 _ECONOMIC_PATHWAYS = {
     "Finance": {
-        "Compliance and Reporting Integrity": "statements and disclosures are right, so that trust is kept",
+        "Compliance and Reporting Integrity": (
+            "statements and disclosures are right, so that trust is kept"
+        ),
         "Funding Optimization": "money is raised or kept at lower cost or with more freedom",
         "Informational / Educational Only": _NO_CONSEQUENCE,
         "Operating Efficiency": "the same is done at lower cost, or capital is used better",
@@ -121,10 +141,11 @@ ANNOTATIONS = {
     ),
     "jurisdiction": Vocabulary(
         "Jurisdictions",
-        "Whose law, rules or market does the request depend on? A label is a country's code of two capital letters "
-        "(ISO 3166-1, such as DE), a state of the United States by its code (ISO 3166-2, such as US-CA), EU for the "
-        "law of the European Union, INT for international law and standards, or NONE where it depends on no place or "
-        "the place cannot be known. Give a state only where its own law matters.",
+        "Whose law, rules or market does the request depend on? A label is a country's code of two"
+        " capital letters (ISO 3166-1, such as DE), a state of the United States by its code (ISO"
+        " 3166-2, such as US-CA), EU for the law of the European Union, INT for international law"
+        " and standards, or NONE where it depends on no place or the place cannot be known. Give a"
+        " state only where its own law matters.",
         {ANY_FIELD: _JURISDICTIONS},
         most_secondary=4,
         is_listed=False,
@@ -270,7 +291,10 @@ _PAPER, _JUDGE = "arXiv 2511.11562", "o4-mini"
 REVIEWED = ReviewReference(0.939, f"{_PAPER}, appendix E; no interval given")
 
 FIGURE_SOURCES = {
-    "review_agreement": f"appendix E of the paper, where experts agree with {REVIEWED.value * 100:.1f} % of criteria",
+    "review_agreement": (
+        f"appendix E of the paper, where experts agree with {REVIEWED.value * 100:.1f} % of"
+        " criteria"
+    ),
     "leaderboard": "equation 2 and figures 1 and 5 of the paper",
     "categories": "equation 4 and figure 6 of the paper",
     "length_score": "figure 7 of the paper",
@@ -280,8 +304,10 @@ FIGURE_SOURCES = {
     "weights": "figure 10 of the paper",
     "criterion_severities": "table 2 of the paper",
     "criterion_categories": "figure 11 of the paper",
-    "judge_agreement": "table 3 of the paper, where the best judge reaches a macro-F1 of 0.802 and a kappa of 0.605 "
-    "with the experts, and two experts 0.813 and 0.589 with each other",
+    "judge_agreement": (
+        "table 3 of the paper, where the best judge reaches a macro-F1 of 0.802 and a kappa of"
+        " 0.605 with the experts, and two experts 0.813 and 0.589 with each other"
+    ),
 }
 
 _HARD = {

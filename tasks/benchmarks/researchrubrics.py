@@ -54,14 +54,18 @@ ANNOTATIONS = {
             ANY_FIELD: {
                 "Shallow": "one step: looking something up, or one inference",
                 "Intermediate": "two or three steps, where a later one needs an earlier one",
-                "Deep": "four or more steps, with conditions, or with results that have to be tested again",
+                "Deep": (
+                    "four or more steps, with conditions, or with results that have to be tested"
+                    " again"
+                ),
             }
         },
         most_secondary=0,
     ),
     "exploration": Vocabulary(
         "Exploration",
-        "How much does the request leave open, so that the answer has to find its own aim or scope?",
+        "How much does the request leave open, so that the answer has to find its own aim or"
+        " scope?",
         {
             ANY_FIELD: {
                 "Low": "the task says exactly what is wanted",
@@ -142,9 +146,9 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
                 "model": as_text(row.get("model") or row.get("pdf") or row.get("pdf_name")),
                 "criterion": row.get("rubric_title"),
                 "explanation": row.get("reasoning"),
-                "verdict": _decided(row.get("verdict"))
-                if row.get("success", True) in _TRUE
-                else None,
+                "verdict": (
+                    _decided(row.get("verdict")) if row.get("success", True) in _TRUE else None
+                ),
                 "grading": row.get("grading") or ("binary" if is_of_one else None),
             }
             key = tuple(as_text(graded_row.get(name)) for name in _KEY)
@@ -173,7 +177,8 @@ def _of_compiled(row: Row) -> Iterator[Row]:
         values = as_list(as_mapping(of_model).get("values"))
         if len(values) != len(rubrics):
             raise RowError(
-                f"{key} has {len(values)} values for {len(rubrics)} criteria, so they cannot be matched"
+                f"{key} has {len(values)} values for {len(rubrics)} criteria, so they cannot be"
+                " matched"
             )
         seen: Counter[str] = Counter()
         for entry, verdict in zip(map(as_mapping, rubrics), values, strict=True):
@@ -236,8 +241,10 @@ BENCHMARK = Benchmark(
     },
     figure_sources={
         "leaderboard": "equation 1 of the paper for the other score, paper_score",
-        "failures": "table 3 of the paper, whose figure is neither of these: it is a mean over tasks with a failure "
-        "and counts a mistake that was not made as one",
+        "failures": (
+            "table 3 of the paper, whose figure is neither of these: it is a mean over tasks with a"
+            " failure and counts a mistake that was not made as one"
+        ),
         "variant_agreement": "tables 4 and 5 of the paper",
     },
     id_columns=ID_COLUMNS,

@@ -131,7 +131,8 @@ def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
     version, stated = document.get("version"), document.pop("sha256", None)
     if checked(int, version, path) > VERSION:
         raise Damaged(
-            f"{path}: is of version {version}, which this version of prbench does not know; use a newer one"
+            f"{path}: is of version {version}, which this version of prbench does not know; use a"
+            " newer one"
         )
     if (stated is not None or version == VERSION) and stated != hash_of_document(document):
         raise Damaged(
@@ -277,7 +278,8 @@ def read_pointer(location: Folder | Store) -> Pointer | None:
     folder, _, name = pointer.publication.partition("/")
     if folder != FOLDER or not PUBLICATION.fullmatch(name):
         raise Damaged(
-            f"{path}: names {pointer.publication!r}, which is not a publication; publish to another target"
+            f"{path}: names {pointer.publication!r}, which is not a publication; publish to another"
+            " target"
         )
     return pointer
 

@@ -227,7 +227,8 @@ def open_location(given: str) -> Path | Store:
         scheme, colon, rest = given.partition(":")
         if colon and scheme.lower() in fsspec.available_protocols():
             raise UsageError(
-                f"{given}: an address has two slashes: {scheme}://{rest.lstrip('/')}; a folder, ./{given}"
+                f"{given}: an address has two slashes: {scheme}://{rest.lstrip('/')}; a folder,"
+                f" ./{given}"
             )
         return Path(given)
     scheme = scheme.lower()
@@ -235,13 +236,15 @@ def open_location(given: str) -> Path | Store:
     if re.match(r"[^@]*:[^@]*@|.*\?", rest) and scheme not in _LOCAL:
         where = "environment, profile or role"
         raise UsageError(
-            f"{scheme}://...: an address must hold no keys and no parameters; keys come from {where}"
+            f"{scheme}://...: an address must hold no keys and no parameters; keys come from"
+            f" {where}"
         )
     if scheme in _LOCAL:
         return Path(fsspec.filesystem(scheme)._strip_protocol(given))
     if scheme not in fsspec.available_protocols():
         raise UsageError(
-            f"{given}: {scheme}:// is not known; name a folder, or an address such as s3://bucket/prefix"
+            f"{given}: {scheme}:// is not known; name a folder, or an address such as"
+            " s3://bucket/prefix"
         )
     with in_one_line(given):
         filesystem, root = fsspec.url_to_fs(given)

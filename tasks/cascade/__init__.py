@@ -70,7 +70,10 @@ def stored_pair(
         _configs_of(judged, parameters[name], configured) for name in ("cheap", "strong")
     )
     if cheap[0]["grading"] != strong[0]["grading"]:
-        each = f"{parameters['cheap']} is {cheap[0]['grading']}, {parameters['strong']} {strong[0]['grading']}"
+        each = (
+            f"{parameters['cheap']} is {cheap[0]['grading']}, {parameters['strong']}"
+            f" {strong[0]['grading']}"
+        )
         raise UsageError(f"the judges grade in different ways: {each}; a cascade needs one grading")
     first, second, *_ = [*(row["judging_id"] for row in cheap), None]
     given = {"first": first, "second": second, "strong_first": strong[0]["judging_id"]}
@@ -78,7 +81,8 @@ def stored_pair(
         reader.arrow(sql.read("queries/cascade/verdicts"), {**parameters, **given})
     )
     notes = [
-        f"{label} has verdicts under several configurations or templates; those of the one with most verdicts count"
+        f"{label} has verdicts under several configurations or templates; those of the one with"
+        " most verdicts count"
         for label, rows in ((parameters["cheap"], cheap), (parameters["strong"], strong))
         if len(rows) < sum(row["judge"] == label for row in judged)
     ]
@@ -98,7 +102,8 @@ def _configs_of(judged: Sequence[Row], label: str, configured: Collection[str]) 
     if not own:
         hint = did_you_mean(label, {row["judge"] for row in judged})
         raise UsageError(
-            f"{label}: no verdicts of such a judge are stored{hint}; `prbench judges` shows all graders"
+            f"{label}: no verdicts of such a judge are stored{hint}; `prbench judges` shows all"
+            " graders"
         )
     keys = itemgetter("judge_config_hash", "template_hash", "grading")
     sizes = Counter[tuple[str, ...]]()

@@ -59,25 +59,40 @@ def _time(column: str) -> str:
 
 
 _COLUMNS = {
-    "tasks": "task_id, field, topic, expert, turns, has_reference_texts, n_criteria, is_admitted, conversation_id, "
-    "content_hash",
+    "tasks": (
+        "task_id, field, topic, expert, turns, has_reference_texts, n_criteria, is_admitted,"
+        " conversation_id, content_hash"
+    ),
     "labelled_tasks": "task_id, kind, label, source",
     "split_members": "split, task_id, position",
     "criteria": "task_id, position, criterion_id, category, weight, severity, content_hash",
     "criterion_labels": "task_id, criterion_id, kind, label",
-    "criterion_variants": "task_id, rubric, criterion_id, original_id, original_hash, content_hash, status",
-    "responses": "response_id, task_id, conversation_id, model, model_config_hash, trial, vintage, source, status, "
-    f"sha256(text) as text_sha256, chars_alnum, completion_tokens, cost_usd, {_time('created_at')}",
-    "verdicts": "task_id, criterion_id, criterion_hash, response_id, verdict_id, judge, judge_config_hash, "
-    "template_hash, grading, judge_trial, source, may_hide_failures, status, value, probability, "
-    "confidence, n_in_call, piece_hash, cost_usd",
-    "hard_subset": f"selection_id, field, task_id, rank, mean_score, n_models, {_time('selected_at')}",
+    "criterion_variants": (
+        "task_id, rubric, criterion_id, original_id, original_hash, content_hash, status"
+    ),
+    "responses": (
+        "response_id, task_id, conversation_id, model, model_config_hash, trial, vintage, source,"
+        " status, sha256(text) as text_sha256, chars_alnum, completion_tokens, cost_usd,"
+        f" {_time('created_at')}"
+    ),
+    "verdicts": (
+        "task_id, criterion_id, criterion_hash, response_id, verdict_id, judge, judge_config_hash,"
+        " template_hash, grading, judge_trial, source, may_hide_failures, status, value,"
+        " probability, confidence, n_in_call, piece_hash, cost_usd"
+    ),
+    "hard_subset": (
+        f"selection_id, field, task_id, rank, mean_score, n_models, {_time('selected_at')}"
+    ),
     "score_definitions": "* exclude (benchmark)",
     "severities": "* exclude (benchmark)",
-    "stopping_scores": "split, judge, judge_config_hash, template_hash, grading, judge_trial, vintage, model, "
-    "model_config_hash, score_name, n_tasks, n_tasks_evaluated, n_tasks_skipped, sequence_low, "
-    "sequence_high, unbiased_mean_score",
-    "coverage_rules": f"model, model_config_hash, vintage, wanted_trials, min_coverage, {_time('created_at')}",
+    "stopping_scores": (
+        "split, judge, judge_config_hash, template_hash, grading, judge_trial, vintage, model, "
+        "model_config_hash, score_name, n_tasks, n_tasks_evaluated, n_tasks_skipped, sequence_low, "
+        "sequence_high, unbiased_mean_score"
+    ),
+    "coverage_rules": (
+        f"model, model_config_hash, vintage, wanted_trials, min_coverage, {_time('created_at')}"
+    ),
 }
 """The tables from which figures are computed, with their certified columns, none of which is a text."""
 ROWS = tuple(_COLUMNS)
@@ -136,7 +151,10 @@ def condition_of(name: str) -> str:
     elif (
         name == "verdicts"
     ):  # without those that were replaced because another criterion of their call changed
-        condition += " and (piece_hash is null or verdict_id in (select verdict_id from intermediate.graded_verdicts))"
+        condition += (
+            " and (piece_hash is null or verdict_id in (select verdict_id from"
+            " intermediate.graded_verdicts))"
+        )
     return condition
 
 
@@ -146,7 +164,10 @@ def query_of(name: str) -> str:
     columns = _COLUMNS.get(name, "* exclude (benchmark, dataset_revision)")
     if name == RUNS:
         # Runs that wrote rows of the data set. Their stored configuration has no secrets.
-        columns = f"run_id, command, config, git_commit, {_time('started_at')}, {_time('ended_at')}, outcome"
+        columns = (
+            f"run_id, command, config, git_commit, {_time('started_at')}, {_time('ended_at')},"
+            " outcome"
+        )
         of_runs = (f"select run_id from {table} where {_OF_DATA_SET}" for table in _TABLES_OF_RUNS)
         condition = f"run_id in ({' union '.join(of_runs)})"
     elif name in LEADERBOARDS and name != "severity_leaderboard":
@@ -180,7 +201,8 @@ def certify(job: Job, file: Path) -> dict[str, Any]:
                 )
             if SCORE.stale(reader):
                 raise PipelineError(
-                    "figures lack the interval of their present values; run `prbench aggregate` first"
+                    "figures lack the interval of their present values; run `prbench aggregate`"
+                    " first"
                 )
             if file.exists():
                 raise UsageError(f"{file}: exists already; name a new file")

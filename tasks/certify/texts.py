@@ -98,7 +98,8 @@ class Ids(NamedTuple):
         lines = [f"ids: of {counts} recomputed; {outcome}"]
         if self.n_unchecked:
             lines.append(
-                f"ids: of {self.n_unchecked} verdicts not recomputed: that needs their responses (--texts)"
+                f"ids: of {self.n_unchecked} verdicts not recomputed: that needs their responses"
+                " (--texts)"
             )
         return lines
 
@@ -169,9 +170,13 @@ def check_ids(folder: Path, key: Key, texts: Mapping[str, str]) -> Ids:
             piece=pieces.get((row["task_id"], row.get("piece_hash")), ()),
         )
         if row["verdict_id"] != identity:
-            named = f"verdict of {row['judge']} on criterion {row['criterion_id']} of task {row['task_id']}"
+            named = (
+                f"verdict of {row['judge']} on criterion {row['criterion_id']} of task"
+                f" {row['task_id']}"
+            )
             differing.append(
-                f"{named} does not have the id of its response, criterion, judge, template and grading"
+                f"{named} does not have the id of its response, criterion, judge, template and"
+                " grading"
             )
     return Ids({"responses": len(hashes), "verdicts": n_checked}, n_unchecked, differing)
 

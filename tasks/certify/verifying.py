@@ -210,7 +210,8 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
         )
     if digest is not None and digest.strip().lower() != actual:
         raise Damaged(
-            f"{file}: is not the published certificate: its digest is {actual}, not {digest.strip()}"
+            f"{file}: is not the published certificate: its digest is {actual}, not"
+            f" {digest.strip()}"
         )
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)
@@ -283,7 +284,8 @@ def _recomputed(
         notes = [*_refuse_odd(reader, manifest), *_refuse_other_calls(reader, manifest)]
     if not has_rules:
         notes.append(
-            "Made before current vintages depended on coverage: is_latest and latest ranks were not checked"
+            "Made before current vintages depended on coverage: is_latest and latest ranks were not"
+            " checked"
         )
     models = sql.leading_to(certifying.MODELS, certifying.ROWS)
     compute(database, models)
@@ -326,7 +328,10 @@ def _refuse_odd(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
         "from criteria join tasks using (task_id) where is_admitted and weight not between ? and ?"
     )
     n_odd = reader.value(f"select count(*) {of_admitted}", [bounds["lowest"], bounds["highest"]])
-    problem = f"{n_odd} weights are not from {bounds['lowest']:g} to {bounds['highest']:g}, as those of {name} are"
+    problem = (
+        f"{n_odd} weights are not from {bounds['lowest']:g} to {bounds['highest']:g}, as those of"
+        f" {name} are"
+    )
     if n_odd and manifest["configuration"]["quality"]["policies"].get("weight_range") != "warn":
         raise ValueError(problem)
     return [f"{problem}; the certified configuration only warns of them"] if n_odd else []
@@ -336,7 +341,8 @@ def _refuse_other_calls(reader: Reader, manifest: Mapping[str, Any]) -> list[str
     """Refuse verdicts whose `n_in_call` is not that of the manifest; return a note if the manifest states none."""
     if certifying.CALLS not in manifest:
         return [
-            "Made before certificates bound the number of criteria in a call (n_in_call): it was not checked"
+            "Made before certificates bound the number of criteria in a call (n_in_call): it was"
+            " not checked"
         ]
     if manifest[certifying.CALLS] != reader.value(certifying.CALLS_QUERY.format(condition="true")):
         raise ValueError(

@@ -183,7 +183,10 @@ def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> 
         name, n_failed = finding.expectation.check, len(finding.failures)
         policy, is_of_tasks = policies[name], finding.expectation.suite == "ingest"
         keys = {failure.task_id if is_of_tasks else failure.key for failure in finding.failures}
-        line = f"{name} ({policy}): {n_failed} of {counted(finding.n_evaluated, 'row')} fail: {some(sorted(keys), 5)}"
+        line = (
+            f"{name} ({policy}): {n_failed} of {counted(finding.n_evaluated, 'row')} fail:"
+            f" {some(sorted(keys), 5)}"
+        )
         if policy == "fail":
             raise PipelineError(
                 f"{line}; correct the data, or set quality.{name} to another policy"
@@ -200,7 +203,8 @@ def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> 
     report.is_below_bar = bool(refused - accepted) and job.limit is None
     if report.is_below_bar:
         report.warnings.append(
-            "if these tasks are known, `prbench check --accept` prints the lines of the configuration that accept them"
+            "if these tasks are known, `prbench check --accept` prints the lines of the"
+            " configuration that accept them"
         )
     known = f", {len(refused & accepted)} of them accepted" if refused & accepted else ""
     counts = f"{counted(len(findings), 'expectation')}, {len(failed)} failed"

@@ -57,8 +57,8 @@ def unknown_labels(reader: Reader, job: Job) -> list[str]:
         dict.fromkeys([*configured, *(job.named_models or ()), *(row["model"] for row in stored)])
     )
     return [
-        f"conditions.{name}.{condition}: {label!r} is neither a configured model nor one with stored responses"
-        f"{hint_on(label, known)}"
+        f"conditions.{name}.{condition}: {label!r} is neither a configured model nor one with"
+        f" stored responses{hint_on(label, known)}"
         for name, labels in job.settings.conditions.items()
         for condition, label in labels.items()
         if label not in known
@@ -81,8 +81,9 @@ def definitions_of(reader: Reader, job: Job) -> Definitions:
     )
     if not definitions:
         raise UsageError(
-            "no conditions are configured or stored: list under `conditions` the labels that are one model, such as "
-            "`conditions: {gpt-5.6-sol: {baseline: gpt-5.6-sol-plain, web search: gpt-5.6-sol-search}}`"
+            "no conditions are configured or stored: list under `conditions` the labels that are"
+            " one model, such as `conditions: {gpt-5.6-sol: {baseline: gpt-5.6-sol-plain, web"
+            " search: gpt-5.6-sol-search}}`"
         )
     known = sorted(
         {*definitions, *(label for labels in definitions.values() for label in labels.values())}
@@ -128,7 +129,8 @@ def not_compared(
     """Return a sentence for each condition that has no comparison."""
     compared = {(row["shared_model"], row["condition"]) for row in rows}
     return [
-        f"{name}, {condition} ({label}): no verdicts in this selection under a judge that also judged its baseline."
+        f"{name}, {condition} ({label}): no verdicts in this selection under a judge that also"
+        " judged its baseline."
         for name, labels in definitions.items()
         for condition, label in list(labels.items())[1:]
         if (name, condition) not in compared and (not models or name in models or label in models)

@@ -98,9 +98,11 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
     for pair in paired_runs:
         # For a pipeline run, only the tasks on which it made a verdict count.
         first, second = (
-            own
-            if side.only_tasks is None
-            else own.filter(pl.col("task_id").is_in(list(side.only_tasks)))
+            (
+                own
+                if side.only_tasks is None
+                else own.filter(pl.col("task_id").is_in(list(side.only_tasks)))
+            )
             for side in pair.sides
             for own in [values.filter(model_run_id=side.model_run.model_run_id)]
         )
@@ -206,7 +208,10 @@ def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
     )
     n_tasks, n_differing = difference.paired.n_tasks, n_unequal(difference)
     if not n_differing:
-        return f"{second} and {first} have the same score {where}: no task differs ({counted(n_tasks, 'task')})"
+        return (
+            f"{second} and {first} have the same score {where}: no task differs"
+            f" ({counted(n_tasks, 'task')})"
+        )
     size = f"{figure(abs(gap))} {'lower' if gap < 0 else 'higher'}"
     if difference.p_adjusted is None:
         few = (
@@ -231,11 +236,17 @@ def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
     evidence = f"{interval}, {p_value}{corrected}"
     if rules.is_significant(difference.p_adjusted):
         return f"{second} is {size} than {first} {where} ({evidence}): significant"
-    no_difference = f"No significant difference between {first} and {second} {where} ({second} is {size}; {evidence})"
+    no_difference = (
+        f"No significant difference between {first} and {second} {where} ({second} is {size};"
+        f" {evidence})"
+    )
     smallest = difference.paired.smallest_detectable
     if smallest is None:
         return no_difference
-    return f"{no_difference}; {alone}smallest detectable difference {figure(smallest)} (with a power of 80 %)"
+    return (
+        f"{no_difference}; {alone}smallest detectable difference {figure(smallest)} (with a power"
+        " of 80 %)"
+    )
 
 
 def n_unequal(difference: ScoreDifference) -> int:
@@ -261,8 +272,8 @@ def notes_on_all(result: ComparisonResult) -> list[str]:
         notes.append(f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ.")
     if len(result.differences) > 1:
         notes.append(
-            "Intervals, p and smallest detectable differences are for each comparison alone; “p corrected” "
-            "takes all of them into account (Holm)."
+            "Intervals, p and smallest detectable differences are for each comparison alone; “p"
+            " corrected” takes all of them into account (Holm)."
         )
     return [*notes, *result.notes]
 
@@ -283,7 +294,10 @@ def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[
         yield f"{missing} could not be compared: {', '.join(listed)}."
     explained, total = (f"{value:+.3f}" for value in (counts["explained"], difference))
     if explained != total:
-        yield f"The flips explain {explained} of {total}; the rest is due to rubrics that changed between the two."
+        yield (
+            f"The flips explain {explained} of {total}; the rest is due to rubrics that changed"
+            " between the two."
+        )
 
 
 def where_in(result: ComparisonResult, difference: ScoreDifference) -> str:
@@ -366,9 +380,11 @@ def subject(rows: Sequence[Mapping[str, Any]]) -> str:
     vintages = {name: some(of_name) for name, of_name in vintages_by_name.items()}
     is_same = len(set(vintages.values())) == 1
     first, *others = (
-        name
-        if is_same or name == of_name or name.endswith(f"@{of_name}")
-        else f"{name} (vintage {of_name})"
+        (
+            name
+            if is_same or name == of_name or name.endswith(f"@{of_name}")
+            else f"{name} (vintage {of_name})"
+        )
         for name, of_name in vintages.items()
     )
     parts = [f"Comparing {first} with {some(others)}"]

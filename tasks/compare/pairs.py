@@ -151,9 +151,11 @@ def resolved(
         row["run_id"] for row in reader.select("verdicts", "distinct run_id", benchmark=benchmark)
     ]
     known: dict[Kind, Sequence[str]] = {
-        kind: runs
-        if kind == "run"
-        else sorted({getattr(each, DIFFERING[kind][0]) for each in model_runs})
+        kind: (
+            runs
+            if kind == "run"
+            else sorted({getattr(each, DIFFERING[kind][0]) for each in model_runs})
+        )
         for kind in KINDS
     }
     known["model"] = list(
@@ -500,7 +502,10 @@ def _existing(kind: Kind, names: Iterable[str], stored: Sequence[Side]) -> Itera
             )
             judges = dict.fromkeys(each.judge for each in runs)
             by = "" if kind == "judge" else f" by {some(judges)}"
-            yield f"{name} has verdicts {'of' if kind in {'run', 'vintage'} else 'in'} {some(listed, _LISTED)}{by}"
+            yield (
+                f"{name} has verdicts {'of' if kind in {'run', 'vintage'} else 'in'}"
+                f" {some(listed, _LISTED)}{by}"
+            )
 
 
 def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> list[list[Side]]:

@@ -35,7 +35,8 @@ def worse(rows: Rows, least: float) -> list[Mapping[str, Any]]:
 def untested(rows: Rows) -> list[str]:
     """Return a sentence for each difference on so few tasks that no test is possible."""
     return [
-        f"{row['second']} and {row['first']} on {row['split']}: {counted(row['n_tasks'], 'task')}, too few for a test"
+        f"{row['second']} and {row['first']} on {row['split']}: {counted(row['n_tasks'], 'task')},"
+        " too few for a test"
         for row in rows
         if row["n_tasks"] <= FEWEST_OTHERS
     ]

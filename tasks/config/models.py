@@ -130,7 +130,10 @@ class Endpoint(Strict):
         yield from secrets_in(self.api_base or "", "api_base")
         if self.name.startswith("aiohttp_openai/"):
             # LiteLLM's client for these names neither refuses redirects nor bounds bodies.
-            yield "names that begin with aiohttp_openai/ are not supported; use openai/ or hosted_vllm/"
+            yield (
+                "names that begin with aiohttp_openai/ are not supported; use openai/ or"
+                " hosted_vllm/"
+            )
         for name in sorted(_RESERVED & {*self.params, *getattr(self, "fallback", {})}):
             yield f"`{name}` cannot be given as a parameter; the pipeline sets it itself"
         if self.code_interpreter and self.api != "responses":
@@ -140,7 +143,10 @@ class Endpoint(Strict):
             yield "`stream`, `seed` and `thinking_budget_tokens` are for `api: chat`"
         if self.name.startswith("hosted_vllm/") and self.thinking_budget_tokens is not None:
             # LiteLLM converts the budget to an effort, so different budgets would send the same request.
-            yield "`thinking_budget_tokens` is not sent to hosted_vllm/ models; give `reasoning_effort`"
+            yield (
+                "`thinking_budget_tokens` is not sent to hosted_vllm/ models; give"
+                " `reasoning_effort`"
+            )
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -178,7 +184,10 @@ class Model(Endpoint):
         if self.is_imported and self != Model.model_construct(
             name=self.label, label=self.label, source=self.source
         ):
-            yield "a model with `source: imported` is never called, so it has a `label` and nothing else"
+            yield (
+                "a model with `source: imported` is never called, so it has a `label` and nothing"
+                " else"
+            )
 
     @property
     def is_imported(self) -> bool:
@@ -356,9 +365,14 @@ class Judge(Analyst):
         for name in sorted(self.model_fields_set - _OF_DECISIONS):
             yield f"`{name}` is for `kind: chat`; a decision model writes no text"
         if isinstance(self.criteria_per_call, int) and self.criteria_per_call > MOST_QUESTIONS:
-            yield f"`criteria_per_call` is at most {MOST_QUESTIONS} for `kind: decisions`, as LiteLLM allows no more"
+            yield (
+                f"`criteria_per_call` is at most {MOST_QUESTIONS} for `kind: decisions`, as LiteLLM"
+                " allows no more"
+            )
         if self.grading == TERNARY and self.threshold is not None:
-            yield "`threshold` is for `grading: binary`; of three values the most probable one counts"
+            yield (
+                "`threshold` is for `grading: binary`; of three values the most probable one counts"
+            )
 
     @property
     def is_decision_model(self) -> bool:
@@ -462,7 +476,8 @@ def _problems(cascade: Cascade, by_label: Mapping[str, Judge]) -> list[str]:
     for key, given in (("first", cascade.first), ("then", cascade.then)):
         if isinstance(given, str) and given not in plain:
             return [
-                f"{key}: there is no judge {given!r} without a cascade; there are {', '.join(plain) or 'none'}"
+                f"{key}: there is no judge {given!r} without a cascade; there are"
+                f" {', '.join(plain) or 'none'}"
             ]
     first, then, when = (
         _member(cascade.first, by_label),
@@ -489,11 +504,17 @@ def _problems(cascade: Cascade, by_label: Mapping[str, Judge]) -> list[str]:
             when.confidence_below is not None
             and not first.logprobs
             and not first.is_decision_model,
-            f"when.confidence_below: {name} has no confidence; give it `logprobs: true` and one criterion a call",
+            (
+                f"when.confidence_below: {name} has no confidence; give it `logprobs: true` and one"
+                " criterion a call"
+            ),
         ),
         (
             (then.piece_size or 1) > 1,
-            f"then: {then.label!r} decides several criteria in one call; the second judge must decide each by itself",
+            (
+                f"then: {then.label!r} decides several criteria in one call; the second judge must"
+                " decide each by itself"
+            ),
         ),
     )
     return [problem for is_wrong, problem in rules if is_wrong]

@@ -115,7 +115,10 @@ class Dataset(Strict):
             yield "source hub needs `revision` (a commit) and `splits` (or `files`)"
         for name in ("files", "revision"):
             if self.source != "hub" and getattr(self, name):
-                yield f"`{name}` belongs to source hub; with files, each is a split, and the revision is their content"
+                yield (
+                    f"`{name}` belongs to source hub; with files, each is a split, and the revision"
+                    " is their content"
+                )
         if self.files and (strange := set(self.splits) - set(self.files)):
             yield f"`splits` names {min(strange)!r}, for which `files` has no file"
         if self.source in {"hub", "sample"} and self.prompts:
@@ -313,7 +316,10 @@ class Receiver(Strict):
         """Yield a problem if there is not exactly one receiver, or if an address is a literal secret."""
         given = [name for name in type(self).model_fields if getattr(self, name) is not None]
         if len(given) != 1:
-            yield f"is one of {', '.join(type(self).model_fields)}, not {' and '.join(given) or 'none'}"
+            yield (
+                f"is one of {', '.join(type(self).model_fields)}, not"
+                f" {' and '.join(given) or 'none'}"
+            )
         yield from secrets_in(self.webhook or "", "webhook")
         address = self.slack or self.webhook or ""
         is_secret = self.slack is not None or any(
@@ -321,7 +327,10 @@ class Receiver(Strict):
         )
         is_literal = is_secret and not REFERENCE.search(address)
         if is_literal or (self.apprise is not None and not REFERENCE.fullmatch(self.apprise)):
-            yield f"`{given[0]}`: the address is a secret; put it in the environment and write ${{NAME}} here"
+            yield (
+                f"`{given[0]}`: the address is a secret; put it in the environment and write"
+                " ${NAME} here"
+            )
 
     @property
     def kind(self) -> str:

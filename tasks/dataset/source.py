@@ -69,7 +69,8 @@ def refuse_other_suffix(path: Path) -> None:
     """
     if path.suffix not in SUFFIXES:
         raise UsageError(
-            f"{path}: unknown kind of file; use one of {', '.join(SUFFIXES)} (imports: or .csv, .json)"
+            f"{path}: unknown kind of file; use one of {', '.join(SUFFIXES)} (imports: or .csv,"
+            " .json)"
         )
 
 
@@ -146,7 +147,8 @@ def json_rows(where: object, lines: Iterable[str]) -> Iterator[Row]:
                 ) from error
             if not isinstance(row, dict):
                 raise SourceError(
-                    f"{where}:{number}: not a JSON object but {type(row).__name__}; correct the line"
+                    f"{where}:{number}: not a JSON object but {type(row).__name__}; correct the"
+                    " line"
                 )
             yield row
 
@@ -214,7 +216,8 @@ def tasks_of(source: Source, split: str, benchmark: Benchmark) -> Iterator[Task]
         raise SourceError(f"{where}: there is no row")
     if missing := set(benchmark.columns).difference(*rows):
         raise SourceError(
-            f"{where}: lacks the column {some(sorted(missing), 5)}; all {benchmark.name} rows have it"
+            f"{where}: lacks the column {some(sorted(missing), 5)}; all {benchmark.name} rows"
+            " have it"
         )
     for number, row in enumerate(rows, start=1):
         try:
@@ -274,7 +277,8 @@ def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
     )
     if path is None:
         raise UsageError(
-            f"dataset.source: there is no sample of {benchmark.name}; name a file, a folder or `hub`"
+            f"dataset.source: there is no sample of {benchmark.name}; name a file, a folder or"
+            " `hub`"
         )
     with disk_errors(path, "check the path and its permissions"):
         files = (
@@ -314,8 +318,9 @@ def _at_hub(dataset: Dataset, benchmark: Benchmark) -> Source:
 
 
 _ADVICE = (
-    "check the id, `revision`, `files`, the network, and access (accept the terms on the hub page, set HF_TOKEN); a "
-    "commit that was read before needs no network with HF_HUB_OFFLINE=1; delete a damaged file from the cache"
+    "check the id, `revision`, `files`, the network, and access (accept the terms on the hub page,"
+    " set HF_TOKEN); a commit that was read before needs no network with HF_HUB_OFFLINE=1; delete a"
+    " damaged file from the cache"
 )
 
 
@@ -465,7 +470,8 @@ def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
         return files
     if not path.is_file():
         raise UsageError(
-            f"dataset.source: {path} is not a file; give a .parquet or .jsonl file, `hub` or `sample`"
+            f"dataset.source: {path} is not a file; give a .parquet or .jsonl file, `hub` or"
+            " `sample`"
         )
     if len(splits) > 1:
         raise UsageError(
@@ -486,7 +492,8 @@ def _prompts(dataset: Dataset, path: Path) -> Path | None:
     files = sorted(path.glob(f"*{PROMPTS}")) if path.is_dir() else []
     if len(files) > 1:
         raise UsageError(
-            f"dataset.source: {path} holds {len(files)} {PROMPTS} files; name one as `dataset.prompts`"
+            f"dataset.source: {path} holds {len(files)} {PROMPTS} files; name one as"
+            " `dataset.prompts`"
         )
     return files[0] if files else None
 

@@ -83,7 +83,8 @@ def choose_control_set(job: Job) -> StageReport:
             warehouse.write("control_set", rows)
             report.rows += len(rows)
             report.notes.append(
-                f"control set of {judge_config.judge.label}: {len(rows)} of {number} decided verdicts"
+                f"control set of {judge_config.judge.label}: {len(rows)} of {number} decided"
+                " verdicts"
             )
     if report.rows:
         warehouse.publish()
@@ -136,7 +137,10 @@ def _set_ids(job: Job, wanted: WantedTasks, reader: Reader) -> list[str]:
     return [set_id for _, set_id in control_sets(job, wanted, reader) if set_id]
 
 
-_DRIFTED = "judge, night, n_decided, agreement, centre, lower_limit, min_agreement, met_share, first_met_share, cause"
+_DRIFTED = (
+    "judge, night, n_decided, agreement, centre, lower_limit, min_agreement, met_share,"
+    " first_met_share, cause"
+)
 
 
 def drifted(job: Job) -> list[dict[str, Any]]:
@@ -289,7 +293,8 @@ def _report_missing(job: Job, report: StageReport, missing: Iterable[_Missing]) 
             f"{report.rows} verdicts of the control set judged again{not_requested}"
         )
     report.warnings += [
-        f"{each.judge_config.judge.label}: {len(each.newly_lost)} members of its control set are lost: their {_GONE}"
+        f"{each.judge_config.judge.label}: {len(each.newly_lost)} members of its control set are"
+        f" lost: their {_GONE}"
         for each in missing
         if each.newly_lost
     ]

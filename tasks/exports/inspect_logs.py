@@ -30,7 +30,10 @@ Row = Mapping[str, Any]
 Document = dict[str, Any]
 _TASKS_AT_ONCE = 500
 """Number of tasks that are in memory at a time, with all their responses and verdicts in a model run."""
-NOTICE = "Benchmark data with responses to it: do not train models on it. Markers against that (canaries) are left out."
+NOTICE = (
+    "Benchmark data with responses to it: do not train models on it. Markers against that"
+    " (canaries) are left out."
+)
 _IDENTITY = (
     "judge",
     "judge_config_hash",
@@ -415,13 +418,15 @@ def _sample_of(log_of: _LogOf, response: Row, messages: Sequence[Message]) -> Do
         # Model and judge may have the same name; then their usage is added up.
         "model_usage": _usages([sampled, *((log_of.grader, usage) for usage in judged)]),
         "role_usage": _usages((GRADER, usage) for usage in judged),
-        "completed_at": max(
-            row["created_at"] for row in (response, *criteria) if row["created_at"]
-        ).isoformat(),
+        "completed_at": (
+            max(row["created_at"] for row in (response, *criteria) if row["created_at"]).isoformat()
+        ),
         "uuid": uid,
-        "error": None
-        if response_message
-        else dict.fromkeys(("message", "traceback", "traceback_ansi"), cause),
+        "error": (
+            None
+            if response_message
+            else dict.fromkeys(("message", "traceback", "traceback_ansi"), cause)
+        ),
     }
 
 

@@ -104,7 +104,8 @@ def outlook_notes(population: Population, n_rows: int, seed: int) -> list[str]:
         n_needed = fewest_rows(population, possible, seed)
         needs = f"{debiased.FEWEST_LABELS} labels in {debiased.FEWEST_LABELLED_TASKS} tasks"
         notes.append(
-            f"each score needs {needs}: -n {n_needed} gives an interval to all {len(possible)} that can have one"
+            f"each score needs {needs}: -n {n_needed} gives an interval to all {len(possible)} that"
+            " can have one"
         )
     causes = defaultdict(list)
     for each in impossible:

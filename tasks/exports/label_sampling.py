@@ -91,7 +91,10 @@ def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence
         return Purpose(tuple(models), False, of_criteria, "category", named, f"category {named}")
     if pair := next((pair for pair in permutations(models, 2) if " ".join(pair) == named), None):
         return Purpose(pair, True, primary, "all", "", " and ".join(pair))
-    known = f"nor two models with usable responses ({', '.join(models)}), nor a category ({', '.join(categories)})"
+    known = (
+        f"nor two models with usable responses ({', '.join(models)}), nor a category"
+        f" ({', '.join(categories)})"
+    )
     raise UsageError(f"--for {named!r}: neither `{LEADERBOARD}`, {known}")
 
 
@@ -118,7 +121,8 @@ def population_of(
     judge_configs = reader.rows(sql.read("queries/exports/sampled_judge_configs"), of_judges)
     if (judge_config := first_judge_config(job, wanted.benchmark, judge_configs)) is None:
         raise UsageError(
-            "--for: no judge has a verdict on these responses; run `prbench judge`, or leave --for out"
+            "--for: no judge has a verdict on these responses; run `prbench judge`, or leave"
+            " --for out"
         )
     parameters = {
         **wanted.key,
@@ -210,7 +214,10 @@ def draw(job: Job, population: Population, n_rows: int, seed: int) -> tuple[Row,
         "sheet_id": sheet_id,
         "covered_breakdown": purpose.breakdown,
         "covered_label": purpose.label,
-        "design": f"{len(sampled)} verdicts drawn for {purpose.named}, judged by {population.judge}, seed {seed}",
+        "design": (
+            f"{len(sampled)} verdicts drawn for {purpose.named}, judged by {population.judge}, seed"
+            f" {seed}"
+        ),
         "covered_responses": verdicts["response_id"].unique(maintain_order=True).to_list(),
         "n_population": len(free),
         "n_drawn": len(sampled),

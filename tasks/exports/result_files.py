@@ -169,7 +169,11 @@ def _licence_of(job: Job, benchmark: Benchmark) -> tuple[str, str]:
             f"The licence of {benchmark.title} is not known to this pipeline; ask its publisher.",
         )
     where = f"https://huggingface.co/datasets/{benchmark.default_dataset_id}"
-    return benchmark.licence, (
-        f"Tasks, conversations and rubrics are those of {benchmark.title}, which is published at {where} under "
-        f"{benchmark.licence}; name it when you pass them on. If yours come from elsewhere, the terms there count."
+    return (
+        benchmark.licence,
+        (
+            f"Tasks, conversations and rubrics are those of {benchmark.title}, which is published"
+            f" at {where} under {benchmark.licence}; name it when you pass them on. If yours come"
+            " from elsewhere, the terms there count."
+        ),
     )

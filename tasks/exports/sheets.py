@@ -137,7 +137,10 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
     n_responses, n_tasks, n_models = (
         len({row[name] for row in rows}) for name in ("response_id", "task", "model")
     )
-    summary = f"{len(rows)} criteria of {n_responses} responses ({n_tasks} tasks, {n_models} models) in {file}"
+    summary = (
+        f"{len(rows)} criteria of {n_responses} responses ({n_tasks} tasks, {n_models} models) in"
+        f" {file}"
+    )
     return StageReport("export", rows=len(rows), notes=[summary, f"fill in {how}"])
 
 
@@ -238,7 +241,8 @@ def _usable(
     ]
     if not usable:
         raise UsageError(
-            f"{file}: no usable response of vintage {' or '.join(job.vintages)}; see `prbench status`"
+            f"{file}: no usable response of vintage {' or '.join(job.vintages)}; see `prbench"
+            " status`"
         )
     return usable
 
@@ -308,8 +312,9 @@ The weight is left out, because experts do not review the number. Its severity a
 because a criterion with a negative weight is right if it describes a mistake.
 """
 HOW = (
-    "reviewer: your name; decision: agree or disagree that the criterion is well-constructed, accurate and relevant to "
-    "the task; reason: why (needed to disagree); better_wording: how it should read, if you like"
+    "reviewer: your name; decision: agree or disagree that the criterion is well-constructed,"
+    " accurate and relevant to the task; reason: why (needed to disagree); better_wording: how it"
+    " should read, if you like"
 )
 
 

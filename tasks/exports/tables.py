@@ -136,7 +136,10 @@ def write_tables(
         (folder / root / name).mkdir(parents=True, exist_ok=True)
         paths, n_rows = [f"{root}{name}/part-{number}.parquet" for number in range(len(pieces))], 0
         for path, piece in zip(paths, pieces, strict=True):
-            copied = f"copy ({piece}) to {quoted(folder / path)} (format parquet, compression zstd, row_group_size 20000)"
+            copied = (
+                f"copy ({piece}) to {quoted(folder / path)} (format parquet, compression zstd,"
+                " row_group_size 20000)"
+            )
             n_rows += reader.value(copied)
             files[bundles.file_at(folder / path, path)] = folder / path
         tables.append(Exported(name, name not in TABLES, columns, n_rows, tuple(paths)))
@@ -173,7 +176,10 @@ def export_tables(
             )
             bundles.write_bundle(location, "export", written.files, written.meta)
     filled = counted(sum(table.n_rows > 0 for table in written.tables), "table")
-    note = f"{counted(written.n_rows, 'row')} of {filled} in {target} ({written.n_bytes() / 1e6:.1f} MB)"
+    note = (
+        f"{counted(written.n_rows, 'row')} of {filled} in {target}"
+        f" ({written.n_bytes() / 1e6:.1f} MB)"
+    )
     return StageReport("export", rows=written.n_rows, notes=[note])
 
 

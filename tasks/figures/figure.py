@@ -163,8 +163,8 @@ def small_notes(shown: Sequence[Column], rows: Rows) -> list[str]:
     ):
         return []
     return [
-        f"{SMALL_MARK} Few tasks: fewer than {SMALL}, or fewer than {FEW_OTHERS} that differ; the interval may be too "
-        "narrow."
+        f"{SMALL_MARK} Few tasks: fewer than {SMALL}, or fewer than {FEW_OTHERS} that differ; the"
+        " interval may be too narrow."
     ]
 
 

@@ -66,7 +66,8 @@ def chosen(
     if is_severity:
         if not benchmark.severities:
             raise UsageError(
-                f"--risk: {benchmark.name} has no weight classes, so no criterion is marked as critical"
+                f"--risk: {benchmark.name} has no weight classes, so no criterion is marked as"
+                " critical"
             )
         return CRITICAL, {}
     of_criteria = scope.kinds.get(breakdown, False)
@@ -93,7 +94,8 @@ def _on_selection(scope: Scope, selection: str) -> list[dict[str, Any]]:
     if not matches or (len(matches) > 1 and selection != "latest"):
         what = f"fits {len(matches)} selections" if matches else "is not a selection"
         raise UsageError(
-            f"--selection {selection}: {what} of this data set; there are {', '.join(known) or 'none'}"
+            f"--selection {selection}: {what} of this data set; there are"
+            f" {', '.join(known) or 'none'}"
         )
     return [{name: row[name] for name in _COLUMNS} for row in _scores_on(scope, matches)]
 

@@ -175,8 +175,9 @@ class Scope:
             "own_hard_splits": [each["split"] for each in self.selections],
             "bar": self.job.settings.coverage.min,
             "main": self.main,
-            "reviewed_share": self.benchmark.review_reference
-            and self.benchmark.review_reference.value,
+            "reviewed_share": (
+                self.benchmark.review_reference and self.benchmark.review_reference.value
+            ),
             "run": self.job.run_id,
             "living": list(self.living),
             "entries": Rows.of(self.entries, (*SAMPLING, "entry")),
@@ -228,10 +229,10 @@ class Scope:
     def annotated(self) -> dict[str, str]:
         """Kind of label -> a sentence about labels of that kind that are not the data set's."""
         return {
-            row[
-                "kind"
-            ]: f"The labels of {row['n_annotated']} of {row['n_tasks']} tasks come from a model "
-            f"({', '.join(row['annotators'])}), because the data set gives none."
+            row["kind"]: (
+                f"The labels of {row['n_annotated']} of {row['n_tasks']} tasks come from a model "
+                f"({', '.join(row['annotators'])}), because the data set gives none."
+            )
             for row in self.rows("scope/annotated")
         }
 

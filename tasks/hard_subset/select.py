@@ -82,7 +82,10 @@ def _read_panel(reader: Reader, job: Job, benchmark: Benchmark) -> Panel:
 
 def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
     """Return the key of the ranking used to select: that of the first configured judge, or of the only stored one."""
-    columns = "distinct ranking_id, vintage, judge, judge_config_hash, template_hash, grading, judge_trial"
+    columns = (
+        "distinct ranking_id, vintage, judge, judge_config_hash, template_hash, grading,"
+        " judge_trial"
+    )
     named: dict[str, Any] = {"judge": list(job.named_judges)} if job.named_judges else {}
     rankings = reader.select("intermediate.model_runs", columns, **job.key, **named)
     configs = judge_configs(job, benchmark)

@@ -195,7 +195,10 @@ def outcome(file: Path, kind: str) -> dict[str, Any]:
         raise  # the process ends, which is reported as too much memory
     except Exception as error:  # noqa: BLE001 - the libraries raise any kind of error, and each is reported
         return {
-            "refused": f"no readable {kind[1:].upper()} ({type(error).__name__}); save it anew without a password"
+            "refused": (
+                f"no readable {kind[1:].upper()} ({type(error).__name__}); save it anew without a"
+                " password"
+            )
         }
 
 

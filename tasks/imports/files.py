@@ -292,9 +292,11 @@ def of_what_is_here(
             if not skip_unknown:
                 raise ImportRefused(f"{error} (--skip-unknown skips such rows)") from error
             n_unknown += 1
-    return here, [
-        f"{n_unknown} rows skipped whose task or criterion is not in the data set"
-    ] if n_unknown else []
+    return here, (
+        [f"{n_unknown} rows skipped whose task or criterion is not in the data set"]
+        if n_unknown
+        else []
+    )
 
 
 def number_of(where: str, row: Given, name: str, first: int = 1) -> int:
@@ -408,7 +410,10 @@ def store(
     imported = cells["responses"].new.values() if "responses" in cells else ()
     labels = list(dict.fromkeys(row["model"] for row in imported if row["model"] not in configured))
     if configured and labels:
-        how = f"run with --model, or add them to `models` (as {{label: {labels[0]}, source: imported}})"
+        how = (
+            f"run with --model, or add them to `models` (as {{label: {labels[0]}, source:"
+            " imported})"
+        )
         report.warnings.append(
             f"{', '.join(labels)}: not configured, so no run judges these responses; {how}"
         )

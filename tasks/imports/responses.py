@@ -48,7 +48,8 @@ def parts_of(text: str, model: str | None) -> tuple[str, ...]:
     ):
         fields = "{task}, {model} (or --as LABEL), {trial} and {vintage}"
         raise UsageError(
-            f"--pattern {text}: use {fields}, with text between two fields and without the files' ending"
+            f"--pattern {text}: use {fields}, with text between two fields and without the files'"
+            " ending"
         )
     return parts
 

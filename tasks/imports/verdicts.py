@@ -135,7 +135,10 @@ class StoredResponses:
             )
         shown = files.text_in(given, "response")
         if shown is not None and not _shows_response(shown, candidates[0]["text"]):
-            advice = "name the vintage that was graded, or remove the column if a program changed the text"
+            advice = (
+                "name the vintage that was graded, or remove the column if a program changed the"
+                " text"
+            )
             raise ImportRefused(
                 f"{where}: `response` is not the stored response of {about}; {advice}"
             )
@@ -427,7 +430,10 @@ def _label_tables(
         (population,) = reader.rows(sql.read("queries/imports/population_of_model"), given)
         n, n_population = len(cells), population["n_population"]
         sheet = {**key, "sheet_id": digest("stated sample", batch, *given.values())}
-        design = f"a simple random sample of {n} of {n_population} verdicts on {model} in vintage {vintage}"
+        design = (
+            f"a simple random sample of {n} of {n_population} verdicts on {model} in vintage"
+            f" {vintage}"
+        )
         tables["label_sheets"].append(
             {
                 **sheet,
@@ -508,7 +514,8 @@ def _review_row(
 ) -> Row:
     if wording.rubric != ORIGINAL:
         raise ImportRefused(
-            f"{where}: {wording.criterion_id} is a rewritten criterion; reviews are of original ones"
+            f"{where}: {wording.criterion_id} is a rewritten criterion; reviews are of original"
+            " ones"
         )
     subject = f"criterion {wording.criterion_id} of task {wording.task_id}"
     # The criterion may have been reworded, in the sheet or in the data set.

@@ -192,6 +192,9 @@ async def judge_by_provider_batches(
     await context.submit_and_collect(judge_target(judge_config.judge), calls, report)
     n_long = sum(each.is_missing for each in missing) - sum(n_criteria for _, n_criteria in whole)
     if n_long and not judge_config.judge.allow_live:
-        warning = f"{n_long} verdicts on long responses need live calls: set `allow_live: true` for {label}"
+        warning = (
+            f"{n_long} verdicts on long responses need live calls: set `allow_live: true` for"
+            f" {label}"
+        )
         report.warnings.append(warning)
     return report

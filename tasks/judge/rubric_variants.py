@@ -117,9 +117,9 @@ def _row(
         **call_columns(job, reply),
         "task_id": criterion.task_id,
         "rubric": rubric,
-        "criterion_id": None
-        if text is None
-        else digest("variant", rubric, criterion.criterion_id, text)[:16],
+        "criterion_id": (
+            None if text is None else digest("variant", rubric, criterion.criterion_id, text)[:16]
+        ),
         "original_id": criterion.criterion_id,
         "original_hash": criterion.criterion_hash,
         "title": text,

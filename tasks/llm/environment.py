@@ -247,9 +247,11 @@ def filled_in_secrets(value: Any, *, is_secret: bool = False) -> Any:
     """
     if isinstance(value, Mapping):
         return {
-            name: inner
-            if name == "properties"
-            else filled_in_secrets(inner, is_secret=is_secret or is_secret_name(name))
+            name: (
+                inner
+                if name == "properties"
+                else filled_in_secrets(inner, is_secret=is_secret or is_secret_name(name))
+            )
             for name, inner in value.items()
         }
     if isinstance(value, list | tuple):

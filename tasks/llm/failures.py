@@ -58,8 +58,10 @@ _QUOTA = re.compile(
 _ACCOUNT = re.compile(
     r"(?i)credits?\b|balance|budget|quota|billing|payment|funds|afford|arrears|\baccount|subscription"
     r"|limit (?:was |is |has been )?(?:exceeded|reached)|organi[sz]ation|(?:no|not have) access"
-    r"|model_not_found|(?:unknown|no such|invalid) model|no endpoints|providers? (?:is|are) available"
-    r"|(?:model|deployment).{0,120}(?:not (?:found|exist|available|supported|enabled|allowed|deployed)"
+    r"|model_not_found|(?:unknown|no such|invalid) model|no endpoints|providers? (?:is|are)"
+    r" available"
+    r"|(?:model|deployment).{0,120}(?:not"
+    r" (?:found|exist|available|supported|enabled|allowed|deployed)"
     r"|unavailable|deprecated|retired|decommissioned|no longer)"
 )
 """Words about money, the model or the access to it: with `_DOUBTFUL` statuses, no refusal of content."""
@@ -69,7 +71,8 @@ _UNKNOWN_MODEL = re.compile(
 _NO_KEY = r"missing credentials|missing (?:\w+ )?api[ _-]?key|api_key client option"
 _NEVER_SENT = re.compile(rf"(?i)LLM Provider NOT provided|Unknown Decisions provider|{_NO_KEY}")
 _KEY_REFUSED = re.compile(
-    rf"(?i)(?:incorrect|invalid) api[ _-]?key|api[ _-]?key (?:is )?(?:not valid|not found|invalid|expired|missing)"
+    rf"(?i)(?:incorrect|invalid) api[ _-]?key|api[ _-]?key (?:is )?(?:not valid|not"
+    rf" found|invalid|expired|missing)"
     rf"|{_NO_KEY}"
 )
 """Messages of some providers about a wrong key with HTTP 400, and of libraries about a missing one."""

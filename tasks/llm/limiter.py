@@ -135,7 +135,8 @@ class EndpointHealth:
         while not self.has_served and self.stopped is None:
             if self._first_refusals >= _REFUSALS_UNTIL_STOP:
                 self._stop(
-                    f"its first {self._first_refusals} calls were all refused, the last: {failure.error}"
+                    f"its first {self._first_refusals} calls were all refused, the last:"
+                    f" {failure.error}"
                 )
             elif self._has_work:
                 await asyncio.sleep(0.02)
@@ -269,7 +270,10 @@ class Budget:
                 "any number of tokens" if n_tokens is None else f"up to {n_tokens:,} tokens"
             )
         advice = "could exceed the cap: raise it, or set a lower `max_tokens` for the model"
-        return f"{' and '.join(used)} used, and the next call, which needs {' and '.join(needed)}, {advice}"
+        return (
+            f"{' and '.join(used)} used, and the next call, which needs {' and '.join(needed)},"
+            f" {advice}"
+        )
 
     def _fits(self, most: Usage, reserved_usd: float, reserved_tokens: int) -> bool:
         """Return whether the highest possible usage is within the caps; an unbounded one exceeds every cap."""

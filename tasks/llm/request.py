@@ -81,7 +81,10 @@ class Target:
             or provider in decision_providers()
         ):
             return None
-        return f"LiteLLM cannot ask {provider}/ for decisions; it can ask {', '.join(decision_providers())}"
+        return (
+            f"LiteLLM cannot ask {provider}/ for decisions; it can ask"
+            f" {', '.join(decision_providers())}"
+        )
 
     @property
     def config_hash(self) -> str:

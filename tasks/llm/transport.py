@@ -209,7 +209,8 @@ class ReplyTooLarge(Exception):
 
     def __init__(self, most_bytes: int) -> None:
         super().__init__(
-            f"the reply is larger than {most_bytes >> 20} MiB or has too many pieces; reading stopped"
+            f"the reply is larger than {most_bytes >> 20} MiB or has too many pieces; reading"
+            " stopped"
         )
 
 
@@ -474,8 +475,8 @@ class Redirected(PipelineError):
 
     def __init__(self, status: int, address: str, location: str) -> None:
         super().__init__(
-            f"HTTP {status}: {_host(address)} redirects to {_host(address, location)}, which is not followed; "
-            "configure the address where it leads"
+            f"HTTP {status}: {_host(address)} redirects to {_host(address, location)}, which is not"
+            " followed; configure the address where it leads"
         )
 
 

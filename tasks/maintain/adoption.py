@@ -40,8 +40,8 @@ def adopt(job: Job, address: str) -> StageReport:
             else "no variable gives a configured model an address"
         )
         raise UsageError(
-            f"--api-base {address}: no configured model has this address from the environment ({where}); name one that "
-            "`prbench doctor` shows"
+            f"--api-base {address}: no configured model has this address from the environment"
+            f" ({where}); name one that `prbench doctor` shows"
         )
     new_hashes = {
         identity.earlier_hash: identity.config_hash
@@ -68,7 +68,10 @@ def adopt(job: Job, address: str) -> StageReport:
         if new_ids:
             warehouse.rename(new_hashes | new_ids)
     counts = f"{counted(len(responses), 'response')}, {counted(len(verdicts), 'verdict')}"
-    note = f"{counts} and {counted(n_replies, 'reply', 'replies')} in the ledger now belong to {address}"
+    note = (
+        f"{counts} and {counted(n_replies, 'reply', 'replies')} in the ledger now belong to"
+        f" {address}"
+    )
     return StageReport("adopt", rows=len(new_ids), notes=[note])
 
 
@@ -90,10 +93,13 @@ def _new_response_ids(reader: Reader, new_hashes: Mapping[str, str]) -> Iterator
             yield row["response_id"], new_id
 
 
-_RESPONSE = "response_id, benchmark, dataset_revision, task_id, conversation_id, model, model_config_hash, trial, vintage"
+_RESPONSE = (
+    "response_id, benchmark, dataset_revision, task_id, conversation_id, model, model_config_hash,"
+    " trial, vintage"
+)
 _VERDICT = (
-    "verdict_id, response_id, criterion_id, criterion_hash, judge, judge_config_hash, template_hash, grading, "
-    "judge_trial, piece_hash, position_in_call"
+    "verdict_id, response_id, criterion_id, criterion_hash, judge, judge_config_hash,"
+    " template_hash, grading, judge_trial, piece_hash, position_in_call"
 )
 
 

@@ -95,7 +95,10 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
         needed = {file.name for file in files}
         location.remove([name for name in there if name.startswith(_FILES) and name not in needed])
     new = [file.n_bytes for file, staged in files.items() if staged]
-    note = f"{len(files)} files ({bundle.n_bytes / 1e6:.1f} MB) in {target}, {len(new)} of them copied now"
+    note = (
+        f"{len(files)} files ({bundle.n_bytes / 1e6:.1f} MB) in {target}, {len(new)} of them"
+        " copied now"
+    )
     return StageReport("backup", rows=len(new), notes=[f"{note} ({sum(new) / 1e6:.1f} MB)"])
 
 
@@ -197,7 +200,10 @@ def restore(job: Job, source: Path | Store) -> StageReport:
         (stage / _RECORD).unlink()
         shutil.rmtree(stage)
     when = str(bundle.meta.get("made_at"))[:16]
-    note = f"{len(bundle.files)} files ({bundle.n_bytes / 1e6:.1f} MB) of {when} UTC in {warehouse.root}"
+    note = (
+        f"{len(bundle.files)} files ({bundle.n_bytes / 1e6:.1f} MB) of {when} UTC in"
+        f" {warehouse.root}"
+    )
     return StageReport("restore", rows=len(bundle.files), notes=[note])
 
 

@@ -370,7 +370,8 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
                 lambda cells: _stored(reader, cells),
             )
         report.notes.append(
-            f"{pruned.entries} raw replies older than {days} days deleted ({_mb(pruned.freed_bytes)})"
+            f"{pruned.entries} raw replies older than {days} days deleted"
+            f" ({_mb(pruned.freed_bytes)})"
         )
         if pruned.is_in_use:
             report.notes.append("the ledger was not pruned, because a run is using it")

@@ -15,8 +15,9 @@ _TASK = "dense_rank() over (order by task_id) as task"
 """A task's index, which is much faster to read than its id."""
 _COINCIDENCES = "unmet_unmet, unmet_partial, unmet_met, partial_partial, partial_met, met_met"
 _DEBIASED = (
-    f"{_TASK}, response_id, criterion_id, without_labels, n_labels, n_tasks_labelled, n_tasks_uncovered, n_tasks, "
-    "known_offset, positive, negative, judged, contribution, label_value, judge_value, factor"
+    f"{_TASK}, response_id, criterion_id, without_labels, n_labels, n_tasks_labelled,"
+    " n_tasks_uncovered, n_tasks, known_offset, positive, negative, judged, contribution,"
+    " label_value, judge_value, factor"
 )
 
 SCORE = Measure(

@@ -38,8 +38,9 @@ _PREDICTION = {
 _CELLS = ("fail_disagree", "fail_agree", "pass_disagree", "pass_agree")
 _MOMENTS = ("n", "sum_a", "sum_b", "sum_aa", "sum_bb", "sum_ab")
 _UNLABELLED = (
-    "nobody labelled, so votes are held against the majority of the other members: errors that all share are not seen, "
-    "which gives too many votes, and errors of that majority look shared, which gives too few"
+    "nobody labelled, so votes are held against the majority of the other members: errors that all"
+    " share are not seen, which gives too many votes, and errors of that majority look shared,"
+    " which gives too few"
 )
 
 

@@ -49,8 +49,13 @@ _JUDGE_CALLS = f"({sql.read('queries/plan/judge_calls')})"
 ANALYSES = (ANNOTATION, REVIEW, PHRASES, EMBEDDINGS, NAMES)
 """The analyses that call models."""
 UNKNOWN_BEFORE = {
-    EMBEDDINGS.table: "vectors of phrases that are not written yet; one call for each different phrase",
-    NAMES.table: "names of nodes of a tree that is not made yet; one call for each node, some of them up to three",
+    EMBEDDINGS.table: (
+        "vectors of phrases that are not written yet; one call for each different phrase"
+    ),
+    NAMES.table: (
+        "names of nodes of a tree that is not made yet; one call for each node, some of them up to"
+        " three"
+    ),
 }
 """Table -> the calls that depend on the results of other calls."""
 
@@ -305,9 +310,10 @@ def _verdicts(
     note = "; ".join([*filter(None, [planned.note]), *unknown])
     cells = [(model, each.task_id, each.n_criteria) for each in missing]
     cells += [(model, task_id, sizes[task_id]) for task_id in to_come]
-    return replace(
-        planned, note=note, judged_before=before, cascade=called.note, model=model
-    ), cells
+    return (
+        replace(planned, note=note, judged_before=before, cascade=called.note, model=model),
+        cells,
+    )
 
 
 def _listed_criteria(
@@ -430,9 +436,10 @@ def _share(
         reasons = [
             reasons_to_escalate(when, row["first_values"], row["confidence"], row) for row in rows
         ]
-        return sum(map(bool, reasons)) / len(
-            rows
-        ), f"by its rule on the stored verdicts of {first.judge.label}"
+        return (
+            sum(map(bool, reasons)) / len(rows),
+            f"by its rule on the stored verdicts of {first.judge.label}",
+        )
     return 1.0, "assumed, because no stored verdict shows the share"
 
 
@@ -447,7 +454,10 @@ def judged_before(reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig
     names = {hash_of_template(text, wanted.benchmark): name for name, text in shipped.items()}
     name = names.get(rows[0]["template_hash"])
     which = f"template {name} (`template: {name}` goes on with it)" if name else "another template"
-    return f"{rows[0]['n_verdicts']} verdicts were made with {which}; they are kept together with the new ones"
+    return (
+        f"{rows[0]['n_verdicts']} verdicts were made with {which}; they are kept together with the"
+        " new ones"
+    )
 
 
 def is_prepared(job: Job) -> bool:

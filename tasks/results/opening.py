@@ -32,9 +32,10 @@ def opened(given: str, benchmark: str | None, revision: str | None) -> tuple[Job
         settings = Settings.model_validate(
             {"benchmark": row["benchmark"], "dataset": {"source": "sample"}}
         )
-        return Job(settings=settings, warehouse=folder, run_id="").looking_up(
-            lambda: data
-        ), closing.pop_all()
+        return (
+            Job(settings=settings, warehouse=folder, run_id="").looking_up(lambda: data),
+            closing.pop_all(),
+        )
     raise AssertionError("an exception leaves the block")
 
 
@@ -44,7 +45,8 @@ def _folder(given: str, closing: ExitStack) -> Path:
     if isinstance(source, Path) and not source.is_file():
         if not source.is_dir():
             raise UsageError(
-                f"{given}: there is no such folder or file; for results there, run `prbench run` first"
+                f"{given}: there is no such folder or file; for results there, run `prbench run`"
+                " first"
             )
         published = published_in(Folder(source))
         return published.path if isinstance(published, Folder) else source

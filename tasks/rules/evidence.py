@@ -14,17 +14,22 @@ from tasks.rules.verdict import VerdictError, json_object, strict_format
 
 PLACEHOLDERS = ("<<conversation>>", "<<place>>", "<<part>>", "<<rubric_item>>")
 """The placeholders that an evidence template must contain."""
-REMINDER = 'Reply again with only the JSON object: {"evidence": ["...", "..."]}, or {"evidence": []} for nothing.'
+REMINDER = (
+    'Reply again with only the JSON object: {"evidence": ["...", "..."]}, or {"evidence": []} for'
+    " nothing."
+)
 
 _IN_REPORT = "Part {part} of {n_parts} of the report"
 _IN_NOTES = (
-    "Part {part} of {n_parts} of the notes that were made on the report, which are too long to be read at once: report "
-    "all of them that bears on the criterion in fewer words, with the part of the report that it stands in"
+    "Part {part} of {n_parts} of the notes that were made on the report, which are too long to be"
+    " read at once: report all of them that bears on the criterion in fewer words, with the part of"
+    " the report that it stands in"
 )
 _SHOWN = (
-    "[The report is too long to be shown whole. All {n_parts} parts of it were searched, from its first word to its "
-    "last, for what bears on the criterion. This is what was found: quotations and notes, in the order of the report. "
-    "Read them as excerpts of the report; what is not among them was not found in it.]"
+    "[The report is too long to be shown whole. All {n_parts} parts of it were searched, from its"
+    " first word to its last, for what bears on the criterion. This is what was found: quotations"
+    " and notes, in the order of the report. Read them as excerpts of the report; what is not among"
+    " them was not found in it.]"
 )
 _NOTHING = "nothing found"
 WORDING = (REMINDER, _IN_REPORT, _IN_NOTES, _SHOWN, _NOTHING)

@@ -96,8 +96,9 @@ class LowCoverage:
                 f"{count} {status}" for status, count in sorted(cell.failures.items())
             )
             lines.append(
-                f"{of} {cell.model_name}, trial {cell.trial}: {cell.done} of {cell.due} are done "
-                f"({coverage_text(cell.due_share)}, the bar is {self.bar:.1%}); {causes or 'the rest is missing'}"
+                f"{of} {cell.model_name}, trial {cell.trial}: {cell.done} of {cell.due} are done"
+                f" ({coverage_text(cell.due_share)}, the bar is {self.bar:.1%});"
+                f" {causes or 'the rest is missing'}"
             )
         return lines
 

@@ -165,7 +165,8 @@ def configs_of(
     if judge.is_decision_model:  # a threshold is part of the identity where it counts
         if grading == TERNARY and judge.threshold is not None:
             raise UsageError(
-                f"judge {judge.label}: `threshold` is for `grading: binary`, not for {benchmark.name}'s"
+                f"judge {judge.label}: `threshold` is for `grading: binary`, not for"
+                f" {benchmark.name}'s"
             )
         judge = judge.model_copy(update={"grading": grading})
     config = judge_target(judge, reads_address=reads_address).config_hash
@@ -211,8 +212,8 @@ def refuse_unlike_gradings(judge: Judge, benchmark: Benchmark) -> None:
     if len(set(gradings)) > 1:
         first, then = (member.label for member in members)
         raise UsageError(
-            f"judge {judge.label}: its judges grade in different ways: {first} {gradings[0]}, {then} {gradings[1]}; "
-            "give both the same `grading`"
+            f"judge {judge.label}: its judges grade in different ways: {first} {gradings[0]},"
+            f" {then} {gradings[1]}; give both the same `grading`"
         )
 
 

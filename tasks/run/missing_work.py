@@ -66,7 +66,8 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
     if missing := missing_splits(job, reader):
         advice = unless_unwritable(job.warehouse, "run `prbench ingest` first")
         raise PipelineError(
-            f"{data.name}: split {missing[0]!r} of revision {data.revision[:12]} is not in the warehouse; {advice}"
+            f"{data.name}: split {missing[0]!r} of revision {data.revision[:12]} is not in the"
+            f" warehouse; {advice}"
         )
     parameters = {**job.key, "splits": list(data.splits)}
     members = reader.rows(sql.read("queries/run/tasks_of_splits"), parameters)
@@ -74,7 +75,8 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
         admitted = {row["task_id"] for row in members}
         if unknown := sorted(set(job.named_tasks) - admitted):
             raise UsageError(
-                f"--task {unknown[0]}: not an admitted task of the chosen splits; see the table `tasks`"
+                f"--task {unknown[0]}: not an admitted task of the chosen splits; see the table"
+                " `tasks`"
             )
         members = [row for row in members if row["task_id"] in job.named_tasks]
     # A task of several splits is in the order of the first of them.

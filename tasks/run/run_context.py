@@ -143,8 +143,9 @@ def _calls_at_once(wanted: int) -> int:
     if n_calls < wanted:
         needed = _OTHER_FILES + 2 * wanted
         notice(
-            f"at most {counted(n_calls, 'call')} at once instead of {wanted} (`concurrency`): this process may open "
-            f"only {n_files} files; raise that limit (`ulimit -n {needed}`; in a systemd unit: LimitNOFILE={needed})"
+            f"at most {counted(n_calls, 'call')} at once instead of {wanted} (`concurrency`): this"
+            f" process may open only {n_files} files; raise that limit (`ulimit -n {needed}`; in a"
+            f" systemd unit: LimitNOFILE={needed})"
         )
     return n_calls
 
@@ -226,8 +227,9 @@ class RunContext:
         )
         if held and report.skipped:
             report.warnings.append(
-                f"{', '.join(held)}: {report.skipped} calls not made, because damage destroyed such rows and "
-                "their replies are not in the ledger; `prbench run --replace-lost` makes these calls"
+                f"{', '.join(held)}: {report.skipped} calls not made, because damage destroyed such"
+                " rows and their replies are not in the ledger; `prbench run --replace-lost` makes"
+                " these calls"
             )
         limiter = self.limiters[report.stage]
         # Stages that call the same endpoint, one after the other or side by side, report on it once.
@@ -374,7 +376,10 @@ def unbounded(
             yield f"{callee}: has no known price, so --max-usd cannot be enforced; set its `price`"
         used = [target.parameters] + ([target.last_resort] if target.last_resort else [])
         if any(most_reply_tokens(target, parameters) is None for parameters in used):
-            yield f"{callee}: the length of its responses is not limited, so no cap can be enforced; set `max_tokens`"
+            yield (
+                f"{callee}: the length of its responses is not limited, so no cap can be enforced;"
+                " set `max_tokens`"
+            )
 
 
 def retirements(job: Job, today: date) -> Iterator[tuple[Callee, str]]:

@@ -62,7 +62,8 @@ def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[st
     if stored:
         listed = "; ".join(f"{row['benchmark']} {_in_words(row)}" for row in stored)
         raise UsageError(
-            f"{lacking}; it has {listed}: configure one of these data sets, or choose another --benchmark"
+            f"{lacking}; it has {listed}: configure one of these data sets, or choose another"
+            " --benchmark"
         )
     return job
 

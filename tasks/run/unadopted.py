@@ -88,8 +88,9 @@ def lines_on_unadopted(job: Job) -> list[str]:
                 )
                 command = f"`prbench adopt --api-base {address}`"
                 lines.append(
-                    f"{address} (from {name}): {rows} stored before this address was part of their identity are not "
-                    f"used; if they came from there, {command} takes them over without a call"
+                    f"{address} (from {name}): {rows} stored before this address was part of their"
+                    f" identity are not used; if they came from there, {command} takes them over"
+                    " without a call"
                 )
     return lines
 

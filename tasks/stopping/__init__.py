@@ -254,8 +254,8 @@ def _described(row: Mapping[str, Any]) -> str:
         else row["decision"].replace("_", " ")
     )
     return (
-        f"{row['model']} - {other} after {row['n_tasks_evaluated']} of {row['n_tasks_planned']} tasks: {difference} "
-        f"({interval}), {decision}"
+        f"{row['model']} - {other} after {row['n_tasks_evaluated']} of {row['n_tasks_planned']}"
+        f" tasks: {difference} ({interval}), {decision}"
     )
 
 

@@ -75,9 +75,10 @@ def rubrics(
 
 
 def _by_category(of: Rubrics, dice: np.random.Generator) -> tuple[Floats, Floats]:
-    return np.array([0.05, 0.3, 0.1, 0.4, 0.02])[of.category], np.array(
-        [0.2, 0.05, 0.1, 0.02, 0.3]
-    )[of.category]
+    return (
+        np.array([0.05, 0.3, 0.1, 0.4, 0.02])[of.category],
+        np.array([0.2, 0.05, 0.1, 0.02, 0.3])[of.category],
+    )
 
 
 def _by_length(of: Rubrics, dice: np.random.Generator) -> tuple[Floats, Floats]:

@@ -113,8 +113,14 @@ def compared(figures: Sequence[Figure], kept: Kept) -> list[str]:
         if was is not None and was["baseline"] == figure.baseline and was["unit"] == figure.unit:
             change = figure.ratio / was["ratio"] - 1.0
             how = f"{abs(change):.0%} {'more' if change > 0 else 'less'}"
-            change_text = f"was {was['ratio']:.2f}: {f'no change beyond {NOISE:.0%}' if abs(change) <= NOISE else how}"
-        now = f"{figure.name}: {figure.ratio:.2f} of {figure.baseline} ({figure.value:.3g} {figure.unit})"
+            change_text = (
+                f"was {was['ratio']:.2f}:"
+                f" {f'no change beyond {NOISE:.0%}' if abs(change) <= NOISE else how}"
+            )
+        now = (
+            f"{figure.name}: {figure.ratio:.2f} of {figure.baseline} ({figure.value:.3g}"
+            f" {figure.unit})"
+        )
         lines.append(f"{now}, {change_text}")
     missing = sorted(kept.keys() - {figure.name for figure in figures})
     return lines + [f"{name}: was {kept[name]['ratio']:.2f}, not measured now" for name in missing]

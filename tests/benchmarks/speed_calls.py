@@ -40,7 +40,8 @@ def main() -> None:
             if figures.failures:
                 print(f"{client}: {figures.failures} of {figures.calls} calls failed")
         print(
-            f"{given.calls} calls, {given.at_once} at once, {latency_s:g} s each, the provider on the same cores"
+            f"{given.calls} calls, {given.at_once} at once, {latency_s:g} s each, the provider on"
+            " the same cores"
         )
         medians = {
             name: [median_high(map(of, each)) for of in MEASURES.values()]

@@ -20,7 +20,10 @@ from tests.kit import job_on
 from warehouse import Warehouse
 
 _COPIES = {
-    "responses": "task_id, model, trial, status, error, text, chars_alnum, completion_tokens, cost_usd, latency_s",
+    "responses": (
+        "task_id, model, trial, status, error, text, chars_alnum, completion_tokens, cost_usd,"
+        " latency_s"
+    ),
     "verdicts": "task_id, criterion_id, model, trial, judge, status, explanation, error",
     "criteria": "task_id, criterion_id, position, title, category, severity, weight",
     "message_rows": "task_id, position, role, content",

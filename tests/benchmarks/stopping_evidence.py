@@ -325,7 +325,8 @@ def main() -> None:
     n, n_tasks = given.replications, given.tasks
     for block in (20, 5) if given.real else ():
         print(
-            f"\nReal verdicts of 3 models on 100 tasks, {n:,} random orders, a look after every {block}"
+            f"\nReal verdicts of 3 models on 100 tasks, {n:,} random orders, a look after every"
+            f" {block}"
         )
         header = [
             "pair",
@@ -342,7 +343,8 @@ def main() -> None:
         _bias_rows(n),
     )
     print(
-        "\nTasks until settled (median), and comparisons called different / equal in %; standard deviation 0.15"
+        "\nTasks until settled (median), and comparisons called different / equal in %; standard"
+        " deviation 0.15"
     )
     header = ["true difference", "tasks", "1 comparison", "10 comparisons", "190 comparisons"]
     markdown(header, _power_rows(n, (1, 10, 190)))

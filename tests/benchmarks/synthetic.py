@@ -165,7 +165,10 @@ def responses(
     text = "repeat(md5(task_id) || ' words of a response ', 40)"
     if size.response_words:
         text = _prose(f"task_id, trial, '{model}{vintage}'", size.response_words, is_markdown=True)
-    reason = "'Because of what stands in ' || md5(concat(criterion_id, response_id)) || ' the point is as said, see '"
+    reason = (
+        "'Because of what stands in ' || md5(concat(criterion_id, response_id)) || ' the point is"
+        " as said, see '"
+    )
     if size.explanation_words:
         reason = _prose("criterion_id, response_id", size.explanation_words) + " || ' '"
     connection.execute(f"""
@@ -218,7 +221,8 @@ def copy_rows(
     connection.execute(f"create or replace temp view given as {query}")
     given = {name for name, *_ in connection.execute("describe given").fetchall()}
     columns = ", ".join(
-        f"{name if name in given else 'null'}::{_SQL_TYPES.get(str(COLUMNS[name][0]), _other(name))} as {name}"
+        f"{name if name in given else 'null'}::{_SQL_TYPES.get(str(COLUMNS[name][0]), _other(name))}"
+        f" as {name}"
         for name in TABLES[table_name].columns
     )
     number = len(warehouse.store.standing(table_name)) + 1

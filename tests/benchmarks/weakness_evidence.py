@@ -75,7 +75,8 @@ def verdicts(
     seed: int, world: Rubrics, lowered: np.ndarray, by: float, n_models: int = 3
 ) -> Floats:
     """Verdicts (n_models, n_criteria), NaN for 2 % undecided. The first model handles `lowered` criteria worse, by `by`
-    in log odds. Tasks and criteria are unequally hard, for all models, and a task suits some models better."""
+    in log odds. Tasks and criteria are unequally hard, for all models, and a task suits some models better.
+    """
     dice = np.random.default_rng([2, seed])
     n = len(world.tasks)
     hardness = dice.normal(0.0, 0.7, size=world.n_tasks)[world.tasks] + dice.normal(

@@ -47,9 +47,13 @@ def body_of(path: str, request: Request, reply: HttpResponse) -> bytes:
     if reply.raw is not None:
         return reply.raw
     if is_streamed(request, reply):
-        return b"".join(
-            b"data: " + json.dumps(event).encode() + b"\n\n" for event in _events(request, reply)
-        ) + (b"data: [DONE]\n\n")
+        return (
+            b"".join(
+                b"data: " + json.dumps(event).encode() + b"\n\n"
+                for event in _events(request, reply)
+            )
+            + b"data: [DONE]\n\n"
+        )
     return json.dumps(json_of(path, request, reply)).encode()
 
 

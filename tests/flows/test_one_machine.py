@@ -25,7 +25,10 @@ from warehouse.locks import Machine, Owner
 for name, value in {FAST}.items():
     setattr(Owner, name, value)
 """
-ON_NODE7 = f"{FASTER}\nOwner(Path(sys.argv[1]), {NODE7!r}).begin()\nprint('writes', flush=True)\nsys.stdin.read()"
+ON_NODE7 = (
+    f"{FASTER}\nOwner(Path(sys.argv[1]), {NODE7!r}).begin()\nprint('writes',"
+    " flush=True)\nsys.stdin.read()"
+)
 COMMAND = f"{FASTER}\nfrom flows.cli.main import entry\nentry()"
 
 
@@ -60,7 +63,10 @@ def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one
         lines = command("run", "--warehouse", "data", code=1).stderr.splitlines()
         refused = [line for line in lines if "node7" in line]
         assert refused[0].startswith(f"{data}: node7 wrote here last; waiting up to ")
-        line = f"prbench: {data}: node7 writes this warehouse, or did so until it failed, and only one machine can at"
+        line = (
+            f"prbench: {data}: node7 writes this warehouse, or did so until it failed, and only one"
+            " machine can at"
+        )
         assert [line] == [refused[1][: len(line)]]
         findings = {
             row["what"]: row["state"] for row in command.json("doctor", "--warehouse", "data")

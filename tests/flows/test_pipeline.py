@@ -48,7 +48,10 @@ def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command:
         given = settings(server, trials=1)
         command.configure(**given | {"models": given["models"][:1]})
         command("run", "--warehouse", "data", code=3)
-        by_status = "select status, count(*) as n, count(value) as decided from verdicts group by status order by 1"
+        by_status = (
+            "select status, count(*) as n, count(value) as decided from verdicts group by status"
+            " order by 1"
+        )
         broken = {row["status"]: row["n"] for row in command.sql(by_status) if not row["decided"]}
         assert {"parse_error", "refused"} == broken.keys()
 
@@ -128,13 +131,17 @@ def test_a_stopped_run_ends_soon_and_goes_on(
             "-n 256",
             0,
             64,
-            "at most 64 calls at once instead of 500 (`concurrency`): this process may open only 256 files",
+            (
+                "at most 64 calls at once instead of 500 (`concurrency`): this process may open"
+                " only 256 files"
+            ),
         ),
         pytest.param(
             "-n 96",
             0,
             1,
-            "at most 1 call at once instead of 500 (`concurrency`): this process may open only 96 files",
+            "at most 1 call at once instead of 500 (`concurrency`): this process may open only 96"
+            " files",
             marks=pytest.mark.long,
         ),
         ("-n 18", 1, 0, "Too many open files"),

@@ -122,7 +122,7 @@ def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(
     assert not any(secret in stored for secret in planted)
     # The secret of the run's own Prefect server, plain and as in a header.
     own = re.compile(rb"prbench:[\w-]{43}|cHJiZW5jaD[\w+/]{20,}")
-    assert [(tmp_path / "prefect" / "prbench")] == [
+    assert [tmp_path / "prefect" / "prbench"] == [
         path.parent for path in files if own.search(path.read_bytes())
     ]
     assert not own.search(stored.encode())

@@ -98,7 +98,7 @@ def test_each_stage_of_a_run_has_work_until_it_was_done_and_so_has_the_run(tmp_p
         done = len(server.book)
         for name in ("evaluate", "backfill", "assemble"):
             assert not has_work(job, name), name
-        (ingested, covered) = without_work(job, "evaluate")
+        ingested, covered = without_work(job, "evaluate")
         assert ("ingest", "coverage", False) == (
             ingested.stage,
             covered.stage,

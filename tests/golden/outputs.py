@@ -182,7 +182,10 @@ def configure(job: Job, folder: Path) -> None:
 def relations(job: Job) -> Iterator[tuple[str, list[str]]]:
     """Yield each public relation with its rows as lines of CSV, sorted, numbers rounded; a header comes first."""
     with duckdb.connect(str(Path(job.warehouse) / "prbench.duckdb"), read_only=True) as database:
-        query = "select table_name from information_schema.tables where table_schema = 'main' order by all"
+        query = (
+            "select table_name from information_schema.tables where table_schema = 'main' order"
+            " by all"
+        )
         for (name,) in database.execute(query).fetchall():
             if name not in _LEFT_OUT:
                 actual = database.execute(f'from main."{name}"')

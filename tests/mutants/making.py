@@ -12,8 +12,9 @@ ROOT = Path(__file__).parents[2]
 TESTS = {
     "tasks/rules/statistics/intervals.py": "tests/tasks/rules/statistics/test_intervals.py",
     "tasks/rules/statistics/comparison.py": "tests/tasks/rules/statistics/test_comparison.py",
-    "tasks/rules/statistics/agreement.py": "tests/tasks/rules/statistics/test_agreement.py "
-    "tests/tasks/rules/statistics/test_labels.py",
+    "tasks/rules/statistics/agreement.py": (
+        "tests/tasks/rules/statistics/test_agreement.py tests/tasks/rules/statistics/test_labels.py"
+    ),
     "tasks/rules/statistics/calibration.py": "tests/tasks/rules/statistics/test_calibration.py",
     "tasks/rules/statistics/control.py": "tests/tasks/rules/statistics/test_control.py",
     "tasks/rules/statistics/debiased.py": "tests/tasks/rules/statistics/test_debiased.py",
@@ -25,15 +26,19 @@ TESTS = {
     "tasks/rules/verdict.py": "tests/tasks/rules/test_verdict.py tests/tasks/rules/test_groups.py",
     "tasks/rules/identity.py": "tests/tasks/rules/test_identity.py",
     "tasks/rules/records.py": "tests/tasks/rules/test_identity.py tests/tasks/benchmarks",
-    "tasks/rules/conversation.py": "tests/tasks/rules/test_conversation.py tests/tasks/rules/test_quoting.py "
-    "tests/tasks/rules/test_evidence.py",
+    "tasks/rules/conversation.py": (
+        "tests/tasks/rules/test_conversation.py tests/tasks/rules/test_quoting.py "
+        "tests/tasks/rules/test_evidence.py"
+    ),
     "tasks/rules/evidence.py": "tests/tasks/rules/test_evidence.py",
     "tasks/rules/hardness.py": "tests/tasks/rules/test_hardness.py tests/tasks/hard_subset",
     "tasks/rules/variants.py": "tests/tasks/rules/test_variants.py",
     "tasks/llm/limiter.py": "tests/tasks/llm/limits tests/tasks/llm/test_outcomes.py",
     "tasks/llm/ledger/ledger.py": "tests/tasks/llm/ledger",
     "tasks/llm/ledger/entries.py": "tests/tasks/llm/ledger",
-    "tasks/llm/request.py": "tests/tasks/rules/test_identity.py tests/tasks/llm/ledger/test_ledger.py",
+    "tasks/llm/request.py": (
+        "tests/tasks/rules/test_identity.py tests/tasks/llm/ledger/test_ledger.py"
+    ),
     "tasks/llm/reading.py": "tests/tasks/llm/transport",
     "tasks/llm/failures.py": "tests/tasks/llm/limits tests/tasks/llm/test_outcomes.py",
     "tasks/llm/usage.py": "tests/tasks/llm/test_usage.py",
@@ -41,7 +46,9 @@ TESTS = {
     "sql/intermediate/": "",
     # The rows of `tests/golden` have no probabilities and no neighbours.
     "sql/intermediate/agreement/calibration_bins.sql": "tests/tasks/aggregate/test_calibration.py",
-    "sql/intermediate/agreement/calibration_figures.sql": "tests/tasks/aggregate/test_calibration.py",
+    "sql/intermediate/agreement/calibration_figures.sql": (
+        "tests/tasks/aggregate/test_calibration.py"
+    ),
     "sql/intermediate/agreement/neighbour_changes.sql": "tests/tasks/aggregate/test_neighbours.py",
 }
 """Source -> the tests that can detect a change in it; without tests, results of SQL are compared with the rows of

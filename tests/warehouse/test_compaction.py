@@ -209,7 +209,10 @@ def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_for_good(tmp_path: 
     write_list(base / "parts", Listing(frozenset(names_in(PartStore(base).all_standing())), {}))
     expected = standing("runs", stored(PartStore(base), "runs"))
     work = "compact(PartStore(place))"
-    imports = "import pandas\nfrom warehouse.compaction import compact\nfrom warehouse.parts import PartStore"
+    imports = (
+        "import pandas\nfrom warehouse.compaction import compact\nfrom warehouse.parts import"
+        " PartStore"
+    )
     folders = killed_at_every_step(imports, work, base, tmp_path / "killed")
 
     assert len(folders) > 5

@@ -85,8 +85,9 @@ def test_no_column_has_a_type_that_other_programs_take_for_something_else(
     published: Reader,
 ) -> None:
     odd = published.rows(
-        "select table_name, column_name, data_type from duckdb_columns() where database_name = 'published' "
-        "and not internal and regexp_matches(data_type, 'HUGEINT|DECIMAL') and not ends_with(column_name, 'basis')"
+        "select table_name, column_name, data_type from duckdb_columns() where database_name ="
+        " 'published' and not internal and regexp_matches(data_type, 'HUGEINT|DECIMAL') and not"
+        " ends_with(column_name, 'basis')"
     )
 
     assert [] == odd
@@ -132,7 +133,10 @@ for schema, name in client.execute("select table_schema, table_name from informa
 def test_the_oldest_client_reads_every_table_and_view(tmp_path: Path) -> None:
     warehouse = written(tmp_path, {"runs": [row("runs", run_id="a-run")]})
     warehouse.publish()
-    query = "select concat(table_schema, '.', table_name) as name from information_schema.tables where table_catalog = "
+    query = (
+        "select concat(table_schema, '.', table_name) as name from information_schema.tables where"
+        " table_catalog = "
+    )
     held = {each["name"] for each in rows_in(warehouse.root, f"{query}current_database()")}
 
     client = subprocess.run(

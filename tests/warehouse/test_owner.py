@@ -89,8 +89,8 @@ def test_a_machine_is_refused_in_one_line_while_another_one_writes(world: World)
     line = world.refused(other)
 
     assert (
-        "node7 writes this warehouse, or did so until it failed, and only one machine can at a time; wait"
-        in line
+        "node7 writes this warehouse, or did so until it failed, and only one machine can at a"
+        " time; wait" in line
     )
     assert [
         f"{world.root}: node7 wrote here last; waiting up to 120 s to see whether it still does"

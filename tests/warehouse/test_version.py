@@ -89,7 +89,10 @@ def test_another_code_s_database_is_told_in_a_line_and_renewed_by_publishing(
     with duckdb.connect(str(warehouse.database)) as connection:
         connection.execute(change)
 
-    reason = "was published by another version of prbench; `prbench aggregate` renews it without a model call"
+    reason = (
+        "was published by another version of prbench; `prbench aggregate` renews it without a model"
+        " call"
+    )
     with pytest.raises(WarehouseOutdated, match=f"^{warehouse.database}: {reason}$"):
         warehouse.reader()
     assert warehouse.publish()

@@ -70,7 +70,8 @@ def figure_of(name: str) -> Figure:
     """
     if name not in FIGURES:
         raise UsageError(
-            f"there is no figure {name}{did_you_mean(name, list(FIGURES))}; `prbench figures` lists all"
+            f"there is no figure {name}{did_you_mean(name, list(FIGURES))}; `prbench figures`"
+            " lists all"
         )
     return FIGURES[name]
 

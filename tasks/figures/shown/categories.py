@@ -38,11 +38,12 @@ def _met(what: str, *, is_detrimental: bool) -> Charts:
 CRITICAL = Figure(
     "critical",
     "Critical criteria missed, critical mistakes made",
-    "The share of critically important criteria that the responses miss, and of critically detrimental criteria "
-    "(mistakes) that they meet, with 95 % intervals over tasks. Less is better.",
-    "judge_config split model missed_share is_critical_small missed_ci_low missed_ci_high n_critical "
-    "critical_coverage mistake_share is_mistake_small mistake_ci_low mistake_ci_high n_mistakes_possible "
-    "mistake_coverage responses_with_mistake_share n_responses_at_risk",
+    "The share of critically important criteria that the responses miss, and of critically"
+    " detrimental criteria (mistakes) that they meet, with 95 % intervals over tasks. Less is"
+    " better.",
+    "judge_config split model missed_share is_critical_small missed_ci_low missed_ci_high"
+    " n_critical critical_coverage mistake_share is_mistake_small mistake_ci_low mistake_ci_high"
+    " n_mistakes_possible mistake_coverage responses_with_mistake_share n_responses_at_risk",
     tuple(
         charts.intervals(
             "split", what, value=f"{side}_share", ends=f"{side}_ci", from_zero=True, hollow=few
@@ -58,10 +59,11 @@ CRITICAL = Figure(
 SEVERITIES = Figure(
     "severities",
     "All severities",
-    "The share of criteria met, by severity, with 95 % intervals over tasks; each criterion counts once. A detrimental "
-    "criterion is met if the response makes that mistake, so less is better there.",
-    "judge_config split severity model met_share is_met_small met_ci_low met_ci_high n_judged n_tasks n_tasks_wanted "
-    "coverage",
+    "The share of criteria met, by severity, with 95 % intervals over tasks; each criterion counts"
+    " once. A detrimental criterion is met if the response makes that mistake, so less is better"
+    " there.",
+    "judge_config split severity model met_share is_met_small met_ci_low met_ci_high n_judged"
+    " n_tasks n_tasks_wanted coverage",
     (_met("Criteria met", is_detrimental=False), _met("Mistakes made", is_detrimental=True)),
     headings={"met_share": "Met"},
     breakdown="severity",
@@ -101,16 +103,19 @@ def own_breakdown(breakdown: Breakdown, name: str = "", label: str = "") -> Figu
     return Figure(
         name or f"breakdown_{breakdown.kind}",
         breakdown.title,
-        f"Mean {over} with each label, the easiest first; a task or criterion with several labels counts under each.",
-        "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
-        "hidden_ci_high n_tasks n_tasks_wanted coverage",
+        f"Mean {over} with each label, the easiest first; a task or criterion with several labels"
+        " counts under each.",
+        "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score"
+        " hidden_ci_low hidden_ci_high n_tasks n_tasks_wanted coverage",
         _fitting,
         headings={"label": label or breakdown.title},
         essential="rank model mean_score ci_low n_tasks coverage",
         boards="judge_config split label",
         query="leaderboard",
-        mark_note="A hollow dot or an asterisk marks a mean on fewer than 50 tasks, or with fewer than 10 that differ "
-        "from the most common value: its interval may cover less than 95 %.",
+        mark_note=(
+            "A hollow dot or an asterisk marks a mean on fewer than 50 tasks, or with fewer than 10"
+            " that differ from the most common value: its interval may cover less than 95 %."
+        ),
         breakdown=breakdown.kind,
         given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
     )
@@ -119,9 +124,9 @@ def own_breakdown(breakdown: Breakdown, name: str = "", label: str = "") -> Figu
 FAILURES = Figure(
     "failures",
     "Criteria not met",
-    "A criterion with a positive weight counts here if it is not met at all, one with a negative weight (a mistake) if "
-    "it is fully met. The first map shows the share of a category's decided criteria that count, the second each "
-    "category's share of all such criteria of the model.",
+    "A criterion with a positive weight counts here if it is not met at all, one with a negative"
+    " weight (a mistake) if it is fully met. The first map shows the share of a category's decided"
+    " criteria that count, the second each category's share of all such criteria of the model.",
     "judge_config split label model failure_rate failure_share; Criteria: n_failed n_decided",
     tuple(
         charts.heat(
@@ -159,7 +164,8 @@ _OF_TASKS = (
 CATEGORIES = Page(
     "categories",
     "Categories",
-    "Where the models are strong and weak: by category of the criteria, by severity, and by kind of task.",
+    "Where the models are strong and weak: by category of the criteria, by severity, and by kind of"
+    " task.",
     (
         own_breakdown(
             Breakdown("category", "Rubric categories", of_criteria=True), "categories", "Category"
@@ -178,11 +184,11 @@ _SCORE = "value is_small ci_low ci_high n_tasks n_criteria n_decided"
 _WEAKNESSES = Figure(
     "weaknesses",
     "Where models are weak",
-    "Capabilities in which a model scores significantly lower than in its other criteria, or than another model. They "
-    "are found on one half of the tasks and confirmed on the other, of which the figures are. p is corrected for all "
-    "candidates of the model.",
-    "judge_config model capability field compared_with value compared_value gap is_small gap_ci~ p_confirmed n_tasks "
-    "parent_name",
+    "Capabilities in which a model scores significantly lower than in its other criteria, or than"
+    " another model. They are found on one half of the tasks and confirmed on the other, of which"
+    " the figures are. p is corrected for all candidates of the model.",
+    "judge_config model capability field compared_with value compared_value gap is_small gap_ci~"
+    " p_confirmed n_tasks parent_name",
     headings={"value": ("score", "Score: here"), "gap": ("signed", "Difference")},
     given={"model": None, "than": None},
     empty="No weakness is confirmed.",
@@ -201,7 +207,8 @@ _SCORES = Figure(
 CANDIDATES = Figure(
     "weakness_candidates",
     "Candidates for weaknesses",
-    "Capabilities that a model was found weak in on one half of the tasks, and those that the other half confirmed.",
+    "Capabilities that a model was found weak in on one half of the tasks, and those that the other"
+    " half confirmed.",
     "compared_model n_candidates n_confirmed",
     given={"model": ""},
     essential="compared_model n_candidates n_confirmed",
@@ -209,7 +216,8 @@ CANDIDATES = Figure(
 EXAMPLES = Figure(
     "weakness_examples",
     "Not handled rightly",
-    "The criteria of a model's weaknesses that it handled wrongly in every trial, those with the largest weight first.",
+    "The criteria of a model's weaknesses that it handled wrongly in every trial, those with the"
+    " largest weight first.",
     "capability task_id weight title",
     given={"model": "", "than": None, "n_examples": 2},
     essential="capability task_id weight title",
@@ -218,7 +226,8 @@ EXAMPLES = Figure(
 CAPABILITIES = Page(
     "capabilities",
     "Capabilities",
-    "The abilities that criteria need, as a tree that a model described and named, and the models' scores in it.",
+    "The abilities that criteria need, as a tree that a model described and named, and the models'"
+    " scores in it.",
     pooled(_WEAKNESSES, _SCORES),
     template="capabilities/page.html",
     needs="capability_trees",

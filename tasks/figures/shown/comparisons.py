@@ -53,17 +53,22 @@ def _part(name: str) -> Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]
 def _sentences(rows: Rows) -> list[str]:
     """Return a sentence for each difference, and the notes on it."""
     sentences = [
-        f"{row['sentence']}; {row['n_flips']} of {counted(row['n_compared'], 'criterion', 'criteria')} flipped, "
-        f"{row['n_flips_lost']} of them lower the score"
-        if "n_flips" in row
-        else f"{row['sentence']}."
+        (
+            f"{row['sentence']}; {row['n_flips']} of"
+            f" {counted(row['n_compared'], 'criterion', 'criteria')} flipped, {row['n_flips_lost']}"
+            " of them lower the score"
+            if "n_flips" in row
+            else f"{row['sentence']}."
+        )
         for row in rows
     ]
     splits = {row["split"] for row in rows}
     notes = [
-        note
-        if splits == {other["split"] for other in rows if note in other["notes"]}
-        else f"{row['split']}: {note}"
+        (
+            note
+            if splits == {other["split"] for other in rows if note in other["notes"]}
+            else f"{row['split']}: {note}"
+        )
         for row in rows
         for note in row["notes"]
     ]
@@ -95,11 +100,12 @@ _COMMON: dict[str, Any] = {
 DIFF = Figure(
     "diff",
     "Differences",
-    "Second mean minus first mean, both before clipping, on the tasks that are complete on both sides, with its 95 % "
-    "interval for other tasks of the same kind. The corrected p-value (Holm) takes all differences shown into account. "
-    "The smallest detectable difference is the one that a comparison finds with a power of 80 %.",
-    f"{_SIDES} difference is_small ci~ no_interval p_value p_adjusted is_significant n_tasks n_tasks_wanted "
-    "smallest_detectable first_mean second_mean n_compared n_flips n_flips_lost",
+    "Second mean minus first mean, both before clipping, on the tasks that are complete on both"
+    " sides, with its 95 % interval for other tasks of the same kind. The corrected p-value (Holm)"
+    " takes all differences shown into account. The smallest detectable difference is the one that"
+    " a comparison finds with a power of 80 %.",
+    f"{_SIDES} difference is_small ci~ no_interval p_value p_adjusted is_significant n_tasks"
+    " n_tasks_wanted smallest_detectable first_mean second_mean n_compared n_flips n_flips_lost",
     headings={"n_compared": "Criteria: compared"},
     compute=_part("differences"),
     heading=subject,
@@ -135,7 +141,8 @@ TASKS = Figure(
 FLIPS = Figure(
     "diff_flips",
     "Flipped criteria, largest loss first",
-    "Criteria that both sides decided differently, with the effect of the flip on the task's score.",
+    "Criteria that both sides decided differently, with the effect of the flip on the task's"
+    " score.",
     "first second where split title category weight first_decision second_decision effect task_id",
     compute=_part("flips"),
     listed=_detailed,
@@ -146,7 +153,8 @@ FLIPS = Figure(
 COMPARE = Page(
     "compare",
     "Compare",
-    "Two models, vintages (such as two nights), runs or judges, paired by task, with every verdict that changed.",
+    "Two models, vintages (such as two nights), runs or judges, paired by task, with every verdict"
+    " that changed.",
     (DIFF, CATEGORIES, TASKS, FLIPS),
     template="compare.html",
 )
@@ -154,14 +162,15 @@ COMPARE = Page(
 
 
 _TRUST = (
-    "The 95 % interval is for other tasks of the same kind, not for another run: one trial does not show how much a "
-    "repetition would differ. A difference is significant if its p-value, corrected for all comparisons of this figure "
-    "on one split under one judge (Holm), is at most 0.05; the interval is not corrected."
+    "The 95 % interval is for other tasks of the same kind, not for another run: one trial does not"
+    " show how much a repetition would differ. A difference is significant if its p-value,"
+    " corrected for all comparisons of this figure on one split under one judge (Holm), is at most"
+    " 0.05; the interval is not corrected."
 )
 _COMPARISON = "judge_config split shared_model condition"
 _DIFFERENCE = (
-    "difference is_small ci~ baseline no_interval p_value p_holm n_comparisons is_significant smallest_detectable "
-    "baseline_mean_score mean_score n_tasks n_tasks_wanted n_trials"
+    "difference is_small ci~ baseline no_interval p_value p_holm n_comparisons is_significant"
+    " smallest_detectable baseline_mean_score mean_score n_tasks n_tasks_wanted n_trials"
 )
 _OF_CONDITION = "Mean score: condition"
 
@@ -178,13 +187,15 @@ def _both(name: str, kind: Kind, title: str, ratio: str = "") -> tuple[Column, .
 CONDITIONS = Page(
     "conditions",
     "Conditions",
-    "The effect of tools, effort or a system prompt: each model under several conditions, compared with its baseline.",
+    "The effect of tools, effort or a system prompt: each model under several conditions, compared"
+    " with its baseline.",
     (
         Figure(
             "conditions",
             "Difference from the baseline",
-            "Mean $score under a condition minus that under the baseline, on the tasks with a complete trial on both "
-            f"sides, before any clipping. To the right the condition is better. {_TRUST}",
+            "Mean $score under a condition minus that under the baseline, on the tasks with a"
+            " complete trial on both sides, before any clipping. To the right the condition is"
+            f" better. {_TRUST}",
             f"{_COMPARISON} {_DIFFERENCE}",
             charts.intervals(
                 "split", value="difference", label="name", zero=True, hollow="is_small"
@@ -197,7 +208,8 @@ CONDITIONS = Page(
         Figure(
             "condition_categories",
             "Difference by category",
-            f"The same over the criteria of one category ($criteria_score: $criteria_formula). {_TRUST}",
+            "The same over the criteria of one category ($criteria_score: $criteria_formula)."
+            f" {_TRUST}",
             f"{_COMPARISON} label {_DIFFERENCE}",
             charts.intervals(
                 "split",
@@ -218,8 +230,9 @@ CONDITIONS = Page(
         Figure(
             "condition_responses",
             "Length, cost and time",
-            "Means over the tasks with a usable response on both sides; tokens, cost and seconds only where they are "
-            "known on both. The factor is the mean under the condition divided by that under the baseline.",
+            "Means over the tasks with a usable response on both sides; tokens, cost and seconds"
+            " only where they are known on both. The factor is the mean under the condition divided"
+            " by that under the baseline.",
             (
                 *columns(f"{_COMPARISON} baseline"),
                 *_both("mean_chars_alnum", "count", "Letters and digits", "chars_ratio"),
@@ -236,22 +249,27 @@ CONDITIONS = Page(
         Figure(
             "condition_changes",
             "Criteria that changed",
-            "Criteria that both sides decided, and whose verdict, or mean over the trials, differs. Points are a "
-            "criterion's weight times the change.",
-            f"{_COMPARISON} label n_compared n_changed n_gained points_gained n_lost points_lost points_net",
+            "Criteria that both sides decided, and whose verdict, or mean over the trials, differs."
+            " Points are a criterion's weight times the change.",
+            f"{_COMPARISON} label n_compared n_changed n_gained points_gained n_lost points_lost"
+            " points_net",
             headings={
                 "label": "Category",
                 "n_compared": "Criteria: compared",
                 "n_lost": "Loss: criteria",
             },
-            essential="shared_model condition n_compared n_changed points_gained points_lost points_net",
+            essential=(
+                "shared_model condition n_compared n_changed points_gained points_lost points_net"
+            ),
             boards="judge_config split label",
         ),
         Figure(
             "condition_criteria",
             "Criteria that gain or lose most",
-            "For each comparison the ten criteria that gain most points, and the ten that lose most.",
-            "judge_config shared_model condition points criterion label baseline_value value task_id",
+            "For each comparison the ten criteria that gain most points, and the ten that lose"
+            " most.",
+            "judge_config shared_model condition points criterion label baseline_value value"
+            " task_id",
             headings={"label": "Category", "value": ("number", "Met: condition")},
             given={"n_criteria": 10},
             listed=side_by_side(
@@ -269,18 +287,20 @@ CONDITIONS = Page(
 STOPPING = Page(
     "stopping",
     "Stopping",
-    "Comparisons whose evaluation ends when they are settled: the number of tasks they took, and their results.",
+    "Comparisons whose evaluation ends when they are settled: the number of tasks they took, and"
+    " their results.",
     (
         Figure(
             "stopped_comparisons",
             "Last look at each comparison",
-            "Mean $score of the first model minus that of the other, on the tasks evaluated by then, in random order. "
-            "Intervals are valid for all looks at all comparisons together. A comparison is `different` if its "
-            "interval excludes 0, and `equal` if it lies within the least difference; of a night, `dropped` if it lies "
-            "below minus the least difference, and `not_dropped` if above. All others are `open`. A difference that "
-            "ended its own evaluation is too large on average; the unbiased difference is not.",
-            "model compared_with judge decision difference ci~ unbiased_difference n_tasks n_tasks_evaluated "
-            "n_tasks_planned least_difference comparison_alpha looked_at",
+            "Mean $score of the first model minus that of the other, on the tasks evaluated by"
+            " then, in random order. Intervals are valid for all looks at all comparisons together."
+            " A comparison is `different` if its interval excludes 0, and `equal` if it lies within"
+            " the least difference; of a night, `dropped` if it lies below minus the least"
+            " difference, and `not_dropped` if above. All others are `open`. A difference that"
+            " ended its own evaluation is too large on average; the unbiased difference is not.",
+            "model compared_with judge decision difference ci~ unbiased_difference n_tasks"
+            " n_tasks_evaluated n_tasks_planned least_difference comparison_alpha looked_at",
             charts.intervals(
                 "judge", known="difference", value="difference", label="comparison", zero=True
             ),

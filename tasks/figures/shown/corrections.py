@@ -28,8 +28,8 @@ def _priced(rows: Rows) -> list[dict[str, Any]]:
 DECISIONS = Figure(
     "cascade_decisions",
     "Who decided, and why",
-    "Verdicts of cascades that the first judge decided, and the reasons to ask the second judge for the others. A "
-    "verdict with several reasons counts under each.",
+    "Verdicts of cascades that the first judge decided, and the reasons to ask the second judge for"
+    " the others. A verdict with several reasons counts under each.",
     "judge reason decided_by n share n_failed cost_usd",
     headings={"judge": "Cascade", "n": "Verdicts"},
     reach="pooled",
@@ -39,8 +39,9 @@ DECISIONS = Figure(
 """On the page of judges."""
 
 _RULES = (
-    "rule escalated_share± thousand_usd± strong_calls cheap_calls agreement± is_small kappa± macro_f1± ranking_tau± "
-    "score_change± changed_model n_ranked_responses is_on_front n_paired n_tasks"
+    "rule escalated_share± thousand_usd± strong_calls cheap_calls agreement± is_small kappa±"
+    " macro_f1± ranking_tau± score_change± changed_model n_ranked_responses is_on_front n_paired"
+    " n_tasks"
 )
 _AGREEMENT = {"y": "agreement", "y_title": "Agreement", "name": "name"}
 CASCADES = Page(
@@ -51,10 +52,11 @@ CASCADES = Page(
         Figure(
             "cascade_rules",
             "Cost against agreement",
-            "Rules were made and chosen on one half of the tasks; all figures are of the other half, in the latest "
-            "evaluation of each pair of judges. The charts have the rules that no other one beats in both cost and "
-            "agreement, the table has all. Lines are 95 % intervals for other tasks. Tau compares the rankings of "
-            "models: 1 is the same ranking as the strong judge's.",
+            "Rules were made and chosen on one half of the tasks; all figures are of the other"
+            " half, in the latest evaluation of each pair of judges. The charts have the rules that"
+            " no other one beats in both cost and agreement, the table has all. Lines are 95 %"
+            " intervals for other tasks. Tau compares the rankings of models: 1 is the same ranking"
+            " as the strong judge's.",
             f"cascade {_RULES}",
             (
                 charts.scatter(
@@ -145,16 +147,24 @@ def _notes_on(result: CascadeResult, cheap: str, strong: str) -> list[str]:
     n_chosen = len(stored.paired.tasks) // 2
     sentences = {
         f"{cheap} first, then {strong}; figures are against {strong} alone.": True,
-        f"{halves.chosen_on['n_tasks']} tasks to choose rules on, {halves.held_out['n_tasks']} held out; "
-        f"{len(stored.paired.strong)} criteria that {strong} decided.": True,
-        f"Warning: rules made from {n_chosen} tasks are unreliable; below {SMALL} so are their intervals.": n_chosen
-        < SMALL,
-        f"{cheap} failed on {stored.n_first_failed} of them: each rule escalates these; for {cheap} alone they count "
-        "as not agreeing.": stored.n_first_failed,
-        f"Left out: {stored.n_strong_failed} criteria that {strong} failed on.": stored.n_strong_failed,
-        f"Left out: {stored.n_without_second} criteria without a second verdict of {cheap}, from rules with "
-        "disagreement.": stored.n_without_second,
-        f"{cheap} has no stored confidence (`logprobs: true` asks for it), so that is not tried.": not stored.has_confidence,
+        f"{halves.chosen_on['n_tasks']} tasks to choose rules on, {halves.held_out['n_tasks']} held out; {len(stored.paired.strong)} criteria that {strong} decided.": (
+            True
+        ),
+        f"Warning: rules made from {n_chosen} tasks are unreliable; below {SMALL} so are their intervals.": (
+            n_chosen < SMALL
+        ),
+        f"{cheap} failed on {stored.n_first_failed} of them: each rule escalates these; for {cheap} alone they count as not agreeing.": (
+            stored.n_first_failed
+        ),
+        f"Left out: {stored.n_strong_failed} criteria that {strong} failed on.": (
+            stored.n_strong_failed
+        ),
+        f"Left out: {stored.n_without_second} criteria without a second verdict of {cheap}, from rules with disagreement.": (
+            stored.n_without_second
+        ),
+        f"{cheap} has no stored confidence (`logprobs: true` asks for it), so that is not tried.": (
+            not stored.has_confidence
+        ),
     }
     return [
         *(sentence for sentence, applies in sentences.items() if applies),
@@ -165,8 +175,9 @@ def _notes_on(result: CascadeResult, cheap: str, strong: str) -> list[str]:
 CASCADE = Figure(
     "cascade",
     "Rules to ask a strong judge after a cheap one",
-    "The cost of each rule, and the agreement of its verdicts with those of the strong judge alone, on the half of the "
-    "tasks that it was not chosen on. The table has the rules that no other one beats in both.",
+    "The cost of each rule, and the agreement of its verdicts with those of the strong judge alone,"
+    " on the half of the tasks that it was not chosen on. The table has the rules that no other one"
+    " beats in both.",
     f"{_RULES} is_within_bound is_picked",
     headings={"agreement": "Agreement"},
     compute=evaluated_rules,
@@ -180,10 +191,14 @@ CASCADE = Figure(
 
 _ESTIMATES = {"judge": "judge's own", "labels_alone": "labels alone", "debiased": "debiased"}
 """The values of each model in charts: prefixes of column names."""
-_EMPTY = "No verdict of a judge has a label of known probability. prbench export labelling --for leaderboard writes a sheet."
+_EMPTY = (
+    "No verdict of a judge has a label of known probability. prbench export labelling --for"
+    " leaderboard writes a sheet."
+)
 _COLUMNS = (
-    "judge_score judge_ci~ labels_alone± debiased± expected_score± expected_difference no_figure judge_power n_labels "
-    "n_tasks_labelled n_people n_tasks n_unsampled_labels unsampled_mean_error"
+    "judge_score judge_ci~ labels_alone± debiased± expected_score± expected_difference no_figure"
+    " judge_power n_labels n_tasks_labelled n_people n_tasks n_unsampled_labels"
+    " unsampled_mean_error"
 )
 
 
@@ -204,17 +219,19 @@ def _estimates(rows: Rows) -> list[dict[str, Any]]:
 
 
 _TRUST = (
-    "A label is weighted by one over its probability of being sampled. The judge's verdicts stand in for missing "
-    "labels as far as this narrows the interval (use of the judge: 0 none, 1 full). Means are not clipped here. There "
-    "is no figure with fewer than 30 labels, labels in fewer than 15 tasks, or a few labels that outweigh the others."
+    "A label is weighted by one over its probability of being sampled. The judge's verdicts stand"
+    " in for missing labels as far as this narrows the interval (use of the judge: 0 none, 1 full)."
+    " Means are not clipped here. There is no figure with fewer than 30 labels, labels in fewer"
+    " than 15 tasks, or a few labels that outweigh the others."
 )
 
 DIFFERENCES = Figure(
     "debiased_differences",
     "Differences corrected by labels",
     "The difference of the first model from each of the others, before any clipping.",
-    "judge_config split first_model second_model judge_difference labels_alone_difference labels_alone_ci~ "
-    "debiased_difference debiased_ci~ n_labels_first n_labels_second n_tasks no_figure",
+    "judge_config split first_model second_model judge_difference labels_alone_difference"
+    " labels_alone_ci~ debiased_difference debiased_ci~ n_labels_first n_labels_second n_tasks"
+    " no_figure",
     headings={
         "judge_difference": ("signed", "Judge's own"),
         "labels_alone_difference": ("signed", "Labels alone: value"),
@@ -255,7 +272,8 @@ DEBIASED = Page(
         Figure(
             "debiased_categories",
             "Categories",
-            f"The same over the criteria of one category ($criteria_score: $criteria_formula). {_TRUST}",
+            "The same over the criteria of one category ($criteria_score: $criteria_formula)."
+            f" {_TRUST}",
             f"judge_config split model label {_COLUMNS}",
             headings={"label": "Category", "judge_ci": ("score", "Judge's own")},
             breakdown="category",

@@ -25,9 +25,10 @@ def _summary(rows: Rows) -> list[str]:
 QUALITY = Figure(
     "quality",
     "Data quality",
-    "Every check of the last run of each suite. Its policy applies if it fails: quarantine refuses the task, warn "
-    "only reports it, fail stops the run.",
-    "outcome policy check_name meaning table_name; Rows: n_evaluated n_failed; some_keys n_more suite",
+    "Every check of the last run of each suite. Its policy applies if it fails: quarantine refuses"
+    " the task, warn only reports it, fail stops the run.",
+    "outcome policy check_name meaning table_name; Rows: n_evaluated n_failed; some_keys n_more"
+    " suite",
     empty="No check has been run yet; `prbench check` runs them.",
     notes=_summary,
     reach="warehouse",
@@ -36,7 +37,8 @@ QUALITY = Figure(
 REFUSALS = Figure(
     "refusals",
     "Refused tasks",
-    "Tasks that failed a check with the policy quarantine or fail. They are not sampled and have no scores.",
+    "Tasks that failed a check with the policy quarantine or fail. They are not sampled and have no"
+    " scores.",
     "check_name task_id splits policy detail",
     headings={"task_id": ("text", "Task")},
     listed=lambda rows: rows[:200],  # further rows usually have the same cause
@@ -50,7 +52,8 @@ def own_counts(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
     return Figure(
         name or f"labels_{breakdown.kind}",
         breakdown.title,
-        f"The share of each split's {what} with each label; those with several labels count under each.",
+        f"The share of each split's {what} with each label; those with several labels count under"
+        " each.",
         f"split label n_{what} share",
         charts.bars(
             "split",
@@ -99,10 +102,11 @@ DATA = Page(
         Figure(
             "splits",
             "Splits",
-            "Tasks and criteria of each split. A hard split is a part of its full split, so never add up the two.",
-            "split; Tasks: n_tasks n_refused expert_share multi_turn_share with_negative_share n_with_references; "
-            "Criteria: n_criteria; criteria_min criteria_25 criteria_50 criteria_75 criteria_max turns_min turns_25 "
-            "turns_50 turns_75 turns_max",
+            "Tasks and criteria of each split. A hard split is a part of its full split, so never"
+            " add up the two.",
+            "split; Tasks: n_tasks n_refused expert_share multi_turn_share with_negative_share"
+            " n_with_references; Criteria: n_criteria; criteria_min criteria_25 criteria_50"
+            " criteria_75 criteria_max turns_min turns_25 turns_50 turns_75 turns_max",
             headings={"n_tasks": "All", "n_criteria": "All"},
             essential="split n_tasks n_refused n_criteria criteria_50 turns_50",
             boards="",
@@ -118,8 +122,8 @@ DATA = Page(
 
 _PAIR = "kind annotator compared_with label"
 _TRUST = (
-    "Lines are 95 % intervals, none where fewer than 5 tasks differ. "
-    "Agreement with released labels shows how far annotated labels can be trusted for tasks without released ones."
+    "Lines are 95 % intervals, none where fewer than 5 tasks differ. Agreement with released labels"
+    " shows how far annotated labels can be trusted for tasks without released ones."
 )
 
 
@@ -136,12 +140,14 @@ _BY_KIND = charts.intervals(
 ANNOTATIONS = Page(
     "annotations",
     "Annotations",
-    "The labels that models gave tasks (prbench annotate), and their agreement with released ones and each other.",
+    "The labels that models gave tasks (prbench annotate), and their agreement with released ones"
+    " and each other.",
     pooled(
         Figure(
             "annotators",
             "Annotators",
-            "Tasks that each annotator labelled. Breakdowns use these labels for tasks without a released one.",
+            "Tasks that each annotator labelled. Breakdowns use these labels for tasks without a"
+            " released one.",
             "kind annotator n_tasks n_annotations n_failed n_released n_used cost_usd",
             headings={"kind": "Kind of label"},
             essential="kind annotator n_tasks n_annotations n_failed cost_usd",
@@ -149,7 +155,8 @@ ANNOTATIONS = Page(
         Figure(
             "annotation_agreement",
             "Agreement on average",
-            f"F1 of the annotator's labels beside the released ones, or beside another annotator's. {_TRUST}",
+            "F1 of the annotator's labels beside the released ones, or beside another annotator's."
+            f" {_TRUST}",
             f"{_PAIR} {_MEASURES}",
             _BY_KIND,
             headings={"kind": "Kind of label", "label": "Average"},
@@ -182,10 +189,11 @@ ANNOTATIONS = Page(
 _AGREEMENT = Figure(
     "review_agreement",
     "Agreement of people with criteria",
-    "The share of criteria that people call well-constructed, accurate and relevant to the task, estimated for all "
-    "criteria that the samples were drawn from: a criterion counts by one over its probability of being sampled, and "
-    "with several reviewers by the share of them who agree.",
-    "breakdown label agreeing_share is_small ci~ unweighted_share n_criteria n_reviews n_tasks n_population",
+    "The share of criteria that people call well-constructed, accurate and relevant to the task,"
+    " estimated for all criteria that the samples were drawn from: a criterion counts by one over"
+    " its probability of being sampled, and with several reviewers by the share of them who agree.",
+    "breakdown label agreeing_share is_small ci~ unweighted_share n_criteria n_reviews n_tasks"
+    " n_population",
     charts.intervals(
         "breakdown",
         rows=lambda rows: [row for row in rows if row["population_id"] == rows[0]["population_id"]],
@@ -204,19 +212,23 @@ _AGREEMENT = Figure(
 _REVIEWERS = Figure(
     "reviewer_agreement",
     "Agreement of reviewers",
-    "The share of equal decisions in a check, by reviewers of the same criteria: two of them, or all of them.",
+    "The share of equal decisions in a check, by reviewers of the same criteria: two of them, or"
+    " all of them.",
     "review_check reviewer_a reviewer_b agreement± kappa± alpha± n n_tasks",
     headings={"alpha": "Krippendorff's alpha"},
-    query="from presented_reviewer_agreement "
-    "order by review_check <> 'agree', review_check, reviewer_b is not null, reviewer_a, reviewer_b",
+    query=(
+        "from presented_reviewer_agreement order by review_check <> 'agree', review_check,"
+        " reviewer_b is not null, reviewer_a, reviewer_b"
+    ),
     essential="reviewer_a reviewer_b agreement n n_tasks",
     boards="review_check",
 )
 _CHECKS = Figure(
     "review_checks",
     "Criteria that pass",
-    "The share of reviewed criteria that pass each check of each reviewer. Models check whether a criterion is atomic "
-    "(asks for one thing), objective, self-contained, consistent with its rubric, and not given away by the request.",
+    "The share of reviewed criteria that pass each check of each reviewer. Models check whether a"
+    " criterion is atomic (asks for one thing), objective, self-contained, consistent with its"
+    " rubric, and not given away by the request.",
     "reviewer kind review_check pass_share n_criteria n_tasks n_trials",
     charts.heat(
         what="Checks by models",
@@ -234,11 +246,11 @@ _CHECKS = Figure(
 _PREDICTIONS = Figure(
     "review_predictions",
     "What checks predict",
-    "How often graders disagree on criteria that fail a check, minus how often on those that pass it; the same for "
-    "people who disagree with a criterion. An AUC of 0.5 is chance. Lines are 95 % intervals over tasks, each by "
-    "itself: of many checks some exclude 0 by chance.",
-    "outcome reviewer review_check failing_rate passing_rate difference is_small difference_ci~ odds_ratio± auc± "
-    "n_criteria n_failing n_tasks",
+    "How often graders disagree on criteria that fail a check, minus how often on those that pass"
+    " it; the same for people who disagree with a criterion. An AUC of 0.5 is chance. Lines are 95"
+    " % intervals over tasks, each by itself: of many checks some exclude 0 by chance.",
+    "outcome reviewer review_check failing_rate passing_rate difference is_small difference_ci~"
+    " odds_ratio± auc± n_criteria n_failing n_tasks",
     charts.intervals(
         "outcome",
         known="difference",
@@ -251,7 +263,10 @@ _PREDICTIONS = Figure(
     ),
     headings={"outcome": "Disagreement of"},
     mark_note="A hollow dot is based on few tasks or few criteria.",
-    query="from presented_review_predictions order by outcome, reviewer, auc desc nulls last, review_check",
+    query=(
+        "from presented_review_predictions order by outcome, reviewer, auc desc nulls last,"
+        " review_check"
+    ),
     measured=("is_small",),
     essential="reviewer review_check failing_rate passing_rate difference difference_ci_low",
     boards="outcome",
@@ -259,8 +274,9 @@ _PREDICTIONS = Figure(
 _OBJECTIONS = Figure(
     "review_objections",
     "Criteria with objections",
-    "Criteria that a person disagrees with or that fail a check, with the reasons and findings from verdicts: always "
-    "met, never met, graders disagree, or suspect (its points correlate negatively with the rest of its task).",
+    "Criteria that a person disagrees with or that fail a check, with the reasons and findings from"
+    " verdicts: always met, never met, graders disagree, or suspect (its points correlate"
+    " negatively with the rest of its task).",
     "task_id title severity reviewer review_check explanation better_wording findings",
     given={"n_criteria": None},
     listed=lambda rows: rows[:100],
@@ -280,7 +296,8 @@ REVIEW_FAILURES = Figure(
 REVIEWS = Page(
     "reviews",
     "Reviews",
-    "The quality of the rubrics: people's agreement with criteria, and criteria that fail the checks of models.",
+    "The quality of the rubrics: people's agreement with criteria, and criteria that fail the"
+    " checks of models.",
     pooled(_AGREEMENT, _REVIEWERS, _CHECKS, _PREDICTIONS, _OBJECTIONS),
     has_judge=False,
     needs="criterion_reviews",

@@ -102,9 +102,10 @@ _MEASURES = "macro_f1± kappa± agreement± met_share_a met_share_b n n_tasks"
 _AGREEMENT = Figure(
     "judge_agreement",
     "Agreement of graders",
-    "The agreement of two graders on the criteria that both decided, over the responses of all vintages. A kappa of 1 "
-    "is full agreement, 0 is agreement by chance. Partly met is a verdict of its own; in the shares called met it "
-    "counts half. A majority tends to agree with its own members, so such pairs are in the table only.",
+    "The agreement of two graders on the criteria that both decided, over the responses of all"
+    " vintages. A kappa of 1 is full agreement, 0 is agreement by chance. Partly met is a verdict"
+    " of its own; in the shares called met it counts half. A majority tends to agree with its own"
+    " members, so such pairs are in the table only.",
     f"{_PAIR} label {_MEASURES} is_member",
     (
         charts.heat(
@@ -124,7 +125,10 @@ _AGREEMENT = Figure(
         ),
     ),
     given={"breakdown": "all"},
-    empty="No two graders have decided the same criteria. Configure a second judge, or import human labels.",
+    empty=(
+        "No two graders have decided the same criteria. Configure a second judge, or import human"
+        " labels."
+    ),
     measured=("agreement",),
     essential="grader_a grader_b kappa n n_tasks",
     boards="label",
@@ -132,11 +136,12 @@ _AGREEMENT = Figure(
 _VARIANTS = Figure(
     "variant_agreement",
     "Agreement with people, by rubric and grading",
-    "Macro-F1 of each grader against imported verdicts (usually people's), for each wording of the rubric and each "
-    "grading. The chart pools all criteria; the table also has the mean over tasks, once with absent verdicts as 0, as "
-    "in the published code. It is harder to agree on three steps than on two, so do not compare gradings.",
-    "rubric grading grader reference macro_f1± macro_f1_task_mean macro_f1_task_mean_absent_as_0 kappa agreement n "
-    "n_tasks",
+    "Macro-F1 of each grader against imported verdicts (usually people's), for each wording of the"
+    " rubric and each grading. The chart pools all criteria; the table also has the mean over"
+    " tasks, once with absent verdicts as 0, as in the published code. It is harder to agree on"
+    " three steps than on two, so do not compare gradings.",
+    "rubric grading grader reference macro_f1± macro_f1_task_mean macro_f1_task_mean_absent_as_0"
+    " kappa agreement n n_tasks",
     charts.intervals(label="variant", value="macro_f1", name="pair", hollow="is_few", least=(0, 1)),
     headings={"macro_f1": "Macro-F1, all criteria"},
     essential="grader reference macro_f1 kappa n",
@@ -145,7 +150,8 @@ _VARIANTS = Figure(
 _CONFUSION = Figure(
     "judge_confusion",
     "Verdicts of two graders compared",
-    "The verdicts of two graders on the same criteria. On the diagonal they agree; a high share off it is a bias.",
+    "The verdicts of two graders on the same criteria. On the diagonal they agree; a high share off"
+    " it is a bias.",
     f"{_PAIR} says_a says_b n share",
     charts.heat(
         "pair",
@@ -183,10 +189,11 @@ _BREAKDOWNS = Figure(
 _RELIABILITY = Figure(
     "judge_reliability",
     "Reliability",
-    "Krippendorff's alpha is agreement beyond chance: of all graders, of each judge with its own repetitions, and of "
-    "the members of each majority. Graders that make the same errors are worth fewer votes than their number.",
-    "grader_set label n_graders alpha± unanimous_share n_voters effective_votes± effective_votes_is_small "
-    "effective_votes_note n n_tasks",
+    "Krippendorff's alpha is agreement beyond chance: of all graders, of each judge with its own"
+    " repetitions, and of the members of each majority. Graders that make the same errors are worth"
+    " fewer votes than their number.",
+    "grader_set label n_graders alpha± unanimous_share n_voters effective_votes±"
+    " effective_votes_is_small effective_votes_note n n_tasks",
     charts.intervals(label="grader_set", value="alpha", least=(0, 1)),
     given={"breakdown": "all"},
     essential="grader_set n_graders alpha unanimous_share n n_tasks",
@@ -195,12 +202,13 @@ _RELIABILITY = Figure(
 _CALIBRATION = Figure(
     "calibration",
     "Calibration of probabilities",
-    "A judge's probabilities against the decisions of another grader, such as people or a stronger judge; the "
-    "decisions of several people are also pooled (people together). The calibration error is the mean distance between "
-    "a probability and the share that is really met; its interval begins at 0 unless chance does not explain the "
-    "error. Reliability minus resolution plus uncertainty is about the Brier score.",
-    "judge reference breakdown label calibration_error± is_small plain_error brier± reliability resolution "
-    "uncertainty mean_probability met_share n n_tasks",
+    "A judge's probabilities against the decisions of another grader, such as people or a stronger"
+    " judge; the decisions of several people are also pooled (people together). The calibration"
+    " error is the mean distance between a probability and the share that is really met; its"
+    " interval begins at 0 unless chance does not explain the error. Reliability minus resolution"
+    " plus uncertainty is about the Brier score.",
+    "judge reference breakdown label calibration_error± is_small plain_error brier± reliability"
+    " resolution uncertainty mean_probability met_share n n_tasks",
     query="from presented_calibration order by judge, reference, breakdown, label",
     measured=("brier",),
     essential="judge reference calibration_error met_share n",
@@ -209,8 +217,8 @@ _CALIBRATION = Figure(
 _DIAGRAM = Figure(
     "reliability_diagram",
     "Reliability diagram",
-    "The share of criteria that are really met, by the judge's probability; below the dashed line the judge says met "
-    "too often. The table also has the diagrams for each label.",
+    "The share of criteria that are really met, by the judge's probability; below the dashed line"
+    " the judge says met too often. The table also has the diagrams for each label.",
     "judge reference breakdown label bin mean_probability met_share n",
     charts.dots(
         "reference",
@@ -228,10 +236,12 @@ _DIAGRAM = Figure(
 _NEIGHBOURS = Figure(
     "neighbour_effects",
     "Effect of neighbours in a call",
-    "Verdicts of a judge on the same criteria in two arrangements of calls: alone (one by one), grouped (as "
-    "configured) and shuffled (groups in another order). The change is the second share minus the first: of met "
-    "criteria (met), or of criteria on which another grader agrees (agreement).",
-    "judge measure_of compared_with arrangement breakdown label change± is_small before after n n_tasks",
+    "Verdicts of a judge on the same criteria in two arrangements of calls: alone (one by one),"
+    " grouped (as configured) and shuffled (groups in another order). The change is the second"
+    " share minus the first: of met criteria (met), or of criteria on which another grader agrees"
+    " (agreement).",
+    "judge measure_of compared_with arrangement breakdown label change± is_small before after n"
+    " n_tasks",
     measured=("change",),
     essential="measure_of compared_with arrangement change n n_tasks",
     boards="judge breakdown label",
@@ -239,8 +249,8 @@ _NEIGHBOURS = Figure(
 _LENIENCY = Figure(
     "judge_leniency",
     "Leniency",
-    "The share that a grader calls met minus the share that the others call met, on the same criteria, those with a "
-    "negative weight included.",
+    "The share that a grader calls met minus the share that the others call met, on the same"
+    " criteria, those with a negative weight included.",
     "grader kind leniency; Called met: met_share others_met_share; n",
     charts.bars(name="grader", value="leniency", percent=True),
     headings={"met_share": "by it"},
@@ -250,8 +260,10 @@ _LENIENCY = Figure(
 _FAVOURS = Figure(
     "judge_favours",
     "Judge bias by model",
-    "A grader's score of a model's responses minus the others' score of them, compared with the grader's average.",
-    "grader model favour is_small difference; Mean score: own_mean others_mean; n_tasks n_responses",
+    "A grader's score of a model's responses minus the others' score of them, compared with the"
+    " grader's average.",
+    "grader model favour is_small difference; Mean score: own_mean others_mean; n_tasks"
+    " n_responses",
     charts.heat(
         known="favour",
         x="grader",
@@ -268,11 +280,12 @@ _FAVOURS = Figure(
 _DRIFT = Figure(
     "judge_drift",
     "Drift over nights",
-    "The share of verdicts that are the same as the first ones, when a judge judges its control set again, and the "
-    "expected share (solid). Below the control limit (dashed), which earlier nights determine, or below the configured "
-    "minimum (dotted), the judge has drifted (red), and the scores of that night are not comparable.",
-    "grader night agreement centre lower_limit min_agreement cause kappa; Called met: first_met_share met_share; "
-    "n_members n_decided n_failed n_lost",
+    "The share of verdicts that are the same as the first ones, when a judge judges its control set"
+    " again, and the expected share (solid). Below the control limit (dashed), which earlier nights"
+    " determine, or below the configured minimum (dotted), the judge has drifted (red), and the"
+    " scores of that night are not comparable.",
+    "grader night agreement centre lower_limit min_agreement cause kappa; Called met:"
+    " first_met_share met_share; n_members n_decided n_failed n_lost",
     charts.control(
         "grader",
         x="night",
@@ -290,7 +303,8 @@ _DRIFT = Figure(
 _FAILURES = Figure(
     "judge_failures",
     "Failures by cause",
-    "Failed verdicts on the responses of this report. They are never counted as not met; the response has no score.",
+    "Failed verdicts on the responses of this report. They are never counted as not met; the"
+    " response has no score.",
     "grader status is_failure n share n_verdicts attempts",
     charts.bars(
         rows=lambda rows: [row for row in rows if row["is_failure"]],
@@ -307,10 +321,10 @@ _FAILURES = Figure(
 PEOPLE = Figure(
     "people_agreement",
     "Agreement with people",
-    "The agreement of each grader with the pooled decisions of some people, and the mean over the pairs, as in table 3 "
-    "of the paper.",
-    "grader label kappa± is_small macro_f1± agreement± n_people n n_tasks macro_f1_task_mean kappa_pair_mean "
-    "macro_f1_pair_mean",
+    "The agreement of each grader with the pooled decisions of some people, and the mean over the"
+    " pairs, as in table 3 of the paper.",
+    "grader label kappa± is_small macro_f1± agreement± n_people n n_tasks macro_f1_task_mean"
+    " kappa_pair_mean macro_f1_pair_mean",
     headings={"n_people": "People", "macro_f1_task_mean": "Mean over tasks: Macro-F1"},
     compute=lambda scope, given: against_people(scope.rows("people/people", given)),
     given={"breakdown": "all", "people": []},
@@ -322,10 +336,11 @@ PEOPLE = Figure(
 CRITERIA = Figure(
     "criteria",
     "Criteria worth a second look",
-    "Criteria that are never or always met, that graders disagree on most, or whose points correlate negatively with "
-    "the rest of their task.",
-    "task_id criterion_id category weight met_share n_responses n_models rest_correlation rest_correlation_high "
-    "n_graded disagreement n_disagreeing n_reviews failed_checks judge judge_trial vintage title",
+    "Criteria that are never or always met, that graders disagree on most, or whose points"
+    " correlate negatively with the rest of their task.",
+    "task_id criterion_id category weight met_share n_responses n_models rest_correlation"
+    " rest_correlation_high n_graded disagreement n_disagreeing n_reviews failed_checks judge"
+    " judge_trial vintage title",
     given={"which": "suspect", "n_criteria": 20},
     essential="task_id weight met_share rest_correlation disagreement title",
 )
@@ -334,7 +349,8 @@ CRITERIA = Figure(
 JUDGES = Page(
     "judges",
     "Judges",
-    "The reliability of the judges: agreement with people, each other and themselves, bias, failures and drift.",
+    "The reliability of the judges: agreement with people, each other and themselves, bias,"
+    " failures and drift.",
     (
         *pooled(
             _AGREEMENT,

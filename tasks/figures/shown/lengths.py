@@ -22,9 +22,10 @@ def _parts(rows: Rows) -> list[dict[str, Any]]:
 COSTS = Figure(
     "costs",
     "Score by cost",
-    f"Cost of one response, on a logarithmic axis, against the mean score; and the cost of judging. {_UNKNOWN}",
-    "judge_config split model mean_score ci_low ci_high coverage response_usd verdicts_usd task_usd n_responses "
-    "n_unpriced_responses all_responses_usd",
+    "Cost of one response, on a logarithmic axis, against the mean score; and the cost of judging."
+    f" {_UNKNOWN}",
+    "judge_config split model mean_score ci_low ci_high coverage response_usd verdicts_usd task_usd"
+    " n_responses n_unpriced_responses all_responses_usd",
     (
         charts.scatter(
             "split",
@@ -51,17 +52,19 @@ TOKENS = Figure(
     "response_tokens",
     "Tokens per response",
     "Mean tokens of a response as the provider reported them, thinking included.",
-    "split model; Tokens: prompt_tokens cached_share completion_tokens reasoning_tokens; mean_chars_alnum latency_s "
-    "n_responses n_failed",
+    "split model; Tokens: prompt_tokens cached_share completion_tokens reasoning_tokens;"
+    " mean_chars_alnum latency_s n_responses n_failed",
     charts.bars("split", known="completion_tokens", name="model", value="completion_tokens"),
-    essential="model prompt_tokens completion_tokens reasoning_tokens latency_s n_responses n_failed",
+    essential=(
+        "model prompt_tokens completion_tokens reasoning_tokens latency_s n_responses n_failed"
+    ),
 )
 JUDGE_COSTS = Figure(
     "judge_costs",
     "Cost of judging",
     f"Each judge's verdicts on the responses of this report. {_UNKNOWN}",
-    "judged_by n_verdicts n_failed n_responses attempts; Tokens of a verdict: prompt_tokens cached_share "
-    "completion_tokens; Cost: thousand_usd cost_usd n_unpriced",
+    "judged_by n_verdicts n_failed n_responses attempts; Tokens of a verdict: prompt_tokens"
+    " cached_share completion_tokens; Cost: thousand_usd cost_usd n_unpriced",
     (
         charts.bars(
             what="1,000 verdicts", known="thousand_usd", name="judged_by", value="thousand_usd"
@@ -76,9 +79,10 @@ JUDGE_COSTS = Figure(
 SPEND = Figure(
     "spend",
     "Cost of all calls",
-    "Every call of every run in this warehouse, with discarded attempts, without calls of unknown price.",
-    "purpose called_model calls failed_calls; Tokens: prompt_tokens cached_share completion_tokens; cost_usd "
-    "unpriced_calls n_runs first_day last_day",
+    "Every call of every run in this warehouse, with discarded attempts, without calls of unknown"
+    " price.",
+    "purpose called_model calls failed_calls; Tokens: prompt_tokens cached_share completion_tokens;"
+    " cost_usd unpriced_calls n_runs first_day last_day",
     charts.bars(
         rows=lambda rows: [row for row in rows if row["cost_usd"]],
         name="called_model",
@@ -91,14 +95,15 @@ SPEND = Figure(
 
 
 _SCORE = (
-    "judge_config split model mean_chars_alnum mean_completion_tokens mean_score is_small ci_low ci_high "
-    "n_tasks n_tasks_wanted coverage"
+    "judge_config split model mean_chars_alnum mean_completion_tokens mean_score is_small ci_low"
+    " ci_high n_tasks n_tasks_wanted coverage"
 )
 _CORRELATIONS = "length_in rank_correlation is_small ci~"
 LENGTHS_AND_SCORES = Figure(
     "length_correlations",
     "Rank correlation between response length and score",
-    "Spearman's rank correlation of length and score, of each model over its tasks, and over the models.",
+    "Spearman's rank correlation of length and score, of each model over its tasks, and over the"
+    " models.",
     f"judge_config split model {_CORRELATIONS} n vintage",
     headings={"n": "Tasks or models"},
     given={"level": None},
@@ -116,8 +121,8 @@ LENGTHS = Page(
         Figure(
             "length_score",
             "Score by length",
-            "Mean length of a model's responses against its mean score. Only letters and digits count, since many "
-            "responses are full of Markdown.",
+            "Mean length of a model's responses against its mean score. Only letters and digits"
+            " count, since many responses are full of Markdown.",
             _SCORE,
             query="leaderboard",
             given=WHOLE,
@@ -130,8 +135,8 @@ LENGTHS = Page(
         Figure(
             "length_models",
             "Do models that write more score higher?",
-            "Spearman's rank correlation of mean length and mean score over the models of one vintage; fewer than 10 "
-            "models have no interval.",
+            "Spearman's rank correlation of mean length and mean score over the models of one"
+            " vintage; fewer than 10 models have no interval.",
             f"judge_config split vintage {_CORRELATIONS} n",
             headings={"n": "Models"},
             query="length_correlations",
@@ -141,8 +146,8 @@ LENGTHS = Page(
         Figure(
             "length_tasks",
             "Do a model's longer responses score higher?",
-            "Spearman's rank correlation of length and score over the tasks of one model. Tasks differ: one that "
-            "needs a long response may be easier or harder than others.",
+            "Spearman's rank correlation of length and score over the tasks of one model. Tasks"
+            " differ: one that needs a long response may be easier or harder than others.",
             f"judge_config split model {_CORRELATIONS} n",
             charts.bars(
                 "split",
@@ -159,10 +164,10 @@ LENGTHS = Page(
         Figure(
             "length_fifths",
             "Score by length within a model",
-            "Each model's responses in five parts of equal size, the shortest first: the mean $score of a part minus "
-            "the mean of all its responses.",
-            "judge_config split model fifth min_chars_alnum max_chars_alnum mean_value own_mean difference "
-            "n_responses n_tasks",
+            "Each model's responses in five parts of equal size, the shortest first: the mean"
+            " $score of a part minus the mean of all its responses.",
+            "judge_config split model fifth min_chars_alnum max_chars_alnum mean_value own_mean"
+            " difference n_responses n_tasks",
             charts.heat(
                 "split",
                 x="fifth",

@@ -30,13 +30,14 @@ def latest_points(rows: Rows) -> Rows:
 _HISTORY = Figure(
     "history",
     "Score over time",
-    "Mean score of each model from vintage to vintage, with its 95 % interval. Points on one line are comparable: it "
-    "ends where the data set, model configuration, judge, template or grading changed, as a dashed line says. A red "
-    "triangle is a night in which the judge had drifted. The complete tasks may differ from night to night; the "
-    "overview says which changes are significant.",
-    "judged_by split label first_response_at vintage mean_score ci_low ci_high raw_mean_score raw_ci_low raw_ci_high "
-    "change changed is_drifted n_tasks n_tasks_wanted coverage revision configuration judge_configuration template "
-    "grading",
+    "Mean score of each model from vintage to vintage, with its 95 % interval. Points on one line"
+    " are comparable: it ends where the data set, model configuration, judge, template or grading"
+    " changed, as a dashed line says. A red triangle is a night in which the judge had drifted. The"
+    " complete tasks may differ from night to night; the overview says which changes are"
+    " significant.",
+    "judged_by split label first_response_at vintage mean_score ci_low ci_high raw_mean_score"
+    " raw_ci_low raw_ci_high change changed is_drifted n_tasks n_tasks_wanted coverage revision"
+    " configuration judge_configuration template grading",
     charts.over_time(
         "split",
         rows=lambda rows: [row for row in rows if row["n_points"] > 1],
@@ -56,8 +57,10 @@ _HISTORY = Figure(
 _COSTS = Figure(
     "night_costs",
     "Cost of each night",
-    "Cost of each night's calls by purpose, with discarded attempts, without calls of unknown price.",
-    "night purpose cost_usd calls failed_calls unpriced_calls; Tokens: prompt_tokens cached_tokens completion_tokens",
+    "Cost of each night's calls by purpose, with discarded attempts, without calls of unknown"
+    " price.",
+    "night purpose cost_usd calls failed_calls unpriced_calls; Tokens: prompt_tokens cached_tokens"
+    " completion_tokens",
     charts.bars(
         known="cost_usd", name="night", value="cost_usd", colour="purpose", is_upright=True
     ),
@@ -69,9 +72,11 @@ _COSTS = Figure(
 _RUNS = Figure(
     "runs",
     "Runs",
-    "All runs but the one that writes the report, latest first, and how each ended: below_bar means done, but with "
-    "data quality or coverage below the minimum. The cost leaves out calls of unknown price.",
-    "started_at night command outcome responses verdicts calls cost_usd unpriced_calls minutes run_id",
+    "All runs but the one that writes the report, latest first, and how each ended: below_bar means"
+    " done, but with data quality or coverage below the minimum. The cost leaves out calls of"
+    " unknown price.",
+    "started_at night command outcome responses verdicts calls cost_usd unpriced_calls minutes"
+    " run_id",
     listed=lambda rows: rows[:200],
     reach="warehouse",
     essential="started_at command outcome responses verdicts cost_usd",
@@ -149,8 +154,9 @@ def declared(_: Any, __: Any) -> Records:
 STATUS = Figure(
     "status",
     "Coverage",
-    "Finished, failed and missing work of each model, trial and judge. Rows with `(responses)` instead of a judge "
-    "count the model's responses, the others its verdicts. Coverage is done / wanted, rounded down.",
+    "Finished, failed and missing work of each model, trial and judge. Rows with `(responses)`"
+    " instead of a judge count the model's responses, the others its verdicts. Coverage is done /"
+    " wanted, rounded down.",
     "model vintage trial judge judge_trial wanted done missing skipped failed share causes",
     headings={"share": ("coverage", "Coverage")},
     compute=covered,
@@ -162,7 +168,8 @@ SPENT = Figure(
     "spend_by_day",
     "Spend, including discarded attempts, without calls of unknown price",
     "The spend of each day (UTC) and called model, including runs in progress.",
-    "day called_model calls failed_calls unpriced_calls prompt_tokens cached_tokens completion_tokens cost_usd",
+    "day called_model calls failed_calls unpriced_calls prompt_tokens cached_tokens"
+    " completion_tokens cost_usd",
     compute=lambda scope, given: spent(scope.job, _moment(given["since"])),
     given={"since": None},
     empty="nothing yet",
@@ -183,7 +190,8 @@ LATEST = Figure(
 DISK = Figure(
     "disk",
     "Disk space",
-    "The files and bytes of a warehouse: each table, the ledger, the database, and everything else.",
+    "The files and bytes of a warehouse: each table, the ledger, the database, and everything"
+    " else.",
     "what n_files n_bytes",
     compute=lambda scope, _: disk_use(scope.job),
     empty="nothing yet",

@@ -19,7 +19,10 @@ def judged_in_groups(rows: Rows) -> list[str]:
         measured = "its neighbour effect was not measured (see prbench neighbours)"
         if effect is not None:
             ends = "" if low is None else f" ({100 * low:+.1f} to {100 * high:+.1f})"
-            measured = f"compared with one by one, this changes the share met by {100 * effect:+.1f} points{ends}"
+            measured = (
+                f"compared with one by one, this changes the share met by {100 * effect:+.1f}"
+                f" points{ends}"
+            )
         judge = row["judge_config"]
         notes[judge] = (
             f"{judge} decides up to {row['criteria_per_call']} criteria in one call; {measured}."
@@ -30,17 +33,20 @@ def judged_in_groups(rows: Rows) -> list[str]:
 LEADERBOARD = Figure(
     "leaderboard",
     "Leaderboard",
-    "Mean $score on each split, with its 95 % interval for other tasks of the same kind. A task's score is the mean "
-    "over its complete trials. The all-task range is what the mean can become once every task is complete; the "
-    "score of the complete ones may lie outside. Ranks compare models on the tasks for which every ranked model has a "
-    "complete trial, before a mean below 0 is clipped. Possible ranks are those that the intervals allow. A model is "
-    "tied with the leader, and could be first, unless the paired test of `prbench diff` shows the leader ahead, with "
-    "the p-values of all other models of the board corrected together (Holm). The $score of a response is $formula: "
-    "points is the sum of the weights of the criteria that are met (half the weight of those partly met), positive and "
-    "negative are the sums of all weights above and below 0.",
-    "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
-    "hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_full n_tasks_wanted n_tasks_ranked "
-    "coverage is_below_bar n_trials met_share mean_chars_alnum responses_usd verdicts_usd cost_usd",
+    "Mean $score on each split, with its 95 % interval for other tasks of the same kind. A task's"
+    " score is the mean over its complete trials. The all-task range is what the mean can become"
+    " once every task is complete; the score of the complete ones may lie outside. Ranks compare"
+    " models on the tasks for which every ranked model has a complete trial, before a mean below 0"
+    " is clipped. Possible ranks are those that the intervals allow. A model is tied with the"
+    " leader, and could be first, unless the paired test of `prbench diff` shows the leader ahead,"
+    " with the p-values of all other models of the board corrected together (Holm). The $score of a"
+    " response is $formula: points is the sum of the weights of the criteria that are met (half the"
+    " weight of those partly met), positive and negative are the sums of all weights above and"
+    " below 0.",
+    "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score"
+    " hidden_ci_low hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_full"
+    " n_tasks_wanted n_tasks_ranked coverage is_below_bar n_trials met_share mean_chars_alnum"
+    " responses_usd verdicts_usd cost_usd",
     headings={
         "mean_chars_alnum": "Characters",
         "verdicts_usd": ("usd", "Cost: judging"),
@@ -62,11 +68,12 @@ OVERVIEW = Page(
         Figure(
             "changes",
             "What changed",
-            "Each model's shown vintage compared with its previous comparable one, by the same judge, on the tasks "
-            "with a complete trial in both. A difference is significant if its p-value, corrected for all rows (Holm), "
-            "is at most 0.05; the interval is not corrected.",
-            "judge_config model split difference ci~ p_adjusted is_significant earlier later earlier_mean later_mean "
-            "n_tasks",
+            "Each model's shown vintage compared with its previous comparable one, by the same"
+            " judge, on the tasks with a complete trial in both. A difference is significant if its"
+            " p-value, corrected for all rows (Holm), is at most 0.05; the interval is not"
+            " corrected.",
+            "judge_config model split difference ci~ p_adjusted is_significant earlier later"
+            " earlier_mean later_mean n_tasks",
             charts.intervals("split", value="difference", zero=True),
             empty="No model has two vintages with the same judge configuration.",
             essential="model difference ci_low p_adjusted earlier later",
@@ -74,7 +81,8 @@ OVERVIEW = Page(
         Figure(
             "changed_tasks",
             "Where it changed",
-            "The tasks behind each significant change: for each model the ten that changed most in the same direction.",
+            "The tasks behind each significant change: for each model the ten that changed most in"
+            " the same direction.",
             "judge_config model task_id difference topic earlier later earlier_score later_score",
             listed=side_by_side(
                 *(("model_label", "model_config_hash", which) for which in ("earlier", "later"))
@@ -100,17 +108,21 @@ def around_border(rows: Rows) -> Rows:
     return near
 
 
-_TASK = "field rank task_id topic mean_score from_border is_selected inclusion_probability is_border is_official"
+_TASK = (
+    "field rank task_id topic mean_score from_border is_selected inclusion_probability is_border"
+    " is_official"
+)
 _OF_TASK = {"mean_score": "Mean score"}
 
 _SELECTIONS = Figure(
     "hard_selections",
     "Selection",
-    "The latest selection: the tasks of a field with the lowest mean score over a panel of models, by the judge that "
-    "is configured first. The border lies between the easiest selected task and the hardest one that was not selected. "
-    "Chance decides on a task if between 5 and 95 % of resampled panels select it.",
-    "field; Selected: n_selected n_chosen_from n_tasks; highest_inside lowest_outside gap n_border_inside n_border "
-    "mean_inclusion n_models selected_at",
+    "The latest selection: the tasks of a field with the lowest mean score over a panel of models,"
+    " by the judge that is configured first. The border lies between the easiest selected task and"
+    " the hardest one that was not selected. Chance decides on a task if between 5 and 95 % of"
+    " resampled panels select it.",
+    "field; Selected: n_selected n_chosen_from n_tasks; highest_inside lowest_outside gap"
+    " n_border_inside n_border mean_inclusion n_models selected_at",
     headings={"n_tasks": "admitted"},
     empty="No hard subset of all these tasks has been selected; prbench select-hard selects one.",
     notes=lambda rows: [
@@ -121,10 +133,11 @@ _SELECTIONS = Figure(
 _LEADERBOARD = Figure(
     "hard_leaderboard",
     "Leaderboard on the hard subset",
-    "Mean $score on the selected tasks. They were selected because the models of the panel score low on them, so other "
-    "models look better than they are.",
-    "judge_config split rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low hidden_ci_high "
-    "rank_low rank_high mean_lower mean_upper n_tasks n_tasks_wanted coverage met_share",
+    "Mean $score on the selected tasks. They were selected because the models of the panel score"
+    " low on them, so other models look better than they are.",
+    "judge_config split rank model mean_score is_small ci_low ci_high hidden_mean_score"
+    " hidden_ci_low hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_wanted"
+    " coverage met_share",
     charts.intervals("split"),
     query="leaderboard",
     given={"is_hard": True, **WHOLE},
@@ -133,8 +146,9 @@ _LEADERBOARD = Figure(
 _TASKS = Figure(
     "hard_tasks",
     "Certainty of the selection",
-    "Each dot is a task: its mean score, and the share of 10,000 resampled panels (models, and trials within them) "
-    "that select it. Between the dashed lines, other models might have selected otherwise.",
+    "Each dot is a task: its mean score, and the share of 10,000 resampled panels (models, and"
+    " trials within them) that select it. Between the dashed lines, other models might have"
+    " selected otherwise.",
     _TASK,
     charts.dots(
         "field",
@@ -155,7 +169,8 @@ _TASKS = Figure(
 _BORDER = Figure(
     "hard_border",
     "The border",
-    "The selected tasks next to the border and the next ones outside. Where bars are short, their order means little.",
+    "The selected tasks next to the border and the next ones outside. Where bars are short, their"
+    " order means little.",
     _TASK,
     charts.bars(
         "field",
@@ -174,7 +189,8 @@ _BORDER = Figure(
 _TOPICS = Figure(
     "hard_topics",
     "Which topics are hard",
-    "The selected share of each topic's tasks, among tasks that could have been selected. Small topics vary a lot.",
+    "The selected share of each topic's tasks, among tasks that could have been selected. Small"
+    " topics vary a lot.",
     "field topic selected_share n_selected n_chosen_from mean_score",
     charts.bars("field", name="topic", value="selected_share"),
     headings={"mean_score": "Mean score"},
@@ -185,8 +201,9 @@ _TOPICS = Figure(
 _OVERLAPS = Figure(
     "hard_overlaps",
     "Overlap with other selections",
-    "The share of the selected tasks that are also in another selection: the data set's own hard split (only its tasks "
-    "that could have been selected), earlier selections, and the selection by the panel without one of its models.",
+    "The share of the selected tasks that are also in another selection: the data set's own hard"
+    " split (only its tasks that could have been selected), earlier selections, and the selection"
+    " by the panel without one of its models.",
     "field kind compared_with shared_share; Tasks: n_shared n_selected n_compared; jaccard",
     charts.bars("field", name="other", value="shared_share"),
     headings={"n_selected": "here"},
@@ -197,6 +214,7 @@ _OVERLAPS = Figure(
 HARD = Page(
     "hard",
     "Hard subset",
-    "The tasks with the lowest scores, the certainty of their selection, its panel, and the models' scores on them.",
+    "The tasks with the lowest scores, the certainty of their selection, its panel, and the models'"
+    " scores on them.",
     (_SELECTIONS, _LEADERBOARD, _TASKS, _BORDER, _TOPICS, _OVERLAPS),
 )

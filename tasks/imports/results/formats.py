@@ -285,7 +285,8 @@ def _grades(where: str, output: Mapping[str, Any]) -> Iterator[Decision]:
     weights = as_list(output.get("weights")) or [None] * len(texts)
     if not len(texts) == len(grades) == len(weights):
         raise ImportRefused(
-            f"{where}: has {len(texts)} rubric_texts, {len(grades)} grades and {len(weights)} weights"
+            f"{where}: has {len(texts)} rubric_texts, {len(grades)} grades and {len(weights)}"
+            " weights"
         )
     for text, grade, weight in zip(texts, grades, weights, strict=True):
         if (value := {"true": 1.0, "false": 0.0}.get(str(grade).strip().lower())) is None:
@@ -491,5 +492,6 @@ def format_of(source: LogSource, name: str = AUTO) -> Format:
         return known_format
     known = ("one of: " if len(tried) > 1 else "") + ", ".join(each.title for each in tried)
     raise UsageError(
-        f"{source.path}: is not {known}; `prbench import responses` and `import verdicts` read tables"
+        f"{source.path}: is not {known}; `prbench import responses` and `import verdicts` read"
+        " tables"
     )

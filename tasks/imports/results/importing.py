@@ -223,11 +223,17 @@ class LogImport:
 
     def _notes(self) -> Iterator[str]:
         if self.counts["may hide failures"]:
-            yield f"{self.log.title} may store a failed judge call as a decision, so its verdicts are marked"
+            yield (
+                f"{self.log.title} may store a failed judge call as a decision, so its verdicts are"
+                " marked"
+            )
         for n, text in (
             (
                 self.cells["verdicts"].n_hidden,
-                "decisions left out, because a failure of the call is stored and the tool may hide failures",
+                (
+                    "decisions left out, because a failure of the call is stored and the tool may"
+                    " hide failures"
+                ),
             ),
             (self.counts["on no response"], "grades of failed responses left out"),
             (self.counts["other weight"], "weights in the log differ from those of this revision"),
@@ -269,7 +275,10 @@ class LogImport:
         ):
             pairs = [_pair(each, score.score_name, ours) for each in of_owner]
             if any(theirs is not None for _, theirs, _, _ in pairs):
-                yield f"{owner}: mean {score.score_name} {_outcome(pairs, is_clipped=score.clips_mean)}"
+                yield (
+                    f"{owner}: mean {score.score_name}"
+                    f" {_outcome(pairs, is_clipped=score.clips_mean)}"
+                )
 
 
 ScorePair = tuple[str, float | None, float | None, str | None]
@@ -293,7 +302,10 @@ def _pair(
     elif theirs == 0 > ours:
         why = ": clipped for each response there"
     is_same = theirs is ours if theirs is None or ours is None else abs(theirs - ours) <= 1e-9
-    text = f"{response['task_id']} trial {response['trial']} ({_number(theirs)} and {_number(ours)}{why})"
+    text = (
+        f"{response['task_id']} trial {response['trial']} ({_number(theirs)} and"
+        f" {_number(ours)}{why})"
+    )
     return response["task_id"], theirs, ours, None if is_same else text
 
 
@@ -355,7 +367,8 @@ class Tasks:
             raise NotHere(f"{logged.where}: {subject} is not in revision {self._revision[:12]}")
         if is_other:
             raise NotHere(
-                f"{logged.where}: task {named} has another conversation in this data set than in the log"
+                f"{logged.where}: task {named} has another conversation in this data set than in"
+                " the log"
             )
         return named, text
 
@@ -398,7 +411,8 @@ def _wording(
         rubric = criteria.in_order[task_id]
         if len(rubric) != len(decisions) or decision.position is None:
             raise NotHere(
-                f"{where}: the log has {len(decisions)} grades, and the rubric {len(rubric)} criteria"
+                f"{where}: the log has {len(decisions)} grades, and the rubric {len(rubric)}"
+                " criteria"
             )
         return rubric[decision.position]
     name = next((name for name in names if criteria.called(task_id, name)), names[0])
@@ -431,7 +445,10 @@ def _of_equal(
         e for e in decisions if (e.criterion, e.weight) == (decision.criterion, decision.weight)
     ]
     if len(same) != len(wordings) or len({each.value for each in same}) > 1:
-        problem = f"{where}: task {alike[0].task_id} has the criterion {alike[0].title[:80]!r} several times"
+        problem = (
+            f"{where}: task {alike[0].task_id} has the criterion {alike[0].title[:80]!r} several"
+            " times"
+        )
         raise NotHere(f"{problem}, and the log does not say which decision is on which")
     return next(wording for each, wording in zip(same, wordings, strict=True) if each is decision)
 

@@ -197,7 +197,10 @@ def _decision(item: Row) -> Decision:
             None,
         )
     if failure is None and value is None:
-        cause = f"the log has {one_line(str(stated))[:80]!r}, which is neither met, partly met nor unmet"
+        cause = (
+            f"the log has {one_line(str(stated))[:80]!r}, which is neither met, partly met nor"
+            " unmet"
+        )
         failure = PARSE_ERROR, "the log has no decision" if stated is None else cause
     return Decision(
         records.first_text(criterion, _NAMES),

@@ -117,7 +117,8 @@ _HTTP = re.compile(
     re.IGNORECASE,
 )
 _NO_REPLY = re.compile(
-    r"(?i)connection|overloaded|unavailable|rate[ _-]?limit|quota|too many requests|bad ?gateway|(server|api)[ _]?error"
+    r"(?i)connection|overloaded|unavailable|rate[ _-]?limit|quota|too many requests|bad"
+    r" ?gateway|(server|api)[ _]?error"
 )
 _WORDS = {
     "true": 1.0,

@@ -132,7 +132,10 @@ class BatchApi:
                     AttributeError,
                     RecursionError,
                 ) as error:
-                    what = f"batch {batch_id}, {file_id}, line {number}: cannot be read ({type(error).__name__})"
+                    what = (
+                        f"batch {batch_id}, {file_id}, line {number}: cannot be read"
+                        f" ({type(error).__name__})"
+                    )
                     custom_id, reply = _id_in(line), failure_of(ValueError(what)).reply
             else:
                 continue
@@ -162,9 +165,10 @@ class BatchApi:
         if status == 200 and fault and not body.get("choices"):
             status = status_of_error(fault)
         if status != 200:
-            return custom_id, with_hints(
-                failure_of_status(status, as_text(body)), self._target
-            ).reply
+            return (
+                custom_id,
+                with_hints(failure_of_status(status, as_text(body)), self._target).reply,
+            )
         try:
             received = Body(0)
             received.look_at(body)
@@ -467,7 +471,10 @@ class Batching:
                 self._reservations.release(key, NOTHING)
         self.replies += [entry.reply for entry in taken]
         if by_key or not has_all:
-            ended = f"batch {batch_id} ended as {batch.status}, {len(by_key)} of {len(submission.calls)} calls"
+            ended = (
+                f"batch {batch_id} ended as {batch.status}, {len(by_key)} of"
+                f" {len(submission.calls)} calls"
+            )
             errors = getattr(batch.errors, "data", None) or ()
             error = safe("; ".join(str(getattr(each, "message", each)) for each in errors))
             self.notes.append(f"{ended} have no result{f': {error}' if error else ''}")

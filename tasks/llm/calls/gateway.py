@@ -247,7 +247,8 @@ class Gateway:
             return stored
         if self.is_only_ledger:
             raise NotCalled(
-                f"{call.target.endpoint_name}: the call may have been made before, and its row was lost"
+                f"{call.target.endpoint_name}: the call may have been made before, and its row was"
+                " lost"
             )
         if call.is_batched and not failed:
             raise NotCalled(

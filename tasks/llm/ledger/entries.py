@@ -68,17 +68,28 @@ SEALED = {
 }
 """Table -> its columns before the last one, which is the checksum of all others."""
 TABLES = {
-    "calls": f"create table calls ({', '.join(COLUMNS)}, checksum, primary key (call_key, attempt))",
+    "calls": (
+        f"create table calls ({', '.join(COLUMNS)}, checksum, primary key (call_key, attempt))"
+    ),
     "spent": "create table spent (call_key text primary key, attempt integer not null, checksum)",
-    "logprobs": """create table logprobs (
+    "logprobs": (
+        """create table logprobs (
         call_key text, attempt integer, tokens text, checksum, primary key (call_key, attempt)
-    )""",
-    "spend": f"create table spend ({', '.join(SPEND_COLUMNS)}, checksum, primary key ({', '.join(SPEND_KEY)}))",
+    )"""
+    ),
+    "spend": (
+        f"create table spend ({', '.join(SPEND_COLUMNS)}, checksum, primary key"
+        f" ({', '.join(SPEND_KEY)}))"
+    ),
     "submissions": "create table submissions (submission text primary key, lane text)",
-    "submitted_calls": """create table submitted_calls (
+    "submitted_calls": (
+        """create table submitted_calls (
         submission text, call_key text, cell text, parameters text, checksum, primary key (submission, call_key)
-    )""",
-    "submission_states": "create table submission_states (submission text, state text, batch_id text, at_s real)",
+    )"""
+    ),
+    "submission_states": (
+        "create table submission_states (submission text, state text, batch_id text, at_s real)"
+    ),
     "attempts": f"create table if not exists attempts ({', '.join(ATTEMPT_COLUMNS)})",
 }
 """The tables of the ledger's file, created in this order; `attempts` holds those not stored elsewhere."""

@@ -133,7 +133,10 @@ def mend(folder: Path, *, verifies_calls: bool = False) -> str | None:
     kept = sorted(path.name for path in set(folder.glob("damaged-*")) - before)
     if not kept:
         return None
-    return f"{ledger_path(folder)}: was damaged, and is repaired as far as possible; the damaged file is {kept[0]}"
+    return (
+        f"{ledger_path(folder)}: was damaged, and is repaired as far as possible; the damaged file"
+        f" is {kept[0]}"
+    )
 
 
 def damage_in(folder: Path) -> str | None:
@@ -161,7 +164,10 @@ def damage_in(folder: Path) -> str | None:
 
 def damage_line(path: Path, flaw: str) -> str:
     """Return a line on a damaged file, with what to do."""
-    return f"{path}: is damaged ({flaw}); `prbench aggregate` repairs what it can, when no other run has it open"
+    return (
+        f"{path}: is damaged ({flaw}); `prbench aggregate` repairs what it can, when no other run"
+        " has it open"
+    )
 
 
 @contextlib.contextmanager
@@ -254,7 +260,10 @@ def refuse_other_version(connection: sqlite3.Connection, path: Path) -> None:
     """
     version = version_of(connection)
     if version not in {VERSION, UNSEALED}:
-        remedy = "use the prbench that wrote it, or upgrade an older file as CHANGELOG.md says (0.2.0, Upgrade)"
+        remedy = (
+            "use the prbench that wrote it, or upgrade an older file as CHANGELOG.md says (0.2.0,"
+            " Upgrade)"
+        )
         raise PipelineError(
             f"{path}: is of version {version}, and this program reads {VERSION}; {remedy}"
         )
@@ -393,7 +402,8 @@ def _damage_in(path: Path) -> str | None:
                 lost = "what came later is lost, and its calls are made again"
                 damage = f"its log of commits can be read up to {n_read} of {n_logged}"
                 notice(
-                    f"{path}: is damaged ({damage}); {lost}; the damaged log is kept as {aside.name}"
+                    f"{path}: is damaged ({damage}); {lost}; the damaged log is kept as"
+                    f" {aside.name}"
                 )
             flaw = flaw_in(connection, _checked_tables(path))
             if flaw is None and _is_checked_whole(path):
@@ -478,12 +488,14 @@ def _repair(path: Path, damage: str) -> None:
             ).fetchone()[0]
     aside = _finish_repair(path)
     notice(
-        f"{path}: is damaged ({damage}); {n_calls} of {n_ever} calls ever recorded were recovered; the damaged file is "
-        f"kept as {aside}; calls that are neither recovered nor in a table are made again"
+        f"{path}: is damaged ({damage}); {n_calls} of {n_ever} calls ever recorded were recovered;"
+        f" the damaged file is kept as {aside}; calls that are neither recovered nor in a table are"
+        " made again"
     )
     for run_id, day, purpose, model in lost:
         notice(
-            f"{path}: the cost of run {run_id} on {day} ({purpose}, {model}) is lost, and unknown if not published"
+            f"{path}: the cost of run {run_id} on {day} ({purpose}, {model}) is lost, and unknown"
+            " if not published"
         )
 
 

@@ -169,7 +169,8 @@ class Ledger:
         """Wait until the replies of all attempts are recorded, unless nothing can be recorded any more."""
         if self._in_flight and self._broken is None:
             notice(
-                f"waiting for {len(self._in_flight)} calls under way, so that their replies are not paid for again"
+                f"waiting for {len(self._in_flight)} calls under way, so that their replies are not"
+                " paid for again"
             )
         while self._in_flight and self._broken is None:
             await asyncio.wait(self._in_flight)

@@ -212,7 +212,8 @@ class SenderPool:
             raise NoSender("Ray on this machine has ended; run again")
         if known_s is None:
             notice(
-                f"Ray at {self._address} has no node with a core; calls wait up to {WITHOUT_NODES_S:g} s for one"
+                f"Ray at {self._address} has no node with a core; calls wait up to"
+                f" {WITHOUT_NODES_S:g} s for one"
             )
             return time.monotonic()
         if time.monotonic() - known_s > WITHOUT_NODES_S:
@@ -248,7 +249,8 @@ class SenderPool:
         if self._deaths_on[node.node_id] >= _MOST_DEATHS:
             self._refuse(
                 node,
-                f"{_MOST_DEATHS} senders died there without a reply in between, the last one: {cause}",
+                f"{_MOST_DEATHS} senders died there without a reply in between, the last one:"
+                f" {cause}",
             )
         if sender is not None:
             for outcome in sender.in_hand.values():

@@ -114,9 +114,11 @@ def subjects_of(scope: Scope, also: Sequence[Row] = ()) -> Subjects:
             **each,
             "key": judge_config_key(each),
             "scale": 3 if each["grading"] == TERNARY else 2,
-            "reads": judge_config_key({**each, "grading": TERNARY})
-            if each["grading"] == TERNARY_AS_BINARY
-            else None,
+            "reads": (
+                judge_config_key({**each, "grading": TERNARY})
+                if each["grading"] == TERNARY_AS_BINARY
+                else None
+            ),
         }
         for each in scope.judge_configs
     ]

@@ -30,14 +30,16 @@ from tasks.run.judge_configs import templates_by_hash
 TASKS = Page(
     "tasks",
     "Tasks",
-    "Every task with the score of each model. A task's page has its conversation, the responses, and every verdict.",
+    "Every task with the score of each model. A task's page has its conversation, the responses,"
+    " and every verdict.",
     template="list.html",
     group="Tasks and verdicts",
 )
 VERDICTS = Page(
     "verdicts",
     "Verdicts",
-    "Every verdict on the chosen models: which judge decided what on which criterion, and which verdicts failed.",
+    "Every verdict on the chosen models: which judge decided what on which criterion, and which"
+    " verdicts failed.",
     template="list.html",
     group="Tasks and verdicts",
 )

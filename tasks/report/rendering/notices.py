@@ -55,8 +55,9 @@ def notices(scope: Scope) -> list[Notice]:
         listed += part(scope)
     if scope.narrowed_to:
         text = (
-            f"This report shows only {scope.narrowed_to}. It includes own hard selections if all their tasks are in "
-            "it, and leaves out figures that are measured over all splits at once."
+            f"This report shows only {scope.narrowed_to}. It includes own hard selections if all"
+            " their tasks are in it, and leaves out figures that are measured over all splits at"
+            " once."
         )
         listed.append(Notice("warn", text, "data.html"))
     if all(notice.level == "good" for notice in listed):
@@ -67,7 +68,10 @@ def notices(scope: Scope) -> list[Notice]:
 
 
 _HIDING = {
-    True: "Imported from a tool that stores failed judge calls as decisions, so some scores may be wrong",
+    True: (
+        "Imported from a tool that stores failed judge calls as decisions, so some scores may be"
+        " wrong"
+    ),
     None: "Imported, and not known whether failed judge calls count as decisions",
 }
 """`may_hide_failures` -> its meaning."""
@@ -84,7 +88,10 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
         )
     }
     if judges := sorted(embedded & {row["judge"] for row in rows}):
-        text = f"The embedded model ({some(judges)}) is far too small to judge: scores show only that all stages work."
+        text = (
+            f"The embedded model ({some(judges)}) is far too small to judge: scores show only that"
+            " all stages work."
+        )
         yield Notice("bad", text, "judges.html")
     judged = [row for row in rows if row.get("is_judged") is not False]
     # The bar applies only to judges that are called on all criteria, not to people or to imported verdicts.
@@ -93,14 +100,23 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
         row for row in judged if row["judge"] in configured and row["grading"] != TERNARY_AS_BINARY
     ] or judged
     if low := [row for row in called if row.get("is_below_bar")]:
-        text = f"Below the coverage bar of {job.settings.coverage.min:.0%}, so based on only part of the split"
+        text = (
+            f"Below the coverage bar of {job.settings.coverage.min:.0%}, so based on only part of"
+            " the split"
+        )
         yield Notice("warn", f"{text}: {_models(low, rows)}", "#leaderboard")
     yield from _vintage_notices(called, rows)
     if parts := [row for row in rows if row.get("n_tasks_skipped")]:
-        text = "On a random part of the tasks, since all comparisons of the model are settled; the interval allows for it"
+        text = (
+            "On a random part of the tasks, since all comparisons of the model are settled; the"
+            " interval allows for it"
+        )
         yield Notice("warn", f"{text}: {_models(parts, rows)}", "#leaderboard")
         if any(row["ci_low"] is None for row in parts):
-            text = "Some of these have no interval: too few tasks differ, or all tasks must be evaluated first."
+            text = (
+                "Some of these have no interval: too few tasks differ, or all tasks must be"
+                " evaluated first."
+            )
             yield Notice("warn", text, "#leaderboard")
     for may_hide, meaning in _HIDING.items():
         if hiding := [row for row in judged if row.get("may_hide_failures", False) is may_hide]:
@@ -120,7 +136,8 @@ def _vintage_notices(called: Rows, rows: Rows) -> Iterator[Notice]:
         yield Notice("warn", f"{text}: {_models(chosen, rows)}", "#leaderboard")
     if passed_over := [row for row in rows if row.get("newer_vintage")]:
         names = some(
-            f"{row['model_label']} {row['newer_vintage']} ({coverage_text(row['newer_coverage'])} of {row['split']})"
+            f"{row['model_label']} {row['newer_vintage']} ({coverage_text(row['newer_coverage'])}"
+            f" of {row['split']})"
             for row in passed_over
         )
         yield Notice(
@@ -165,7 +182,8 @@ def terminal_notes(job: Job, rows: Rows) -> list[str]:
         row["model"]: row["unbiased_mean_score"] for row in rows if row.get("unbiased_mean_score")
     }:
         lines.append(
-            f"Without the bias of stopping: {', '.join(f'{key} {mean:.3f}' for key, mean in unbiased.items())}"
+            "Without the bias of stopping:"
+            f" {', '.join(f'{key} {mean:.3f}' for key, mean in unbiased.items())}"
         )
     if unjudged := [row for row in rows if row.get("is_judged") is False]:
         lines.append(f"Not judged on a split by this judge: {_models(unjudged, rows)}")
@@ -222,7 +240,10 @@ def _responses(scope: Scope) -> Iterator[Notice]:
         yield Notice("warn", f"Not judged yet, so without scores: {some(unjudged)}.", "tasks.html")
     for row in rows:
         if row["n_failed"] > _GRAVE_SHARE * row["n_responses"]:
-            lost = f"{row['n_failed']:,} of {counted(row['n_responses'], 'response')} of {row['model']} failed"
+            lost = (
+                f"{row['n_failed']:,} of {counted(row['n_responses'], 'response')} of"
+                f" {row['model']} failed"
+            )
             yield Notice(
                 "bad", f"{lost} ({_words(row['causes'])}).", "length-and-cost.html#response_tokens"
             )
@@ -248,8 +269,9 @@ def _changes(scope: Scope) -> Iterator[Notice]:
     """Yield notices on judges that drifted, and on models whose scores fell or rose."""
     for row in scope.rows("overview/drifted"):
         text = (
-            f"{row['judge']} has drifted: in {row['night']} only {row['agreement']:.1%} of its verdicts on the control "
-            "set were the same as at first, so score changes of that night may come from the judge."
+            f"{row['judge']} has drifted: in {row['night']} only {row['agreement']:.1%} of its"
+            " verdicts on the control set were the same as at first, so score changes of that"
+            " night may come from the judge."
         )
         yield Notice("bad", text, "judges.html#judge_drift")
     splits: dict[tuple[str, str, str], list[str]] = defaultdict(list)

@@ -105,9 +105,11 @@ def figures_of(page: Page, scope: Scope, site: Site) -> list[PageFigure]:
     """Return the drawn figures of a page, without those that are left out in this scope."""
     title = scope.category_title  # the benchmark's name for its categories
     figures = [
-        replace(figure, title=f"{figure.title} ({title})")
-        if title and figure.breakdown == "category"
-        else figure
+        (
+            replace(figure, title=f"{figure.title} ({title})")
+            if title and figure.breakdown == "category"
+            else figure
+        )
         for figure in page.figures
         if not figure.breakdown or figure.breakdown in scope.kinds
     ]

@@ -96,8 +96,9 @@ def ranking_of(
     notes = list(rank_notes([row for _, of_split, _ in splits for row in of_split]))
     if sources := dict.fromkeys(each.source for each in quoted):
         notes.append(
-            f"Rows marked paper are the paper's own scores ({'; '.join(sources)}), by the same judge with the paper's "
-            "prompt, on the first release of this split. They have no rank here."
+            f"Rows marked paper are the paper's own scores ({'; '.join(sources)}), by the same"
+            " judge with the paper's prompt, on the first release of this split. They have no rank"
+            " here."
         )
 
     def at(value: float) -> str:

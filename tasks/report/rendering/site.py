@@ -198,7 +198,8 @@ def copy_assets(site: Site, names: Collection[str] | None = None) -> None:
     there = {path.name: path for path in sorted(ASSETS.iterdir())}
     if missing := LIBRARIES - there.keys():
         raise PipelineError(
-            f"{ASSETS / min(missing)}: missing; `uv sync --reinstall-package prbench-pipeline` builds it"
+            f"{ASSETS / min(missing)}: missing; `uv sync --reinstall-package prbench-pipeline`"
+            " builds it"
         )
     for path in there.values():
         if names is None or path.name in names:
@@ -206,8 +207,8 @@ def copy_assets(site: Site, names: Collection[str] | None = None) -> None:
 
 
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'none'; "
-    "connect-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src"
+    " 'none'; connect-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'"
 )
 """The pages' content-security policy: nothing from other sites, no inline script or style, no evaluation of text."""
 SERVED_POLICY = re.sub("(connect-src|form-action) 'none'", r"\1 'self'", POLICY)

@@ -276,9 +276,11 @@ def _name_of(when: When) -> str:
     conditions: tuple[str, ...] = (
         "disagreement" if when.disagreement else "",
         "" if when.weight_above is None else f"weight above {when.weight_above:g}",
-        f"{n_categories} categories ({listed})"
-        if n_categories > 1
-        else listed and f"category {listed}",
+        (
+            f"{n_categories} categories ({listed})"
+            if n_categories > 1
+            else listed and f"category {listed}"
+        ),
         *(f"severity {name}" for name in when.severities),
         *(f"kind {name}" for name in when.kinds),
         "" if when.confidence_below is None else f"confidence below {when.confidence_below:g}",

@@ -86,7 +86,8 @@ def drift_line(row: Mapping[str, Any]) -> str:
     beside = ", ".join(f"{name} {value:.1%}" for name, value in bounds if value is not None)
     change = row["met_share"] - row["first_met_share"]
     return (
-        f"{row['judge']} repeated its first decision on {row['agreement']:.1%} of {row['n_decided']} control verdicts "
-        f"in {row['night']}, below the {row['cause']} ({beside}); criteria met: {row['met_share']:.1%}, at first "
-        f"{row['first_met_share']:.1%} ({change * 100:+.1f} points); the judge may be the cause of this night's changes"
+        f"{row['judge']} repeated its first decision on {row['agreement']:.1%} of"
+        f" {row['n_decided']} control verdicts in {row['night']}, below the {row['cause']}"
+        f" ({beside}); criteria met: {row['met_share']:.1%}, at first {row['first_met_share']:.1%}"
+        f" ({change * 100:+.1f} points); the judge may be the cause of this night's changes"
     )

@@ -65,13 +65,13 @@ def rank_notes(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     ]
     if compared:
         yield (
-            f"Ranks compare only the tasks with a complete trial for every ranked model ({some(compared)}), so a "
-            "higher score can stand below."
+            "Ranks compare only the tasks with a complete trial for every ranked model"
+            f" ({some(compared)}), so a higher score can stand below."
         )
     if unranked:
         yield (
-            f"No rank: {some(unranked)}. A model is ranked if it has a score on at least half as many tasks as the "
-            "model with the most, and on tasks that all ranked models have."
+            f"No rank: {some(unranked)}. A model is ranked if it has a score on at least half as"
+            " many tasks as the model with the most, and on tasks that all ranked models have."
         )
 
 

@@ -145,15 +145,19 @@ def started_stages() -> Stages:
 
 TABLES = {
     "responses": "select response_id, status, text from responses order by all",
-    "verdicts": "select verdict_id, status, value, probability, explanation from verdicts order by all",
+    "verdicts": (
+        "select verdict_id, status, value, probability, explanation from verdicts order by all"
+    ),
     # Not compared: times, costs, and what `aggregate` draws, which the undisturbed run leaves out.
-    "leaderboard": """
+    "leaderboard": (
+        """
         select * exclude (
             ci_low, ci_high, raw_ci_low, raw_ci_high, is_small, trials_mean, trials_ci_low, trials_ci_high, met_ci_low,
             met_ci_high, is_met_small, cost_usd, first_response_at
         )
         from leaderboard order by all
-    """,
+    """
+    ),
 }
 
 

@@ -295,7 +295,10 @@ def test_a_rule_that_cascade_picks_can_be_pasted_into_the_configuration() -> Non
 
 
 def test_the_problems_of_a_configuration_are_reported_together(file: Path) -> None:
-    twice = "models: [{name: a, label: x}, {name: b, label: x}]\njudges: [{name: a, rubric: augmented}, {name: a}]\n"
+    twice = (
+        "models: [{name: a, label: x}, {name: b, label: x}]\njudges: [{name: a, rubric: augmented},"
+        " {name: a}]\n"
+    )
     file.write_text(f"dataset: {{source: sample}}\n{twice}trials: 0\nlimits: {{tials: 1}}\n")
     for part in (
         "trials: Input should be greater",

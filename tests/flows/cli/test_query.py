@@ -95,7 +95,10 @@ def test_a_file_is_in_the_format_of_its_ending_and_an_unknown_one_is_refused(
     assert "q.xls: the ending is none of .csv, " in run_here.err
 
 
-HOSTILE = "select '=1+1' as \"=x\", '<script>[a](javascript:b)|`c`' as label, -1.5::double as n, '''-1' as mark"
+HOSTILE = (
+    "select '=1+1' as \"=x\", '<script>[a](javascript:b)|`c`' as label, -1.5::double as n, '''-1'"
+    " as mark"
+)
 
 
 def test_a_text_of_a_query_is_never_a_formula_and_numbers_stay_numbers(
@@ -189,10 +192,11 @@ def test_help_and_commands_that_only_read_import_nothing_heavy(folder: Path) -> 
         ),
     ]
     code = (
-        "import json, sys; from flows.cli.main import main; heavy = {'prefect', 'litellm', 'great_expectations', "
-        "'datasets'}; main(['--help']); print(sys.modules.keys() & heavy | sys.modules.keys() & {'duckdb', 'numpy', "
-        "'polars', 'pyarrow', 'pydantic', 'rich', 'warehouse', 'yaml'}, file=sys.stderr); "
-        "[main(command) for command in json.loads(sys.argv[1])]; print(sys.modules.keys() & heavy, file=sys.stderr)"
+        "import json, sys; from flows.cli.main import main; heavy = {'prefect', 'litellm',"
+        " 'great_expectations', 'datasets'}; main(['--help']); print(sys.modules.keys() & heavy |"
+        " sys.modules.keys() & {'duckdb', 'numpy', 'polars', 'pyarrow', 'pydantic', 'rich',"
+        " 'warehouse', 'yaml'}, file=sys.stderr); [main(command) for command in"
+        " json.loads(sys.argv[1])]; print(sys.modules.keys() & heavy, file=sys.stderr)"
     )
     command = [sys.executable, "-c", code, json.dumps(reading)]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)

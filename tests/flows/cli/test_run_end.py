@@ -153,7 +153,8 @@ def test_a_run_that_stops_at_its_budget_ends_in_three_lines(
     n_verdicts = len(provider.judge_requests)
     done, missing, reason = stopped.stderr.splitlines()[-3:]
     assert done.startswith(
-        f"Done: {2 * N_TASKS} of {2 * N_TASKS} responses, {n_verdicts} of {2 * N_CRITERIA} verdicts; "
+        f"Done: {2 * N_TASKS} of {2 * N_TASKS} responses, {n_verdicts} of {2 * N_CRITERIA}"
+        " verdicts; "
     )
     assert missing == f"Missing: {2 * N_CRITERIA - n_verdicts} verdicts of judge"
     assert reason.startswith("exit code 4 (stopped at the budget): ")

@@ -233,7 +233,10 @@ def test_a_backfill_fills_in_what_is_missing_and_a_model_that_fails_holds_up_no_
 def test_a_night_and_a_backfill_with_a_decision_model_make_one_call_for_each_rubric(
     tmp_path: Path,
 ) -> None:
-    pieces = "select distinct verdicts.response_id from control_set inner join verdicts using (verdict_id)"
+    pieces = (
+        "select distinct verdicts.response_id from control_set inner join verdicts using"
+        " (verdict_id)"
+    )
     with night_world(tmp_path) as world:
         world.configure(judges=[world.endpoint("judge", kind="decisions", criteria_per_call="all")])
         night = world.night("2026-11-01")

@@ -166,7 +166,10 @@ def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Read
         ({"of": "model", "first": "a", "second": "a"}, "a: given twice"),
         (
             {"of": "model", "first": "a", "second": "alone"},
-            "nothing to compare: a and alone share no combination of dataset revision, judge, judge configuration",
+            (
+                "nothing to compare: a and alone share no combination of dataset revision, judge,"
+                " judge configuration"
+            ),
         ),
         (
             {"of": "model", "first": "a", "second": "b", "split": "nowhere"},

@@ -138,8 +138,8 @@ def test_a_server_of_another_machine_is_not_used(
     assert server_of(job(tmp_path)) is None
     stderr = capsys.readouterr().err
     assert (
-        "no Prefect server: the server of this data folder runs on node7; this run is not recorded\n"
-        == stderr
+        "no Prefect server: the server of this data folder runs on node7; this run is not"
+        " recorded\n" == stderr
     )
     os.utime(address, (0, 0))
     if not is_locked:
@@ -158,8 +158,8 @@ def test_without_an_address_nothing_waits_for_ever(
     assert server_of(job(tmp_path)) is None
     stderr = capsys.readouterr().err
     assert (
-        f"no Prefect server: {address.resolve()} does not hold its address; this run is not recorded\n"
-        == stderr
+        f"no Prefect server: {address.resolve()} does not hold its address; this run is not"
+        " recorded\n" == stderr
     )
     ended(started)
     assert own_server(job(tmp_path)).secret

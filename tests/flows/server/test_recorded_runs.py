@@ -331,8 +331,9 @@ def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(world: World)
     world.command("run", "-q", "--limit", "1", "--no-prefect")
     n_calls = len(world.provider.book)
     code = (
-        "import sys; from flows.cli.main import main; code = main(['run', '-q', '--limit', '1']); "
-        "print(code, sorted({'prefect', 'litellm', 'great_expectations', 'datasets', 'altair'} & set(sys.modules)))"
+        "import sys; from flows.cli.main import main; code = main(['run', '-q', '--limit', '1']);"
+        " print(code, sorted({'prefect', 'litellm', 'great_expectations', 'datasets', 'altair'} &"
+        " set(sys.modules)))"
     )
     command = [sys.executable, "-c", code]
     done = subprocess.run(

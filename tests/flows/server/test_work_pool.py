@@ -173,7 +173,10 @@ def test_the_steps_for_several_machines_work_and_another_worker_continues(
         first = backfilled_by(logs, world, "sample-fin-1")
         ended(machines[first][0])
         second = backfilled_by(logs, world, "sample-leg-2")
-        query = "select state_name from flow_run where parent_task_run_id is null and not auto_scheduled"
+        query = (
+            "select state_name from flow_run where parent_task_run_id is null and not"
+            " auto_scheduled"
+        )
         assert ["Completed", "Completed"] == world.do(
             f"psql -h {world.folder} -U prefect -Atc '{query}'"
         ).split()

@@ -17,8 +17,8 @@ from tests.golden.outputs import DIGITS, kept
 pytestmark = pytest.mark.slow
 STOPPING = {"block": BLOCK, "seed": 3}
 _LOOKS = (
-    "select model, compared_model, block, decision, mean_difference, unbiased_difference, sequence_low, sequence_high "
-    "from stopping_looks order by block, model, compared_model"
+    "select model, compared_model, block, decision, mean_difference, unbiased_difference,"
+    " sequence_low, sequence_high from stopping_looks order by block, model, compared_model"
 )
 _BOARD = "select * exclude (first_response_at) from leaderboard order by model, score_name"
 Rows = list[dict[str, Any]]

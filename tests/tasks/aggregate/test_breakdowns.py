@@ -159,9 +159,9 @@ def test_the_severity_leaderboard_pools_the_gravest_criteria(
         wanted[run, task_set] = {
             "n_responses_at_risk": len(n_mistakes) or None,
             "n_trials": len(figures.runs[run][0]),
-            "responses_with_mistake_share": np.mean([n > 0 for n in n_mistakes])
-            if n_mistakes
-            else None,
+            "responses_with_mistake_share": (
+                np.mean([n > 0 for n in n_mistakes]) if n_mistakes else None
+            ),
         }
         for side, share, n_judged, n_tasks in (
             ("critical", "critical_met", "n_critical", "n_tasks_critical"),

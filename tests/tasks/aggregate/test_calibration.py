@@ -85,7 +85,8 @@ def test_people_together_are_a_reference_in_which_each_decision_of_a_person_coun
     columns = "reference, n, met_share, brier"
     measured = rows_in(
         warehouse.root,
-        f"select {columns} from calibration where breakdown = 'all' and judge = 'a-judge' order by reference",
+        f"select {columns} from calibration where breakdown = 'all' and judge = 'a-judge' order by"
+        " reference",
     )
     of_people = measured[0]
     assert [each["reference"] for each in measured] == ["(people together)", "bo", "eva", "strong"]

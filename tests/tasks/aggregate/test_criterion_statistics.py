@@ -107,11 +107,11 @@ def test_the_rest_correlation_is_that_of_numpy(
         has_end = correlation is not None and n_models > 3
         wanted[key] = {
             "rest_correlation": correlation,
-            "rest_correlation_high": math.tanh(
-                math.atanh(correlation or 0) + 1.96 / math.sqrt(n_models - 3)
-            )
-            if has_end
-            else None,
+            "rest_correlation_high": (
+                math.tanh(math.atanh(correlation or 0) + 1.96 / math.sqrt(n_models - 3))
+                if has_end
+                else None
+            ),
         }
 
     assert any((result["rest_correlation"] or 0) < -0.2 for result in wanted.values())

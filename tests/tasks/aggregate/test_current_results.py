@@ -51,7 +51,8 @@ def test_current_rows_have_one_vintage_and_one_configuration_of_each_label(
     reader: Reader, table: str
 ) -> None:
     rows = reader.rows(
-        f"select distinct vintage, model_config_hash, judge, template_hash from {table} where is_current order by judge"
+        f"select distinct vintage, model_config_hash, judge, template_hash from {table} where"
+        " is_current order by judge"
     )
 
     assert rows == [
@@ -74,7 +75,10 @@ def test_the_latest_vintage_of_each_configuration_is_marked_under_one_name(reade
         "leaderboard",
         "score_history",
     )
-    query = "select distinct vintage from {} where is_latest and judge = 'a-judge' and template_hash = 'a-template'"
+    query = (
+        "select distinct vintage from {} where is_latest and judge = 'a-judge' and template_hash ="
+        " 'a-template'"
+    )
 
     vintages = [{row["vintage"] for row in reader.rows(query.format(table))} for table in tables]
 
@@ -83,8 +87,8 @@ def test_the_latest_vintage_of_each_configuration_is_marked_under_one_name(reade
 
 def test_a_task_has_one_row_with_its_splits_field_and_topic(reader: Reader) -> None:
     (task,) = reader.rows(
-        "select field, topic, splits, mean_score, value from task_scores where is_primary and is_current "
-        "and judge = 'a-judge'"
+        "select field, topic, splits, mean_score, value from task_scores where is_primary and"
+        " is_current and judge = 'a-judge'"
     )
 
     assert task["field"] == "Finance"

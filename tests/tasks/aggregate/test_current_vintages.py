@@ -119,14 +119,20 @@ def test_each_split_and_judge_has_a_current_vintage_of_its_own(published: Fill) 
         sampled("base", 1, [*FINANCE, *LEGAL], judge="another"),
     )
 
-    query = "select judge, split, vintage from leaderboard where is_latest and is_primary and is_judged order by all"
+    query = (
+        "select judge, split, vintage from leaderboard where is_latest and is_primary and is_judged"
+        " order by all"
+    )
     assert [(each["judge"], each["split"], each["vintage"]) for each in reader.rows(query)] == [
         ("a-judge", "finance", NIGHT),
         ("a-judge", "legal", "base"),
         ("another", "finance", "base"),
         ("another", "legal", "base"),
     ]
-    rates = "select distinct split, vintage from failure_rates where is_latest and judge = 'a-judge' order by all"
+    rates = (
+        "select distinct split, vintage from failure_rates where is_latest and judge = 'a-judge'"
+        " order by all"
+    )
     assert reader.rows(rates) == [
         {"split": "finance", "vintage": NIGHT},
         {"split": "legal", "vintage": "base"},
@@ -194,17 +200,21 @@ def test_the_mean_over_the_task_scores_that_are_latest_on_a_split_is_that_of_its
         ("verdict_details", "value"),
     ):
         query = (
-            f"select split, any_value(vintage), avg({score}) from (select *, unnest(latest_splits) as split from "
-            f"{table}) group by split order by split"
+            f"select split, any_value(vintage), avg({score}) from (select *, unnest(latest_splits)"
+            f" as split from {table}) group by split order by split"
         )
         means[table] = [tuple(each.values()) for each in reader.rows(query)]
     expected = [("finance", "base", 1.0), ("hard", NIGHT, 0.0), ("legal", NIGHT, 0.0)]
     board = reader.rows(
-        "select split, vintage, mean_score from leaderboard where is_latest and is_primary order by 1"
+        "select split, vintage, mean_score from leaderboard where is_latest and is_primary order"
+        " by 1"
     )
     assert [tuple(each.values()) for each in board] == expected
     assert [*means.values()] == [expected, expected]
-    twice = "select task_id from task_scores where is_primary and is_latest group by task_id having count(*) > 1"
+    twice = (
+        "select task_id from task_scores where is_primary and is_latest group by task_id having"
+        " count(*) > 1"
+    )
     assert reader.rows(twice) == []
 
 

@@ -88,7 +88,10 @@ def test_binary_labels_correct_only_the_binary_reading(
     steps = {"judged": {"grading": "ternary"}, "imported": {}}
     tables["verdicts"] = [each | steps[each["source"]] for each in tables["verdicts"]]
     expected = labelled.expected("ada")
-    query = "select grading, debiased from debiased_scores where model = 'ada' and score_name = 'score' and label = ''"
+    query = (
+        "select grading, debiased from debiased_scores where model = 'ada' and score_name = 'score'"
+        " and label = ''"
+    )
     actual = rows_in(aggregated(tmp_path, tables).root, query)
 
     assert ["ternary_as_binary"] == [row["grading"] for row in actual]

@@ -91,7 +91,10 @@ def test_nights_have_boards_of_their_own_beside_the_board_of_the_latest_vintages
 
     warehouse = aggregated(tmp_path / "data", combined(tasks_of(RUBRICS), *models))
 
-    query = "select model, vintage, may_be_first, latest_may_be_first from leaderboard where is_primary order by all"
+    query = (
+        "select model, vintage, may_be_first, latest_may_be_first from leaderboard where is_primary"
+        " order by all"
+    )
     assert values_in(warehouse.root, query) == [
         ("fresh", "2026-11-28", True, False),
         ("fresh", "base", True, None),

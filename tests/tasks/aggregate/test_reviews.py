@@ -218,8 +218,10 @@ def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(
     groups = {check: (check,) for check in CHECKS} | {"all checks": CHECKS}
     failing = {
         name: {
-            key: sum(1 - min(world.checks[trial, check][key] for check in of) for trial in (1, 2))
-            / 2
+            key: (
+                sum(1 - min(world.checks[trial, check][key] for check in of) for trial in (1, 2))
+                / 2
+            )
             for key in world.keys
         }
         for name, of in groups.items()

@@ -79,9 +79,9 @@ def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures() ->
     alert, other = drops(falls, least_drop=0.01, alpha=0.05, drifted_judges={"another-judge"})
 
     assert (
-        "a-model fell by 0.043 on finance (score, judged by a-judge): 0.469 in 2026-11-22, 0.512 in 2026-11-21; "
-        "95 % interval -0.062 to -0.024, corrected p 0.0002, 300 tasks"
-    ) == alert.line
+        "a-model fell by 0.043 on finance (score, judged by a-judge): 0.469 in 2026-11-22, 0.512 in"
+        " 2026-11-21; 95 % interval -0.062 to -0.024, corrected p 0.0002, 300 tasks" == alert.line
+    )
     assert (
         "corrected p below 0.0001, 280 of 300 tasks; another-judge drifted the same night"
         in other.line
@@ -107,10 +107,10 @@ def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning() -> 
 
     assert ("judge_drift", "a-judge", figures) == (alert.kind, alert.subject, alert.facts)
     assert (
-        "a-judge repeated its first decision on 91.0% of 200 control verdicts in 2026-11-22, below the limit (usual "
-        "98.0%, limit 95.3%); criteria met: 53.5%, at first 50.0% (+3.5 points); the judge may be the cause of this "
-        "night's changes"
-    ) == alert.line
+        "a-judge repeated its first decision on 91.0% of 200 control verdicts in 2026-11-22, below"
+        " the limit (usual 98.0%, limit 95.3%); criteria met: 53.5%, at first 50.0% (+3.5 points);"
+        " the judge may be the cause of this night's changes" == alert.line
+    )
 
 
 def test_data_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts() -> None:

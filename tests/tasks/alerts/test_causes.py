@@ -83,7 +83,10 @@ def test_one_refused_model_is_one_alert_and_not_eighteen() -> None:
     (alert,) = coverage_alerts(incomplete, stops(gamma=REFUSED))
 
     assert "model gamma refused all calls" == alert.headline
-    expected = f"model gamma (hosted_vllm/gamma at {ADDRESS}) refused all calls: 0 of 80 responses; {REFUSED}"
+    expected = (
+        f"model gamma (hosted_vllm/gamma at {ADDRESS}) refused all calls: 0 of 80 responses;"
+        f" {REFUSED}"
+    )
     assert expected == alert.line
     assert "gamma" == alert.subject
     assert incomplete.lines == alert.facts["warnings"]
@@ -107,7 +110,10 @@ def test_a_model_that_was_not_stopped_but_had_no_reply_is_the_cause_of_its_missi
 
     (alert,) = coverage_alerts(night_without("gamma", failures=40), errors=errors)
 
-    expected = "model gamma gave no reply: 0 of 80 responses, 80 provider_error; most often HTTP 503: overloaded"
+    expected = (
+        "model gamma gave no reply: 0 of 80 responses, 80 provider_error; most often HTTP 503:"
+        " overloaded"
+    )
     assert expected == alert.line
 
 

@@ -121,9 +121,14 @@ def test_a_message_has_events_then_scores_and_cost_then_what_to_do(tmp_path: Pat
 
     assert (
         "model gamma gave no reply: 0 of 40 responses; no reply for 60 s",
-        "Scores by strict: finance_hard: alpha .553, beta .410 (44.2% covered). Cost: 1.23 USD for 480 calls.",
-        "Next: `prbench status --night 2026-11-22 --config /srv/prbench.yaml` shows the errors; `prbench nightly` with "
-        "the same options tries again.",
+        (
+            "Scores by strict: finance_hard: alpha .553, beta .410 (44.2% covered). Cost: 1.23 USD"
+            " for 480 calls."
+        ),
+        (
+            "Next: `prbench status --night 2026-11-22 --config /srv/prbench.yaml` shows the errors;"
+            " `prbench nightly` with the same options tries again."
+        ),
         "Report: https://evals.example.org/prbench/index.html",
     ) == message.lines
 
@@ -182,7 +187,10 @@ def test_a_clean_night_is_three_lines(tmp_path: Path) -> None:
 
     assert "complete, no alerts (prbench, 2026-11-22)" == message.title
     assert (
-        "Scores by strict: finance_hard: alpha .553, beta .410 (44.2% covered). Cost: 1.23 USD for 480 calls.",
+        (
+            "Scores by strict: finance_hard: alpha .553, beta .410 (44.2% covered). Cost: 1.23 USD"
+            " for 480 calls."
+        ),
         "Next: `prbench leaderboard --vintage 2026-11-22` shows more.",
         f"Report: {job.report_index}",
     ) == message.lines

@@ -139,7 +139,10 @@ def test_a_server_that_drips_a_reply_cannot_stretch_the_time_limit() -> None:
         (
             "${NO_SUCH_VARIABLE}",
             1,
-            "${NO_SUCH_VARIABLE} in the configuration: the environment variable NO_SUCH_VARIABLE is not set",
+            (
+                "${NO_SUCH_VARIABLE} in the configuration: the environment variable"
+                " NO_SUCH_VARIABLE is not set"
+            ),
         ),
     ],
     ids=["nobody listens", "no such host", "another scheme", "no port", "not set"],

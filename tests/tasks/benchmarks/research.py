@@ -17,8 +17,10 @@ def research_row(number: int, n_criteria: int = 20, **changed: Any) -> dict[str,
     """A task in the hub's shape with criteria of all axes and weights, some with examples in parentheses."""
     rubrics = [
         {
-            "criterion": f"Says {i} about subject {number}"
-            + (f" (e.g., the case of (a) {i})." if i % 2 else "."),
+            "criterion": (
+                f"Says {i} about subject {number}"
+                + (f" (e.g., the case of (a) {i})." if i % 2 else ".")
+            ),
             "weight": float(WEIGHTS[i % len(WEIGHTS)]),
             "axis": AXES[i % len(AXES)],
         }

@@ -123,8 +123,10 @@ def test_the_score_is_points_over_positive_points_and_its_mean_is_clipped(job: J
     )
     decided = {(task, position): value for task, position, value in by_reader}
     expected = {
-        f"h{n}": sum(p for i, p in enumerate(points) if decided[f"h{n}", i] == 1)
-        / sum(p for p in points if p > 0)
+        f"h{n}": (
+            sum(p for i, p in enumerate(points) if decided[f"h{n}", i] == 1)
+            / sum(p for p in points if p > 0)
+        )
         for n, points in enumerate(POINTS)
     }
     by_theme = {
@@ -307,7 +309,10 @@ def test_a_failed_rewrite_in_forty_is_below_the_bar_only_if_the_coverage_is(tmp_
 def test_three_steps_are_read_as_two_without_a_call(world: World) -> None:
     query = "select distinct value, grading from verdicts where judge = 'three' order by value"
     assert [(value, "ternary") for value in (0.0, 0.5, 1.0)] == values_in(world.job(), query)
-    query = "select count(*) from scores where grading = 'ternary_as_binary' and judge = 'three' and value is not null"
+    query = (
+        "select count(*) from scores where grading = 'ternary_as_binary' and judge = 'three' and"
+        " value is not null"
+    )
     assert [(2 * TASKS,)] == values_in(world.job(), query)
 
 

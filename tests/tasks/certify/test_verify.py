@@ -167,7 +167,8 @@ def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(
 
     assert result.is_confirmed
     assert [line for line in result.lines if "n_in_call" in line] == [
-        "Made before certificates bound the number of criteria in a call (n_in_call): it was not checked"
+        "Made before certificates bound the number of criteria in a call (n_in_call): it was not"
+        " checked"
     ]
 
 
@@ -184,7 +185,8 @@ def test_a_certificate_made_before_rules_of_coverage_is_valid_and_says_what_was_
 
     assert result.is_confirmed
     assert [line for line in result.lines if "current vintages" in line] == [
-        "Made before current vintages depended on coverage: is_latest and latest ranks were not checked"
+        "Made before current vintages depended on coverage: is_latest and latest ranks were not"
+        " checked"
     ]
 
 

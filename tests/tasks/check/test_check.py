@@ -273,7 +273,10 @@ def test_a_verdict_has_the_value_of_its_status(published: Fill) -> None:
     of_response, of_criterion = response("t"), TASK["criteria"][0]
     verdicts = [
         verdict(of_response, of_criterion, None, judge_trial=trial)
-        | {"status": status, "value": value}
+        | {
+            "status": status,
+            "value": value,
+        }
         for trial, (status, value, _) in enumerate(VALUES, start=1)
     ]
     rows = failing(published, responses=[of_response], verdicts=verdicts)

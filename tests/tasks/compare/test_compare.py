@@ -358,7 +358,10 @@ def test_the_subject_of_a_comparison_names_models_vintages_judges_and_splits(
 
     assert subjects == [
         "Comparing a with b, in vintage later, judged by a-judge, on finance.",
-        "Comparing a (vintage later) with b (vintage later), only-base (vintage base), judged by a-judge, on finance.",
+        (
+            "Comparing a (vintage later) with b (vintage later), only-base (vintage base), judged"
+            " by a-judge, on finance."
+        ),
         "Comparing a@base with a@later, judged by a-judge, on finance.",
         "Comparing base with later, responses of a, b, judged by a-judge, on finance.",
     ]

@@ -113,7 +113,10 @@ def test_limits_are_shown_only_beside_the_counts_that_they_were_worked_out_with(
         "cause": "limit",
     }
     right, stale = (row("control_limits", n_decided=count, **known) for count in (n, n - 1))
-    shown = "select cause, method, is_out_of_control from judge_drift where set_id = 'binary' and night = '2026-11-01'"
+    shown = (
+        "select cause, method, is_out_of_control from judge_drift where set_id = 'binary' and night"
+        " = '2026-11-01'"
+    )
 
     stored = {"control_set": members, "control_verdicts": tonight}
     reader = published(stored, {"control_limits": [right]})

@@ -303,8 +303,8 @@ def test_a_log_names_the_model_as_its_provider_does_and_the_label_beside_it(
 
 
 def test_a_scorer_s_parameters_name_the_judge_s_model_and_template(named_logs: Logs) -> None:
-    (score, *_) = named_logs["good", "strict"]["header.json"]["results"]["scores"]
-    (label, *_) = named_logs["brief", "reader"]["header.json"]["results"]["scores"]
+    score, *_ = named_logs["good", "strict"]["header.json"]["results"]["scores"]
+    label, *_ = named_logs["brief", "reader"]["header.json"]["results"]["scores"]
 
     assert score["params"]["grader_model"] == {"model": "openai/gpt-5.6-sol"}
     assert isinstance(score["params"]["grader_template"], str)

@@ -260,7 +260,10 @@ def test_labels_of_a_sheet_count_without_its_other_columns_unless_a_judge_gave_t
             row["criteria_met"] = decided[row["task"], row["model"], row["criterion"]]
         import_verdicts(job, write_jsonl(tmp_path / f"{judge}.jsonl", rows))
         assert [(name,) for name in labellers] == values_in(job, "select judge from labellers")
-        query = "select distinct may_hide_failures from verdicts where judge = ? and source = 'imported'"
+        query = (
+            "select distinct may_hide_failures from verdicts where judge = ? and source ="
+            " 'imported'"
+        )
         assert [(False if labellers else None,)] == values_in(job, query, judge)
 
 

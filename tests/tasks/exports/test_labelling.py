@@ -139,7 +139,10 @@ def filled(job: Job, folder: Path, **options: object) -> list[dict[str, str]]:
 
 def graded(job: Job) -> dict[tuple[str, str], str]:
     """(model, vintage) -> the text of the judged response."""
-    query = "select distinct v.model, v.vintage, r.text from verdicts v join responses r using (response_id)"
+    query = (
+        "select distinct v.model, v.vintage, r.text from verdicts v join responses r using"
+        " (response_id)"
+    )
     return {(model, vintage): text for model, vintage, text in values_in(job, query)}
 
 

@@ -112,7 +112,10 @@ def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(
     texts = [(tmp_path / f"{name}.csv").read_bytes() for name in "abc"]
 
     assert texts[0] == texts[1] != texts[2]
-    query = "select count(*), count(distinct sample_id), count(distinct population_id) from review_samples"
+    query = (
+        "select count(*), count(distinct sample_id), count(distinct population_id) from"
+        " review_samples"
+    )
     assert [(24, 2, 1)] == values_in(job, query)
 
 
@@ -132,7 +135,7 @@ def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(
 def test_a_conversation_that_no_cell_holds_is_shown_without_its_middle(tmp_path: Path) -> None:
     row = good_row("t0") | {"prompt_0": "start " + "word " * 20_000 + "end"}
     job = prepared(job_on(write_jsonl(tmp_path / "finance.jsonl", [row]), tmp_path / "warehouse"))
-    (first, *_) = exported(job, tmp_path)
+    first, *_ = exported(job, tmp_path)
 
     assert len(first["conversation"]) < 32_767
     shown = r"(?s)user: Reference Text 0:.* characters left out \.\.\.\].*word end"
@@ -152,8 +155,8 @@ def test_reviews_come_back_with_ids_reasons_and_wordings(job: Job, tmp_path: Pat
         (1.0, "pass", "fine", None, *common),
     ] == values_in(
         job,
-        "select value, status, explanation, better_wording, source, reviewer, review_check from criterion_reviews "
-        "where explanation is not null order by value",
+        "select value, status, explanation, better_wording, source, reviewer, review_check from"
+        " criterion_reviews where explanation is not null order by value",
     )
     assert {("-t0",), ("t1",)} <= set(values_in(job, "select task_id from expert_reviews"))
 

@@ -49,7 +49,10 @@ def without(tenths: dict[str, Any], model: str) -> dict[str, Any]:
 
 def overlaps(job: Job, kind: str) -> dict[str, tuple[int, int, int, float]]:
     """Compared selection -> the numbers of tasks in the selection, in the other one and in both, and the overlap."""
-    query = f"select compared_with, n_selected, n_compared, n_shared, jaccard from hard_overlaps where kind = '{kind}'"
+    query = (
+        "select compared_with, n_selected, n_compared, n_shared, jaccard from hard_overlaps where"
+        f" kind = '{kind}'"
+    )
     return {name: figures for name, *rest in values_in(job, query) for figures in [tuple(rest)]}
 
 

@@ -104,9 +104,11 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
 def parquet(path: Path, **columns: Any) -> Path:
     """A file of one row."""
     arrays = {
-        name: pa.array([value.as_py()], value.type)
-        if isinstance(value, pa.Scalar)
-        else pa.array([value])
+        name: (
+            pa.array([value.as_py()], value.type)
+            if isinstance(value, pa.Scalar)
+            else pa.array([value])
+        )
         for name, value in columns.items()
     }
     pq.write_table(pa.table(arrays), path)
@@ -267,7 +269,9 @@ SHEETS = {
     "a stated tab": "sep=\t\ntask\tmodel\tresponse\ttrial\nt2\tbell\tTwo.\t2\n",
     "a stated separator in capitals": "SEP=;\ntask;model;response;trial\nt2;bell;Two.;2\n",
     "a stated separator and spaces": "sep=; \ntask;model;response;trial\nt2;bell;Two.;2\n",
-    "a stated tab in quotes and a tab": '"Sep=\t"\t\ntask\tmodel\tresponse\ttrial\nt2\tbell\tTwo.\t2\n',
+    "a stated tab in quotes and a tab": (
+        '"Sep=\t"\t\ntask\tmodel\tresponse\ttrial\nt2\tbell\tTwo.\t2\n'
+    ),
     "two byte order marks": "\ufeff\ufefftask,model,response,trial\nt2,bell,Two.,2\n",
     "byte order marks and a stated separator": (
         "\ufeff\ufeffsep=;\r\n\ufefftask;model;response;trial\r\nt2;bell;Two.;2\r\n"
@@ -369,7 +373,10 @@ BRINGS_NOTHING: dict[str, tuple[Bring, str, str]] = {
     "nothing like a model": (
         import_responses,
         "task,llm,response\nt1,ada,x\n",
-        "`model` is missing (the columns are task, llm, response); add the column, or give --as LABEL",
+        (
+            "`model` is missing (the columns are task, llm, response); add the column, or give --as"
+            " LABEL"
+        ),
     ),
     "no decision": (
         _skipping_empty,

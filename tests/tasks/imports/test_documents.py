@@ -195,7 +195,10 @@ def test_pages_come_in_order_with_headings_lists_and_tables(tmp_path: Path) -> N
         "One.",
         "- a\n- b c",
         "## Second part",
-        "| Land | Rate | Note |\n| --- | --- | --- |\n| Köln | 3,5 % | a\\|b |\n| Genève | 4 % | two words |",
+        (
+            "| Land | Rate | Note |\n| --- | --- | --- |\n| Köln | 3,5 % | a\\|b |\n| Genève | 4 %"
+            " | two words |"
+        ),
         "Closing words.",
     ]
 
@@ -205,7 +208,10 @@ def test_pages_come_in_order_with_headings_lists_and_tables(tmp_path: Path) -> N
     assert (0, 0) == (document.n_pages_without_text, document.n_unreadable)
 
 
-LINKS = 'See <a href="https://example.org/a_(b)">the source</a> and <a href="https://example.org/c">more</a> there.'
+LINKS = (
+    'See <a href="https://example.org/a_(b)">the source</a> and <a'
+    ' href="https://example.org/c">more</a> there.'
+)
 LATIN, JAPANESE = "Größe, façade, Łukasz, œuvre, Žižka: 12 € – “so”", "東京の報告"
 SHOWN: dict[str, tuple[Flowable, str]] = {
     "rows without lines": (table(RATES, is_ruled=False), "\n\n".join(map("\t".join, RATES))),

@@ -337,7 +337,10 @@ REFUSED_VERDICTS: list[tuple[list[Given], str]] = [
             ({"judge_trial": 10**9}, "row 1: `judge_trial` is 1000000000"),
             (
                 {"vintage": "2026-11-03"},
-                "no usable response of ada to task t1, trial 1, in vintage 2026-11-03; import it first",
+                (
+                    "no usable response of ada to task t1, trial 1, in vintage 2026-11-03; import"
+                    " it first"
+                ),
             ),
             ({"response": "Another response."}, "`response` is not the stored response of ada"),
             ({"criteria_met": None, "value": 0.5}, "0.5"),
@@ -444,7 +447,10 @@ def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(
     second = {**row, "occurrence": "2", "category": "Other", "criteria_met": False}
     import_verdicts(job, file([{**row, "occurrence": 1}, second]))
 
-    query = "select position, value from verdicts inner join criteria using (task_id, criterion_id) order by all"
+    query = (
+        "select position, value from verdicts inner join criteria using (task_id, criterion_id)"
+        " order by all"
+    )
     assert [(0, 1.0), (2, 0.0)] == values_in(job, query)
 
 

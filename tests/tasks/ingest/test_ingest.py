@@ -53,7 +53,8 @@ def test_a_file_becomes_tasks_criteria_and_members_of_the_split_of_its_name(
     common = (["finance"], hashlib.sha256(file.read_bytes()).hexdigest()[:40], False)
     assert [("t1", 10, 50.0, *common), ("t2", 12, 60.0, *common)] == values_in(
         root,
-        "select task_id, n_criteria, positive_weight, splits, dataset_revision, is_admitted from tasks order by 1",
+        "select task_id, n_criteria, positive_weight, splits, dataset_revision, is_admitted from"
+        " tasks order by 1",
     )
     assert [("t1", 10), ("t2", 12)] == values_in(
         root, "select task_id, count(*) from criteria group by 1 order by 1"

@@ -285,7 +285,10 @@ def test_a_verdict_holds_what_all_calls_for_it_came_to(server: FaultServer, tmp_
 
     spent = sum(row["cost_usd"] for row in rows)
     with contextlib.closing(sqlite3.connect(ledger_path(job.warehouse / "ledger"))) as ledger:
-        query = "select sum(cost_usd) from calls where model in ('hosted_vllm/strong', 'hosted_vllm/cheap')"
+        query = (
+            "select sum(cost_usd) from calls where model in ('hosted_vllm/strong',"
+            " 'hosted_vllm/cheap')"
+        )
         assert spent == pytest.approx(ledger.execute(query).fetchone()[0])
     decided_at_once = [row for row in rows if row["escalated_because"] is None]
     assert {2} == {row["attempts"] for row in decided_at_once}

@@ -53,8 +53,9 @@ SYSTEM_ONE = {"name": "hosted_vllm/a-decider", "kind": "decisions", "criteria_pe
 CHAT = {"name": "hosted_vllm/a-chat", "criteria_per_call": 4, "temperature": 0.0}
 JUDGES = {"decisions": OPENAI, "systemone": SYSTEM_ONE, "chat": CHAT}
 COLUMNS = (
-    "verdict_id, response_id, task_id, criterion_id, status, value, explanation, probability, confidence, n_in_call, "
-    "position_in_call, prompt_tokens, completion_tokens, cost_usd, attempts, error"
+    "verdict_id, response_id, task_id, criterion_id, status, value, explanation, probability,"
+    " confidence, n_in_call, position_in_call, prompt_tokens, completion_tokens, cost_usd,"
+    " attempts, error"
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
@@ -326,8 +327,8 @@ def test_another_threshold_makes_its_verdicts_of_stored_probabilities_without_a_
     judged(job)
     rows = rows_in(
         job,
-        "select threshold, cost_usd, probability, value from (select *, dense_rank() over (order by "
-        "cost_usd > 0) as threshold from verdicts)",
+        "select threshold, cost_usd, probability, value from (select *, dense_rank() over (order by"
+        " cost_usd > 0) as threshold from verdicts)",
     )
 
     assert n_calls == len(server.book)
@@ -337,13 +338,15 @@ def test_another_threshold_makes_its_verdicts_of_stored_probabilities_without_a_
 
 
 HOSTILE: dict[str, bytes] = {
-    "ten thousand decisions": json.dumps(
-        {"answers": [{"name": "c1", "probability": 0.5}] * 10_000}
-    ).encode(),
+    "ten thousand decisions": (
+        json.dumps({"answers": [{"name": "c1", "probability": 0.5}] * 10_000}).encode()
+    ),
     "deep nesting": b'{"answers": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     "no decisions": b'{"answers": 3, "model": "m"}',
     "text": b"<html>",
-    "a decision on another question": b'{"answers": {"c1 ": {"noul": 0.9}}, "usage": {"input_tokens": "many"}}',
+    "a decision on another question": (
+        b'{"answers": {"c1 ": {"noul": 0.9}}, "usage": {"input_tokens": "many"}}'
+    ),
 }
 
 
@@ -649,7 +652,10 @@ def test_neighbours_tries_again_what_failed_for_a_temporary_cause(
     job = job.model_copy(update={"n_responses": 1})
     server.behaviour = lambda _request, _number: HttpResponse("[]")
     compared(job)
-    statuses = "select distinct arrangement, status, value is null as is_open from neighbour_verdicts order by all"
+    statuses = (
+        "select distinct arrangement, status, value is null as is_open from neighbour_verdicts"
+        " order by all"
+    )
     failed = [
         {"status": "parse_error", "is_open": True, "arrangement": name}
         for name in sorted(ARRANGEMENTS)

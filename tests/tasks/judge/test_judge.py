@@ -103,9 +103,10 @@ def test_the_plan_says_what_another_template_rejudges_and_how_to_keep_the_last(
     planned = plan(at("default"))[-1]
 
     assert planned.calls == n_criteria > 0
-    assert planned.judged_before == (
-        f"{n_criteria} verdicts were made with template binary_v1 (`template: binary_v1` goes on with it); they "
-        "are kept together with the new ones"
+    assert (
+        planned.judged_before
+        == f"{n_criteria} verdicts were made with template binary_v1 (`template: binary_v1` goes on"
+        " with it); they are kept together with the new ones"
     )
     kept = plan(at("binary_v1"))[-1]
     assert (0, "") == (kept.calls, kept.judged_before)

@@ -149,7 +149,8 @@ class World:
 
     def verdicts(self, model: str = "long") -> dict[str, dict[str, Any]]:
         quotes = self.rows(
-            f"select title, v.* from verdicts as v inner join criteria using (criterion_id) where model = '{model}'"
+            "select title, v.* from verdicts as v inner join criteria using (criterion_id) where"
+            f" model = '{model}'"
         )
         return {row["title"][:7].strip(): row for row in quotes}
 
@@ -354,8 +355,8 @@ def test_the_control_set_is_judged_part_by_part_too_and_its_evidence_kept(world:
     asyncio.run(judge_control_set(night))
 
     assert [{"n": 2 * CRITERIA}] == world.rows(
-        "select count(*) as n from control_verdicts inner join control_set using (set_id, response_id, criterion_id) "
-        "where value = first_value"
+        "select count(*) as n from control_verdicts inner join control_set using (set_id,"
+        " response_id, criterion_id) where value = first_value"
     )
     again = "evidence inner join control_verdicts using (verdict_id)"
     assert world.rows(f"select count(*) as n from {again} where evidence.status = 'ok'") == [

@@ -75,7 +75,10 @@ STATES: dict[str, tuple[HttpResponse, str, int]] = {
             (400, '{"error": {"message": "Prompt exceeds max length"}}'),
             (
                 422,
-                '{"error": "Input validation error: inputs tokens + max_new_tokens must be <= 4096. Given: 5000"}',
+                (
+                    '{"error": "Input validation error: inputs tokens + max_new_tokens must be <='
+                    ' 4096. Given: 5000"}'
+                ),
             ),
             (400, '{"error": {"code": "1261", "message": "no"}}'),
             (500, "the request exceeds the available context size"),
@@ -96,8 +99,8 @@ STATES: dict[str, tuple[HttpResponse, str, int]] = {
     "429 that mentions payment": (
         failed(
             429,
-            "Rate limit reached on requests per min. Limit: 3 / min. Please try again in 20s. Please add a "
-            "payment method to your account to increase your rate limit.",
+            "Rate limit reached on requests per min. Limit: 3 / min. Please try again in 20s."
+            " Please add a payment method to your account to increase your rate limit.",
             "rate_limit_exceeded",
         ),
         "provider_error",

@@ -501,8 +501,9 @@ def report_of(call: dict[str, Any]) -> dict[str, Any]:
     prompt_name, completion_name = call["names"]
     cache = {"cached_tokens": call["cached"], "cache_write_tokens": call["written"]}
     return {
-        f"{prompt_name}_tokens": call["prompt"]
-        - is_cache_beside * (call["cached"] + call["written"]),
+        f"{prompt_name}_tokens": (
+            call["prompt"] - is_cache_beside * (call["cached"] + call["written"])
+        ),
         f"{completion_name}_tokens": call["completion"] - is_reasoning_beside * call["reasoning"],
         "total_tokens": call["prompt"] + call["completion"],
         f"{completion_name}_tokens_details": {"reasoning_tokens": call["reasoning"]},

@@ -110,8 +110,9 @@ def test_every_request_is_an_attempt_with_its_labels_and_costs_add_up(
 
     groups = rows_in(
         job,
-        "select purpose, model, judge, http_status, count(*) as n, count(distinct coalesce(verdict_id, response_id)) "
-        "as n_rows from attempts group by all order by purpose desc, http_status nulls last",
+        "select purpose, model, judge, http_status, count(*) as n, count(distinct"
+        " coalesce(verdict_id, response_id)) as n_rows from attempts group by all order by purpose"
+        " desc, http_status nulls last",
     )
     ((attempts_usd, costs_usd),) = values_in(
         job, "select (select sum(cost_usd) from attempts), (select sum(cost_usd) from run_costs)"
@@ -168,7 +169,10 @@ def test_spend_is_written_only_when_it_is_new_and_the_ledger_may_be_read(
     assert [("killed", 2, 1.0), ("next", 1, 0.5)] == figures(job)
 
 
-COUNTS = "select (select count(*) from responses), (select count(*) from verdicts), (select count(*) from scores)"
+COUNTS = (
+    "select (select count(*) from responses), (select count(*) from verdicts), (select count(*)"
+    " from scores)"
+)
 
 
 @pytest.fixture(scope="module")

@@ -142,19 +142,32 @@ def test_a_text_that_does_not_start_with_thinking_is_kept_whole(
 
 ANALYSIS = "<|channel|>analysis<|message|>Is it <b>a debt</b>?"
 FORMATS = {
-    "gpt-oss": f"{ANALYSIS}<|end|><|start|>assistant<|channel|>final<|message|>The <|end|> reply.<|return|>",
-    "gpt-oss from its start": f"<|start|>assistant{ANALYSIS}<|end|><|start|>assistant<|channel|>final<|message|>"
-    "The <|end|> reply.",
-    "gpt-oss with a comment": f"{ANALYSIS}<|end|><|start|>assistant<|channel|>commentary<|message|>So.<|end|>"
-    "<|start|>assistant<|channel|>final <|constrain|>json<|message|>The <|end|> reply.<|end|>",
+    "gpt-oss": (
+        f"{ANALYSIS}<|end|><|start|>assistant<|channel|>final<|message|>The <|end|>"
+        " reply.<|return|>"
+    ),
+    "gpt-oss from its start": (
+        f"<|start|>assistant{ANALYSIS}<|end|><|start|>assistant<|channel|>final<|message|>"
+        "The <|end|> reply."
+    ),
+    "gpt-oss with a comment": (
+        f"{ANALYSIS}<|end|><|start|>assistant<|channel|>commentary<|message|>So.<|end|>"
+        "<|start|>assistant<|channel|>final <|constrain|>json<|message|>The <|end|> reply.<|end|>"
+    ),
     "gpt-oss without thinking": "<|channel|>final<|message|>The <|end|> reply.<|return|>",
-    "gpt-oss without its marks": "analysisIs it a debt?assistantcommentarySo.assistantfinalThe <|end|> reply.",
+    "gpt-oss without its marks": (
+        "analysisIs it a debt?assistantcommentarySo.assistantfinalThe <|end|> reply."
+    ),
     "Mistral": "[THINK]Is it a debt?[/THINK]The <|end|> reply.",
     "Kimi": "◁think▷Is it a debt?◁/think▷The <|end|> reply.",
     "Gemma": "<|channel>thought\nIs it a debt?<channel|>The <|end|> reply.",
-    "Cohere": "<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>The <|end|> reply.<|END_RESPONSE|>",
-    "OpenThinker": "<|begin_of_thought|>Hm.<|end_of_thought|>\n<|begin_of_solution|>The <|end|> reply."
-    "<|end_of_solution|>",
+    "Cohere": (
+        "<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>The <|end|> reply.<|END_RESPONSE|>"
+    ),
+    "OpenThinker": (
+        "<|begin_of_thought|>Hm.<|end_of_thought|>\n<|begin_of_solution|>The <|end|> reply."
+        "<|end_of_solution|>"
+    ),
 }
 
 

@@ -59,7 +59,8 @@ def test_what_is_shown_names_every_chunk_and_holds_every_quote() -> None:
 
     assert "All 3 parts" in text
     assert text.endswith(
-        "Part 1 of 3:\n- first\n\nPart 2 of 3: nothing found\n\nPart 3 of 3:\n- second\n- third\nline"
+        "Part 1 of 3:\n- first\n\nPart 2 of 3: nothing found\n\nPart 3 of 3:\n- second\n-"
+        " third\nline"
     )
 
 

@@ -60,7 +60,10 @@ def of_decisions(given: Any, grading: str = "binary") -> Read:
         ([{**GOOD[0], "number": True}, *GOOD[1:]], [None, 0.0, 1.0]),
         ([{**GOOD[0], "more": {"criteria_met": False}}, *GOOD[1:]], [None, 0.0, 1.0]),
         (
-            '[{"number": 1, "criteria_met": true, "criteria_met": false}, {"number": 3, "criteria_met": true}]',
+            (
+                '[{"number": 1, "criteria_met": true, "criteria_met": false}, {"number": 3,'
+                ' "criteria_met": true}]'
+            ),
             [None, None, 1.0],
         ),
     ],
@@ -77,7 +80,10 @@ def test_a_missing_doubled_or_malformed_entry_is_no_verdict_and_the_others_are(
 @pytest.mark.parametrize(
     "reply",
     [
-        '{"verdicts": [{"number": 1, "criteria_met": true}], "verdicts": [{"number": 1, "criteria_met": false}]}',
+        (
+            '{"verdicts": [{"number": 1, "criteria_met": true}], "verdicts": [{"number": 1,'
+            ' "criteria_met": false}]}'
+        ),
         '[{"number": 1, "criteria_met": true, "confidence": NaN}]',
     ],
 )

@@ -53,11 +53,15 @@ BAD = {
     "nested deep": '{"criteria_met": true, "x": ' + "[" * 100_000 + "]" * 100_000 + "}",
     "a number of five thousand digits": '{"criteria_met": true, "x": ' + "1" * 5_000 + "}",
     "a byte order mark": '\ufeff{"criteria_met": true}',
-    "prose before a closing tag": 'The criterion is not met. It only says: </think>{"criteria_met": true}',
+    "prose before a closing tag": (
+        'The criterion is not met. It only says: </think>{"criteria_met": true}'
+    ),
     "a space that JSON does not know": '\u00a0{"criteria_met": true}',
     "a space that JSON does not know in a fence": '```json\n\u3000{"criteria_met": true}\n```',
     "a fence in a fence": '```json\n```json\n{"criteria_met": true}\n```\n```',
-    "a decision inside of another value": '{"criteria_met": true, "details": [{"criteria_met": false}]}',
+    "a decision inside of another value": (
+        '{"criteria_met": true, "details": [{"criteria_met": false}]}'
+    ),
     "an object with a NUL behind": '{"criteria_met": true}\x00',
 }
 

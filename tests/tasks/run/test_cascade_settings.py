@@ -114,7 +114,10 @@ def test_the_template_is_that_of_both_judges_or_made_of_both() -> None:
         ),
         (
             [CHEAP | {"logprobs": False}, STRONG, cascade(when={"confidence_below": 0.9})],
-            "judges[2].cascade.when.confidence_below: 'cheap' has no confidence; give it `logprobs: true`",
+            (
+                "judges[2].cascade.when.confidence_below: 'cheap' has no confidence; give it"
+                " `logprobs: true`"
+            ),
         ),
         (
             [CHEAP, STRONG, cascade(when={"weight_abov": 3})],

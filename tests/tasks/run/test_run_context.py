@@ -132,10 +132,11 @@ def test_a_database_of_another_version_is_not_asked_before_the_run(
 @pytest.mark.slow
 def test_the_env_file_that_is_read_is_the_one_that_litellm_reads(tmp_path: Path) -> None:
     code = (
-        "import os; from tasks.llm.environment import filled_in; "
-        "from tasks.llm.variables import env_file, variable; own = variable('OPENAI_API_KEY'); "
-        "print(filled_in('Bearer ${TEAM_TOKEN}')); os.environ.pop('OPENAI_API_KEY', None); import litellm; "
-        "print(own, os.environ.get('OPENAI_API_KEY')); os.environ['LITELLM_MODE'] = 'PRODUCTION'; print(env_file())"
+        "import os; from tasks.llm.environment import filled_in; from tasks.llm.variables import"
+        " env_file, variable; own = variable('OPENAI_API_KEY'); print(filled_in('Bearer"
+        " ${TEAM_TOKEN}')); os.environ.pop('OPENAI_API_KEY', None); import litellm; print(own,"
+        " os.environ.get('OPENAI_API_KEY')); os.environ['LITELLM_MODE'] = 'PRODUCTION';"
+        " print(env_file())"
     )
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "litellm").symlink_to(Path(str(find_spec("litellm").origin)).parent)

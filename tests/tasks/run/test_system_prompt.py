@@ -49,7 +49,8 @@ def test_the_model_gets_it_before_the_conversation_and_the_judge_never(tmp_path:
     assert not any("indigo" in str(messages) for messages in to_judges)
     with Warehouse(job.warehouse).reader() as reader:
         rows = reader.rows(
-            "select model, conversation_id, model_config_hash from responses order by model, task_id"
+            "select model, conversation_id, model_config_hash from responses order by model,"
+            " task_id"
         )
         assert 0 == reader.value("select count(*) from messages where content like '%indigo%'")
     assert [row["conversation_id"] for row in rows[:2]] == [

@@ -141,7 +141,10 @@ def simple_evals(path: Path, examples: Sequence[Row]) -> Path:
 def simple_evals_html(path: Path, examples: Sequence[Row]) -> Path:
     """The HTML report: messages are escaped, grades are not, and unmet criteria come first."""
     sections = "\n<hr>\n".join(map(_section, examples))
-    metrics = f"<table>\n<tr><td><b>Score</b></td>\n        <td>{clipped_mean(examples):.3f}</td></tr></table>"
+    metrics = (
+        "<table>\n<tr><td><b>Score</b></td>\n       "
+        f" <td>{clipped_mean(examples):.3f}</td></tr></table>"
+    )
     path.write_text(
         f"<!DOCTYPE html>\n<html><body>{metrics}\n{sections}\n<hr>\n</body></html>",
         encoding="utf-8",

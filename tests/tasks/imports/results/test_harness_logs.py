@@ -113,11 +113,17 @@ def test_the_means_of_a_log_are_compared_and_differences_are_named_with_their_ca
 
 
 def test_usage_and_time_of_calls_are_kept(side_by_side: SideBySide) -> None:
-    columns = "prompt_tokens, cached_tokens, completion_tokens, served_model, finish_reason, latency_s > 0"
+    columns = (
+        "prompt_tokens, cached_tokens, completion_tokens, served_model, finish_reason,"
+        " latency_s > 0"
+    )
     cell = "task_id = 'sample-fin-2' and trial = 1 and model like '%_thorough'"
     of_responses = values_in(side_by_side.job, f"select {columns} from responses where {cell}")
     assert [(176, 88, 17, "thorough-2026-11-01", "stop", True)] * 2 == of_responses
-    query = "select min(latency_s) > 0, min(completion_tokens) > 0 from verdicts where model like 'evalscope %'"
+    query = (
+        "select min(latency_s) > 0, min(completion_tokens) > 0 from verdicts where model like"
+        " 'evalscope %'"
+    )
     assert [(True, True)] == values_in(side_by_side.job, query)
 
 

@@ -63,7 +63,10 @@ CUSTOMS: dict[str, tuple[dict[str, Any], list[tuple[str | None, float | None]], 
     ),
     "an explanation with marks": (
         {
-            "explanation": "[✗] [-3] Two\n\nparagraphs.\n  No.\n\n[✓] [5] One.\n  Invalid grading response format: x"
+            "explanation": (
+                "[✗] [-3] Two\n\nparagraphs.\n  No.\n\n[✓] [5] One.\n  Invalid grading response"
+                " format: x"
+            )
         },
         [("Two\n\nparagraphs.", 0.0), ("One.", None)],
         True,
@@ -130,7 +133,10 @@ def test_grades_by_place_are_of_the_rubric_in_its_order_and_may_hide_failures(
 
     import_results(job, [brief_log(tmp_path / "x.json", by_position)])
 
-    query = "select distinct task_id, value from scores where score_name = 'score' and value is not null"
+    query = (
+        "select distinct task_id, value from scores where score_name = 'score' and value is not"
+        " null"
+    )
     scores = ((row["task"], true_score("brief", row)) for row in rows())
     assert pytest.approx({task: score for task, score in scores if score is not None}) == dict(
         values_in(job, query)
@@ -151,7 +157,7 @@ def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job: Job, tmp_path:
         for name in [name for name in whole.namelist() if name.startswith("samples/")][:2]:
             cut.writestr(name, json.dumps(_moved_to_attachments(archive.json(name))))
 
-    (report, *others) = import_results(job, [tmp_path / "x.eval"])
+    report, *others = import_results(job, [tmp_path / "x.eval"])
     assert "2 responses" in report.notes[0]
     assert any("the log's status is started" in note for each in others for note in each.notes)
 
@@ -291,8 +297,8 @@ def test_a_known_failure_does_not_give_way_to_a_decision_that_may_hide_it(
     notes = notes_of(import_results(job, [same_responses], **labels))
     assert before == rows_in(job, query, UNREADABLE[1])
     assert (
-        "1 decisions left out, because a failure of the call is stored and the tool may hide failures"
-        in notes
+        "1 decisions left out, because a failure of the call is stored and the tool may hide"
+        " failures" in notes
     )
 
 

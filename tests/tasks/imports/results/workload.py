@@ -47,7 +47,10 @@ def weights_of(row: Mapping[str, Any]) -> list[float]:
 
 def response_to(model: str, task: str) -> str:
     """Return a model's response: several lines, one of which looks like a turn."""
-    return f"The {model} answer to {task}.\n\nuser: is this a turn?\nNo, it is <b>text</b> & nothing else."
+    return (
+        f"The {model} answer to {task}.\n\nuser: is this a turn?\nNo, it is <b>text</b> & nothing"
+        " else."
+    )
 
 
 def is_met(model: str, task: str, position: int) -> bool:

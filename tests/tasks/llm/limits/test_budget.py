@@ -40,7 +40,10 @@ def test_a_call_that_may_use_any_amount_does_not_start_under_a_cap() -> None:
         with pytest.raises(BudgetSpent):
             budget.reserve(most)
     assert Budget(None, None).reserve(Usage(None, None))
-    advice = r"^0.0000 of 1 USD used, .* could exceed the cap: raise it, or set a lower `max_tokens` for the"
+    advice = (
+        r"^0.0000 of 1 USD used, .* could exceed the cap: raise it, or set a lower `max_tokens`"
+        r" for the"
+    )
     with pytest.raises(BudgetSpent, match=advice):
         Budget(1.0, None).reserve(Usage(1.2903, 9_000))
 

@@ -200,7 +200,10 @@ def test_a_bad_request_that_only_quotes_a_code_is_no_refusal(
 def test_a_page_in_place_of_an_error_is_said_by_its_title_or_its_words(
     calling: Calling, serve: Serve
 ) -> None:
-    page = "<!DOCTYPE html>\n<html><head><title>Attention Required! | Cloudflare</title></head><body>no</body></html>"
+    page = (
+        "<!DOCTYPE html>\n<html><head><title>Attention Required! |"
+        " Cloudflare</title></head><body>no</body></html>"
+    )
     untitled = (
         "<html><style>p {}</style><body><p>Sorry, &amp; no</p>" + "<p>x</p>" * 90 + "</body></html>"
     )

@@ -186,7 +186,10 @@ KEPT_ALIVE: dict[str, str] = {
 @pytest.mark.parametrize(("kind", "name"), in_turn(KEPT_ALIVE, STREAMED_NAMES))
 def test_a_sign_of_life_does_not_end_a_stream(kind: str, name: str) -> None:
     sign = KEPT_ALIVE[kind]
-    body = f"{sign}id: 7\ndata: {FIRST}\n\n{sign}data: {LAST}\n\n{sign}data: {REPORT}\n\ndata: [DONE]\n\n{sign}"
+    body = (
+        f"{sign}id: 7\ndata: {FIRST}\n\n{sign}data: {LAST}\n\n{sign}data: {REPORT}\n\ndata:"
+        f" [DONE]\n\n{sign}"
+    )
 
     reply = reply_to(body, EVENTS, name=name, is_streamed=True)
 
@@ -200,13 +203,19 @@ def over_lines(text: str) -> str:
 
 
 FORMS: dict[str, str] = {
-    "data over several lines": f"{over_lines(FIRST)}\n{over_lines(LAST)}\n{over_lines(REPORT)}\ndata: [DONE]\n\n",
-    "lines that end with CR LF": f"data: {FIRST}\r\n\r\ndata: {LAST}\r\n\r\ndata: {REPORT}\r\n\r\ndata: [DONE]\r\n\r\n",
+    "data over several lines": (
+        f"{over_lines(FIRST)}\n{over_lines(LAST)}\n{over_lines(REPORT)}\ndata: [DONE]\n\n"
+    ),
+    "lines that end with CR LF": (
+        f"data: {FIRST}\r\n\r\ndata: {LAST}\r\n\r\ndata: {REPORT}\r\n\r\ndata: [DONE]\r\n\r\n"
+    ),
     "no empty lines": f"data: {FIRST}\ndata: {LAST}\ndata: {REPORT}\ndata: [DONE]\n",
     "no end of the last line": f"data: {FIRST}\n\ndata: {LAST}\n\ndata: {REPORT}",
-    "the whole text again at the end": f"data: {FIRST}\n\ndata: {LAST}\n\ndata: {REPORT}\n\n".replace(
-        '"choices": []',
-        '"choices": [{"index": 0, "message": {"content": "A debt."}, "finish_reason": "stop"}]',
+    "the whole text again at the end": (
+        f"data: {FIRST}\n\ndata: {LAST}\n\ndata: {REPORT}\n\n".replace(
+            '"choices": []',
+            '"choices": [{"index": 0, "message": {"content": "A debt."}, "finish_reason": "stop"}]',
+        )
     ),
     "one event that is a whole reply": f"data: {whole({'content': 'A debt.'})}\n\ndata: [DONE]\n\n",
 }
@@ -242,7 +251,11 @@ def test_a_whole_reply_to_a_streamed_call_is_a_reply(
 
 
 def test_a_stream_that_is_cut_in_its_reasoning_counts_what_was_used() -> None:
-    body = f"data: {event(choices=[{'index': 0, 'delta': {'reasoning': 'Hm.'}}], usage=USAGE)}\n\ndata: [DONE]\n\n"
+    body = (
+        "data:"
+        f" {event(choices=[{'index': 0, 'delta': {'reasoning': 'Hm.'}}], usage=USAGE)}\n\ndata:"
+        " [DONE]\n\n"
+    )
 
     reply = reply_to(body, EVENTS, is_streamed=True)
 

@@ -39,9 +39,9 @@ DONE = b"data: [DONE]\n\n"
 BROKEN_STREAMS = {
     "ends without its end": FIRST,
     "is done without a reason": FIRST + DONE,
-    "breaks off with an error": FIRST
-    + b'data: {"error": {"message": "overloaded", "code": 500}}\n\n'
-    + DONE,
+    "breaks off with an error": (
+        FIRST + b'data: {"error": {"message": "overloaded", "code": 500}}\n\n' + DONE
+    ),
     "breaks off in an event": FIRST + chunk({"content": " it"}, "stop")[:40],
     "is nothing but done": DONE,
 }

@@ -196,7 +196,10 @@ def test_any_text_at_all_is_set_without_an_error(text: str) -> None:
 
 
 def test_markdown_is_set() -> None:
-    text = "# Head\n\nA **b** *c* ~~d~~ `e`  \nf\n\n3. g\n4. h\n\n> i\n\n|j|k|\n|-|-:|\n|1|2|\n\n```py\nl < m\n```\n"
+    text = (
+        "# Head\n\nA **b** *c* ~~d~~ `e`  \nf\n\n3. g\n4. h\n\n>"
+        " i\n\n|j|k|\n|-|-:|\n|1|2|\n\n```py\nl < m\n```\n"
+    )
 
     actual = [name for name, _ in Seen(as_html(text) or "").elements]
 

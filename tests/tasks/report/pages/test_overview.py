@@ -194,8 +194,8 @@ def test_a_part_shows_only_hard_selections_of_its_own(
         assert set(fields) == {row["field"] for row in scope.rows(query)}
     assert part == scope.narrowed_to
     text = (
-        f"This report shows only {part}. It includes own hard selections if all their tasks are in it, and leaves "
-        "out figures that are measured over all splits at once."
+        f"This report shows only {part}. It includes own hard selections if all their tasks are in"
+        " it, and leaves out figures that are measured over all splits at once."
     )
     assert [text][: bool(part)] == [
         each.text for each in notices(scope) if each.text.startswith("This report shows")

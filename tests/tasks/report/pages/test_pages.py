@@ -20,8 +20,8 @@ IN_THE_DARK = [
     ("world_site", name) for name in ("index.html", "tasks.html", "task.html", "verdicts.html")
 ]
 _BROKEN = (
-    "[...document.querySelectorAll('.sources a, .date')].filter((one) => one.getClientRects().length > 1)"
-    ".map((one) => one.textContent)"
+    "[...document.querySelectorAll('.sources a, .date')].filter((one) =>"
+    " one.getClientRects().length > 1).map((one) => one.textContent)"
 )
 _TICKS = """
     [...document.querySelectorAll('#severities .plot:not([hidden])')].map((plot) =>
@@ -212,7 +212,8 @@ def test_a_board_without_ranks_shows_the_chosen_models_and_names_their_intervals
     with visiting(browser, world_site, PHONE) as visit:
         visit.open("index.html")
         visit.value(
-            "document.querySelectorAll('.boards tr > :first-child').forEach((each) => each.remove())"
+            "document.querySelectorAll('.boards tr > :first-child').forEach((each) =>"
+            " each.remove())"
         )
         visit.page.locator("#choice summary").click()
         visit.page.get_by_role("button", name="none").click()

@@ -208,18 +208,21 @@ def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -
                 review_trial=trial,
                 created_at=at(trial),
                 status="timeout" if (number, position) == (0, 0) else "ok",
-                findings=None
-                if (number, position) == (0, 0)
-                else json.dumps(
-                    [
-                        {
-                            "name": name,
-                            "passes": (number * 5 + position * (check_index + 2) + trial // 2) % 7
-                            > 0,
-                            "reason": taint(f"It is {name}, or not."),
-                        }
-                        for check_index, name in enumerate(CHECKS)
-                    ]
+                findings=(
+                    None
+                    if (number, position) == (0, 0)
+                    else json.dumps(
+                        [
+                            {
+                                "name": name,
+                                "passes": (
+                                    (number * 5 + position * (check_index + 2) + trial // 2) % 7 > 0
+                                ),
+                                "reason": taint(f"It is {name}, or not."),
+                            }
+                            for check_index, name in enumerate(CHECKS)
+                        ]
+                    )
                 ),
             )
             for trial in (1, 2)

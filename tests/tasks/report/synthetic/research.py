@@ -54,7 +54,10 @@ def research_row(number: int, taint: Taint) -> Row:
         }
         for n, weight in enumerate(_WEIGHTS * 2)
     ]
-    prompt = f"Write a report on {subject} for somebody who has to decide something about it (case {number})."
+    prompt = (
+        f"Write a report on {subject} for somebody who has to decide something about it (case"
+        f" {number})."
+    )
     return {
         "sample_id": f"report-{number:02}",
         "prompt": prompt,
@@ -67,7 +70,10 @@ def research_row(number: int, taint: Taint) -> Row:
 def _criterion(subject: str, number: int, is_mistake: bool) -> str:
     if is_mistake:
         return f"Claims something about {subject} that point {number} of the sources contradicts."
-    return f"Explains point {number} about {subject} and names the source that it rests on (e.g., a study)."
+    return (
+        f"Explains point {number} about {subject} and names the source that it rests on (e.g., a"
+        " study)."
+    )
 
 
 def research_job(folder: Path, taint: Taint | None = None) -> Job:
@@ -193,7 +199,10 @@ def _decided(key: Row, report: Row, task: Task, judge_config: Row) -> Iterator[R
             value=VALUES[_STEPS[step]],
             criterion_id=criterion.criterion_id,
             criterion_hash=criterion.content_hash,
-            explanation=f"The report {('does so', 'does so in part', 'does not')[step]}, says {judge_config['judge']}.",
+            explanation=(
+                f"The report {('does so', 'does so in part', 'does not')[step]}, says"
+                f" {judge_config['judge']}."
+            ),
             source="imported" if judge_config is _PERSON else "judged",
             created_at=report["created_at"],
             **key,

@@ -95,7 +95,10 @@ def hub_task(
 
 def _earlier(matter: Matter, turn: int) -> str:
     point = matter.points[turn % len(matter.points)]
-    return f"**In short:** it depends on the details of {matter.subject}.\n\n- First of all, {point}.\n- More follows."
+    return (
+        f"**In short:** it depends on the details of {matter.subject}.\n\n- First of all,"
+        f" {point}.\n- More follows."
+    )
 
 
 def _rubric(

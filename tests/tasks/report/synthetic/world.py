@@ -85,7 +85,10 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
         aggregate(job)
     measure(job)
     with Warehouse(job.warehouse).reader() as reader:
-        query = "select * from capability_measures where node_id <> 'node-0' order by judge, model, node_id limit 2"
+        query = (
+            "select * from capability_measures where node_id <> 'node-0' order by judge, model,"
+            " node_id limit 2"
+        )
         measured = reader.rows(query)
         given = {
             **job.key,
@@ -95,10 +98,14 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
         }
         cascades = evaluated(reader, given, None, _RESAMPLES)
         labelled = reader.rows(
-            "select measures.* from measures inner join intermediate.debiased_figures using (figure_id, basis) "
-            "where measure = 'judge_score' and breakdown = 'all' and n_labels > 0"
+            "select measures.* from measures inner join intermediate.debiased_figures using"
+            " (figure_id, basis) where measure = 'judge_score' and breakdown = 'all' and"
+            " n_labels > 0"
         )
-        query = "select * from leaderboard where is_primary and judge_trial = 1 and dataset_revision = ? order by all"
+        query = (
+            "select * from leaderboard where is_primary and judge_trial = 1 and dataset_revision ="
+            " ? order by all"
+        )
         board = reader.rows(f"{query} limit 3", [job.data.revision])
     looks = {"cascade_rules": rows_of(given, cascades)} | analyses.look_rows(board)
     written(job.warehouse, analyses.weakness_rows(measured) | looks)
@@ -170,8 +177,9 @@ def _control(job: Job, names: Names, posed_tasks: Sequence[PosedTask], tables: R
 
 
 _DRIFT_LINE = (
-    "{judge}: agrees with its first verdicts on {agreement:.1%} of {n_decided}, below the limit {lower_limit:.1%}; it "
-    "calls {met_share:.1%} of them met, at first {first_met_share:.1%}; a change in scores may be the judge's"
+    "{judge}: agrees with its first verdicts on {agreement:.1%} of {n_decided}, below the limit"
+    " {lower_limit:.1%}; it calls {met_share:.1%} of them met, at first {first_met_share:.1%}; a"
+    " change in scores may be the judge's"
 )
 
 

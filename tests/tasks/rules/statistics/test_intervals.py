@@ -44,9 +44,10 @@ def by_hand(
     ratio, error = ratio_and_error(pairs)
     resampled = [ratio_and_error(dice.choices(pairs, k=len(pairs))) for _ in range(resamples)]
     steps = sorted((each - ratio) / spread for each, spread in resampled)
-    return ratio - steps[int(0.975 * resamples)] * error, ratio - steps[
-        int(0.025 * resamples)
-    ] * error
+    return (
+        ratio - steps[int(0.975 * resamples)] * error,
+        ratio - steps[int(0.025 * resamples)] * error,
+    )
 
 
 @pytest.mark.parametrize("n_tasks", [2, 40])
